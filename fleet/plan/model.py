@@ -1,0 +1,149 @@
+"""What a stack file comes to: plain frozen values that components build, the proof judges and reviews show.
+
+Nothing here is an Output and nothing refers to a simulated or real cloud.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from fleet.catalogue.model import Machine
+    from fleet.devices.claim import ClaimSpec
+    from fleet.devices.device_class import DeviceClassSpec
+    from fleet.settings.clusters import ClusterSettings
+    from fleet.settings.sharing import SharingSettings
+
+Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+ChartValues = Mapping[str, Any]
+"""Helm values as plain data; None means null and must reach Helm as null."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taint:
+    """A node taint."""
+
+    key: str
+    value: str = ""
+    effect: Effect
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toleration:
+    """A pod's toleration of node taints; an empty key with `Exists` tolerates all."""
+
+    key: str = ""
+    operator: Literal["Exists", "Equal"] = "Equal"
+    value: str = ""
+    effect: Effect | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolPlan:
+    """A group of nodes of one machine type.
+
+    `labels` are on every node of the pool (on an existing cluster: they select it).
+    """
+
+    name: str
+    machine: Machine
+    min_nodes: int
+    max_nodes: int
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    gpu_driver: Literal["host", "operator"]
+    sharing: SharingSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamespacePlan:
+    """A namespace the stack owns."""
+
+    name: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleasePlan:
+    """One Helm release of a DRA driver chart."""
+
+    name: str
+    driver: str
+    chart: str
+    version: str
+    repository: str
+    namespace: str
+    values: ChartValues
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceClassPlan:
+    """A DeviceClass; its name is API for tenants and stays."""
+
+    name: str
+    spec: DeviceClassSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimTemplatePlan:
+    """A ResourceClaimTemplate. `external`: consumed outside the stack, so it keeps its exact name."""
+
+    name: str
+    namespace: str
+    spec: ClaimSpec
+    external: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimPlan:
+    """A ResourceClaim that several pods share."""
+
+    name: str
+    namespace: str
+    spec: ClaimSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadPlan:
+    """A Job whose `copies` pods each hold one claim, all at the same time."""
+
+    name: str
+    namespace: str
+    template: str | None
+    claim: str | None
+    copies: int
+    image: str
+    command: tuple[str, ...]
+    node_selector: Mapping[str, str]
+    tolerations: tuple[Toleration, ...]
+    cpu: str
+    memory: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterPlan:
+    """One cluster and all that the stack puts into it. `kubernetes` is a minor such as "1.36"."""
+
+    name: str
+    cloud: str
+    kubernetes: str
+    settings: ClusterSettings
+    pools: tuple[PoolPlan, ...]
+    namespaces: tuple[NamespacePlan, ...]
+    releases: tuple[ReleasePlan, ...]
+    classes: tuple[DeviceClassPlan, ...]
+    templates: tuple[ClaimTemplatePlan, ...]
+    claims: tuple[ClaimPlan, ...]
+    workloads: tuple[WorkloadPlan, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetPlan:
+    """The whole stack. `warnings` are sentences for people; they stop nothing."""
+
+    owner: str
+    environment: str
+    clusters: tuple[ClusterPlan, ...]
+    warnings: tuple[str, ...]
