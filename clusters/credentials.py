@@ -11,7 +11,7 @@ import asyncio
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import httpx2
 import yaml
@@ -31,24 +31,32 @@ class KubeconfigError(Exception):
     """A kubeconfig that cannot be used; the message says which and why."""
 
 
-def read_kubeconfig(text_or_path: str | None, context: str | None = None) -> SingleConfig:
+def read_kubeconfig(
+    text_or_path: str | None, context: str | None = None, cluster: str | None = None
+) -> SingleConfig:
     """Choose one context of a kubeconfig.
 
     Args:
-        text_or_path: the kubeconfig itself (YAML text), a path to one, or None for `$KUBECONFIG` and then
-            `~/.kube/config`, as kubectl does.
+        text_or_path: the kubeconfig itself (YAML or JSON text), a path to one, or None for `$KUBECONFIG` and
+            then `~/.kube/config`, as kubectl does.
         context: the context's name; None means the file's current context.
+        cluster: talk to this cluster of the file instead of the context's own; None means the context's.
 
     Raises:
         KubeconfigError: nothing there, not a kubeconfig, or no such context.
     """
     try:
-        if text_or_path is not None and "\n" in text_or_path:
-            return _choose(_from_text(text_or_path), context)
+        if is_kubeconfig_text(text_or_path):
+            return _choose(_from_text(text_or_path), context, cluster)
         path = Path(text_or_path or _default_path()).expanduser()
-        return _choose(KubeConfig.from_file(path), context)
+        return _choose(KubeConfig.from_file(path), context, cluster)
     except (ConfigError, yaml.YAMLError, KeyError, TypeError, AttributeError, OSError) as error:
         raise KubeconfigError(f"kubeconfig {_name(text_or_path)} cannot be used: {error}") from error
+
+
+def is_kubeconfig_text(text_or_path: str | None) -> TypeGuard[str]:
+    """Whether this is a kubeconfig itself and not the path to one."""
+    return text_or_path is not None and ("\n" in text_or_path or text_or_path.lstrip().startswith("{"))
 
 
 def _from_text(text: str) -> KubeConfig:
@@ -60,19 +68,24 @@ def _default_path() -> str:
 
 
 def _name(text_or_path: str | None) -> str:
-    if text_or_path is not None and "\n" in text_or_path:
+    if is_kubeconfig_text(text_or_path):
         return "(given as text)"
     return str(text_or_path or _default_path())
 
 
-def _choose(config: KubeConfig, context: str | None) -> SingleConfig:
+def _choose(config: KubeConfig, context: str | None, cluster: str | None) -> SingleConfig:
     if context is not None and context not in config.contexts:
         known = ", ".join(sorted(config.contexts)) or "none"
         raise ConfigError(f"context {context!r} not found; it has: {known}")
     chosen = config.get(context)
     if chosen is None:
         raise ConfigError("it has no current context; name one")
-    return chosen
+    if cluster is None:
+        return chosen
+    if cluster not in config.clusters:
+        known = ", ".join(sorted(config.clusters)) or "none"
+        raise ConfigError(f"cluster {cluster!r} not found; it has: {known}")
+    return chosen._replace(cluster=config.clusters[cluster])
 
 
 class ExecCredential(httpx2.Auth):

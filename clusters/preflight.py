@@ -1,0 +1,184 @@
+"""Is a running cluster ready for what a stack wants from it? Reads only.
+
+It answers what a plan cannot know: the server's real version, whether `resource.k8s.io/v1` is served, who
+already advertises devices, and how many nodes each pool really has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from clusters.client import KubeApi, Object
+
+FLOOR = (1, 34)
+"""The first minor that serves resource.k8s.io/v1 by default: https://kubernetes.io/releases/1.34/."""
+
+Level = Literal["ok", "warning", "problem"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing looked at. A `problem` means that `pulumi up` would not end well; `fix` says what to do."""
+
+    level: Level
+    subject: str
+    message: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What a stack expects of a cluster.
+
+    Attributes:
+        kubernetes: the minor the stack file names, such as "1.36".
+        installs: driver name (`gpu.nvidia.com`) -> release name, for the drivers the stack installs itself.
+        uses: driver names the stack's classes rely on without installing them.
+        pools: pool name -> (labels that select its nodes, least number of nodes).
+    """
+
+    kubernetes: str
+    installs: Mapping[str, str]
+    uses: Sequence[str]
+    pools: Mapping[str, tuple[Mapping[str, str], int]]
+
+
+async def preflight(api: KubeApi, wanted: Wanted) -> list[Finding]:
+    """Look at a cluster and report, problems or not, in the order of importance."""
+    findings = [_version(await api.version(), wanted.kubernetes)]
+    groups = await api.request("GET", "/apis")
+    findings.append(_resource_api(groups))
+    if findings[-1].level == "problem":
+        return findings
+    slices = (await api.list("resource.k8s.io/v1", "ResourceSlice"))["items"]
+    nodes = (await api.list("v1", "Node"))["items"]
+    daemon_sets = (await api.list("apps/v1", "DaemonSet"))["items"]
+    findings += _advertisers(slices, daemon_sets, wanted)
+    findings += _device_plugins(nodes, slices, wanted)
+    findings += [_pool(name, selector, least, nodes) for name, (selector, least) in wanted.pools.items()]
+    return findings
+
+
+def _version(version: Object, kubernetes: str) -> Finding:
+    text = str(version.get("gitVersion", ""))
+    match = re.match(r"v?(\d+)\.(\d+)", text)
+    if not match:
+        return Finding(
+            level="problem", subject="version", message=f"the server's version {text!r} cannot be read"
+        )
+    minor = (int(match[1]), int(match[2]))
+    if minor < FLOOR:
+        return Finding(
+            level="problem",
+            subject="version",
+            message=f"the server runs {text}; resource.k8s.io/v1 needs at least 1.34",
+            fix="upgrade the cluster",
+        )
+    if f"{minor[0]}.{minor[1]}" != kubernetes:
+        return Finding(
+            level="problem",
+            subject="version",
+            message=f"the server runs {text}, the stack says kubernetes: {kubernetes!r}",
+            fix=f'write kubernetes: "{minor[0]}.{minor[1]}": fields are checked for that minor',
+        )
+    return Finding(level="ok", subject="version", message=text)
+
+
+def _resource_api(groups: Object) -> Finding:
+    served = {
+        version["groupVersion"]
+        for group in groups["groups"]
+        if group["name"] == "resource.k8s.io"
+        for version in group["versions"]
+    }
+    if "resource.k8s.io/v1" in served:
+        return Finding(level="ok", subject="resource.k8s.io", message=", ".join(sorted(served)))
+    instead = ", ".join(sorted(served)) or "nothing of the group"
+    return Finding(
+        level="problem",
+        subject="resource.k8s.io",
+        message=f"resource.k8s.io/v1 is not served (served: {instead})",
+        fix="upgrade to 1.34 or later, or take resource.k8s.io/v1=false out of --runtime-config",
+    )
+
+
+def _advertisers(slices: list[Object], daemon_sets: list[Object], wanted: Wanted) -> list[Finding]:
+    devices: Counter[str] = Counter()
+    for item in slices:
+        devices[item["spec"]["driver"]] += len(item["spec"].get("devices") or [])
+    ours = {item["metadata"].get("annotations", {}).get("meta.helm.sh/release-name") for item in daemon_sets}
+    findings = [
+        Finding(level="ok", subject=driver, message=f"publishes {count} devices")
+        for driver, count in sorted(devices.items())
+        if driver not in wanted.installs or wanted.installs[driver] in ours
+    ]
+    findings += [
+        Finding(
+            level="problem",
+            subject=driver,
+            message=f"another installation already publishes {devices[driver]} devices of {driver}",
+            fix="leave the driver out of this cluster's `drivers:` (`drivers: {}` if it is managed there)",
+        )
+        for driver, release in sorted(wanted.installs.items())
+        if driver in devices and release not in ours
+    ]
+    findings += [
+        Finding(
+            level="problem",
+            subject=driver,
+            message=f"the stack uses {driver} without installing it, and nothing publishes devices of it",
+            fix="install the driver on the cluster, or add it to this cluster's `drivers:`",
+        )
+        for driver in sorted(set(wanted.uses) - devices.keys())
+    ]
+    return findings
+
+
+def _device_plugins(nodes: list[Object], slices: list[Object], wanted: Wanted) -> list[Finding]:
+    if "gpu.nvidia.com" not in {*wanted.installs, *wanted.uses}:
+        return []
+    dra_nodes = {
+        item["spec"].get("nodeName") for item in slices if item["spec"]["driver"] == "gpu.nvidia.com"
+    }
+    selectors = [selector for selector, _ in wanted.pools.values()]
+    both = sorted(
+        node["metadata"]["name"]
+        for node in nodes
+        if int(node.get("status", {}).get("allocatable", {}).get("nvidia.com/gpu", "0")) > 0
+        and (node["metadata"]["name"] in dra_nodes or any(_selects(selector, node) for selector in selectors))
+    )
+    if not both:
+        return []
+    return [
+        Finding(
+            level="problem",
+            subject="device plugin",
+            message=f"a device plugin advertises nvidia.com/gpu on {', '.join(both)}: "
+            "the same GPUs would be given out twice",
+            fix="turn the device plugin off on the pools that DRA allocates",
+        )
+    ]
+
+
+def _pool(name: str, selector: Mapping[str, str], least: int, nodes: list[Object]) -> Finding:
+    found = [node["metadata"]["name"] for node in nodes if _selects(selector, node)]
+    labels = ", ".join(f"{key}={value}" for key, value in selector.items())
+    if len(found) < least:
+        return Finding(
+            level="problem",
+            subject=f"pool {name}",
+            message=f"{len(found)} nodes carry {labels}; the stack says at least {least}",
+            fix="correct the pool's nodeSelector or its nodes.min",
+        )
+    return Finding(level="ok", subject=f"pool {name}", message=f"{len(found)} nodes carry {labels}")
+
+
+def _selects(selector: Mapping[str, str], node: Object) -> bool:
+    labels: Mapping[str, str] = node["metadata"].get("labels") or {}
+    return all(labels.get(key) == value for key, value in selector.items())
