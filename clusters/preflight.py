@@ -11,6 +11,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from clusters.objects import carries, entries, section
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -111,7 +113,7 @@ def _resource_api(groups: Object) -> Finding:
 def _advertisers(slices: list[Object], daemon_sets: list[Object], wanted: Wanted) -> list[Finding]:
     devices: Counter[str] = Counter()
     for item in slices:
-        devices[item["spec"]["driver"]] += len(item["spec"].get("devices") or [])
+        devices[item["spec"]["driver"]] += len(entries(item, "spec", "devices"))
     ours = {item["metadata"].get("annotations", {}).get("meta.helm.sh/release-name") for item in daemon_sets}
     findings = [
         Finding(level="ok", subject=driver, message=f"publishes {count} devices")
@@ -150,8 +152,8 @@ def _device_plugins(nodes: list[Object], slices: list[Object], wanted: Wanted) -
     both = sorted(
         node["metadata"]["name"]
         for node in nodes
-        if int(node.get("status", {}).get("allocatable", {}).get("nvidia.com/gpu", "0")) > 0
-        and (node["metadata"]["name"] in dra_nodes or any(_selects(selector, node) for selector in selectors))
+        if int(section(node, "status", "allocatable").get("nvidia.com/gpu", "0")) > 0
+        and (node["metadata"]["name"] in dra_nodes or any(carries(node, selector) for selector in selectors))
     )
     if not both:
         return []
@@ -167,7 +169,7 @@ def _device_plugins(nodes: list[Object], slices: list[Object], wanted: Wanted) -
 
 
 def _pool(name: str, selector: Mapping[str, str], least: int, nodes: list[Object]) -> Finding:
-    found = [node["metadata"]["name"] for node in nodes if _selects(selector, node)]
+    found = [node["metadata"]["name"] for node in nodes if carries(node, selector)]
     labels = ", ".join(f"{key}={value}" for key, value in selector.items())
     if len(found) < least:
         return Finding(
@@ -177,8 +179,3 @@ def _pool(name: str, selector: Mapping[str, str], least: int, nodes: list[Object
             fix="correct the pool's nodeSelector or its nodes.min",
         )
     return Finding(level="ok", subject=f"pool {name}", message=f"{len(found)} nodes carry {labels}")
-
-
-def _selects(selector: Mapping[str, str], node: Object) -> bool:
-    labels: Mapping[str, str] = node["metadata"].get("labels") or {}
-    return all(labels.get(key) == value for key, value in selector.items())

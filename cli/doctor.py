@@ -1,0 +1,79 @@
+"""`dra-fleet doctor`: is the cluster behind a stack ready for what the stack wants from it?"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from cli.output import print_json, stdout_console
+
+if TYPE_CHECKING:
+    from clusters.preflight import Finding
+    from fleet.plan.model import ClusterPlan
+
+EXAMPLES = "Examples:\n\n  dra-fleet doctor prod\n\n  dra-fleet doctor Pulumi.prod.yaml --json"
+STYLES = {"ok": "green", "warning": "yellow", "problem": "red"}
+
+
+def doctor(
+    stack: Annotated[str, typer.Argument(help="A stack's name, or the path of a stack file.")],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+) -> None:
+    """Look at each existing cluster of a stack, read only: version, API, who advertises devices, pools.
+
+    Exit code 1: there is a problem that `pulumi up` would run into.
+    """
+    from fleet.plan import make_plan
+    from fleet.settings import read_stack_file
+    from rehearsal.project import stack_file
+
+    name, file = stack_file(stack)
+    plan = make_plan(read_stack_file(file).settings)
+    found = asyncio.run(_look_at_all(plan.clusters, name))
+    if json:
+        print_json({cluster: [asdict(item) for item in findings] for cluster, findings in found.items()})
+    else:
+        for cluster, findings in found.items():
+            stdout_console().print(_table(cluster, findings))
+    if any(item.level == "problem" for findings in found.values() for item in findings):
+        raise typer.Exit(1)
+
+
+async def _look_at_all(clusters: tuple[ClusterPlan, ...], stack: str) -> dict[str, list[Finding]]:
+    looks = [_look(cluster, stack) for cluster in clusters]
+    return dict(zip((cluster.name for cluster in clusters), await asyncio.gather(*looks), strict=True))
+
+
+async def _look(cluster: ClusterPlan, stack: str) -> list[Finding]:
+    import httpx2
+
+    from clusters.client import KubeApi
+    from clusters.expectations import expectations
+    from clusters.preflight import Finding, preflight
+    from clusters.sources import open_kubeconfig
+
+    async with KubeApi.connect(open_kubeconfig(cluster.settings, stack)) as api:
+        try:
+            return await preflight(api, expectations(cluster))
+        except httpx2.TransportError as error:
+            return [
+                Finding(
+                    level="problem",
+                    subject="connection",
+                    message=f"the API server does not answer: {error}",
+                    fix="check the kubeconfig's server and your network",
+                )
+            ]
+
+
+def _table(cluster: str, findings: list[Finding]) -> Table:
+    table = Table(title=f"cluster {cluster}", title_justify="left")
+    for heading in ("", "Subject", "Finding", "Fix"):
+        table.add_column(heading, overflow="fold")
+    for item in findings:
+        table.add_row(f"[{STYLES[item.level]}]{item.level}[/]", item.subject, item.message, item.fix)
+    return table

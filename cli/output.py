@@ -1,0 +1,59 @@
+"""How results are printed: tables for people, JSON for scripts, errors on stderr.
+
+Colours and boxes appear only on a terminal; NO_COLOR and TERM=dumb turn colours off (Rich's own rules).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PLAIN_WIDTH = 120
+"""Columns assumed where no terminal says how wide it is."""
+
+
+def stdout_console() -> Console:
+    """The console for results."""
+    return _console(stderr=False)
+
+
+def stderr_console() -> Console:
+    """The console for progress and errors."""
+    return _console(stderr=True)
+
+
+def _console(*, stderr: bool) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, width=None if stream.isatty() else PLAIN_WIDTH, highlight=False)
+
+
+def print_json(value: Mapping[str, object]) -> None:
+    """Print one JSON object on stdout."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def print_error(message: str) -> None:
+    """Print an error on stderr, as plain text."""
+    console = stderr_console()
+    console.print("[bold red]error:[/] ", end="")
+    console.print(message, markup=False, soft_wrap=True)
+
+
+def progress_bar(console: Console) -> Progress:
+    """A progress display with a bar, a count and the time passed."""
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("[progress.description]{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[detail]}", markup=False),
+        TimeElapsedColumn(),
+        console=console,
+        transient=False,
+    )

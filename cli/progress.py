@@ -1,0 +1,90 @@
+"""Shows the steps of long work: bars on a terminal, one plain line per step elsewhere. Always on stderr."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from cli.output import progress_bar, stderr_console
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+
+    from rehearsal.reporting import Reporter, Step
+
+PLAIN_INTERVAL_SECONDS = 15.0
+"""How often a long step says where it is when there is no terminal."""
+
+
+@contextmanager
+def reporting() -> Generator[Reporter]:
+    """The reporter that fits where stderr goes."""
+    console = stderr_console()
+    if not console.is_terminal:
+        yield PlainReporter(console)
+        return
+    with progress_bar(console) as progress:
+        yield BarReporter(progress)
+
+
+class BarReporter:
+    """A line with a bar for each step."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    @contextmanager
+    def step(self, title: str) -> Generator[Step]:
+        """Show a bar until the context is left."""
+        task = self._progress.add_task(title, total=None, detail="")
+        yield _BarStep(self._progress, task)
+        self._progress.update(task, total=1, completed=1)
+
+
+class _BarStep:
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress = progress
+        self._task = task
+
+    def update(self, detail: str, *, done: int | None = None, total: int | None = None) -> None:
+        self._progress.update(self._task, detail=detail, completed=done, total=total)
+
+
+class PlainReporter:
+    """A line when a step begins and ends, and now and then between."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    @contextmanager
+    def step(self, title: str) -> Generator[Step]:
+        """Print the step's begin and end."""
+        started = time.monotonic()
+        self._say(f"{title} ...")
+        yield _PlainStep(self, title)
+        self._say(f"{title}: done in {time.monotonic() - started:.1f} s")
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, markup=False, soft_wrap=True)
+
+    def detail(self, title: str, line: str) -> None:
+        """Print where a step is."""
+        self._say(f"{title}: {line}")
+
+
+class _PlainStep:
+    def __init__(self, reporter: PlainReporter, title: str) -> None:
+        self._reporter = reporter
+        self._title = title
+        self._next = time.monotonic() + PLAIN_INTERVAL_SECONDS
+
+    def update(self, detail: str, *, done: int | None = None, total: int | None = None) -> None:
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + PLAIN_INTERVAL_SECONDS
+        count = f" ({done} of {total})" if total else ""
+        self._reporter.detail(self._title, detail + count)

@@ -1,0 +1,143 @@
+"""`dra-fleet rehearse`: a stack on this machine, real engine and control plane, simulated hardware."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.output import print_json, stderr_console, stdout_console
+from cli.progress import reporting
+from cli.tables import pools_table, up_caption, workloads_table
+
+if TYPE_CHECKING:
+    from rehearsal.session import UpReport
+    from rehearsal.status import StackStatus
+
+NOT_ALLOCATED = 3
+"""Exit code where everything ran, but not every workload holds its devices."""
+
+app = typer.Typer(
+    help="Rehearse a stack on this machine: real engine, real control plane, simulated hardware.",
+    no_args_is_help=True,
+)
+
+Stack = Annotated[
+    str,
+    typer.Argument(metavar="[STACK]", help="A stack's name, or the path of a stack file.", show_default=True),
+]
+HardwareFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--hardware", help="The simulated hardware; default: hardware/<stack>.yaml beside the stack file."
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+
+
+@app.command(
+    epilog="Examples:\n\n  dra-fleet rehearse up\n\n  dra-fleet rehearse up examples/s10-capacity.yaml --json"
+)
+def up(
+    stack: Stack = "dev",
+    hardware: HardwareFile = None,
+    wait: Annotated[
+        float, typer.Option(min=0, help="Seconds workloads may take to get their devices.")
+    ] = 120.0,
+    json: Json = False,
+) -> None:
+    """Bring a stack up and wait until every workload holds its devices.
+
+    Exit code 3: the stack is up, but some workload waits; the table says why.
+    """
+    from rehearsal import session
+    from rehearsal.home import Home
+    from rehearsal.project import find_stack
+
+    source = find_stack(stack, hardware=hardware)
+    with reporting() as reporter:
+        report = session.up(source, Home.default(), reporter, wait_seconds=wait)
+    for note in report.notes:
+        stderr_console().print(f"note: {note}", markup=False, soft_wrap=True)
+    if json:
+        print_json(_up_json(report))
+    else:
+        console = stdout_console()
+        console.print(pools_table(report.status, f"SIMULATED stack {report.stack}", up_caption(report)))
+        console.print(workloads_table(report.status))
+    _exit_for(report.status)
+
+
+@app.command(epilog="Examples:\n\n  dra-fleet rehearse status\n\n  dra-fleet rehearse status --json")
+def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = False) -> None:
+    """Which device each pod holds, and why a pod waits. Exit code 3 where one waits."""
+    from fleet.plan import make_plan
+    from fleet.settings import read_stack_file
+    from rehearsal.home import Home
+    from rehearsal.project import find_stack
+    from rehearsal.status import read_status
+
+    source = find_stack(stack, hardware=hardware)
+    plan = make_plan(read_stack_file(source.file).settings)
+    found = asyncio.run(read_status(plan, Home.default()))
+    if json:
+        print_json(found.as_json())
+    else:
+        console = stdout_console()
+        console.print(pools_table(found, f"SIMULATED stack {source.name}", ""))
+        console.print(workloads_table(found))
+    _exit_for(found)
+
+
+@app.command(epilog='Example:\n\n  eval "$(dra-fleet rehearse env)" && pulumi preview --stack dev')
+def env(json: Json = False) -> None:
+    """Print the shell variables of the rehearsal, to run `pulumi` and `kubectl` in it by hand."""
+    from rehearsal import tools
+    from rehearsal.environment import environment_changes, shell_exports
+    from rehearsal.home import Home
+
+    with reporting() as reporter:
+        toolset = tools.ensure(reporter)
+    if json:
+        print_json(dict(environment_changes(Home.default(), toolset)))
+    else:
+        typer.echo(shell_exports(Home.default(), toolset))
+
+
+@app.command(epilog="Examples:\n\n  dra-fleet rehearse down\n\n  dra-fleet rehearse down --remove")
+def down(
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Also delete the clusters, stacks and logs.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Stop every process a rehearsal started. What was built stays, and `up` goes on from there."""
+    from rehearsal.home import Home
+    from rehearsal.session import bring_down
+
+    home = Home.default()
+    with reporting() as reporter, reporter.step("stopping"):
+        bring_down(home, remove=remove)
+    if json:
+        print_json({"stopped": True, "removed": remove, "home": str(home.root)})
+
+
+def _up_json(report: UpReport) -> dict[str, Any]:
+    engine = report.engine
+    findings = [{"rule": item.rule, "level": item.level, "message": item.message} for item in engine.findings]
+    return {
+        "stack": report.stack,
+        "simulated": True,
+        "changes": engine.changes,
+        "seconds": round(report.seconds, 2),
+        "policy": {"rules": sorted(engine.rules), "findings": findings},
+        "notes": list(report.notes),
+        **report.status.as_json(),
+    }
+
+
+def _exit_for(status: StackStatus) -> None:
+    if not status.all_allocated:
+        raise typer.Exit(NOT_ALLOCATED)

@@ -1,0 +1,72 @@
+"""The tables of a rehearsal, each headed SIMULATED."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from rehearsal.status import devices_by_node
+
+if TYPE_CHECKING:
+    from rehearsal.session import UpReport
+    from rehearsal.status import StackStatus
+
+MOST_NAMES = 6
+"""Devices of one node that are listed by name; more are summed up (`--json` has them all)."""
+
+
+def pools_table(status: StackStatus, title: str, caption: str) -> Table:
+    """One row per pool: its nodes, the devices they publish, and how many of those pods hold."""
+    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left")
+    for heading in ("Cluster", "Kubernetes", "Pool"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("Nodes", "Devices published", "Devices held", "Claims allocated"):
+        table.add_column(heading, justify="right", overflow="fold")
+    for name, cluster in status.clusters.items():
+        for pool_name, pool in cluster.allocation.pools.items():
+            figures = (pool.nodes, pool.devices, pool.held, pool.claims)
+            table.add_row(name, cluster.kubernetes, pool_name, *map(str, figures))
+    return table
+
+
+def workloads_table(status: StackStatus) -> Table:
+    """One row per workload: copies that hold devices, where, and why one waits."""
+    table = Table(title="SIMULATED workloads", title_justify="left")
+    table.add_column("Cluster", overflow="fold")
+    table.add_column("Workload", overflow="fold")
+    table.add_column("Allocated", justify="right")
+    table.add_column("Devices, or why a pod waits", overflow="fold")
+    for cluster_name, cluster in status.clusters.items():
+        for name, workload in cluster.allocation.workloads.items():
+            held = workload.allocated >= workload.wanted
+            count = Text(f"{workload.allocated} of {workload.wanted}", style="green" if held else "red")
+            shown = workload.reason.sentence if workload.reason else _places(devices_by_node(workload))
+            table.add_row(cluster_name, name, count, Text(shown))
+    return table
+
+
+def up_caption(report: UpReport) -> str:
+    """What the engine did, in one line."""
+    engine = report.engine
+    counts = (
+        _count(engine.changes, "change"),
+        f"policy: {_count(len(engine.rules), 'rule')}, {_count(len(engine.findings), 'finding')}",
+        f"{report.seconds:.1f} s",
+    )
+    return " · ".join(counts)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _places(devices: dict[str, list[str]]) -> str:
+    return "; ".join(f"{node}: {_names(names)}" for node, names in devices.items())
+
+
+def _names(names: list[str]) -> str:
+    if len(names) <= MOST_NAMES:
+        return ", ".join(names)
+    return f"{len(names)} devices, {names[0]} to {names[-1]}"

@@ -1,0 +1,162 @@
+"""What the workloads of a cluster got: pods, nodes and devices, and what the pools offer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clusters.pending import explain, explain_missing_pods, read_state
+from clusters.pending.selectors import devices_in
+from clusters.pending.state import claim_names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from clusters.client import KubeApi, Object
+    from clusters.pending import ClusterState, Reason
+
+WORKLOAD = "dra-fleet/workload"
+"""Label on the Jobs and pods of a declared workload."""
+
+
+@dataclass(frozen=True)
+class HeldDevice:
+    """One device as an allocation result names it."""
+
+    driver: str
+    pool: str
+    device: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodDevices:
+    """One pod of a workload. It is allocated when it runs and all its claims hold devices."""
+
+    name: str
+    node: str | None
+    devices: tuple[HeldDevice, ...]
+    running: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadAllocation:
+    """One workload: how many copies it wants, its pods, and why the first waiting one waits."""
+
+    name: str
+    namespace: str
+    wanted: int
+    pods: tuple[PodDevices, ...]
+    reason: Reason | None
+
+    @property
+    def allocated(self) -> int:
+        """Copies that hold devices and run at this moment."""
+        return sum(pod.running and bool(pod.devices) for pod in self.pods)
+
+
+@dataclass(frozen=True)
+class PoolDevices:
+    """What a pool of nodes offers: devices published, devices held, and claims that hold them."""
+
+    nodes: int
+    devices: int
+    held: int
+    claims: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allocation:
+    """All of a cluster at one moment."""
+
+    pools: Mapping[str, PoolDevices]
+    workloads: Mapping[str, WorkloadAllocation]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every wanted copy of every workload holds its devices."""
+        return all(item.allocated >= item.wanted for item in self.workloads.values())
+
+
+async def read_allocation(
+    api: KubeApi,
+    *,
+    pools: Mapping[str, Mapping[str, str]],
+    workloads: Mapping[str, tuple[str, int]],
+) -> Allocation:
+    """Read what every workload has and every pool offers.
+
+    Args:
+        api: who reads.
+        pools: by name, the labels that select the pool's nodes.
+        workloads: by name, the namespace and the wanted copies.
+
+    Raises:
+        ApiError: something may not be read.
+    """
+    state = await read_state(api)
+    return Allocation(
+        pools={name: _pool(state, labels) for name, labels in pools.items()},
+        workloads={
+            name: _workload(state, name, namespace, copies) for name, (namespace, copies) in workloads.items()
+        },
+    )
+
+
+def _pool(state: ClusterState, labels: Mapping[str, str]) -> PoolDevices:
+    names = {
+        node["metadata"]["name"]
+        for node in state.nodes
+        if labels.items() <= node["metadata"].get("labels", {}).items()
+    }
+    devices = [device for device in devices_in(state.slices) if device.node in names]
+    pools = {(device.driver, device.pool) for device in devices}
+    held = [
+        sum((item["driver"], item["pool"]) in pools for item in _results(claim)) for claim in state.claims
+    ]
+    claims = sum(count > 0 for count in held)
+    return PoolDevices(nodes=len(names), devices=len(devices), held=sum(held), claims=claims)
+
+
+def _workload(state: ClusterState, name: str, namespace: str, wanted: int) -> WorkloadAllocation:
+    found = [
+        pod
+        for pod in state.pods
+        if pod["metadata"]["namespace"] == namespace
+        and pod["metadata"].get("labels", {}).get(WORKLOAD) == name
+        and "deletionTimestamp" not in pod["metadata"]
+    ]
+    pods = tuple(_pod(state, pod) for pod in found)
+    waiting = [pod for pod, seen in zip(found, pods, strict=True) if not seen.running]
+    return WorkloadAllocation(
+        name=name,
+        namespace=namespace,
+        wanted=wanted,
+        pods=pods,
+        reason=_reason(state, waiting, name, namespace, missing=wanted - len(found)),
+    )
+
+
+def _reason(
+    state: ClusterState, waiting: Sequence[Object], name: str, namespace: str, *, missing: int
+) -> Reason | None:
+    if waiting:
+        return explain(state, waiting[0])
+    return explain_missing_pods(state, name, namespace) if missing > 0 else None
+
+
+def _pod(state: ClusterState, pod: Object) -> PodDevices:
+    namespace = pod["metadata"]["namespace"]
+    results = [
+        result for name in claim_names(pod) for result in _results(state.named(state.claims, name, namespace))
+    ]
+    return PodDevices(
+        name=pod["metadata"]["name"],
+        node=pod["spec"].get("nodeName"),
+        devices=tuple(HeldDevice(item["driver"], item["pool"], item["device"]) for item in results),
+        running=pod.get("status", {}).get("phase") == "Running",
+    )
+
+
+def _results(claim: Object | None) -> list[Object]:
+    allocation = (claim or {}).get("status", {}).get("allocation", {})
+    return allocation.get("devices", {}).get("results", [])

@@ -1,0 +1,32 @@
+"""Reading plain Kubernetes objects where parts may be absent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clusters.client import Object
+
+
+def section(item: Object, *path: str) -> Object:
+    """The mapping at a path; empty where some step of it is absent or null."""
+    return cast("Object", _at(item, path) or {})
+
+
+def entries(item: Object, *path: str) -> list[Object]:
+    """The list at a path; empty where some step of it is absent or null."""
+    return cast("list[Object]", _at(item, path) or [])
+
+
+def carries(item: Object, selector: Mapping[str, str]) -> bool:
+    """Whether the object carries all these labels."""
+    return selector.items() <= section(item, "metadata", "labels").items()
+
+
+def _at(item: Object, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - whatever the object has there
+    found: Any = item
+    for key in path:
+        found = cast("Object", found or {}).get(key)
+    return found

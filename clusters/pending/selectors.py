@@ -1,0 +1,123 @@
+"""What the selectors of a request say about devices, clause by clause, as the scheduler evaluates them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fleet.proof.cel import CelDevice, CelInvalid, CelUnsupported, clauses, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from clusters.client import Object
+
+_DRIVER = re.compile(r"""device\.driver\s*==\s*(['"])(?P<name>[^'"]+)\1""")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device:
+    """A published device and where it is."""
+
+    driver: str
+    pool: str
+    node: str | None
+    name: str
+    body: Object
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """As allocation results name it."""
+        return (self.driver, self.pool, self.name)
+
+    def __str__(self) -> str:
+        return f"{self.pool}/{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Miss:
+    """The first clause that does not hold on a device, and how many hold."""
+
+    device: Device
+    clause: str
+    outcome: str
+    message: str
+    held: int
+
+
+def devices_in(slices: Iterable[Object]) -> list[Device]:
+    """All devices of the newest generation of each pool."""
+    slices = list(slices)
+    newest: dict[tuple[str, str], int] = {}
+    for item in slices:
+        pool = (item["spec"]["driver"], item["spec"]["pool"]["name"])
+        newest[pool] = max(newest.get(pool, 0), item["spec"]["pool"].get("generation", 0))
+    return [
+        Device(
+            driver=item["spec"]["driver"],
+            pool=item["spec"]["pool"]["name"],
+            node=item["spec"].get("nodeName"),
+            name=device["name"],
+            body=device,
+        )
+        for item in slices
+        for device in item["spec"].get("devices", [])
+        if item["spec"]["pool"].get("generation", 0)
+        == newest[item["spec"]["driver"], item["spec"]["pool"]["name"]]
+    ]
+
+
+def expressions(selectors: Iterable[Object]) -> list[str]:
+    """The CEL expressions of selectors."""
+    return [item["cel"]["expression"] for item in selectors if "cel" in item]
+
+
+def drivers_named(selectors: Iterable[str]) -> set[str]:
+    """The drivers that expressions ask for by `device.driver == '…'`."""
+    return {match["name"] for text in selectors for match in _DRIVER.finditer(text)}
+
+
+def first_miss(selectors: Sequence[str], device: Device, minor: str) -> Miss | None:
+    """The first clause that is not true on a device; None when it matches.
+
+    Raises:
+        CelUnsupported: an expression cannot be judged here.
+    """
+    cel = environment(minor)
+    subject = CelDevice.of(device.body, device.driver)
+    held = 0
+    for expression in selectors:
+        whole = cel.compile(expression).evaluate(subject)
+        if whole:
+            held += len(clauses(expression))
+            continue
+        for clause in _judgeable(clauses(expression), minor):
+            verdict = cel.compile(clause).evaluate(subject)
+            if verdict.outcome == whole.outcome:
+                return Miss(
+                    device=device, clause=clause, outcome=whole.outcome, message=verdict.message, held=held
+                )
+            held += 1
+        return Miss(device=device, clause=expression, outcome=whole.outcome, message=whole.message, held=held)
+    return None
+
+
+def _judgeable(parts: list[str], minor: str) -> list[str]:
+    """The clauses, unless one of them means nothing on its own."""
+    try:
+        for part in parts:
+            environment(minor).compile(part)
+    except (CelInvalid, CelUnsupported):
+        return []
+    return parts
+
+
+def value_named_in(clause: str, device: Device) -> str:
+    """What the device really has for the attribute or capacity a clause reads, for people; may be empty."""
+    values = {**device.body.get("attributes", {}), **device.body.get("capacity", {})}
+    for key, value in values.items():
+        name = key.rpartition("/")[2]
+        if re.search(rf"\b{re.escape(name)}\b", clause):
+            return f"{name} is {next(iter(value.values()))}"
+    return ""

@@ -1,0 +1,117 @@
+"""A snapshot of everything a pod's fate depends on, read once; explaining it needs no further requests."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clusters.client import KubeApi, Object
+
+RESOURCE_API = "resource.k8s.io/v1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterState:
+    """Raw objects as the API gave them.
+
+    Attributes:
+        minor: of the server, such as "1.36".
+        claims: of all namespaces, as they hold the devices.
+        events: the warnings of all namespaces.
+    """
+
+    minor: str
+    nodes: list[Object]
+    pods: list[Object]
+    daemonsets: list[Object]
+    slices: list[Object]
+    classes: list[Object]
+    claims: list[Object]
+    templates: list[Object]
+    events: list[Object]
+
+    def pods_on(self, node: str) -> Iterator[Object]:
+        """The pods bound to a node."""
+        return (pod for pod in self.pods if pod["spec"].get("nodeName") == node)
+
+    def named(self, items: list[Object], name: str, namespace: str | None = None) -> Object | None:
+        """The object of that name, or None."""
+        for item in items:
+            meta = item["metadata"]
+            if meta["name"] == name and meta.get("namespace") == namespace:
+                return item
+        return None
+
+    def warnings_about(self, item: Object, reason: str) -> list[str]:
+        """The messages of an object's warnings with that reason, the newest last."""
+        uid = item["metadata"].get("uid")
+        found = [
+            event
+            for event in self.events
+            if event["reason"] == reason and event["involvedObject"].get("uid") == uid
+        ]
+        found.sort(key=lambda event: event.get("lastTimestamp") or event.get("eventTime") or "")
+        return [str(event.get("message", "")) for event in found]
+
+    def holders(self) -> dict[tuple[str, str, str], str]:
+        """Who holds each allocated device: (driver, pool, device) -> "namespace/consumer"."""
+        held: dict[tuple[str, str, str], str] = {}
+        for claim in self.claims:
+            status = claim.get("status", {})
+            for result in status.get("allocation", {}).get("devices", {}).get("results", []):
+                if not result.get("adminAccess"):
+                    users = [user["name"] for user in status.get("reservedFor", [])]
+                    name = users[0] if users else f"claim {claim['metadata']['name']}"
+                    key = (result["driver"], result["pool"], result["device"])
+                    held[key] = f"{claim['metadata']['namespace']}/{name}"
+        return held
+
+
+async def read_state(api: KubeApi) -> ClusterState:
+    """Read a snapshot.
+
+    Raises:
+        ApiError: something may not be read.
+    """
+    version = await api.version()
+    wanted = (
+        ("v1", "Node"),
+        ("v1", "Pod"),
+        ("apps/v1", "DaemonSet"),
+        (RESOURCE_API, "ResourceSlice"),
+        (RESOURCE_API, "DeviceClass"),
+        (RESOURCE_API, "ResourceClaim"),
+        (RESOURCE_API, "ResourceClaimTemplate"),
+    )
+    lists = await asyncio.gather(
+        *(api.list(api_version, kind) for api_version, kind in wanted),
+        api.list("v1", "Event", params={"fieldSelector": "type=Warning"}),
+    )
+    nodes, pods, daemonsets, slices, classes, claims, templates, events = (item["items"] for item in lists)
+    return ClusterState(
+        minor=f"{version['major']}.{version['minor'].rstrip('+')}",
+        nodes=nodes,
+        pods=pods,
+        daemonsets=daemonsets,
+        slices=slices,
+        classes=classes,
+        claims=claims,
+        templates=templates,
+        events=events,
+    )
+
+
+def claim_names(pod: Object) -> list[str]:
+    """The names of the ResourceClaims a pod uses, as far as they are made."""
+    status = pod.get("status", {})
+    made = {item["name"]: item.get("resourceClaimName") for item in status.get("resourceClaimStatuses", [])}
+    names = [
+        reference.get("resourceClaimName") or made.get(reference["name"])
+        for reference in pod["spec"].get("resourceClaims", [])
+    ]
+    extended = status.get("extendedResourceClaimStatus", {}).get("resourceClaimName")
+    return [name for name in [*names, extended] if name]

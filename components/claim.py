@@ -1,0 +1,60 @@
+"""A ResourceClaim that several pods share by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pulumi
+from pulumi_kubernetes.meta import v1 as meta
+from pulumi_kubernetes.resource import v1 as resource
+
+from components.core.component import FleetComponent
+from components.device_arguments import claim_spec
+
+if TYPE_CHECKING:
+    from components.core.identity import Identity
+    from fleet.devices.claim import ClaimSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimArgs:
+    """What a ResourceClaim takes.
+
+    Attributes:
+        name: its exact name, by which pods share it.
+        namespace: where those pods live.
+        spec: the devices asked for; immutable.
+        identity: whose it is.
+    """
+
+    name: str
+    namespace: pulumi.Input[str]
+    spec: ClaimSpec
+    identity: Identity
+
+
+class Claim(FleetComponent):
+    """One ResourceClaim. A changed spec frees its devices first, then asks again under the same name."""
+
+    TOKEN = "dra-fleet:devices:Claim"  # noqa: S105 - a type token
+
+    name: pulumi.Output[str]
+    namespace: pulumi.Output[str]
+
+    def __init__(self, name: str, args: ClaimArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, {"name": args.name}, opts)
+        claim = resource.ResourceClaim(
+            name,
+            metadata=meta.ObjectMetaArgs(
+                name=args.name, namespace=args.namespace, labels=args.identity.labels()
+            ),
+            spec=claim_spec(args.spec),
+            opts=self.child_opts(
+                pulumi.ResourceOptions(replace_on_changes=["spec"], delete_before_replace=True)
+            ),
+        )
+        self.publish(
+            name=claim.metadata.apply(lambda metadata: metadata.name),
+            namespace=claim.metadata.apply(lambda metadata: metadata.namespace),
+        )

@@ -1,0 +1,70 @@
+"""A ResourceClaimTemplate. Its spec is immutable, so a changed spec is another object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pulumi
+from pulumi_kubernetes.meta import v1 as meta
+from pulumi_kubernetes.resource import v1 as resource
+
+from components.core.component import FleetComponent
+from components.core.naming import by_content
+from components.device_arguments import claim_spec
+
+if TYPE_CHECKING:
+    from components.core.identity import Identity
+    from fleet.devices.claim import ClaimSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimTemplateArgs:
+    """What a ResourceClaimTemplate takes.
+
+    Attributes:
+        name: its name; a hash of the spec is appended unless `external`.
+        namespace: where its consumers live.
+        spec: the claim that every consuming pod gets.
+        external: it is consumed outside the stack, so its name must stay. A changed spec then deletes the old
+            object before the new one is made; pods that start in between wait for it.
+        identity: whose it is.
+    """
+
+    name: str
+    namespace: pulumi.Input[str]
+    spec: ClaimSpec
+    external: bool
+    identity: Identity
+
+
+class ClaimTemplate(FleetComponent):
+    """One ResourceClaimTemplate; a changed spec replaces it and consumers in the stack follow `name`."""
+
+    TOKEN = "dra-fleet:devices:ClaimTemplate"  # noqa: S105 - a type token
+
+    name: pulumi.Output[str]
+    namespace: pulumi.Output[str]
+
+    def __init__(
+        self, name: str, args: ClaimTemplateArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, {"name": args.name, "external": args.external}, opts)
+        object_name = args.name if args.external else by_content(args.name, args.spec.to_object())
+        template = resource.ResourceClaimTemplate(
+            name,
+            metadata=meta.ObjectMetaArgs(
+                name=object_name, namespace=args.namespace, labels=args.identity.labels()
+            ),
+            spec=resource.ResourceClaimTemplateSpecArgs(spec=claim_spec(args.spec)),
+            opts=self.child_opts(
+                # The provider cannot know that the server refuses the change: its dry run would fail instead.
+                pulumi.ResourceOptions(
+                    replace_on_changes=["spec"], delete_before_replace=True if args.external else None
+                )
+            ),
+        )
+        self.publish(
+            name=template.metadata.apply(lambda metadata: metadata.name),
+            namespace=template.metadata.apply(lambda metadata: metadata.namespace),
+        )

@@ -1,0 +1,126 @@
+"""The checked models of resource.k8s.io as the SDK's typed arguments, field by field.
+
+The models have judged everything already; nothing is decided here. Empty fields are left out, as the API
+server stores them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pulumi_kubernetes.resource import v1 as resource
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fleet.devices.claim import (
+        CapacityRequirements,
+        ClaimSpec,
+        DeviceClaimConfig,
+        DeviceConstraint,
+        DeviceRequest,
+        DeviceSubRequest,
+        DeviceToleration,
+        ExactDeviceRequest,
+    )
+    from fleet.devices.device_class import DeviceClassSpec
+    from fleet.devices.opaque import OpaqueConfig
+    from fleet.devices.selector import DeviceSelector
+
+
+def device_class_spec(spec: DeviceClassSpec) -> resource.DeviceClassSpecArgs:
+    """The spec of a DeviceClass."""
+    return resource.DeviceClassSpecArgs(
+        selectors=_selectors(spec.selectors),
+        config=[resource.DeviceClassConfigurationArgs(opaque=_opaque(item.opaque)) for item in spec.config]
+        or None,
+        extended_resource_name=spec.extended_resource_name,
+    )
+
+
+def claim_spec(spec: ClaimSpec) -> resource.ResourceClaimSpecArgs:
+    """The spec of a ResourceClaim, which a template repeats."""
+    devices = spec.devices
+    return resource.ResourceClaimSpecArgs(
+        devices=resource.DeviceClaimArgs(
+            requests=[_request(request) for request in devices.requests] or None,
+            constraints=[_constraint(constraint) for constraint in devices.constraints] or None,
+            config=[_config(config) for config in devices.config] or None,
+        )
+    )
+
+
+def _request(request: DeviceRequest) -> resource.DeviceRequestArgs:
+    return resource.DeviceRequestArgs(
+        name=request.name,
+        exactly=_exactly(request.exactly) if request.exactly is not None else None,
+        first_available=[_alternative(alternative) for alternative in request.first_available] or None,
+    )
+
+
+def _exactly(request: ExactDeviceRequest) -> resource.ExactDeviceRequestArgs:
+    return resource.ExactDeviceRequestArgs(
+        device_class_name=request.device_class_name,
+        selectors=_selectors(request.selectors),
+        allocation_mode=request.allocation_mode or None,
+        count=request.count or None,
+        tolerations=_tolerations(request.tolerations),
+        capacity=_capacity(request.capacity),
+        admin_access=request.admin_access,
+    )
+
+
+def _alternative(request: DeviceSubRequest) -> resource.DeviceSubRequestArgs:
+    return resource.DeviceSubRequestArgs(
+        name=request.name,
+        device_class_name=request.device_class_name,
+        selectors=_selectors(request.selectors),
+        allocation_mode=request.allocation_mode or None,
+        count=request.count or None,
+        tolerations=_tolerations(request.tolerations),
+        capacity=_capacity(request.capacity),
+    )
+
+
+def _selectors(selectors: Sequence[DeviceSelector]) -> list[resource.DeviceSelectorArgs] | None:
+    return [
+        resource.DeviceSelectorArgs(cel=resource.CELDeviceSelectorArgs(expression=selector.cel.expression))
+        for selector in selectors
+    ] or None
+
+
+def _tolerations(tolerations: Sequence[DeviceToleration]) -> list[resource.DeviceTolerationArgs] | None:
+    return [
+        resource.DeviceTolerationArgs(
+            key=toleration.key or None,
+            operator=toleration.operator,
+            value=toleration.value or None,
+            effect=toleration.effect or None,
+            toleration_seconds=toleration.toleration_seconds,
+        )
+        for toleration in tolerations
+    ] or None
+
+
+def _capacity(capacity: CapacityRequirements | None) -> resource.CapacityRequirementsArgs | None:
+    if capacity is None or not capacity.requests:
+        return None
+    return resource.CapacityRequirementsArgs(requests=dict(capacity.requests))
+
+
+def _constraint(constraint: DeviceConstraint) -> resource.DeviceConstraintArgs:
+    return resource.DeviceConstraintArgs(
+        requests=list(constraint.requests) or None,
+        match_attribute=constraint.match_attribute,
+        distinct_attribute=constraint.distinct_attribute,
+    )
+
+
+def _config(config: DeviceClaimConfig) -> resource.DeviceClaimConfigurationArgs:
+    return resource.DeviceClaimConfigurationArgs(
+        requests=list(config.requests) or None, opaque=_opaque(config.opaque)
+    )
+
+
+def _opaque(config: OpaqueConfig) -> resource.OpaqueDeviceConfigurationArgs:
+    return resource.OpaqueDeviceConfigurationArgs(driver=config.driver, parameters=dict(config.parameters))

@@ -1,0 +1,50 @@
+"""A namespace that the stack owns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pulumi_kubernetes.core import v1 as core
+from pulumi_kubernetes.meta import v1 as meta
+
+from components.core.component import FleetComponent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pulumi
+
+    from components.core.identity import Identity
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamespaceArgs:
+    """What a namespace takes.
+
+    Attributes:
+        name: the namespace's exact name.
+        identity: whose it is.
+        labels: more labels, such as the one that allows admin access to devices.
+    """
+
+    name: pulumi.Input[str]
+    identity: Identity
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+class Namespace(FleetComponent):
+    """One namespace."""
+
+    TOKEN = "dra-fleet:namespaces:Namespace"  # noqa: S105 - a type token
+
+    name: pulumi.Output[str]
+
+    def __init__(self, name: str, args: NamespaceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, {"name": args.name}, opts)
+        namespace = core.Namespace(
+            name,
+            metadata=meta.ObjectMetaArgs(name=args.name, labels={**args.labels, **args.identity.labels()}),
+            opts=self.child_opts(),
+        )
+        self.publish(name=namespace.metadata.name)

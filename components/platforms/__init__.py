@@ -1,0 +1,23 @@
+"""The platforms a cluster can live on, by the name a stack file gives them.
+
+They are resolved on use, so that a stack of one cloud loads one cloud's SDK.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from components.platforms.platform import Platform
+
+PLATFORMS = {
+    "existing": "components.platforms.existing:ExistingCluster",
+}
+"""Cloud -> where its component is."""
+
+
+def resolve(cloud: str) -> type[Platform]:
+    """The component of a cloud."""
+    module, _, name = PLATFORMS[cloud].partition(":")
+    return getattr(import_module(module), name)

@@ -1,0 +1,123 @@
+"""A cluster that already exists: the stack adds drivers, classes, claims and workloads and owns nothing else.
+
+The program reads no kubeconfig and no network. A file is named to the Kubernetes provider, which reads it
+where it runs: neither its content nor this machine's home directory gets into the state, so two people with
+different homes see no difference. A kubeconfig that comes as content (a secret, another stack's output) stays
+secret.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pulumi
+import pulumi_kubernetes
+
+from components.core.naming import logical
+from components.platforms.platform import Platform
+from fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret, KubeconfigStack
+
+if TYPE_CHECKING:
+    from components.platforms.platform import Declaration, SecretReader
+    from fleet.plan.model import ClusterPlan
+
+USUAL_PLACES = ""
+"""Makes the provider look at $KUBECONFIG and ~/.kube/config itself.
+
+Left unset, the SDK would write this machine's $KUBECONFIG into the state.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingClusterArgs:
+    """How to reach the cluster: by `content`, `stack` and `output`, `file`, or else by the usual places.
+
+    Attributes:
+        kubernetes: the minor it is declared to run, such as "1.36".
+        context: the kubeconfig's context; None takes its current one.
+        file: path of a kubeconfig, read by the provider; `~/` is understood.
+        content: a whole kubeconfig.
+        stack: `organization/project/stack` of a stack that exports a kubeconfig.
+        output: the name of that export.
+    """
+
+    kubernetes: str
+    context: str | None = None
+    file: str | None = None
+    content: pulumi.Input[str] | None = None
+    stack: str | None = None
+    output: str | None = None
+
+
+class ExistingCluster(Platform):
+    """A cluster somebody else made."""
+
+    TOKEN = "dra-fleet:platforms:ExistingCluster"  # noqa: S105 - a type token
+
+    def __init__(
+        self, name: str, args: ExistingClusterArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(
+            name, {"cloud": "existing", "kubernetes": args.kubernetes, "context": args.context}, opts
+        )
+        kubeconfig = self._content(name, args)
+        provider = pulumi_kubernetes.Provider(
+            logical(name, "kubernetes"),
+            kubeconfig=(args.file or USUAL_PLACES) if kubeconfig is None else kubeconfig,
+            context=args.context,
+            cluster_identifier=name if args.context is None else f"{name}/{args.context}",
+            # Said aloud because the SDK would otherwise take them from whoever's environment it runs in.
+            enable_server_side_apply=True,
+            delete_unreachable=False,
+            skip_update_unreachable=False,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.publish(provider=provider, kubeconfig=kubeconfig)
+
+    @classmethod
+    def planned(cls, plan: ClusterPlan, secret: SecretReader) -> Declaration:
+        """Take the kubeconfig's source from the cluster's settings."""
+        source = plan.settings.kubeconfig
+        match source:
+            case KubeconfigFile():
+                args = ExistingClusterArgs(
+                    kubernetes=plan.kubernetes, context=source.context, file=source.file
+                )
+            case KubeconfigSecret():
+                args = ExistingClusterArgs(kubernetes=plan.kubernetes, content=secret(source.secret))
+            case KubeconfigStack():
+                args = ExistingClusterArgs(
+                    kubernetes=plan.kubernetes, stack=source.stack, output=source.output
+                )
+        return lambda opts: cls(plan.name, args, opts)
+
+    def _content(self, name: str, args: ExistingClusterArgs) -> pulumi.Output[str] | None:
+        if args.content is not None:
+            return pulumi.Output.secret(args.content)
+        if args.stack is None or args.output is None:
+            return None
+        stack, output = args.stack, args.output
+        reference = pulumi.StackReference(
+            logical(name, "reference"), stack_name=stack, opts=pulumi.ResourceOptions(parent=self)
+        )
+
+        exported = reference.get_output(output).apply(
+            lambda value: kubeconfig_text(value, name, stack, output)
+        )
+        return pulumi.Output.secret(exported)
+
+
+def kubeconfig_text(value: object, cluster: str, stack: str, output: str) -> str:
+    """Another stack's output, which must be text.
+
+    Raises:
+        pulumi.RunError: it is not there, or it is something else.
+    """
+    if isinstance(value, str):
+        return value
+    raise pulumi.RunError(
+        f"cluster {cluster}: stack {stack} exports no text named {output}; "
+        "allowed: the name of an output that holds a kubeconfig; "
+        f"fix: look with `pulumi stack output --stack {stack}`"
+    )

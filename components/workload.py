@@ -1,0 +1,135 @@
+"""A workload: one Job whose pods hold one claim each, all at the same time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pulumi
+from pulumi_kubernetes.batch import v1 as batch
+from pulumi_kubernetes.core import v1 as core
+from pulumi_kubernetes.meta import v1 as meta
+
+from components.core.component import FleetComponent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from components.core.identity import Identity
+    from fleet.plan.model import Toleration
+
+CLAIM = "devices"
+"""The name of the claim inside a pod."""
+
+RETRIES = 6
+"""How many failed pods a Job replaces; Kubernetes' own default, said aloud."""
+
+SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
+"""The engine would otherwise wait until the Job has finished; holding devices is what is asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadArgs:
+    """What a workload takes. Exactly one of `template` and `claim` is given.
+
+    Attributes:
+        name: the Job's exact name.
+        namespace: where it runs, and where the template or claim is.
+        template: name of the ResourceClaimTemplate of which each pod gets a claim of its own.
+        claim: name of the ResourceClaim that all pods share.
+        copies: how many pods run at the same time.
+        image: the container's image.
+        command: what it runs; empty keeps the image's own.
+        cpu: CPU asked for per pod, a quantity.
+        memory: memory asked for and allowed per pod, a quantity.
+        identity: whose it is.
+        node_selector: labels of the nodes it may run on.
+        tolerations: node taints its pods tolerate.
+    """
+
+    name: str
+    namespace: pulumi.Input[str]
+    template: pulumi.Input[str] | None = None
+    claim: pulumi.Input[str] | None = None
+    copies: int
+    image: pulumi.Input[str]
+    command: Sequence[str] = ()
+    cpu: str
+    memory: str
+    identity: Identity
+    node_selector: Mapping[str, str] = field(default_factory=dict[str, str])
+    tolerations: Sequence[Toleration] = ()
+
+
+class Workload(FleetComponent):
+    """One Job. Its pods cannot change, so a changed Job is deleted, frees its devices, and is made again."""
+
+    TOKEN = "dra-fleet:workloads:Workload"  # noqa: S105 - a type token
+
+    name: pulumi.Output[str]
+    namespace: pulumi.Output[str]
+    copies: pulumi.Output[int]
+
+    def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, {"name": args.name, "copies": args.copies}, opts)
+        labels = args.identity.labels(args.name)
+        job = batch.Job(
+            name,
+            metadata=meta.ObjectMetaArgs(
+                name=args.name, namespace=args.namespace, labels=labels, annotations=SKIP_AWAIT
+            ),
+            spec=batch.JobSpecArgs(
+                parallelism=args.copies,
+                completions=args.copies,
+                backoff_limit=RETRIES,
+                template=core.PodTemplateSpecArgs(
+                    metadata=meta.ObjectMetaArgs(labels=labels), spec=_pod(args)
+                ),
+            ),
+            opts=self.child_opts(
+                pulumi.ResourceOptions(replace_on_changes=["spec"], delete_before_replace=True)
+            ),
+        )
+        self.publish(
+            name=job.metadata.apply(lambda metadata: metadata.name),
+            namespace=job.metadata.apply(lambda metadata: metadata.namespace),
+            copies=pulumi.Output.from_input(args.copies),
+        )
+
+
+def _pod(args: WorkloadArgs) -> core.PodSpecArgs:
+    return core.PodSpecArgs(
+        restart_policy="Never",
+        automount_service_account_token=False,
+        node_selector=dict(args.node_selector) or None,
+        tolerations=[_toleration(toleration) for toleration in args.tolerations] or None,
+        resource_claims=[
+            core.PodResourceClaimArgs(
+                name=CLAIM, resource_claim_template_name=args.template, resource_claim_name=args.claim
+            )
+        ],
+        containers=[_container(args)],
+    )
+
+
+def _container(args: WorkloadArgs) -> core.ContainerArgs:
+    return core.ContainerArgs(
+        name="main",
+        image=args.image,
+        command=list(args.command) or None,
+        resources=core.ResourceRequirementsArgs(
+            requests={"cpu": args.cpu, "memory": args.memory},
+            limits={"memory": args.memory},
+            claims=[core.ResourceClaimArgs(name=CLAIM)],
+        ),
+        security_context=core.SecurityContextArgs(allow_privilege_escalation=False),
+    )
+
+
+def _toleration(toleration: Toleration) -> core.TolerationArgs:
+    return core.TolerationArgs(
+        key=toleration.key or None,
+        operator=toleration.operator,
+        value=toleration.value or None,
+        effect=toleration.effect,
+    )

@@ -1,0 +1,32 @@
+"""The base of every fact: immutable, strict, with its source and date."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+
+class Fact(BaseModel):
+    """A part of an entry."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=False,
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+    )
+
+
+class Entry(Fact):
+    """A fact with where it was read and when.
+
+    `assumed` marks values chosen by us because nothing public says them; `source` names what they follow.
+    """
+
+    source: str
+    date: dt.date
+    assumed: bool = False

@@ -1,0 +1,61 @@
+"""Kubernetes minors and feature gates."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Literal
+
+from fleet.catalogue.entry import Entry
+
+Stage = Literal["absent", "alpha", "beta-off", "beta", "stable"]
+_ON: frozenset[str] = frozenset({"beta", "stable"})
+
+
+class KubernetesMinor(Entry):
+    """One minor: its upstream end of life and the first patch without known scheduler bugs for devices."""
+
+    minor: str
+    end_of_life: dt.date
+    patch_floor: str | None
+    patch_reason: str | None
+
+
+class FeatureGate(Entry):
+    """A feature gate and its stage per minor."""
+
+    name: str
+    stages: Mapping[str, Stage]
+
+    def is_on(self, minor: str) -> bool:
+        """Whether the gate is on by default in that minor."""
+        return self.stages[minor] in _ON
+
+    @property
+    def on_from(self) -> str | None:
+        """The first known minor that has it on by default."""
+        return next((minor for minor, stage in self.stages.items() if stage in _ON), None)
+
+
+class KubernetesFacts(Entry):
+    """All of kubernetes.yaml."""
+
+    oldest: str
+    oldest_reason: str
+    minors: tuple[KubernetesMinor, ...]
+    gates: tuple[FeatureGate, ...]
+
+    def minor(self, minor: str) -> KubernetesMinor | None:
+        """The entry of a minor, if it is known."""
+        return next((entry for entry in self.minors if entry.minor == minor), None)
+
+    def gate(self, name: str) -> FeatureGate:
+        """The entry of a gate.
+
+        Raises:
+            KeyError: No such gate is known.
+        """
+        for entry in self.gates:
+            if entry.name == name:
+                return entry
+        raise KeyError(name)

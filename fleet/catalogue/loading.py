@@ -1,0 +1,42 @@
+"""Reads the catalogue's data files."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import Any, cast
+
+from ruamel.yaml import YAML
+
+from fleet.catalogue.model import Catalogue
+
+
+@cache
+def load() -> Catalogue:
+    """All facts, read once per process."""
+    machines = {**_by_name(_read("machines.yaml")["machines"])}
+    return Catalogue.model_validate(
+        {
+            "kubernetes": _read("kubernetes.yaml"),
+            "gpus": _by_name(_read("gpus.yaml")["gpus"]),
+            "machines": machines,
+            "drivers": _by_name([_read("driver_nvidia.yaml"), _read("driver_example.yaml")]),
+        }
+    )
+
+
+def _read(name: str) -> dict[str, Any]:
+    text = resources.files("fleet.catalogue").joinpath(name).read_text(encoding="utf-8")
+    # ruamel.yaml has no types.
+    yaml: Any = YAML(typ="safe", pure=True)
+    return cast("dict[str, Any]", yaml.load(text))
+
+
+def _by_name(entries: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    named: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        if entry["name"] in named:
+            msg = f"the catalogue holds {entry['name']} twice"
+            raise ValueError(msg)
+        named[entry["name"]] = entry
+    return named

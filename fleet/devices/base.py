@@ -1,0 +1,79 @@
+"""The base of the typed resource.k8s.io models: immutable, strict, camelCase outside, snake_case inside."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic.alias_generators import to_camel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def camel(name: str) -> str:
+    """The YAML and JSON name of a field: camelCase, and `class_` is `class`."""
+    return to_camel(name.rstrip("_"))
+
+
+class DeviceModel(BaseModel):
+    """A part of a resource.k8s.io/v1 object."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        alias_generator=camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+    )
+    kept_when_empty: ClassVar[frozenset[str]] = frozenset()
+    """JSON names that are written even when empty."""
+
+    @classmethod
+    def from_object(cls, value: Mapping[str, Any]) -> Self:
+        """Read the JSON object strictly.
+
+        Raises:
+            pydantic.ValidationError: The object breaks a rule; the error lists all of them.
+        """
+        # Validated as JSON because strict mode means something else for Python's lists and tuples.
+        return cls.model_validate_json(json.dumps(without_nulls(value)), by_alias=True, by_name=False)
+
+    def to_object(self) -> dict[str, Any]:
+        """The exact JSON object; what the API server would leave out is left out."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    def left_out(self) -> frozenset[str]:
+        """JSON names that this object does not write although they have a value."""
+        return frozenset()
+
+    @model_serializer(mode="wrap")
+    def _omit_empty(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        everything = cast("dict[str, Any]", handler(self))
+        left_out = self.left_out()
+        return {
+            key: value
+            for key, value in everything.items()
+            if key not in left_out
+            and value is not None
+            and (key in self.kept_when_empty or value not in ("", [], (), {}))
+        }
+
+
+def without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy without null values, as the API server reads it; opaque parameters stay as they are."""
+    return {
+        key: item if key == "parameters" else _without_nulls(item)
+        for key, item in value.items()
+        if item is not None
+    }
+
+
+def _without_nulls(value: object) -> object:
+    if isinstance(value, dict):
+        return without_nulls(cast("dict[str, Any]", value))
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in cast("list[object]", value)]
+    return value

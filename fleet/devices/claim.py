@@ -1,0 +1,252 @@
+"""The spec of a ResourceClaim, which a ResourceClaimTemplate repeats, with the API server's own rules.
+
+Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-claim-v1/ and
+kubernetes/kubernetes pkg/apis/resource/validation/validation.go, v1.36.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+
+from fleet.devices.base import DeviceModel
+from fleet.devices.names import (
+    DnsLabel,
+    DnsSubdomain,
+    FullyQualifiedName,
+    LabelValue,
+    dns_label,
+    label_key,
+    slashes,
+)
+from fleet.devices.opaque import OpaqueConfig
+from fleet.devices.problem import refuse
+from fleet.devices.quantity import QuantityText
+from fleet.devices.selector import Selectors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_REQUESTS = 32
+MAX_ALTERNATIVES = 8
+MAX_CONSTRAINTS = 32
+MAX_CONFIG = 32
+MAX_TOLERATIONS = 16
+MAX_DEVICES = 32
+INT64 = 2**63
+
+Count = Annotated[int, Field(ge=-INT64, lt=INT64)]
+
+
+def _request_reference(text: str) -> str:
+    segments = text.split("/")
+    if len(segments) > 2:  # noqa: PLR2004 - request and alternative
+        raise refuse("must be a request or 'request/alternative'")
+    for segment in segments:
+        if (problem := dns_label(segment)) is not None:
+            raise refuse(problem)
+    return text
+
+
+RequestReference = Annotated[str, AfterValidator(_request_reference)]
+
+
+def _one_slash(text: str) -> str:
+    if (problem := slashes(text)) is not None:
+        raise refuse(problem, server=False)
+    return text
+
+
+ConstraintAttribute = Annotated[FullyQualifiedName, AfterValidator(_one_slash)]
+
+
+def _unique(names: Iterable[str], at: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise refuse(f"must be unique, {name!r} appears twice", at=at)
+        seen.add(name)
+
+
+def _known_references(references: tuple[str, ...], known: tuple[str, ...], at: str) -> None:
+    for reference in references:
+        if reference not in known:
+            raise refuse(
+                f"refers to {reference!r}, which is no request of this claim", allowed=", ".join(known), at=at
+            )
+
+
+def _optional_label_key(text: str) -> str:
+    if text and (problem := label_key(text)) is not None:
+        raise refuse(problem)
+    return text
+
+
+class DeviceToleration(DeviceModel):
+    """A device taint that a request accepts."""
+
+    key: Annotated[str, AfterValidator(_optional_label_key)] = ""
+    operator: Literal["Exists", "Equal"] = "Equal"
+    value: LabelValue = ""
+    effect: Literal["", "None", "NoSchedule", "NoExecute"] = ""
+    toleration_seconds: Count | None = None
+
+    @model_validator(mode="after")
+    def _fields_agree(self) -> Self:
+        if self.operator == "Exists" and self.value:
+            raise refuse("must have no value with operator Exists", at="value")
+        if not self.key and self.operator == "Equal":
+            raise refuse("must have operator Exists when the key is empty", at="operator", server=False)
+        return self
+
+
+class CapacityRequirements(DeviceModel):
+    """The part of a shared device's capacity that a request consumes."""
+
+    requests: dict[str, QuantityText] = Field(default_factory=dict)
+
+
+class DeviceRequirements(DeviceModel):
+    """What `exactly` and each alternative of `firstAvailable` have in common."""
+
+    device_class_name: DnsSubdomain
+    selectors: Selectors = ()
+    allocation_mode: Literal["ExactCount", "All", ""] = "ExactCount"
+    count: Annotated[int, Field(ge=-INT64, lt=INT64, validate_default=True)] = 0
+    tolerations: tuple[DeviceToleration, ...] = ()
+    capacity: CapacityRequirements | None = None
+
+    def left_out(self) -> frozenset[str]:
+        """Without a count where there is none."""
+        return frozenset({"count"}) if self.allocation_mode == "All" else frozenset()
+
+    @field_validator("allocation_mode")
+    @classmethod
+    def _default_mode(cls, value: str) -> str:
+        return value or "ExactCount"
+
+    @field_validator("count")
+    @classmethod
+    def _default_count(cls, value: int, info: ValidationInfo) -> int:
+        # The API server fills in both, so that what is written equals what is stored.
+        return 1 if value == 0 and info.data.get("allocation_mode") == "ExactCount" else value
+
+    @model_validator(mode="after")
+    def _count_fits_mode(self) -> Self:
+        if self.allocation_mode == "All" and self.count != 0:
+            raise refuse("must not be set with allocationMode All", at="count", fix="leave it out")
+        if self.allocation_mode == "ExactCount" and self.count <= 0:
+            raise refuse("must be greater than zero", at="count")
+        if self.count > MAX_DEVICES:
+            raise refuse(
+                f"must be at most {MAX_DEVICES}, the most devices one claim can hold",
+                at="count",
+                server=False,
+            )
+        if len(self.tolerations) > MAX_TOLERATIONS:
+            raise refuse(f"must be at most {MAX_TOLERATIONS} tolerations", at="tolerations", server=False)
+        return self
+
+
+class ExactDeviceRequest(DeviceRequirements):
+    """Devices of one class."""
+
+    admin_access: bool | None = None
+
+
+class DeviceSubRequest(DeviceRequirements):
+    """One alternative of a prioritised list."""
+
+    name: DnsLabel
+
+
+class DeviceRequest(DeviceModel):
+    """A named request: exactly one class, or the first of several alternatives that is available."""
+
+    name: DnsLabel
+    exactly: ExactDeviceRequest | None = None
+    first_available: Annotated[tuple[DeviceSubRequest, ...], Field(max_length=MAX_ALTERNATIVES)] = ()
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if (self.exactly is not None) == bool(self.first_available):
+            raise refuse("must have exactly one of exactly and firstAvailable")
+        _unique((alternative.name for alternative in self.first_available), "firstAvailable")
+        return self
+
+
+class DeviceConstraint(DeviceModel):
+    """What the devices of a claim must share, or must not."""
+
+    requests: Annotated[tuple[RequestReference, ...], Field(max_length=MAX_REQUESTS)] = ()
+    match_attribute: ConstraintAttribute | None = None
+    distinct_attribute: ConstraintAttribute | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if self.match_attribute is None and self.distinct_attribute is None:
+            raise refuse("must have matchAttribute or distinctAttribute")
+        if self.match_attribute is not None and self.distinct_attribute is not None:
+            raise refuse(
+                "must not have both matchAttribute and distinctAttribute",
+                fix="write two constraints; the API server accepts both and silently ignores the second",
+                server=False,
+            )
+        _unique(self.requests, "requests")
+        return self
+
+
+class DeviceClaimConfig(DeviceModel):
+    """Configuration for the devices of some requests, or of all."""
+
+    requests: Annotated[tuple[RequestReference, ...], Field(max_length=MAX_REQUESTS)] = ()
+    opaque: OpaqueConfig
+
+    @model_validator(mode="after")
+    def _requests_unique(self) -> Self:
+        _unique(self.requests, "requests")
+        return self
+
+
+class DeviceClaim(DeviceModel):
+    """The devices of a claim. An empty list of requests is legal: nothing to allocate."""
+
+    requests: Annotated[tuple[DeviceRequest, ...], Field(max_length=MAX_REQUESTS)] = ()
+    constraints: Annotated[tuple[DeviceConstraint, ...], Field(max_length=MAX_CONSTRAINTS)] = ()
+    config: Annotated[tuple[DeviceClaimConfig, ...], Field(max_length=MAX_CONFIG)] = ()
+
+    @model_validator(mode="after")
+    def _names_agree(self) -> Self:
+        _unique((request.name for request in self.requests), "requests")
+        known = self.references()
+        for field, items in (("constraints", self.constraints), ("config", self.config)):
+            for index, item in enumerate(items):
+                _known_references(item.requests, known, f"{field}.{index}.requests")
+        if sum(_least_devices(request) for request in self.requests) > MAX_DEVICES:
+            raise refuse(
+                f"must ask for at most {MAX_DEVICES} devices in one claim", at="requests", server=False
+            )
+        return self
+
+    def references(self) -> tuple[str, ...]:
+        """Every name a constraint or a config may refer to."""
+        return tuple(
+            reference
+            for request in self.requests
+            for reference in (
+                request.name,
+                *(f"{request.name}/{item.name}" for item in request.first_available),
+            )
+        )
+
+
+class ClaimSpec(DeviceModel):
+    """The spec of a ResourceClaim, and `spec.spec` of a ResourceClaimTemplate."""
+
+    devices: DeviceClaim = DeviceClaim()
+
+
+def _least_devices(request: DeviceRequest) -> int:
+    options = (request.exactly,) if request.exactly is not None else request.first_available
+    return min((max(option.count, 1) for option in options), default=0)

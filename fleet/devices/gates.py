@@ -1,0 +1,122 @@
+"""Fields that a Kubernetes minor drops without a word because their feature gate is off by default there.
+
+The API server removes such fields before it validates (registry/resource/*/strategy.go), so a claim is stored
+without them and allocates something else than was asked for. Here each of them is an error with its gate.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from fleet import catalogue
+from fleet.devices.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_CLAIM = (
+    ("devices.requests[].firstAvailable", "DRAPrioritizedList"),
+    ("devices.requests[].exactly.tolerations", "DRADeviceTaints"),
+    ("devices.requests[].firstAvailable[].tolerations", "DRADeviceTaints"),
+    ("devices.requests[].exactly.adminAccess", "DRAAdminAccess"),
+    ("devices.requests[].exactly.capacity", "DRAConsumableCapacity"),
+    ("devices.requests[].firstAvailable[].capacity", "DRAConsumableCapacity"),
+    ("devices.constraints[].distinctAttribute", "DRAConsumableCapacity"),
+)
+_SLICE = (
+    ("devices[].taints", "DRADeviceTaints"),
+    ("sharedCounters", "DRAPartitionableDevices"),
+    ("perDeviceNodeSelection", "DRAPartitionableDevices"),
+    ("devices[].consumesCounters", "DRAPartitionableDevices"),
+    ("devices[].nodeName", "DRAPartitionableDevices"),
+    ("devices[].nodeSelector", "DRAPartitionableDevices"),
+    ("devices[].allNodes", "DRAPartitionableDevices"),
+    ("devices[].bindingConditions", "DRADeviceBindingConditions"),
+    ("devices[].bindingFailureConditions", "DRADeviceBindingConditions"),
+    ("devices[].bindsToNode", "DRADeviceBindingConditions"),
+    ("devices[].allowMultipleAllocations", "DRAConsumableCapacity"),
+    ("devices[].capacity[].requestPolicy", "DRAConsumableCapacity"),
+    ("devices[].nodeAllocatableResourceMappings", "DRANodeAllocatableResources"),
+    ("devices[].attributes[].bools", "DRAListTypeAttributes"),
+    ("devices[].attributes[].ints", "DRAListTypeAttributes"),
+    ("devices[].attributes[].strings", "DRAListTypeAttributes"),
+    ("devices[].attributes[].versions", "DRAListTypeAttributes"),
+)
+GATED_FIELDS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "DeviceClass": (("spec.extendedResourceName", "DRAExtendedResource"),),
+    "ResourceClaim": tuple((f"spec.{path}", gate) for path, gate in _CLAIM),
+    "ResourceClaimTemplate": tuple((f"spec.spec.{path}", gate) for path, gate in _CLAIM),
+    "ResourceSlice": tuple((f"spec.{path}", gate) for path, gate in _SLICE),
+}
+"""Per kind, the path of each gated field and its gate; `[]` stands for each item of a list or map."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dropped:
+    """A field that the minor would not store."""
+
+    path: str
+    gate: str
+    minor: str
+
+    def problem(self) -> Problem:
+        """The field as an error, naming the gate and the minor that has it on."""
+        on_from = catalogue.load().kubernetes.gate(self.gate).on_from
+        since = f"it is on from {on_from}" if on_from else "no known minor has it on by default"
+        return Problem(
+            path=self.path,
+            what=f"Kubernetes {self.minor} drops this field without a word: feature gate {self.gate} is off "
+            f"there; {since}",
+            fix=f"run the cluster at {on_from} or later, or leave the field out"
+            if on_from
+            else "leave the field out",
+            server=False,
+        )
+
+
+def drop_disabled(
+    kind: str, value: Mapping[str, Any], minor: str
+) -> tuple[dict[str, Any], tuple[Dropped, ...]]:
+    """The object as that minor stores it, and what it loses."""
+    kubernetes = catalogue.load().kubernetes
+    stored = copy.deepcopy(dict(value))
+    dropped: list[Dropped] = []
+    for path, gate in GATED_FIELDS[kind]:
+        if not kubernetes.gate(gate).is_on(minor):
+            dropped += [
+                Dropped(path=where, gate=gate, minor=minor) for where in _remove(stored, path.split("."), "")
+            ]
+    return stored, tuple(dropped)
+
+
+def check_minor(kind: str, value: Mapping[str, Any], minor: str) -> list[Problem]:
+    """Every field of an object that the minor would silently drop, as an error."""
+    return [dropped.problem() for dropped in drop_disabled(kind, value, minor)[1]]
+
+
+def _remove(node: object, path: list[str], where: str) -> list[str]:
+    """Delete what the path names below `node` and return where something was lost."""
+    if not isinstance(node, dict):
+        return []
+    fields = cast("dict[str, object]", node)
+    name = path[0].removesuffix("[]")
+    here = f"{where}.{name}" if where else name
+    if len(path) == 1:
+        lost = fields.pop(name, None)
+        return [here] if lost is not None and lost not in ([], {}) else []
+    if not path[0].endswith("[]"):
+        return _remove(fields.get(name), path[1:], here)
+    found: list[str] = []
+    for key, item in _items(fields.get(name)):
+        found += _remove(item, path[1:], f"{here}[{key}]")
+    return found
+
+
+def _items(value: object) -> list[tuple[object, object]]:
+    if isinstance(value, list):
+        return list(enumerate(cast("list[object]", value)))
+    if isinstance(value, dict):
+        return list(cast("dict[object, object]", value).items())
+    return []

@@ -1,0 +1,117 @@
+"""Kubernetes quantities, exact: parse, compare and write them as the API server does.
+
+Source: k8s.io/apimachinery/pkg/api/resource/quantity.go. Amounts are fractions, never floats.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+from fleet.devices.problem import refuse
+
+Format = Literal["BinarySI", "DecimalSI", "DecimalExponent"]
+
+_TEXT = re.compile(r"([+-]?)([0-9]*\.?[0-9]*)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?")
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_DECIMAL_SUFFIX = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_BINARY_SUFFIX = {0: "", **{bits: suffix for suffix, bits in _BINARY.items()}}
+_SUFFIXES = frozenset(_DECIMAL) - {""} | frozenset(_BINARY)
+_LARGEST = 2**63 - 1
+_NANO = 10**9
+_KIBI = 1024
+_ALLOWED = "a number with an optional suffix: n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or e<exponent>"
+
+
+@dataclass(frozen=True, order=True)
+class Quantity:
+    """An amount; two are equal when their amounts are, whatever their notation."""
+
+    amount: Fraction
+    format: Format = field(default="DecimalSI", compare=False)
+
+    @classmethod
+    def parse(cls, text: str) -> Quantity:
+        """Read a quantity.
+
+        Raises:
+            ValueError: The text is no quantity.
+        """
+        match = _TEXT.fullmatch(text)
+        if match is None or not text:
+            msg = f"{text!r} is no quantity; allowed: {_ALLOWED}"
+            raise ValueError(msg)
+        sign, number, suffix = match[1], match[2], match[3] or ""
+        scale, form = _scale(suffix)
+        # Go reads missing digits as 0, rounds up to nano and caps binary amounts at int64 before it applies the sign.
+        amount = Fraction(math.ceil(Fraction(number.rstrip(".") or "0") * scale * _NANO), _NANO)
+        if form == "BinarySI":
+            amount = min(amount, Fraction(_LARGEST))
+        return cls(-amount if sign == "-" else amount, form)
+
+    def __str__(self) -> str:
+        """The canonical text, which is what the API server stores."""
+        small = abs(self.amount) < _KIBI
+        if self.format == "BinarySI" and not small and self.amount.denominator == 1:
+            return self._binary()
+        return self._decimal()
+
+    def _binary(self) -> str:
+        number, bits = self.amount.numerator, 0
+        while number % _KIBI == 0 and bits < max(_BINARY.values()):
+            number, bits = number // _KIBI, bits + 10
+        return f"{number}{_BINARY_SUFFIX[bits]}"
+
+    def _decimal(self) -> str:
+        if self.amount == 0:
+            return "0"
+        number, exponent = int(self.amount * _NANO), -9
+        while number % 1000 == 0 and exponent < max(_DECIMAL.values()):
+            number, exponent = number // 1000, exponent + 3
+        if self.format == "DecimalExponent" and exponent:
+            return f"{number}e{exponent}"
+        return f"{number}{_DECIMAL_SUFFIX[exponent]}"
+
+
+def _scale(suffix: str) -> tuple[Fraction, Format]:
+    if suffix in _BINARY:
+        return Fraction(2 ** _BINARY[suffix]), "BinarySI"
+    if suffix in _DECIMAL:
+        return _power_of_ten(_DECIMAL[suffix]), "DecimalSI"
+    return _power_of_ten(int(suffix[1:])), "DecimalExponent"
+
+
+def _power_of_ten(exponent: int) -> Fraction:
+    # Beyond this an amount is capped or rounded anyway; a huge exponent must not cost memory.
+    bounded = max(-100, min(100, exponent))
+    return Fraction(10) ** bounded
+
+
+def _canonical(value: object) -> object:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        value = repr(value)
+    if not isinstance(value, str):
+        return value
+    try:
+        return str(Quantity.parse(value))
+    except ValueError:
+        raise refuse(
+            "is no Kubernetes quantity",
+            allowed=_ALLOWED,
+            fix="for example 20Gi, 9728Mi or 500m",
+            # The API server reads a suffix without a number as zero.
+            server=value not in _SUFFIXES,
+            decoding=value not in _SUFFIXES,
+        ) from None
+
+
+QuantityText = Annotated[
+    str, BeforeValidator(_canonical), WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "number"}]})
+]
+"""A quantity kept as its canonical text."""

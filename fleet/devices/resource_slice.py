@@ -1,0 +1,238 @@
+"""ResourceSlices: the devices a driver publishes, with the API server's own rules.
+
+Rules that span slices of a pool (unique device names, counters that exist) are the allocator's, not ours.
+Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-slice-v1/
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from fleet.devices.base import DeviceModel
+from fleet.devices.capacity import DeviceCapacity
+from fleet.devices.names import (
+    AttributeText,
+    DnsLabel,
+    DnsSubdomain,
+    DriverName,
+    LabelKey,
+    LabelValue,
+    PoolName,
+    QualifiedName,
+    SemanticVersion,
+)
+from fleet.devices.node_selector import NodeSelector
+from fleet.devices.problem import refuse
+from fleet.devices.quantity import QuantityText
+
+MAX_DEVICES = 128
+MAX_DEVICES_ADVANCED = 64
+MAX_ATTRIBUTES_AND_CAPACITIES = 32
+MAX_ATTRIBUTE_VALUES = 48
+MAX_COUNTER_SETS = 8
+MAX_COUNTERS = 32
+MAX_CONSUMED_SETS = 2
+MAX_TAINTS = 16
+MAX_BINDING_CONDITIONS = 4
+INT64 = 2**63
+
+Int64 = Annotated[int, Field(ge=-INT64, lt=INT64)]
+NodeName = DnsSubdomain
+
+
+def _only_true(value: bool) -> bool:
+    if not value:
+        raise refuse("must be unset or true")
+    return value
+
+
+OnlyTrue = Annotated[bool, AfterValidator(_only_true)]
+
+
+class DeviceAttribute(DeviceModel):
+    """One value of exactly one type."""
+
+    kept_when_empty = frozenset({"string"})
+
+    int_: Int64 | None = None
+    bool_: bool | None = None
+    string: AttributeText | None = None
+    version: SemanticVersion | None = None
+    ints: Annotated[tuple[Int64, ...], Field(min_length=1)] | None = None
+    bools: Annotated[tuple[bool, ...], Field(min_length=1)] | None = None
+    strings: Annotated[tuple[AttributeText, ...], Field(min_length=1)] | None = None
+    versions: Annotated[tuple[SemanticVersion, ...], Field(min_length=1)] | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if len(self.set_fields()) != 1:
+            raise refuse(
+                "must have exactly one of int, bool, string, version, ints, bools, strings, versions"
+            )
+        return self
+
+    def set_fields(self) -> tuple[str, ...]:
+        """The names of the types that have a value."""
+        return tuple(name for name in type(self).model_fields if getattr(self, name) is not None)
+
+    @property
+    def values(self) -> int:
+        """How many values the attribute counts for."""
+        return sum(len(items) for items in (self.ints, self.bools, self.strings, self.versions) if items) or 1
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is one of the list types."""
+        return any(items is not None for items in (self.ints, self.bools, self.strings, self.versions))
+
+
+class Counter(DeviceModel):
+    """An amount of a counter."""
+
+    value: QuantityText
+
+
+Counters = Annotated[dict[DnsLabel, Counter], Field(min_length=1, max_length=MAX_COUNTERS)]
+
+
+class CounterSet(DeviceModel):
+    """Counters that the devices of a pool share."""
+
+    name: DnsLabel
+    counters: Counters
+
+
+class CounterConsumption(DeviceModel):
+    """What a device takes from a counter set while it is allocated."""
+
+    counter_set: DnsLabel
+    counters: Counters
+
+
+class DeviceTaint(DeviceModel):
+    """Keeps claims away from a device unless they tolerate it."""
+
+    key: LabelKey
+    value: LabelValue = ""
+    effect: Literal["None", "NoSchedule", "NoExecute"]
+    time_added: str | None = None
+
+
+class Device(DeviceModel):
+    """One device of a node, or a partition of one."""
+
+    name: DnsLabel
+    attributes: dict[QualifiedName, DeviceAttribute] = Field(default_factory=dict)
+    capacity: dict[QualifiedName, DeviceCapacity] = Field(default_factory=dict)
+    consumes_counters: Annotated[tuple[CounterConsumption, ...], Field(max_length=MAX_CONSUMED_SETS)] = ()
+    node_name: NodeName | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    taints: Annotated[tuple[DeviceTaint, ...], Field(max_length=MAX_TAINTS)] = ()
+    binds_to_node: bool | None = None
+    binding_conditions: Annotated[tuple[LabelKey, ...], Field(max_length=MAX_BINDING_CONDITIONS)] = ()
+    binding_failure_conditions: Annotated[tuple[LabelKey, ...], Field(max_length=MAX_BINDING_CONDITIONS)] = ()
+    allow_multiple_allocations: bool | None = None
+    node_allocatable_resource_mappings: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _sizes(self) -> Self:
+        if len(self.attributes) + len(self.capacity) > MAX_ATTRIBUTES_AND_CAPACITIES:
+            raise refuse(
+                f"must have at most {MAX_ATTRIBUTES_AND_CAPACITIES} attributes and capacities together"
+            )
+        if sum(attribute.values for attribute in self.attributes.values()) > MAX_ATTRIBUTE_VALUES:
+            raise refuse(f"must have at most {MAX_ATTRIBUTE_VALUES} attribute values")
+        return self
+
+    @model_validator(mode="after")
+    def _shared_capacity(self) -> Self:
+        for key, capacity in self.capacity.items():
+            if capacity.request_policy is not None and not self.allow_multiple_allocations:
+                raise refuse(
+                    "must have allowMultipleAllocations true for a requestPolicy", at=f"capacity.{key}"
+                )
+            if capacity.request_policy is not None:
+                capacity.check_policy(f"capacity.{key}")
+        names = [item.counter_set for item in self.consumes_counters]
+        if len(set(names)) < len(names):
+            raise refuse("must name each counter set once", at="consumesCounters")
+        return self
+
+    @model_validator(mode="after")
+    def _binding(self) -> Self:
+        wanted, failing = self.binding_conditions, self.binding_failure_conditions
+        if bool(wanted) != bool(failing):
+            raise refuse("must have bindingConditions and bindingFailureConditions together")
+        if len(set(wanted)) < len(wanted) or len(set(failing)) < len(failing) or set(wanted) & set(failing):
+            raise refuse("must have binding conditions without duplicates or overlap", at="bindingConditions")
+        return self
+
+    @property
+    def is_advanced(self) -> bool:
+        """Whether the slice may hold only half as many devices because of this one."""
+        return bool(self.taints or self.consumes_counters) or any(
+            item.is_list for item in self.attributes.values()
+        )
+
+    def check_nodes(self, *, per_device: bool, at: str) -> None:
+        """The rule on a device's own node selection, which depends on its slice."""
+        if not per_device:
+            if self.node_name is not None or self.node_selector is not None or self.all_nodes is not None:
+                raise refuse("must not select nodes unless the slice has perDeviceNodeSelection", at=at)
+            return
+        if self.all_nodes is False:
+            raise refuse("must be unset or true", at=f"{at}.allNodes")
+        if sum(item is not None for item in (self.node_name, self.node_selector, self.all_nodes)) != 1:
+            raise refuse("must have exactly one of nodeName, nodeSelector, allNodes", at=at)
+
+
+class ResourcePool(DeviceModel):
+    """Which pool a slice belongs to, and how many slices it has."""
+
+    name: PoolName
+    generation: Annotated[int, Field(ge=0, lt=INT64)] = 0
+    resource_slice_count: Annotated[int, Field(ge=1, lt=INT64)]
+
+
+class ResourceSliceSpec(DeviceModel):
+    """The devices one driver offers from one pool."""
+
+    driver: DriverName
+    pool: ResourcePool
+    node_name: NodeName | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: OnlyTrue | None = None
+    per_device_node_selection: OnlyTrue | None = None
+    devices: tuple[Device, ...] | None = None
+    shared_counters: Annotated[tuple[CounterSet, ...], Field(max_length=MAX_COUNTER_SETS)] | None = None
+
+    @model_validator(mode="after")
+    def _one_node_selection(self) -> Self:
+        chosen = (self.node_name, self.node_selector, self.all_nodes, self.per_device_node_selection)
+        if sum(item is not None for item in chosen) != 1:
+            raise refuse("must have exactly one of nodeName, nodeSelector, allNodes, perDeviceNodeSelection")
+        if self.node_selector is not None and len(self.node_selector.node_selector_terms) != 1:
+            raise refuse("must have exactly one term", at="nodeSelector.nodeSelectorTerms")
+        return self
+
+    @model_validator(mode="after")
+    def _devices_or_counters(self) -> Self:
+        if self.devices is not None and self.shared_counters is not None:
+            raise refuse("must have only one of devices and sharedCounters")
+        devices = self.devices or ()
+        limit = MAX_DEVICES_ADVANCED if any(device.is_advanced for device in devices) else MAX_DEVICES
+        if len(devices) > limit:
+            raise refuse(f"must have at most {limit} devices, this has {len(devices)}", at="devices")
+        sets = self.shared_counters or ()
+        for names, at in (
+            ([item.name for item in devices], "devices"),
+            ([s.name for s in sets], "sharedCounters"),
+        ):
+            if len(set(names)) < len(names):
+                raise refuse("must have unique names", at=at)
+        for index, device in enumerate(devices):
+            device.check_nodes(per_device=self.per_device_node_selection is True, at=f"devices.{index}")
+        return self

@@ -1,0 +1,160 @@
+"""Judges whole resource.k8s.io/v1 objects, as the API server of a minor does and a little more strictly.
+
+Metadata beyond names, labels and annotations is the server's own. Namespaces and their labels are not seen,
+so `adminAccess` without the namespace's label passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fleet.devices.base import DeviceModel, without_nulls
+from fleet.devices.claim import ClaimSpec
+from fleet.devices.device_class import DeviceClassSpec
+from fleet.devices.gates import drop_disabled
+from fleet.devices.names import DnsSubdomain, LabelKey, LabelValue
+from fleet.devices.problem import Problem
+from fleet.devices.resource_slice import ResourceSliceSpec
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+API_VERSION = "resource.k8s.io/v1"
+
+CelCheck = Callable[[str, str], str | None]
+"""Compiles a CEL expression for a minor: takes the expression and the minor, says what is wrong or None."""
+
+
+class _Metadata(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    name: DnsSubdomain
+    labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+
+
+class _TemplateMetadata(DeviceModel):
+    labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+
+
+class _Object(DeviceModel):
+    api_version: str
+    kind: str
+    metadata: _Metadata
+
+
+class _DeviceClass(_Object):
+    spec: DeviceClassSpec = DeviceClassSpec()
+
+
+class _ResourceClaim(_Object):
+    spec: ClaimSpec = ClaimSpec()
+    status: dict[str, Any] = Field(default_factory=dict)
+
+
+class _TemplateSpec(DeviceModel):
+    metadata: _TemplateMetadata = _TemplateMetadata()
+    spec: ClaimSpec = ClaimSpec()
+
+
+class _ResourceClaimTemplate(_Object):
+    spec: _TemplateSpec = _TemplateSpec()
+
+
+class _ResourceSlice(_Object):
+    spec: ResourceSliceSpec
+
+
+_MODELS: Mapping[str, type[_Object]] = {
+    "DeviceClass": _DeviceClass,
+    "ResourceClaim": _ResourceClaim,
+    "ResourceClaimTemplate": _ResourceClaimTemplate,
+    "ResourceSlice": _ResourceSlice,
+}
+
+
+def validate_object(
+    kind: str, value: Mapping[str, Any], minor: str, cel: CelCheck | None = None
+) -> list[Problem]:
+    """Everything that is wrong with an object on a cluster of that minor.
+
+    Args:
+        kind: DeviceClass, ResourceClaim, ResourceClaimTemplate or ResourceSlice.
+        value: The object as JSON. Unknown fields count as refused, as under strict field validation and
+            server-side apply.
+        minor: For example "1.36".
+        cel: Compiles the selectors too, if given.
+
+    Returns:
+        The problems in a stable order. The API server accepts the object when none has `server` set.
+    """
+    clean = without_nulls(value)
+    stored, dropped = drop_disabled(kind, clean, minor)
+    on_server = [problem for problem, _ in _problems(kind, stored)]
+    told = {(problem.path, problem.what) for problem in on_server}
+    # The server reads the whole object before it drops fields: what cannot be read is refused anywhere.
+    extra = [
+        replace(problem, server=problem.server and unreadable)
+        for problem, unreadable in (_problems(kind, clean) if dropped else ())
+        if (problem.path, problem.what) not in told
+    ]
+    compiled = [] if cel is None else _compile(stored, minor, cel)
+    return [*on_server, *(item.problem() for item in dropped), *extra, *compiled]
+
+
+def _problems(kind: str, value: Mapping[str, Any]) -> list[tuple[Problem, bool]]:
+    """What is wrong, each with whether it keeps the object from being read at all."""
+    try:
+        model = _MODELS[kind].from_object(value)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        return [(_problem(detail), _is_unreadable(detail)) for detail in details]
+    problems: list[tuple[Problem, bool]] = []
+    if model.api_version != API_VERSION:
+        problems.append((Problem(path="apiVersion", what=f"must be {API_VERSION}"), True))
+    if model.kind != kind:
+        problems.append((Problem(path="kind", what=f"must be {kind}"), True))
+    return problems
+
+
+def _problem(detail: ErrorDetails) -> Problem:
+    context = detail.get("ctx", {})
+    at = str(context.get("at", ""))
+    location = [str(part) for part in detail["loc"]] + ([at] if at else [])
+    return Problem(
+        path=".".join(location),
+        what=str(detail["msg"]),
+        fix=str(context.get("fix", "")),
+        server=bool(context.get("server", True)),
+    )
+
+
+def _is_unreadable(detail: ErrorDetails) -> bool:
+    kind = detail["type"]
+    return (
+        kind.endswith("_type")
+        or kind == "extra_forbidden"
+        or bool(detail.get("ctx", {}).get("decoding", False))
+    )
+
+
+def _compile(value: object, minor: str, cel: CelCheck, path: str = "") -> list[Problem]:
+    if isinstance(value, list):
+        items = [(f"{path}[{index}]", item) for index, item in enumerate(cast("list[object]", value))]
+    elif isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        expression = fields.get("expression")
+        if path.endswith(".cel") and isinstance(expression, str):
+            problem = cel(expression, minor)
+            return [Problem(path=f"{path}.expression", what=problem)] if problem else []
+        items = [
+            (f"{path}.{key}" if path else key, item) for key, item in fields.items() if key != "parameters"
+        ]
+    else:
+        return []
+    return [problem for where, item in items for problem in _compile(item, minor, cel, where)]

@@ -1,0 +1,11 @@
+"""DRA drivers: one file and one row each."""
+
+from collections.abc import Mapping
+
+from fleet.drivers.example import EXAMPLE
+from fleet.drivers.nvidia import NVIDIA
+from fleet.drivers.spec import DriverSpec
+
+DRIVERS: Mapping[str, DriverSpec] = {"nvidia": NVIDIA, "example": EXAMPLE}
+
+__all__ = ["DRIVERS", "DriverSpec"]

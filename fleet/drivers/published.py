@@ -1,0 +1,103 @@
+"""Devices as DRA drivers publish them, and their division into ResourceSlices. Pure values, no cluster.
+
+Rules: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-slice-v1/
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_DEVICES = 128
+"""Devices in one slice; a driver with more publishes several."""
+
+AttributeValue = str | int | bool
+Object = dict[str, Any]
+
+PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
+PCI_BUS_ID = "resource.kubernetes.io/pciBusID"
+NUMA_NODE = "resource.kubernetes.io/numaNode"
+
+
+@dataclass(frozen=True)
+class Version:
+    """A semantic version attribute, such as 580.126.9."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedDevice:
+    """One device of a slice.
+
+    Args:
+        name: DNS label, unique in its pool.
+        attributes: by qualified name; a bare name belongs to the driver's domain.
+        capacity: quantities by qualified name.
+        assumed: the attributes and capacities whose values no public source says. A rehearsal publishes
+            them all the same; a proof must take them for unknown.
+    """
+
+    name: str
+    attributes: Mapping[str, AttributeValue | Version]
+    capacity: Mapping[str, str] = field(default_factory=dict[str, str])
+    assumed: frozenset[str] = frozenset()
+
+    def to_object(self) -> Object:
+        """The resource.k8s.io/v1 JSON."""
+        body: Object = {
+            "name": self.name,
+            "attributes": {key: _attribute(value) for key, value in sorted(self.attributes.items())},
+        }
+        if self.capacity:
+            body["capacity"] = {key: {"value": value} for key, value in sorted(self.capacity.items())}
+        return body
+
+
+def _attribute(value: AttributeValue | Version) -> Object:
+    match value:
+        case Version(text=text):
+            return {"version": text}
+        case bool():
+            return {"bool": value}
+        case int():
+            return {"int": value}
+        case str():
+            return {"string": value}
+
+
+def slice_specs(driver: str, node: str, devices: list[Object], generation: int) -> list[Object]:
+    """The specs of the slices of one node-local pool; one empty slice when there are no devices.
+
+    Args:
+        driver: the driver's name.
+        node: the node's name, which is the pool's name too.
+        devices: resource.k8s.io/v1 device objects.
+        generation: the pool's generation.
+    """
+    parts = [devices[start : start + MAX_DEVICES] for start in range(0, len(devices), MAX_DEVICES)] or [[]]
+    return [
+        {
+            "driver": driver,
+            "nodeName": node,
+            "pool": {"name": node, "generation": generation, "resourceSliceCount": len(parts)},
+            "devices": part,
+        }
+        for part in parts
+    ]
+
+
+def mebibytes(count: int) -> str:
+    """A quantity in the API's canonical form: 4864 -> "4864Mi", 40960 -> "40Gi"."""
+    return f"{count}Mi" if count % 1024 else f"{count // 1024}Gi"
+
+
+def stable_uuid(*parts: str | int) -> str:
+    """A lower-case UUID that depends on nothing but its arguments."""
+    digest = hashlib.sha256("/".join(map(str, parts)).encode()).digest()
+    return str(uuid.UUID(bytes=digest[:16], version=4))

@@ -1,0 +1,191 @@
+"""Claims: from the stack file's requests to ClaimSpecs, and which clusters get them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from fleet.devices.claim import ClaimSpec
+from fleet.devices.gates import check_minor
+from fleet.plan.classes import chart_classes, is_wanted
+from fleet.plan.model import ClaimPlan, ClaimTemplatePlan
+from fleet.plan.specs import spec_or_none
+from fleet.settings.claims import FirstAvailableRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fleet.plan.findings import Findings
+    from fleet.settings.claims import ClaimSettings, CommonRequestSettings, RequestSettings
+    from fleet.settings.fleet import FleetSettings
+
+_ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
+
+
+def claim_specs(settings: FleetSettings, findings: Findings) -> dict[str, ClaimSpec]:
+    """The spec of every claim; those that are wrong are left out."""
+    specs: dict[str, ClaimSpec] = {}
+    for name, claim in sorted(settings.claims.items()):
+        known = _check_classes(name, claim, settings, findings)
+        value = {"devices": _devices(claim)}
+        names = tuple(sorted(claim.requests))
+        spec = spec_or_none(
+            ClaimSpec, value, ("claims", name), findings, lambda parts, names=names: _setting(parts, names)
+        )
+        if spec is not None and known:
+            specs[name] = spec
+    return specs
+
+
+def clusters_of(name: str, settings: FleetSettings, findings: Findings) -> frozenset[str]:
+    """The clusters that get a claim: where a workload uses it, else every one that has all its classes."""
+    claim = settings.claims[name]
+    used = {workload.cluster for workload in settings.workloads.values() if workload.claim == name}
+    if used:
+        return frozenset(used & set(settings.clusters))
+    found = frozenset(
+        cluster for cluster in settings.clusters if not missing_classes(claim, cluster, settings)
+    )
+    if not found:
+        findings.error(
+            "claims",
+            name,
+            what="asks for classes that no single cluster of this stack has together",
+            got=", ".join(sorted({wanted for _, wanted in claim.classes()})),
+            fix="ask for classes of one cluster's drivers",
+        )
+    return found
+
+
+def missing_classes(claim: ClaimSettings, cluster: str, settings: FleetSettings) -> list[str]:
+    """The classes a claim names that a cluster does not have."""
+    has = settings.clusters[cluster]
+    there = {name for name, wanted in settings.classes.items() if is_wanted(wanted, has)} | chart_classes(has)
+    return sorted({wanted for _, wanted in claim.classes()} - there)
+
+
+def plan_claims(
+    cluster: str,
+    minor: str,
+    settings: FleetSettings,
+    specs: Mapping[str, ClaimSpec],
+    names: Sequence[str],
+    *,
+    findings: Findings,
+) -> tuple[tuple[ClaimTemplatePlan, ...], tuple[ClaimPlan, ...]]:
+    """The templates and the shared claims of one cluster."""
+    templates: list[ClaimTemplatePlan] = []
+    claims: list[ClaimPlan] = []
+    for name in names:
+        spec, wanted = specs[name], settings.claims[name]
+        _check_gates(cluster, minor, name, wanted, spec, findings=findings)
+        if wanted.shared:
+            claims.append(ClaimPlan(name=name, namespace=settings.namespace, spec=spec))
+        else:
+            templates.append(
+                ClaimTemplatePlan(
+                    name=name, namespace=settings.namespace, spec=spec, external=wanted.external
+                )
+            )
+    return tuple(templates), tuple(claims)
+
+
+def namespace_labels(specs: Sequence[ClaimSpec]) -> dict[str, str]:
+    """The labels that a namespace needs for the claims in it: admin access is granted per namespace."""
+    asked = any(
+        request.exactly is not None and request.exactly.admin_access
+        for spec in specs
+        for request in spec.devices.requests
+    )
+    return {_ADMIN_ACCESS: "true"} if asked else {}
+
+
+def _check_classes(name: str, claim: ClaimSettings, settings: FleetSettings, findings: Findings) -> bool:
+    installed = {known for cluster in settings.clusters.values() for known in chart_classes(cluster)}
+    known = sorted({*settings.classes, *installed})
+    unknown = [(path, wanted) for path, wanted in claim.classes() if wanted not in known]
+    for path, wanted in unknown:
+        findings.unknown(
+            "claims",
+            name,
+            *path,
+            what="is neither a class of this stack nor one that a driver's chart installs",
+            got=wanted,
+            known=known,
+            fix="declare it under classes",
+        )
+    return not unknown
+
+
+def _check_gates(
+    cluster: str, minor: str, name: str, claim: ClaimSettings, spec: ClaimSpec, *, findings: Findings
+) -> None:
+    names = tuple(sorted(claim.requests))
+    for problem in check_minor("ResourceClaim", {"spec": spec.to_object()}, minor):
+        parts = tuple(part for part in re.split(r"[.\[\]]+", problem.path.removeprefix("spec.")) if part)
+        findings.error(
+            "claims",
+            name,
+            *_setting(parts, names),
+            what=f"on cluster {cluster}: {problem.what}",
+            fix=problem.fix,
+        )
+
+
+def _setting(parts: tuple[str, ...], names: tuple[str, ...]) -> tuple[object, ...]:
+    """Where something in a ClaimSpec stands in the stack file: requests by name there, `exactly` left out."""
+    words: list[object] = []
+    rest = list(parts[1:] if parts[:1] == ("devices",) else parts)
+    if rest[:1] == ["requests"] and len(rest) > 1 and rest[1].isdigit():
+        words = ["requests", names[int(rest[1])]]
+        rest = rest[2:]
+    renamed = {"deviceClassName": "class"}
+    for part in rest:
+        if part != "exactly":
+            words.append(int(part) if part.isdigit() else renamed.get(part, part))
+    return tuple(words)
+
+
+def _devices(claim: ClaimSettings) -> dict[str, Any]:
+    return {
+        "requests": [{"name": name, **_request(request)} for name, request in sorted(claim.requests.items())],
+        "constraints": [
+            {
+                "requests": list(constraint.requests),
+                "matchAttribute": constraint.match_attribute,
+                "distinctAttribute": constraint.distinct_attribute,
+            }
+            for constraint in claim.constraints
+        ],
+        "config": [
+            {"requests": list(item.requests), "opaque": item.opaque.model_dump()} for item in claim.config
+        ],
+    }
+
+
+def _request(request: RequestSettings) -> dict[str, Any]:
+    if isinstance(request, FirstAvailableRequest):
+        return {
+            "firstAvailable": [{"name": item.name, **_requirements(item)} for item in request.first_available]
+        }
+    return {"exactly": {**_requirements(request), "adminAccess": request.admin_access or None}}
+
+
+def _requirements(request: CommonRequestSettings) -> dict[str, Any]:
+    return {
+        "deviceClassName": request.class_,
+        "selectors": [{"cel": {"expression": expression}} for expression in request.selectors],
+        "allocationMode": request.allocation_mode,
+        "count": request.count,
+        "tolerations": [
+            {
+                "key": toleration.key,
+                "operator": toleration.operator,
+                "value": toleration.value,
+                "effect": toleration.effect,
+                "tolerationSeconds": toleration.toleration_seconds,
+            }
+            for toleration in request.tolerations
+        ],
+        "capacity": {"requests": dict(request.capacity)} if request.capacity else None,
+    }

@@ -1,0 +1,125 @@
+"""DeviceClasses: from what the stack file asks for to specs, and which clusters get them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fleet import catalogue
+from fleet.devices.device_class import DeviceClassSpec
+from fleet.devices.gates import check_minor
+from fleet.drivers import DRIVERS
+from fleet.drivers.selectors import selector
+from fleet.plan.model import DeviceClassPlan
+from fleet.plan.specs import spec_or_none
+from fleet.settings.classes import CelClass, IntentClass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fleet.plan.findings import Findings
+    from fleet.settings.classes import ClassSettings
+    from fleet.settings.clusters import ClusterSettings
+    from fleet.settings.fleet import FleetSettings
+
+
+def class_specs(settings: FleetSettings, findings: Findings) -> dict[str, DeviceClassSpec]:
+    """The spec of every class; those that are wrong are left out."""
+    owners = {name: spec for spec in DRIVERS.values() for name in spec.facts.owned_classes()}
+    specs: dict[str, DeviceClassSpec] = {}
+    for name, wanted in sorted(settings.classes.items()):
+        if name in owners:
+            findings.error(
+                "classes",
+                name,
+                what=f"is the name of a class that the {owners[name].name} driver's chart installs itself",
+                got=name,
+                fix="choose another name; claims may request the chart's class without declaring it",
+            )
+            continue
+        expressions = _expressions(name, wanted, settings, findings)
+        if expressions is None:
+            continue
+        value: dict[str, Any] = {
+            "selectors": [{"cel": {"expression": expression}} for expression in expressions],
+            "config": [{"opaque": item.model_dump()} for item in wanted.config],
+            "extendedResourceName": wanted.extended_resource_name,
+        }
+        spec = spec_or_none(DeviceClassSpec, value, ("classes", name), findings)
+        if spec is not None:
+            specs[name] = spec
+    return specs
+
+
+def plan_classes(
+    cluster: str,
+    minor: str,
+    settings: FleetSettings,
+    specs: Mapping[str, DeviceClassSpec],
+    findings: Findings,
+) -> tuple[DeviceClassPlan, ...]:
+    """The classes of one cluster: those whose driver it has."""
+    has = settings.clusters[cluster]
+    planned = [
+        DeviceClassPlan(name=name, spec=spec)
+        for name, spec in specs.items()
+        if is_wanted(settings.classes[name], has)
+    ]
+    for item in planned:
+        for problem in check_minor("DeviceClass", {"spec": item.spec.to_object()}, minor):
+            field = problem.path.removeprefix("spec.")
+            findings.error(
+                "classes", item.name, field, what=f"on cluster {cluster}: {problem.what}", fix=problem.fix
+            )
+    return tuple(planned)
+
+
+def is_wanted(wanted: ClassSettings, cluster: ClusterSettings) -> bool:
+    """Whether a cluster gets a class: CEL may select any driver, and a cluster's own drivers are unknown."""
+    return isinstance(wanted, CelClass) or not cluster.drivers or wanted.driver in cluster.drivers
+
+
+def chart_classes(cluster: ClusterSettings) -> frozenset[str]:
+    """The classes that driver charts install in a cluster; all known ones if it brings its own drivers."""
+    drivers = catalogue.load().drivers
+    if not cluster.drivers:
+        return frozenset(name for facts in drivers.values() for name in facts.owned_classes())
+    found: set[str] = set()
+    for name, settings in cluster.drivers.items():
+        version = drivers[name].version(settings.version) if name in drivers else None
+        found |= set(version.classes) if version is not None else set()
+    return frozenset(found)
+
+
+def _expressions(
+    name: str, wanted: ClassSettings, settings: FleetSettings, findings: Findings
+) -> tuple[str, ...] | None:
+    if isinstance(wanted, CelClass):
+        return wanted.cel
+    at = ("classes", name)
+    if wanted.driver not in DRIVERS:
+        findings.unknown(
+            *at, "driver", what="is no DRA driver this program knows", got=wanted.driver, known=list(DRIVERS)
+        )
+        return None
+    if not any(is_wanted(wanted, cluster) for cluster in settings.clusters.values()):
+        findings.error(
+            *at,
+            "driver",
+            what="is installed in no cluster of this stack, so that the class would match nothing",
+            got=wanted.driver,
+            allowed=", ".join(
+                sorted({driver for cluster in settings.clusters.values() for driver in cluster.drivers})
+            ),
+            fix=f"add {wanted.driver} to the drivers of a cluster, or remove the class",
+        )
+        return None
+    return _intent(at, wanted, findings)
+
+
+def _intent(at: tuple[str, ...], wanted: IntentClass, findings: Findings) -> tuple[str, ...] | None:
+    expression, problems = selector(wanted, DRIVERS[wanted.driver])
+    for problem in problems:
+        findings.error(
+            *at, problem.key, what=problem.what, got=problem.got, allowed=problem.allowed, fix=problem.fix
+        )
+    return None if problems else (expression,)

@@ -1,0 +1,24 @@
+"""Collects errors and warnings while a plan is made, so that all of them are told at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fleet.settings.errors import SettingsError, choices, mistyped, under
+
+
+@dataclass
+class Findings:
+    """What was found so far."""
+
+    errors: list[SettingsError] = field(default_factory=list[SettingsError])
+    warnings: list[str] = field(default_factory=list[str])
+
+    def error(self, *parts: object, what: str, got: str = "", allowed: str = "", fix: str = "") -> None:
+        """Refuse the value at a path below the fleet's key."""
+        self.errors.append(SettingsError(path=under(*parts), what=what, got=got, allowed=allowed, fix=fix))
+
+    def unknown(self, *parts: object, what: str, got: str, known: list[str], fix: str = "") -> None:
+        """Refuse a name that refers to nothing."""
+        proposal = mistyped(got, known) or fix
+        self.error(*parts, what=what, got=got, allowed=choices(got, known), fix=proposal)

@@ -1,0 +1,144 @@
+"""Makes the plan of a whole stack: settings and facts in, plain values or all errors out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fleet import catalogue
+from fleet.plan.claims import claim_specs, clusters_of, namespace_labels, plan_claims
+from fleet.plan.classes import class_specs, plan_classes
+from fleet.plan.findings import Findings
+from fleet.plan.model import ClusterPlan, FleetPlan, NamespacePlan
+from fleet.plan.pools import plan_pools
+from fleet.plan.releases import driver_namespaces, plan_releases
+from fleet.plan.workloads import check_references, plan_workloads
+from fleet.settings.errors import SettingsInvalid
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fleet.devices.claim import ClaimSpec
+    from fleet.devices.device_class import DeviceClassSpec
+    from fleet.plan.model import ReleasePlan
+    from fleet.settings.fleet import FleetSettings
+
+_RESERVED = ("default", "kube-")
+
+
+def make_plan(settings: FleetSettings) -> FleetPlan:
+    """What the stack file comes to, cluster by cluster.
+
+    Raises:
+        SettingsInvalid: With everything that only the catalogue or the whole file can tell.
+    """
+    findings = Findings()
+    check_references(settings, findings)
+    _check_namespace(settings, findings)
+    shared = _Shared(
+        classes=class_specs(settings, findings), claims=claim_specs(settings, findings), placed={}
+    )
+    for name in shared.claims:
+        shared.placed[name] = clusters_of(name, settings, findings)
+    clusters = [_plan_cluster(name, settings, shared, findings) for name in sorted(settings.clusters)]
+    if findings.errors:
+        raise SettingsInvalid(findings.errors)
+    return FleetPlan(
+        owner=settings.owner,
+        environment=settings.environment,
+        clusters=tuple(cluster for cluster in clusters if cluster is not None),
+        warnings=tuple(findings.warnings),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shared:
+    """What is worked out once for all clusters."""
+
+    classes: Mapping[str, DeviceClassSpec]
+    claims: Mapping[str, ClaimSpec]
+    placed: dict[str, frozenset[str]]
+
+
+def _plan_cluster(
+    name: str, settings: FleetSettings, shared: _Shared, findings: Findings
+) -> ClusterPlan | None:
+    cluster = settings.clusters[name]
+    minor = cluster.kubernetes or settings.kubernetes
+    if minor is None:
+        findings.error(
+            "clusters",
+            name,
+            "kubernetes",
+            what="is required, here or for the whole fleet",
+            allowed=", ".join(f'"{entry.minor}"' for entry in catalogue.load().kubernetes.minors),
+            fix='add kubernetes: "1.36"',
+        )
+        return None
+    _warn_end_of_life(name, minor, findings)
+    pools = plan_pools(name, cluster, findings)
+    releases = plan_releases(name, cluster, minor, pools, findings)
+    names = [claim for claim, clusters in shared.placed.items() if name in clusters]
+    templates, claims = plan_claims(name, minor, settings, shared.claims, names, findings=findings)
+    workloads = plan_workloads(name, settings, pools)
+    uses_namespace = bool(templates or claims or workloads)
+    return ClusterPlan(
+        name=name,
+        cloud=cluster.cloud,
+        kubernetes=minor,
+        settings=cluster,
+        pools=pools,
+        namespaces=_namespaces(name, settings, releases, [shared.claims[claim] for claim in names], findings)
+        if uses_namespace
+        else driver_namespaces(releases),
+        releases=releases,
+        classes=plan_classes(name, minor, settings, shared.classes, findings),
+        templates=templates,
+        claims=claims,
+        workloads=workloads,
+    )
+
+
+def _namespaces(
+    cluster: str,
+    settings: FleetSettings,
+    releases: tuple[ReleasePlan, ...],
+    claims: list[ClaimSpec],
+    findings: Findings,
+) -> tuple[NamespacePlan, ...]:
+    drivers = driver_namespaces(releases)
+    if any(namespace.name == settings.namespace for namespace in drivers):
+        findings.error(
+            "namespace",
+            what=f"is also the namespace of a driver on cluster {cluster}, where pods may be privileged",
+            got=settings.namespace,
+            fix="choose another namespace for claims and workloads",
+        )
+    labels = namespace_labels(claims)
+    if labels:
+        findings.warnings.append(
+            f"cluster {cluster}: namespace {settings.namespace} is labelled for admin access, so that every "
+            "claim in it may ask for devices that others use"
+        )
+    return (*drivers, NamespacePlan(name=settings.namespace, labels=labels))
+
+
+def _check_namespace(settings: FleetSettings, findings: Findings) -> None:
+    if settings.namespace == _RESERVED[0] or settings.namespace.startswith(_RESERVED[1]):
+        findings.error(
+            "namespace",
+            what="exists in every cluster and cannot be owned by a stack",
+            got=settings.namespace,
+            fix="choose a name of your own, for example gpu-workloads",
+        )
+
+
+def _warn_end_of_life(cluster: str, minor: str, findings: Findings) -> None:
+    facts = catalogue.load().kubernetes
+    entry = facts.minor(minor)
+    # Compared with the date of the facts, not with a clock: the same file always gives the same plan.
+    if entry is not None and entry.end_of_life <= facts.date:
+        findings.warnings.append(
+            f"cluster {cluster}: Kubernetes {minor} has had no upstream fixes since {entry.end_of_life}; "
+            f"at least run patch {entry.patch_floor}, and plan the upgrade"
+        )

@@ -1,0 +1,97 @@
+"""Driver releases: which chart, which version, with which values, into which namespace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleet.drivers import DRIVERS
+from fleet.drivers.spec import Refusal, Release
+from fleet.drivers.values import check_values, merged, value_at
+from fleet.plan.model import NamespacePlan, ReleasePlan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fleet.drivers.spec import DriverSpec
+    from fleet.plan.findings import Findings
+    from fleet.plan.model import PoolPlan
+    from fleet.settings.clusters import ClusterSettings
+    from fleet.settings.releases import DriverSettings
+
+PRIVILEGED = {"pod-security.kubernetes.io/enforce": "privileged"}
+"""Driver pods mount the host's driver and devices, which no other level of Pod Security admits."""
+
+
+def plan_releases(
+    cluster: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan], findings: Findings
+) -> tuple[ReleasePlan, ...]:
+    """The driver releases of a cluster in the order of their names; those that are wrong are left out."""
+    planned = [
+        _plan_release(("clusters", cluster, "drivers", name), name, driver, minor, pools, findings=findings)
+        for name, driver in sorted(settings.drivers.items())
+    ]
+    return tuple(release for release in planned if release is not None)
+
+
+def driver_namespaces(releases: Sequence[ReleasePlan]) -> tuple[NamespacePlan, ...]:
+    """The namespaces that the releases go into."""
+    return tuple(
+        NamespacePlan(name=name, labels=PRIVILEGED)
+        for name in sorted({release.namespace for release in releases})
+    )
+
+
+def _plan_release(
+    at: tuple[str, ...],
+    name: str,
+    settings: DriverSettings,
+    minor: str,
+    pools: Sequence[PoolPlan],
+    *,
+    findings: Findings,
+) -> ReleasePlan | None:
+    spec = DRIVERS.get(name)
+    if spec is None:
+        findings.unknown(*at, what="is no DRA driver this program knows", got=name, known=list(DRIVERS))
+        return None
+    version = spec.facts.version(settings.version)
+    if version is None:
+        known = [entry.version for entry in spec.facts.versions]
+        findings.unknown(
+            *at,
+            "version",
+            what=f"is no version of the {name} driver's chart",
+            got=settings.version,
+            known=known,
+        )
+        return None
+    if not settings.install:
+        return None
+    release = Release(
+        version=version, minor=minor, namespace=settings.namespace or spec.facts.namespace, pools=pools
+    )
+    refusals = check_values(version, settings.values)
+    final = merged(spec.values(release), settings.values)
+    if not refusals:
+        refusals += [*_conflicts(spec, release, settings), *spec.guards(release, final)]
+    for refusal in refusals:
+        _tell(at, refusal, findings)
+    return ReleasePlan(
+        name=version.chart.rpartition("/")[2],
+        driver=spec.facts.driver,
+        chart=version.chart,
+        version=version.version,
+        repository=version.repository,
+        namespace=release.namespace,
+        values=final,
+    )
+
+
+def _conflicts(spec: DriverSpec, release: Release, settings: DriverSettings) -> Sequence[Refusal]:
+    settled = any(value_at(settings.values, key) is not None for key in spec.settles)
+    return () if settled else spec.conflicts(release)
+
+
+def _tell(at: tuple[str, ...], refusal: Refusal, findings: Findings) -> None:
+    where = ("values", refusal.key) if refusal.key else ()
+    findings.error(*at, *where, what=refusal.what, got=refusal.got, allowed=refusal.allowed, fix=refusal.fix)

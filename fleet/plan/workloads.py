@@ -1,0 +1,99 @@
+"""Workloads: Jobs whose pods hold claims, with what they need to land on the pools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleet.plan.claims import missing_classes
+from fleet.plan.model import Toleration, WorkloadPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fleet.plan.findings import Findings
+    from fleet.plan.model import PoolPlan
+    from fleet.settings.fleet import FleetSettings
+    from fleet.settings.workloads import WorkloadSettings
+
+
+def check_references(settings: FleetSettings, findings: Findings) -> None:
+    """Refuse workloads that name a cluster or a claim that does not exist, or that cannot meet."""
+    for name, workload in sorted(settings.workloads.items()):
+        at = ("workloads", name)
+        if workload.cluster not in settings.clusters:
+            findings.unknown(
+                *at,
+                "cluster",
+                what="is no cluster of this stack",
+                got=workload.cluster,
+                known=list(settings.clusters),
+            )
+        if workload.claim not in settings.claims:
+            findings.unknown(
+                *at,
+                "claim",
+                what="is no claim of this stack",
+                got=workload.claim,
+                known=list(settings.claims),
+            )
+        if workload.cluster in settings.clusters and workload.claim in settings.claims:
+            _check_meeting(at, workload, settings, findings)
+
+
+def _check_meeting(
+    at: tuple[str, ...], workload: WorkloadSettings, settings: FleetSettings, findings: Findings
+) -> None:
+    declared = {*settings.classes}
+    missing = missing_classes(settings.claims[workload.claim], workload.cluster, settings)
+    told = [name for name in missing if name in declared]
+    if told:
+        findings.error(
+            *at,
+            "cluster",
+            what=f"lacks the driver behind {', '.join(told)}, which claim {workload.claim} asks for",
+            got=workload.cluster,
+            fix="run the workload on a cluster with that driver, or install it there",
+        )
+
+
+def plan_workloads(
+    cluster: str, settings: FleetSettings, pools: Sequence[PoolPlan]
+) -> tuple[WorkloadPlan, ...]:
+    """The workloads of one cluster in the order of their names."""
+    return tuple(
+        _plan_workload(name, workload, settings, pools)
+        for name, workload in sorted(settings.workloads.items())
+        if workload.cluster == cluster and workload.claim in settings.claims
+    )
+
+
+def _plan_workload(
+    name: str, workload: WorkloadSettings, settings: FleetSettings, pools: Sequence[PoolPlan]
+) -> WorkloadPlan:
+    shared = settings.claims[workload.claim].shared
+    return WorkloadPlan(
+        name=name,
+        namespace=settings.namespace,
+        template=None if shared else workload.claim,
+        claim=workload.claim if shared else None,
+        copies=workload.copies,
+        image=workload.image,
+        command=workload.command,
+        node_selector=dict(sorted(workload.node_selector.items())),
+        tolerations=_tolerations(workload, pools),
+        cpu=workload.cpu,
+        memory=workload.memory,
+    )
+
+
+def _tolerations(workload: WorkloadSettings, pools: Sequence[PoolPlan]) -> tuple[Toleration, ...]:
+    if workload.tolerations is not None:
+        return tuple(
+            Toleration(key=item.key or "", operator=item.operator, value=item.value, effect=item.effect)
+            for item in workload.tolerations
+        )
+    taints = {taint for pool in pools for taint in pool.taints if taint.effect != "PreferNoSchedule"}
+    return tuple(
+        Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
+        for taint in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
+    )

@@ -1,0 +1,59 @@
+"""How much of a device a request consumes, and whether there is enough of it.
+
+Source: https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structured/internal/incubating/consumable_capacity.go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+
+from fleet.proof.allocator.inventory import Capacity, Device
+
+Amounts = Mapping[str, Fraction]
+
+
+def fits(device: Device, requested: Amounts, held: Amounts, tried: Amounts) -> bool:
+    """Whether a request can be had from a device beside what is held and tried already."""
+    if any(name not in device.capacity for name in requested):
+        return False
+    for name, capacity in device.capacity.items():
+        consumed = consumption(capacity, requested.get(name))
+        if _violates_policy(capacity, consumed):
+            return False
+        if consumed + held.get(name, 0) + tried.get(name, 0) > capacity.value:
+            return False
+    return True
+
+
+def consumed_by(device: Device, requested: Amounts) -> dict[str, Fraction]:
+    """What a request takes from a shared device."""
+    return {name: consumption(capacity, requested.get(name)) for name, capacity in device.capacity.items()}
+
+
+def consumption(capacity: Capacity, requested: Fraction | None) -> Fraction:
+    """A request rounded up to what can be had; the default, else everything, where none is made."""
+    if requested is None:
+        return capacity.value if capacity.default is None else capacity.default
+    if capacity.least is not None:
+        return _in_range(capacity, requested, capacity.least)
+    return next((value for value in capacity.valid_values if requested <= value), requested)
+
+
+def _in_range(capacity: Capacity, requested: Fraction, least: Fraction) -> Fraction:
+    if requested < least:
+        return least
+    if capacity.step is None:
+        return requested
+    steps = Fraction(math.ceil(requested) - math.ceil(least), math.ceil(capacity.step))
+    return Fraction(math.ceil(least) + math.ceil(capacity.step) * math.ceil(steps))
+
+
+def _violates_policy(capacity: Capacity, consumed: Fraction) -> bool:
+    if capacity.most is not None and consumed > capacity.most:
+        return True
+    if capacity.step is not None:
+        beyond = math.ceil(consumed) - math.ceil(capacity.least or Fraction(0))
+        return beyond % math.ceil(capacity.step) != 0
+    return bool(capacity.valid_values) and consumed not in capacity.valid_values

@@ -1,0 +1,211 @@
+"""The devices there are: ResourceSlices read once, asked for every node."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+from fleet.devices.quantity import Quantity
+from fleet.proof.cel import CelDevice
+
+Object = Mapping[str, Any]
+
+
+class DeviceId(NamedTuple):
+    """What identifies a device in a cluster."""
+
+    driver: str
+    pool: str
+    device: str
+
+
+class PoolId(NamedTuple):
+    """What identifies a pool in a cluster."""
+
+    driver: str
+    pool: str
+
+
+@dataclass(frozen=True)
+class Node:
+    """The node a pod is tried on."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
+class InUse:
+    """What earlier pods hold.
+
+    Attributes:
+        devices: Devices held exclusively.
+        capacity: What the holders of each shared device have consumed, by published name.
+    """
+
+    devices: frozenset[DeviceId] = frozenset()
+    capacity: Mapping[DeviceId, Mapping[str, Fraction]] = field(default_factory=dict[DeviceId, Mapping[str, Fraction]])
+
+    def holds(self, device: DeviceId) -> bool:
+        """Whether anybody holds the device or a part of it."""
+        return device in self.devices or device in self.capacity
+
+
+@lru_cache(maxsize=4096)
+def amount(text: str) -> Fraction:
+    """A quantity's amount."""
+    return Quantity.parse(text).amount
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """One published capacity and how parts of it may be requested.
+
+    Attributes:
+        value: All there is.
+        default: What a request that names nothing consumes, else all.
+        valid_values: The amounts that can be had, ascending; empty for any.
+        least, most, step: The range of amounts that can be had.
+    """
+
+    value: Fraction
+    default: Fraction | None = None
+    valid_values: tuple[Fraction, ...] = ()
+    least: Fraction | None = None
+    most: Fraction | None = None
+    step: Fraction | None = None
+
+    @classmethod
+    def of(cls, published: Object) -> Capacity:
+        """Read an entry of ``device.capacity``."""
+        policy: Object = published.get("requestPolicy") or {}
+        limits: Object = policy.get("validRange") or {}
+        return cls(
+            value=amount(str(published["value"])),
+            default=_optional(policy.get("default")),
+            valid_values=tuple(amount(str(value)) for value in policy.get("validValues") or ()),
+            least=_optional(limits.get("min")),
+            most=_optional(limits.get("max")),
+            step=_optional(limits.get("step")),
+        )
+
+
+def _optional(text: object) -> Fraction | None:
+    return None if text is None else amount(str(text))
+
+
+@dataclass(frozen=True, eq=False)
+class Device:
+    """A published device.
+
+    Attributes:
+        id: Which one.
+        published: Its entry in the slice.
+        is_selected_per_node: Whether it says itself which nodes can use it.
+    """
+
+    id: DeviceId
+    published: Object
+    is_selected_per_node: bool
+
+    @cached_property
+    def for_selectors(self) -> CelDevice:
+        """The device as a selector sees it."""
+        return CelDevice.of(self.published, self.id.driver)
+
+    @cached_property
+    def is_shareable(self) -> bool:
+        """Whether several claims may hold parts of it."""
+        return bool(self.published.get("allowMultipleAllocations"))
+
+    @cached_property
+    def capacity(self) -> dict[str, Capacity]:
+        """What it has, by published name."""
+        return {name: Capacity.of(value) for name, value in (self.published.get("capacity") or {}).items()}
+
+    @cached_property
+    def consumes(self) -> tuple[tuple[str, dict[str, Fraction]], ...]:
+        """The counters it takes from each counter set of its pool."""
+        return tuple(
+            (entry["counterSet"], _counters(entry["counters"]))
+            for entry in self.published.get("consumesCounters") or ()
+        )
+
+    @cached_property
+    def taints(self) -> tuple[Object, ...]:
+        """Its taints that keep pods away; other effects mean nothing."""
+        effects = ("NoSchedule", "NoExecute")
+        return tuple(taint for taint in self.published.get("taints") or () if taint.get("effect") in effects)
+
+    @property
+    def has_binding_conditions(self) -> bool:
+        """Whether it must be prepared before a pod is bound."""
+        return bool(self.published.get("bindingConditions"))
+
+
+def _counters(published: Object) -> dict[str, Fraction]:
+    return {name: amount(str(counter["value"])) for name, counter in published.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """A ResourceSlice, read."""
+
+    name: str
+    pool: PoolId
+    generation: int
+    slices_in_pool: int
+    spec: Object
+    devices: tuple[Device, ...]
+
+    @classmethod
+    def of(cls, published: Object) -> Slice:
+        """Read a resource.k8s.io/v1 ResourceSlice."""
+        spec: Object = published["spec"]
+        pool: Object = spec["pool"]
+        driver, name = spec["driver"], pool["name"]
+        per_node = bool(spec.get("perDeviceNodeSelection"))
+        return cls(
+            name=published["metadata"]["name"],
+            pool=PoolId(driver, name),
+            generation=int(pool.get("generation", 0)),
+            slices_in_pool=int(pool["resourceSliceCount"]),
+            spec=spec,
+            devices=tuple(
+                Device(DeviceId(driver, name, device["name"]), device, per_node)
+                for device in spec.get("devices") or ()
+            ),
+        )
+
+    @cached_property
+    def counter_sets(self) -> dict[str, dict[str, Fraction]]:
+        """The counters its pool's devices share; meaningful only when names are unique."""
+        return {entry["name"]: _counters(entry["counters"]) for entry in self.spec.get("sharedCounters") or ()}
+
+    @property
+    def has_counters(self) -> bool:
+        """Whether it publishes shared counters."""
+        return bool(self.spec.get("sharedCounters"))
+
+
+class Inventory:
+    """All ResourceSlices of a cluster, indexed by the node that can use them."""
+
+    def __init__(self, slices: Iterable[Object]) -> None:
+        self.slices = tuple(Slice.of(published) for published in slices)
+        self.of_pool: dict[PoolId, list[Slice]] = defaultdict(list)
+        self._on_node: dict[str, list[Slice]] = defaultdict(list)
+        self._shared: list[Slice] = []
+        for found in self.slices:
+            self.of_pool[found.pool].append(found)
+            node = found.spec.get("nodeName")
+            target = self._on_node[node] if node and not found.has_counters else self._shared
+            target.append(found)
+
+    def candidates(self, node: Node) -> list[Slice]:
+        """The slices that may concern a node; the rest certainly do not."""
+        return [*self._on_node.get(node.name, ()), *self._shared]

@@ -1,0 +1,125 @@
+"""A device as a selector sees it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any, Final
+
+from fleet.proof.cel import messages
+
+
+class Unknown(Enum):
+    """The type of UNKNOWN."""
+
+    UNKNOWN = "unknown"
+
+
+UNKNOWN: Final = Unknown.UNKNOWN
+"""Stands for an attribute's or capacity's value that nobody has recorded: no clause on it is true or false."""
+
+Domains = dict[str, dict[str, Any]]
+_LISTS = ("ints", "bools", "strings", "versions")
+
+
+@dataclass(frozen=True, eq=False)
+class CelDevice:
+    """The input of a selector: a device's attributes and capacity by domain and id.
+
+    Attributes:
+        driver: The driver that publishes it; the domain of every bare key.
+        allow_multiple_allocations: Whether several claims may share it.
+        attributes: domain -> id -> str, int, bool or a Semver message.
+        capacity: domain -> id -> a Quantity message.
+        unknown: The (domain, id) pairs whose value is UNKNOWN, in ``attributes`` or ``capacity``.
+        unsupported: Why no selector can be evaluated on it at all (a list attribute), else empty.
+        key: Equal for devices that every selector judges alike.
+    """
+
+    driver: str
+    allow_multiple_allocations: bool
+    attributes: Domains
+    capacity: Domains
+    unknown: frozenset[tuple[str, str, str]]
+    unsupported: str
+    key: str
+
+    @classmethod
+    def of(cls, device: Mapping[str, Any], driver: str) -> CelDevice:
+        """Read a device of a resource.k8s.io/v1 ResourceSlice.
+
+        Args:
+            device: The entry of ``spec.devices``; a value may be UNKNOWN instead of its object.
+            driver: ``spec.driver`` of the slice.
+
+        Raises:
+            ValueError: A quantity or version in it cannot be read.
+        """
+        unknown: set[tuple[str, str, str]] = set()
+        attributes, problem = _attributes(device.get("attributes") or {}, driver, unknown)
+        return cls(
+            driver=driver,
+            allow_multiple_allocations=bool(device.get("allowMultipleAllocations")),
+            attributes=attributes,
+            capacity=_capacity(device.get("capacity") or {}, driver, unknown),
+            unknown=frozenset(unknown),
+            unsupported=problem,
+            key=_key(device, driver),
+        )
+
+    @cached_property
+    def variables(self) -> dict[str, Any]:
+        """The values of an expression's variables."""
+        return {
+            "device.driver": self.driver,
+            "device.allowMultipleAllocations": self.allow_multiple_allocations,
+            "device.attributes": self.attributes,
+            "device.capacity": self.capacity,
+        }
+
+
+def split_name(name: str, driver: str) -> tuple[str, str]:
+    """The domain and id of a published key; a bare key is in the driver's own domain."""
+    domain, slash, identity = name.partition("/")
+    return (domain, identity) if slash else (driver, domain)
+
+
+def _attributes(published: Mapping[str, Any], driver: str, unknown: set[tuple[str, str, str]]) -> tuple[Domains, str]:
+    domains: Domains = {}
+    problem = ""
+    for name, value in published.items():
+        domain, identity = split_name(name, driver)
+        if value is UNKNOWN or (isinstance(value, dict) and UNKNOWN in value.values()):  # pyright: ignore[reportUnknownMemberType]
+            unknown.add(("device.attributes", domain, identity))
+            domains.setdefault(domain, {})
+        elif any(kind in value for kind in _LISTS) or not value:
+            problem = f"attribute {name}: unsupported attribute value"
+        else:
+            domains.setdefault(domain, {})[identity] = _attribute_value(value)
+    return domains, problem
+
+
+def _attribute_value(value: Mapping[str, Any]) -> Any:
+    ((kind, plain),) = value.items()
+    return messages.version(plain) if kind == "version" else plain
+
+
+def _capacity(published: Mapping[str, Any], driver: str, unknown: set[tuple[str, str, str]]) -> Domains:
+    domains: Domains = {}
+    for name, entry in published.items():
+        domain, identity = split_name(name, driver)
+        value = entry if entry is UNKNOWN else entry["value"]
+        if value is UNKNOWN:
+            unknown.add(("device.capacity", domain, identity))
+            domains.setdefault(domain, {})
+        else:
+            domains.setdefault(domain, {})[identity] = messages.quantity(str(value))
+    return domains
+
+
+def _key(device: Mapping[str, Any], driver: str) -> str:
+    content = {name: device.get(name) for name in ("attributes", "capacity", "allowMultipleAllocations")}
+    return driver + json.dumps(content, sort_keys=True, default=str)

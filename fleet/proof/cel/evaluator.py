@@ -1,0 +1,131 @@
+"""The two environments of Google's evaluator: one checks an expression's types, the other runs it.
+
+They differ because the checker knows exact types (a list of strings) where the evaluator tells functions apart by kind
+alone (a list): https://github.com/cel-expr/cel-python.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from functools import cache
+from typing import Any
+
+from cel_expr_python import cel
+
+from fleet.proof.cel import declarations, equality, libraries, messages
+
+_MULTIPLE_ALLOCATIONS_SINCE = 36
+_Config = dict[str, Any]
+_MACROS: list[_Config] = [{"name": "bindings"}, {"name": "optional", "version": 2}]
+_TYPE = re.compile(r"(?P<parameter>~)?(?P<name>[\w.]+)(?:<(?P<inside>.*)>)?")
+_ANY = ("null_type", "bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration", "list", "map", "message")
+_KINDS = {
+    "null_type": cel.Type.NULL,
+    "bool": cel.Type.BOOL,
+    "int": cel.Type.INT,
+    "uint": cel.Type.UINT,
+    "double": cel.Type.DOUBLE,
+    "string": cel.Type.STRING,
+    "bytes": cel.Type.BYTES,
+    "timestamp": cel.Type.TIMESTAMP,
+    "duration": cel.Type.DURATION,
+    "list": cel.Type.LIST,
+    "map": cel.Type.MAP,
+}
+
+
+@cache
+def checker(minor: int) -> cel.Env:
+    """The environment that parses and type-checks for Kubernetes 1.``minor``."""
+    overloads: dict[str, list[_Config]] = defaultdict(list)
+    for signature in declarations.signatures(minor):
+        overloads[signature.name].append(_overload(signature))
+    return cel.NewEnv(
+        descriptor_pool=messages.pool(),
+        config=_config(
+            extensions=_MACROS,
+            stdlib={"exclude_functions": [{"name": name} for name in declarations.REPLACED]},
+            functions=[{"name": name, "overloads": found} for name, found in overloads.items()],
+        ),
+        variables=_variables(minor),
+    )
+
+
+def _config(**content: object) -> cel.EnvConfig:
+    # JSON is YAML.
+    return cel.NewEnvConfigFromYaml(json.dumps(content))
+
+
+def _overload(signature: declarations.Signature) -> _Config:
+    types = [_type(text) for text in signature.parameters]
+    declared: _Config = {"id": signature.identity, "return": _type(signature.result)}
+    if signature.is_member:
+        declared["target"], *types = types
+    return declared | {"args": types}
+
+
+def _type(text: str) -> _Config:
+    match = _TYPE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"no type: {text!r}")
+    if match["parameter"]:
+        return {"type_name": match["name"], "is_type_param": True}
+    inside = match["inside"]
+    parameters = inside.split(", ", 1) if inside and match["name"] == "map" else [inside] if inside else []
+    return {"type_name": match["name"], "params": [_type(parameter) for parameter in parameters]}
+
+
+@cache
+def runner(minor: int) -> cel.Env:
+    """The environment that evaluates what ``checker`` let pass."""
+    members = {signature.name: signature.is_member for signature in declarations.signatures(minor)}
+    ip_of_range = [cel.Overload("ip of cidr", cel.Type.DYN, [_kind("message")], is_member=True, impl=_implementation("ip", "message"))]
+    functions: list[cel.FunctionDecl] = []
+    for name, implementations in (libraries.IMPLEMENTATIONS | equality.IMPLEMENTATIONS).items():
+        overloads: list[cel.Overload] = []
+        for kinds, implementation in implementations:
+            if name == "ip" and kinds == "message":
+                overloads += ip_of_range
+                continue
+            for index, parameters in enumerate(_expanded(kinds)):
+                identity = f"{name} {kinds} {index}"
+                is_member = members.get(name, False) if name != "ip" else False
+                overloads.append(cel.Overload(identity, cel.Type.DYN, parameters, is_member, implementation))
+        functions.append(cel.FunctionDecl(name, overloads))
+    return cel.NewEnv(
+        descriptor_pool=messages.pool(),
+        config=_config(extensions=_MACROS),
+        variables=_variables(minor),
+        functions=functions,
+    )
+
+
+def _implementation(name: str, kinds: str) -> libraries.Implementation:
+    return next(found for declared, found in libraries.IMPLEMENTATIONS[name] if declared == kinds)
+
+
+def _variables(minor: int) -> dict[str, cel.Type]:
+    variables = {
+        "device.driver": cel.Type.STRING,
+        "device.attributes": cel.Type("map<string,map<string,any>>"),
+        "device.capacity": cel.Type("map<string,map<string,kubernetes.Quantity>>"),
+    }
+    if minor >= _MULTIPLE_ALLOCATIONS_SINCE:
+        variables["device.allowMultipleAllocations"] = cel.Type.BOOL
+    return variables
+
+
+def _expanded(kinds: str) -> list[list[cel.Type]]:
+    """The parameter lists of one implementation: "any" stands for every kind there is."""
+    lists: list[list[cel.Type]] = [[]]
+    for kind in kinds.split():
+        choices = _ANY if kind == "any" else (kind,)
+        lists = [[*parameters, _kind(choice)] for parameters in lists for choice in choices]
+    return lists
+
+
+def _kind(name: str) -> cel.Type:
+    # Any message type stands for all: the evaluator's dispatch knows only that it is one.
+    return cel.Type("kubernetes.Quantity") if name == "message" else _KINDS[name]

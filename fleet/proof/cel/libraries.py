@@ -1,0 +1,248 @@
+"""What the functions of Kubernetes' CEL libraries do: quantities, versions, lists, sets and regular expressions.
+
+An implementation gets plain Python values and messages; a ``ValueError`` becomes a run-time error of the expression. The
+evaluator picks it by name and kinds only, so one implementation serves every message type that has the function.
+Source: https://github.com/kubernetes/apiserver/tree/v0.36.3/pkg/cel/library and github.com/google/cel-go/ext.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from fleet.proof.cel import messages, network, semver, text
+from fleet.proof.cel.messages import Message
+
+Implementation = Callable[..., Any]
+Value = Any
+
+_INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
+
+
+def _amount(message: Message) -> Fraction:
+    if messages.type_of(message) != "Quantity":
+        raise ValueError("no such overload")
+    return _fraction(messages.text_of(message))
+
+
+@lru_cache(maxsize=4096)
+def _fraction(written: str) -> Fraction:
+    return Fraction(written)
+
+
+def _version(message: Message) -> semver.Version:
+    if messages.type_of(message) != "Semver":
+        raise ValueError("no such overload")
+    return semver.parse(messages.text_of(message))
+
+
+def _compare(left: Message, right: Message) -> int:
+    if messages.type_of(left) != messages.type_of(right):
+        raise ValueError("no such overload")
+    if messages.type_of(left) == "Quantity":
+        return _order(_amount(left), _amount(right))
+    return _order(_version(left).order, _version(right).order)
+
+
+def _order(left: Value, right: Value) -> int:
+    return (left > right) - (left < right)
+
+
+def _holds(read: Callable[..., object]) -> Implementation:
+    def is_readable(*arguments: Value) -> bool:
+        try:
+            read(*arguments)
+        except ValueError:
+            return False
+        return True
+
+    return is_readable
+
+
+def _normalised(written: str, normalise: bool) -> Message:
+    return messages.version(semver.normalise(written) if normalise else written)
+
+
+def _as_integer(message: Message) -> int:
+    amount = _amount(message)
+    if messages.is_never_integer(message) or amount.denominator != 1 or not _INT_MIN <= amount <= _INT_MAX:
+        raise ValueError("cannot convert value to integer")
+    return int(amount)
+
+
+def _added(sign: int) -> Implementation:
+    def add(left: Message, right: Message | int) -> Message:
+        other = Fraction(right) if isinstance(right, int) else _amount(right)
+        not_integer = any(messages.is_message(term) and messages.is_never_integer(term) for term in (left, right))
+        return messages.make("Quantity", str(_amount(left) + sign * other), not_integer=not_integer, computed=True)
+
+    return add
+
+
+def _same(left: Value, right: Value) -> bool:
+    """CEL equality: numbers by value, never a bool with a number."""
+    if isinstance(left, bool) != isinstance(right, bool):
+        return False
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_same, left, right))  # pyright: ignore[reportUnknownArgumentType]
+    return bool(left == right)
+
+
+def _index(values: Sequence[Value], item: Value) -> int:
+    return next((index for index, value in enumerate(values) if _same(value, item)), -1)
+
+
+def _last_index(values: Sequence[Value], item: Value) -> int:
+    return max((index for index, value in enumerate(values) if _same(value, item)), default=-1)
+
+
+def _sum(values: Sequence[Value]) -> Value:
+    start = datetime.timedelta() if values and isinstance(values[0], datetime.timedelta) else 0
+    total = sum(values, start)  # type: ignore[arg-type]
+    if isinstance(total, int) and not _INT_MIN <= total <= _INT_MAX:
+        raise ValueError("integer overflow")
+    return total
+
+
+def _extreme(name: str, choose: Callable[[Sequence[Value]], Value]) -> Implementation:
+    def find(values: Sequence[Value]) -> Value:
+        if not values:
+            raise ValueError(f"{name} called on empty list")
+        return choose(values)
+
+    return find
+
+
+def _is_sorted(values: Sequence[Value]) -> bool:
+    return all(not left > right for left, right in zip(values, values[1:], strict=False))
+
+
+def _contains_all(values: Sequence[Value], wanted: Sequence[Value]) -> bool:
+    return all(_index(values, item) >= 0 for item in wanted)
+
+
+def _equivalent(left: Sequence[Value], right: Sequence[Value]) -> bool:
+    return _contains_all(left, right) and _contains_all(right, left)
+
+
+def _intersects(left: Sequence[Value], right: Sequence[Value]) -> bool:
+    return any(_index(left, item) >= 0 for item in right)
+
+
+@lru_cache(maxsize=256)
+def _pattern(expression: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(expression, options)
+    except re2.error as problem:
+        raise ValueError(f"Illegal regex: {problem}") from problem
+
+
+def _find(searched: str, pattern: str) -> str:
+    match = _pattern(pattern).search(searched)
+    return str(match[0]) if match else ""
+
+
+def _find_all(searched: str, pattern: str, limit: int = -1) -> list[str]:
+    found: list[str] = [str(match[0]) for match in _pattern(pattern).finditer(searched)]
+    return found if limit < 0 else found[:limit]
+
+
+def _slice(values: Sequence[Value], start: int, end: int) -> list[Value]:
+    if start < 0 or end < 0:
+        raise ValueError(f"cannot slice({start}, {end}), negative indexes not supported")
+    if start > end:
+        raise ValueError(f"cannot slice({start}, {end}), start index must be less than or equal to end index")
+    if end > len(values):
+        raise ValueError(f"cannot slice({start}, {end}), list is length {len(values)}")
+    return list(values[start:end])
+
+
+def _flatten(values: Sequence[Value], depth: int = 1) -> list[Value]:
+    if depth < 0:
+        raise ValueError("level must be non-negative")
+    flat: list[Value] = []
+    for value in values:
+        flat.extend(_flatten(value, depth - 1) if isinstance(value, list) and depth else [value])  # pyright: ignore[reportUnknownArgumentType]
+    return flat
+
+
+def _distinct(values: Sequence[Value]) -> list[Value]:
+    kept: list[Value] = []
+    for value in values:
+        if _index(kept, value) < 0:
+            kept.append(value)
+    return kept
+
+
+def _reverse(values: Sequence[Value]) -> list[Value]:
+    return list(reversed(values))
+
+
+def _range(length: int) -> list[int]:
+    if length < 0:
+        raise ValueError(f"lists.range: size must be non-negative, got {length}")
+    if length > _LONGEST_RANGE:
+        raise ValueError(f"lists.range: size {length} exceeds the limit of {_LONGEST_RANGE}")
+    return list(range(length))
+
+
+_LONGEST_RANGE = 1_000_000
+
+# name: (kinds of the parameters in the evaluator's notation, implementation); members are marked by declarations.py.
+IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
+    "quantity": [("string", messages.quantity)],
+    "isQuantity": [("string", _holds(messages.quantity))],
+    "sign": [("message", lambda value: _order(_amount(value), 0))],
+    "isInteger": [("message", _holds(_as_integer))],
+    "asInteger": [("message", _as_integer)],
+    "asApproximateFloat": [("message", lambda value: float(_amount(value)))],
+    "isGreaterThan": [("message message", lambda left, right: _compare(left, right) > 0)],
+    "isLessThan": [("message message", lambda left, right: _compare(left, right) < 0)],
+    "compareTo": [("message message", _compare)],
+    "add": [("message message", _added(1)), ("message int", _added(1))],
+    "sub": [("message message", _added(-1)), ("message int", _added(-1))],
+    "semver": [("string", messages.version), ("string bool", _normalised)],
+    "isSemver": [("string", _holds(messages.version)), ("string bool", _holds(_normalised))],
+    "major": [("message", lambda value: _version(value).numbers[0])],
+    "minor": [("message", lambda value: _version(value).numbers[1])],
+    "patch": [("message", lambda value: _version(value).numbers[2])],
+    "sum": [("list", _sum)],
+    "min": [("list", _extreme("min", min))],
+    "max": [("list", _extreme("max", max))],
+    "isSorted": [("list", _is_sorted)],
+    "indexOf": [("list any", _index), ("string string", text.index_of), ("string string int", text.index_of)],
+    "lastIndexOf": [
+        ("list any", _last_index),
+        ("string string", text.last_index_of),
+        ("string string int", text.last_index_of),
+    ],
+    "find": [("string string", _find)],
+    "findAll": [("string string", _find_all), ("string string int", _find_all)],
+    "sets.contains": [("list list", _contains_all)],
+    "sets.equivalent": [("list list", _equivalent)],
+    "sets.intersects": [("list list", _intersects)],
+    "slice": [("list int int", _slice)],
+    "flatten": [("list", _flatten), ("list int", _flatten)],
+    "distinct": [("list", _distinct)],
+    "reverse": [("list", _reverse)],
+    "sort": [("list", sorted)],
+    "lists.range": [("int", _range)],
+    **network.IMPLEMENTATIONS,
+    **text.IMPLEMENTATIONS,
+}
+
+
+def is_pattern(expression: str) -> bool:
+    """Whether a regular expression can be compiled."""
+    try:
+        _pattern(expression)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,169 @@
+"""Compile selectors as one minor's API server does, and evaluate them on devices."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+
+from cel_expr_python import cel
+
+from fleet.proof.cel import declarations, equality, evaluator, lookups, syntax, typing_rules, words
+from fleet.proof.cel.clauses import split
+from fleet.proof.cel.device import CelDevice
+from fleet.proof.cel.verdict import FALSE, TRUE, CelInvalid, CelUnsupported, Verdict, error, unknown
+
+LONGEST = 10 * 1024
+"""The most bytes an expression may have."""
+
+_OLDEST, _NEWEST = 34, 37
+_COMPILED = 4096
+_MACROS = re.compile(
+    r"\.\s*(?:(?:all|exists|existsOne|exists_one|transformList|transformMap|transformMapEntry|sortBy)\s*\()"
+)
+_MACRO_MISSING = re.compile(r"undeclared reference to '(?:all|exists|existsOne|exists_one|transform\w+|sortBy)'")
+_WHOLE_DEVICE = re.compile(r"undeclared reference to 'device'")
+
+
+class Program:
+    """A compiled selector."""
+
+    def __init__(self, expression: str, environment: DeviceCel, tree: syntax.Tree) -> None:
+        self.expression = expression
+        self.lookups = lookups.lookups(tree)
+        equality.guard(tree)
+        lookups.give_missing_domains(tree)
+        self._environment = environment
+        self._runnable = evaluator.runner(environment.number).deserialize(syntax.serialise(tree))
+        self._verdicts: dict[str, Verdict] = {}
+
+    def evaluate(self, device: CelDevice) -> Verdict:
+        """What the selector says about a device; equal devices are evaluated once."""
+        found = self._verdicts.get(device.key)
+        if found is None:
+            found = self._verdicts[device.key] = self._judge(device)
+        return found
+
+    def _judge(self, device: CelDevice) -> Verdict:
+        if device.unsupported:
+            return error(device.unsupported)
+        missing = self._unknown(device)
+        if not missing:
+            return self._run(device)
+        operator, operands = split(self.expression)
+        if len(operands) == 1 and not operator:
+            return unknown(missing)
+        judged = [self._environment.operand(operand).evaluate(device) for operand in operands]
+        return _combine(operator, judged)
+
+    def _unknown(self, device: CelDevice) -> str:
+        """The first unknown value the expression may read, else empty."""
+        for variable, domain, identity in sorted(device.unknown):
+            for read in self.lookups:
+                if (
+                    read.variable == variable
+                    and read.domain in (None, domain)
+                    and read.identity in (None, identity)
+                ):
+                    return f'{variable}["{domain}"].{identity}'
+        return ""
+
+    def _run(self, device: CelDevice) -> Verdict:
+        value = self._runnable.eval(data=device.variables)
+        plain, kind = value.value(), value.type()
+        if kind == cel.Type.ERROR:
+            return error(words.runtime_error(str(plain)))
+        if plain is True or plain is False:
+            return TRUE if plain else FALSE
+        return error(f"CEL result of type {kind.name().lower()} could not be converted to bool: unsupported native conversion to bool")
+
+
+class DeviceCel:
+    """The CEL environment of one Kubernetes minor."""
+
+    def __init__(self, minor: str) -> None:
+        self.minor = minor
+        self.number = _number(minor)
+        self.compile = lru_cache(maxsize=_COMPILED)(self._compile)
+        self.operand = lru_cache(maxsize=_COMPILED)(self._operand)
+
+    def _compile(self, expression: str) -> Program:
+        """Check an expression and make it runnable.
+
+        Raises:
+            CelInvalid: The API server refuses it, with the server's words.
+            CelUnsupported: It may be valid, but cannot be judged here.
+        """
+        size = len(expression.encode())
+        if size > LONGEST:
+            raise CelInvalid(f"Too long: may not be more than {LONGEST} bytes, got {size}")
+        tree = self._checked(expression)
+        typing_rules.check(expression, tree, self.number)
+        _refuse_unsupported(tree, self.number)
+        return Program(expression, self, tree)
+
+    def _operand(self, expression: str) -> Program:
+        return Program(expression, self, self._checked(expression))
+
+    def _checked(self, expression: str) -> syntax.Tree:
+        try:
+            checked = evaluator.checker(self.number).compile(expression)
+        except RuntimeError as problem:
+            message = str(problem)
+            _refuse_missing_macro(expression, message)
+            raise CelInvalid(words.compile_error(message)) from None
+        return syntax.parse(checked.serialize())
+
+
+def _number(minor: str) -> int:
+    major, _, text = minor.removeprefix("v").partition(".")
+    number = int(text.partition(".")[0]) if major == "1" and text.partition(".")[0].isdigit() else 0
+    if not _OLDEST <= number <= _NEWEST:
+        raise ValueError(f"Kubernetes {minor!r} has no CEL environment here; allowed: 1.{_OLDEST} to 1.{_NEWEST}")
+    return number
+
+
+def _refuse_missing_macro(expression: str, message: str) -> None:
+    if _MACRO_MISSING.search(message) and _MACROS.search(expression):
+        raise CelUnsupported("two-variable comprehensions, existsOne and sortBy cannot be evaluated here")
+    if _WHOLE_DEVICE.search(message) and re.search(r"\bdevice\b", expression):
+        raise CelUnsupported("`device` is used as a whole; only its fields can be evaluated here")
+
+
+@cache
+def _not_evaluated(minor: int) -> frozenset[str]:
+    return frozenset(found.identity for found in declarations.signatures(minor) if not found.is_evaluated)
+
+
+def _refuse_unsupported(tree: syntax.Tree, minor: int) -> None:
+    for entry in tree.references:
+        for overload in entry.value.overload_id:
+            if overload in _not_evaluated(minor):
+                raise CelUnsupported(f"the function {overload} cannot be evaluated here")
+
+
+def _combine(operator: str, judged: list[Verdict]) -> Verdict:
+    """Kleene's logic over verdicts, where an unknown outweighs an error, as in CEL."""
+    if operator == "!":
+        (operand,) = judged
+        return {TRUE: FALSE, FALSE: TRUE}.get(operand, operand)
+    if operator == "?":
+        condition, then, otherwise = judged
+        if condition.outcome in ("true", "false"):
+            return then if condition else otherwise
+        return condition
+    deciding, neutral = (FALSE, TRUE) if operator == "&&" else (TRUE, FALSE)
+    if deciding in judged:
+        return deciding
+    unsure = [verdict for verdict in judged if verdict.outcome == "unknown"]
+    failed = [verdict for verdict in judged if verdict.outcome == "error"]
+    return next(iter(unsure + failed), neutral)
+
+
+@cache
+def environment(minor: str) -> DeviceCel:
+    """The CEL environment of a minor such as "1.36".
+
+    Raises:
+        ValueError: No environment is known for it.
+    """
+    return DeviceCel(minor)

@@ -1,0 +1,140 @@
+"""Rules of the API server's compiler beyond cel-cpp's type checker: result type, uniform literals, valid constants.
+
+Source: https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/environment/base.go (HomogeneousAggregateLiterals, ASTValidators).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from cel_expr_python import cel
+
+from fleet.proof.cel import evaluator, libraries, syntax, words
+from fleet.proof.cel.syntax import Node, Tree
+from fleet.proof.cel.verdict import CelInvalid
+
+_PRIMITIVES = {1: "bool", 2: "int", 3: "uint", 4: "double", 5: "string", 6: "bytes"}
+_WELL_KNOWN = {1: "any", 2: "google.protobuf.Timestamp", 3: "google.protobuf.Duration"}
+_CONVERSIONS = ("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint")
+_ANY, _BOOL = "any", "bool"
+
+
+def check(expression: str, tree: Tree, minor: int) -> None:
+    """Refuse what the API server refuses although its types are right.
+
+    Raises:
+        CelInvalid: With the server's words.
+    """
+    types = {entry.key: entry.value for entry in tree.types}
+    problems = [*_mixed_literals(tree, types), *_invalid_constants(tree)]
+    if problems:
+        raise CelInvalid("compilation failed: " + "\n".join(_located(expression, tree, *found) for found in problems))
+    _fold(tree, minor)
+    result = type_text(types.get(tree.expr.id))
+    if result not in (_BOOL, _ANY):
+        raise CelInvalid(f"must evaluate to bool or the unknown type, not {result}")
+
+
+def type_text(kind: Node | None) -> str:
+    """A type as the server writes it."""
+    which = kind.WhichOneof("kind") if kind is not None else None
+    if kind is None or which is None:
+        return "unknown"
+    if which in ("primitive", "wrapper"):
+        return _PRIMITIVES[getattr(kind, which)]
+    if which == "well_known":
+        return _WELL_KNOWN[kind.well_known]
+    if which == "list_type":
+        return f"list({type_text(kind.list_type.elem_type)})"
+    if which == "map_type":
+        return f"map({type_text(kind.map_type.key_type)}, {type_text(kind.map_type.value_type)})"
+    if which == "abstract_type":
+        inside = ", ".join(type_text(part) for part in kind.abstract_type.parameter_types)
+        return f"{kind.abstract_type.name}({inside})" if inside else str(kind.abstract_type.name)
+    if which == "type":
+        return f"type({type_text(kind.type)})"
+    return str(kind.message_type) if which == "message_type" else which
+
+
+def _mixed_literals(tree: Tree, types: dict[int, Node]) -> Iterator[tuple[Node, str]]:
+    for node in _outside_format(tree.expr):
+        kind = node.WhichOneof("kind")
+        if kind == "list":
+            optional = set(node.list.optional_indices)
+            yield from _mixed([(element, index in optional) for index, element in enumerate(node.list.elements)], types)
+        elif kind == "struct" and not node.struct.message_name:
+            entries = node.struct.entries
+            yield from _mixed([(entry.map_key, False) for entry in entries], types)
+            yield from _mixed([(entry.value, entry.optional_entry) for entry in entries], types)
+
+
+def _outside_format(node: Node) -> Iterator[Node]:
+    """The nodes that are no arguments of ``format``, whose list may mix types."""
+    yield node
+    if node.WhichOneof("kind") != "call" or node.call.function != "format":
+        for child in syntax.children(node):
+            yield from _outside_format(child)
+
+
+def _mixed(elements: list[tuple[Node, bool]], types: dict[int, Node]) -> Iterator[tuple[Node, str]]:
+    found = [(element, _element_type(types.get(element.id), is_optional)) for element, is_optional in elements]
+    for element, kind in found[1:]:
+        if kind != found[0][1]:
+            yield element, f"expected type '{found[0][1]}' but found '{kind}'"
+            return
+
+
+def _element_type(kind: Node | None, is_optional: bool) -> str:
+    text = type_text(kind)
+    return text.removeprefix("optional_type(").removesuffix(")") if is_optional else text
+
+
+def _invalid_constants(tree: Tree) -> Iterator[tuple[Node, str]]:
+    for node in syntax.walk(tree.expr):
+        if node.WhichOneof("kind") != "call" or not node.call.args:
+            continue
+        is_search = node.call.function in ("find", "findAll")
+        text = syntax.string_constant(node.call.args[0 if is_search else -1])
+        function = node.call.function
+        if text is None or (function in ("duration", "timestamp") and node.call.HasField("target")):
+            continue
+        if function == "matches" and not libraries.is_pattern(text):
+            yield node.call.args[-1], "invalid matches argument"
+        elif function in ("duration", "timestamp") and not _converts(function, text):
+            yield node.call.args[-1], f"invalid {function} argument"
+        elif is_search and not libraries.is_pattern(text):
+            raise CelInvalid(f"program instantiation failed: error parsing regexp: `{text}`")
+
+
+def _fold(tree: Tree, minor: int) -> None:
+    """Convert constants ahead, as the server does; one that cannot be converted refuses the whole expression."""
+    for node in syntax.walk(tree.expr):
+        if node.WhichOneof("kind") == "call" and _is_constant(node) and node.call.function in _CONVERSIONS:
+            part = type(tree).FromString(tree.SerializeToString())
+            part.expr.CopyFrom(node)
+            value = evaluator.runner(minor).deserialize(syntax.serialise(part)).eval(data={})
+            if value.type() == cel.Type.ERROR:
+                raise CelInvalid(f"program instantiation failed: {words.runtime_error(str(value.value()))}")
+
+
+def _is_constant(node: Node) -> bool:
+    kind = node.WhichOneof("kind")
+    if kind == "call":
+        is_conversion = node.call.function in _CONVERSIONS and len(node.call.args) == 1
+        return is_conversion and not node.call.HasField("target") and _is_constant(node.call.args[0])
+    return bool(kind == "constant")
+
+
+def _converts(function: str, text: str) -> bool:
+    program = cel.NewEnv().compile(f"{function}({json.dumps(text)}) == {function}({json.dumps(text)})")
+    return program.eval(data={}).value() is True
+
+
+def _located(expression: str, tree: Tree, node: Node, message: str) -> str:
+    offset = next((entry.value for entry in tree.source_info.positions if entry.key == node.id), 0)
+    before = expression[:offset]
+    line = before.count("\n") + 1
+    column = offset - (before.rfind("\n") + 1)
+    source = expression.split("\n")[line - 1]
+    return f"ERROR: <input>:{line}:{column + 1}: {message}\n | {source}\n | {'.' * column}^"

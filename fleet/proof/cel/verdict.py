@@ -1,0 +1,42 @@
+"""What a selector says about a device, and why an expression cannot be used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Outcome = Literal["true", "false", "error", "unknown"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One answer: true, false, a run-time error with its message, or unknown."""
+
+    outcome: Outcome
+    message: str = ""
+
+    def __bool__(self) -> bool:
+        """Whether the device matches for certain."""
+        return self.outcome == "true"
+
+
+TRUE: Final = Verdict("true")
+FALSE: Final = Verdict("false")
+
+
+def unknown(what: str) -> Verdict:
+    """The verdict that depends on a value nobody has recorded."""
+    return Verdict("unknown", f"{what} is not known before the device exists")
+
+
+def error(message: str) -> Verdict:
+    """The verdict of an evaluation that failed; the scheduler gives up on the pod for it."""
+    return Verdict("error", message)
+
+
+class CelInvalid(Exception):
+    """The API server refuses the expression; the text is what it would say."""
+
+
+class CelUnsupported(Exception):
+    """The expression uses something this evaluator cannot judge; it may well be valid on a server."""

@@ -1,0 +1,27 @@
+"""What the settings of every cluster have in common, whatever its cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from fleet.devices.names import DnsLabel
+from fleet.settings.base import Settings
+from fleet.settings.kubernetes import KubernetesMinor
+from fleet.settings.pools import PoolSettings
+from fleet.settings.releases import DriverSettings
+
+
+class CommonClusterSettings(Settings):
+    """A cluster with its pools and drivers."""
+
+    kubernetes: KubernetesMinor | None = None
+    drivers: Annotated[
+        Mapping[str, DriverSettings],
+        Field(
+            description="DRA drivers by name; {} if the cluster brings its own and this program installs none"
+        ),
+    ]
+    pools: Annotated[Mapping[DnsLabel, PoolSettings], Field(min_length=1)]

@@ -1,0 +1,72 @@
+"""What is wrong with a stack file: all errors at once, each with path, value, what is allowed and the fix."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+KEY = "dra-fleet:fleet"
+"""The one configuration key that holds the fleet."""
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class SettingsError:
+    """One thing that is wrong, at a path such as `dra-fleet:fleet.clusters.lab.pools.a100.machine`."""
+
+    path: str
+    what: str
+    got: str = ""
+    allowed: str = ""
+    fix: str = ""
+
+    def __str__(self) -> str:
+        """The error as a block of lines."""
+        details = (("got", self.got), ("allowed", self.allowed), ("fix", self.fix))
+        return "\n".join(
+            [f"{self.path}: {self.what}", *(f"  {name}: {text}" for name, text in details if text)]
+        )
+
+
+class SettingsInvalid(Exception):  # noqa: N818 - the settings are invalid; that is the sentence
+    """The stack file is refused; `errors` holds all reasons in a stable order."""
+
+    def __init__(self, errors: Iterable[SettingsError]) -> None:
+        self.errors: tuple[SettingsError, ...] = tuple(sorted(set(errors)))
+        count = len(self.errors)
+        title = "1 error in the stack file" if count == 1 else f"{count} errors in the stack file"
+        super().__init__("\n\n".join([title, *(str(error) for error in self.errors)]))
+
+
+def under(*parts: object) -> str:
+    """The path of a value below the fleet's key; an integer is an index."""
+    return KEY + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+
+
+def choices(got: str, names: Iterable[str]) -> str:
+    """What is allowed instead of an unknown name: all of few, the nearest of many."""
+    known = sorted(names)
+    if not known:
+        return "none is known here"
+    near = nearest(got, known)
+    few = 12
+    if len(known) <= few:
+        others = [name for name in known if name not in near]
+        return ", ".join([*near, *others])
+    shown = ", ".join(near) if near else ", ".join(known[:few])
+    return f"{shown}; {len(known)} are known"
+
+
+def nearest(got: str, names: Sequence[str]) -> list[str]:
+    """Up to three names that look like what was written."""
+    folded = {name.lower(): name for name in names}
+    return [folded[match] for match in difflib.get_close_matches(got.lower(), list(folded), n=3, cutoff=0.5)]
+
+
+def mistyped(got: str, names: Iterable[str]) -> str:
+    """A fix that proposes the nearest name, or nothing."""
+    near = nearest(got, sorted(names))
+    return f"did you mean {near[0]}?" if near else ""

@@ -1,0 +1,31 @@
+"""The whole value of `dra-fleet:fleet`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fleet.devices.names import DnsLabel, DnsSubdomain, LabelValue
+from fleet.settings.base import Settings
+from fleet.settings.claims import ClaimSettings
+from fleet.settings.classes import ClassSettings
+from fleet.settings.clusters import ClusterSettings
+from fleet.settings.kubernetes import KubernetesMinor
+from fleet.settings.workloads import WorkloadSettings
+
+
+class FleetSettings(Settings):
+    """Clusters, the classes and claims in them, and the workloads that hold devices."""
+
+    owner: Annotated[
+        LabelValue, Field(min_length=1, description="Who answers for this fleet; a label's value")
+    ]
+    environment: Literal["development", "staging", "production"]
+    kubernetes: KubernetesMinor | None = None
+    namespace: Annotated[DnsLabel, Field(description="Where claims and workloads live")] = "gpu-workloads"
+    clusters: Annotated[Mapping[DnsLabel, ClusterSettings], Field(min_length=1)]
+    classes: Mapping[DnsSubdomain, ClassSettings] = Field(default_factory=dict)
+    claims: Mapping[DnsSubdomain, ClaimSettings] = Field(default_factory=dict)
+    workloads: Mapping[DnsLabel, WorkloadSettings] = Field(default_factory=dict)

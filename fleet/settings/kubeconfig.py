@@ -1,0 +1,60 @@
+"""Where the kubeconfig of an existing cluster comes from. The fleet's settings hold no credential."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, cast
+
+from pydantic import Field, Tag
+
+from fleet.devices.problem import choose
+from fleet.settings.base import Settings
+
+
+class KubeconfigFile(Settings):
+    """A context of a kubeconfig file; without `file`, of $KUBECONFIG or ~/.kube/config."""
+
+    context: Annotated[str, Field(min_length=1, description="Context of the kubeconfig")]
+    file: Annotated[str, Field(min_length=1, description="Path of the kubeconfig")] | None = None
+
+
+class KubeconfigSecret(Settings):
+    """A secret configuration key of its own that holds the whole kubeconfig."""
+
+    secret: Annotated[
+        str, Field(min_length=1, description="Name of a secret key of the stack's configuration")
+    ]
+
+
+class KubeconfigStack(Settings):
+    """An output of another stack."""
+
+    stack: Annotated[str, Field(min_length=1, description="organisation/project/stack")]
+    output: Annotated[str, Field(min_length=1, description="Name of the output that holds the kubeconfig")]
+
+
+def _source(value: object) -> str | None:
+    if isinstance(value, KubeconfigFile | KubeconfigSecret | KubeconfigStack):
+        return f"<{type(value).__name__}>"
+    if not isinstance(value, Mapping):
+        return None
+    keys = set(cast("Mapping[str, Any]", value))
+    if "secret" in keys and not keys & {"context", "file", "stack", "output"}:
+        return "<KubeconfigSecret>"
+    if keys & {"stack", "output"} and not keys & {"context", "file", "secret"}:
+        return "<KubeconfigStack>"
+    if keys & {"context", "file"} and not keys & {"secret", "stack", "output"}:
+        return "<KubeconfigFile>"
+    return None
+
+
+KubeconfigSource = Annotated[
+    Annotated[KubeconfigFile, Tag("<KubeconfigFile>")]
+    | Annotated[KubeconfigSecret, Tag("<KubeconfigSecret>")]
+    | Annotated[KubeconfigStack, Tag("<KubeconfigStack>")],
+    choose(
+        _source,
+        "must be a mapping with the keys of exactly one source",
+        allowed="{context, file?} or {secret} or {stack, output}",
+    ),
+]

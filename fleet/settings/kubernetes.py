@@ -1,0 +1,57 @@
+"""The type of `kubernetes:`, a quoted minor that the catalogue knows."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from fleet import catalogue
+from fleet.devices.problem import refuse
+
+_MINOR = re.compile(r"1\.[1-9][0-9]*")
+
+
+def _minor(value: object) -> object:
+    known = catalogue.load().kubernetes
+    allowed = ", ".join(f'"{entry.minor}"' for entry in known.minors)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise refuse(
+            "must be a quoted string: YAML reads an unquoted minor as a number, so that 1.30 becomes 1.3",
+            allowed=allowed,
+            fix='put it in quotes as you wrote it, for example "1.36"',
+        )
+    if not isinstance(value, str):
+        return value
+    if _MINOR.fullmatch(value) is None:
+        raise refuse(
+            "must be a Kubernetes minor such as 1.36, without 'v' and patch",
+            allowed=allowed,
+            fix=_shortened(value),
+        )
+    if _order(value) < _order(known.oldest):
+        raise refuse(
+            f"is too old: {known.oldest_reason}",
+            allowed=allowed,
+            fix=f"upgrade the cluster to {known.oldest} or later",
+        )
+    if known.minor(value) is None:
+        raise refuse(
+            "is a minor this program knows nothing about yet", allowed=allowed, fix="use a known minor"
+        )
+    return value
+
+
+def _order(minor: str) -> int:
+    return int(minor.partition(".")[2])
+
+
+def _shortened(value: str) -> str:
+    found = re.search(r"1\.[1-9][0-9]*", value)
+    return f'write "{found[0]}"' if found else 'write for example "1.36"'
+
+
+KubernetesMinor = Annotated[
+    str, BeforeValidator(_minor), Field(description='Kubernetes minor, quoted: "1.36"')
+]

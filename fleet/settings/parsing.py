@@ -1,0 +1,58 @@
+"""From a plain mapping to FleetSettings. Both the program and the other commands come through here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from fleet.settings.errors import SettingsError, SettingsInvalid, under
+from fleet.settings.fleet import FleetSettings
+from fleet.settings.translate import Location, translate
+
+
+def parse(settings: Mapping[str, Any]) -> FleetSettings:
+    """Validate the value of `dra-fleet:fleet`.
+
+    Args:
+        settings: Plain data, as read from JSON or YAML.
+
+    Raises:
+        SettingsInvalid: With every error that can be told from the file alone.
+    """
+    sealed = list(_secure_values(settings, ()))
+    errors = [
+        SettingsError(
+            path=under(*location),
+            what="is a secret inside the fleet, which would end up in the state in clear",
+            fix="give the secret a key of its own in the stack's configuration and name that key here",
+        )
+        for location in sealed
+    ]
+    try:
+        # As JSON, because that is what the engine hands over, and strict mode takes lists for tuples there.
+        parsed = FleetSettings.model_validate_json(
+            json.dumps(settings, default=str), by_alias=True, by_name=False
+        )
+    except ValidationError as invalid:
+        found = [translate(detail, settings) for detail in invalid.errors(include_url=False)]
+        hidden = tuple(f"{error.path}{end}" for error in errors for end in (".", "[", ":"))
+        errors += [error for error in found if not f"{error.path}:".startswith(hidden)]
+        raise SettingsInvalid(errors) from None
+    if errors:
+        raise SettingsInvalid(errors)
+    return parsed
+
+
+def _secure_values(value: object, location: Location) -> list[Location]:
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, object]", value)
+        if set(fields) == {"secure"}:
+            return [location]
+        return [found for key, item in fields.items() for found in _secure_values(item, (*location, key))]
+    if isinstance(value, list):
+        items = enumerate(cast("list[object]", value))
+        return [found for index, item in items for found in _secure_values(item, (*location, index))]
+    return []

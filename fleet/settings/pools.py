@@ -1,0 +1,72 @@
+"""Node pools: which machine, how many, how they are told from others, and how their GPUs are shared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from fleet.devices.names import LabelKey, LabelValue
+from fleet.devices.problem import refuse
+from fleet.settings.base import Settings
+from fleet.settings.sharing import ExclusiveSharing, SharingSettings
+
+
+class NodeRange(Settings):
+    """How many nodes a pool has at least and at most."""
+
+    min: Annotated[int, Field(ge=0, description="Nodes at least")]
+    max: Annotated[int, Field(ge=1, description="Nodes at most")]
+
+    @model_validator(mode="after")
+    def _min_below_max(self) -> Self:
+        if self.min > self.max:
+            raise refuse(f"must have min at most max, this is {self.min} and {self.max}")
+        return self
+
+
+class TaintSettings(Settings):
+    """A taint that the pool's nodes carry."""
+
+    key: LabelKey
+    value: LabelValue = ""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+
+class InlineMachine(Settings):
+    """A machine that the catalogue does not hold, described here. Memory in GiB."""
+
+    gpu: Annotated[str, Field(description="GPU model of the catalogue")]
+    gpus: Annotated[int, Field(ge=1)]
+    cpus: Annotated[int, Field(ge=1)]
+    memory: Annotated[int, Field(ge=1, description="GiB")]
+
+
+def _machine_form(value: object) -> str:
+    if isinstance(value, InlineMachine | Mapping):
+        return "<inline>"
+    return "<name>"
+
+
+MachineSettings = Annotated[
+    Annotated[str, Tag("<name>")] | Annotated[InlineMachine, Tag("<inline>")], Discriminator(_machine_form)
+]
+
+
+class PoolSettings(Settings):
+    """A group of nodes of one machine type."""
+
+    machine: Annotated[
+        MachineSettings, Field(description="Name of the catalogue, or {gpu, gpus, cpus, memory}")
+    ]
+    nodes: NodeRange
+    node_selector: Annotated[
+        Mapping[LabelKey, LabelValue],
+        Field(min_length=1, description="Labels that all nodes of the pool carry, and no others"),
+    ]
+    taints: tuple[TaintSettings, ...] = ()
+    gpu_driver: Annotated[
+        Literal["host", "operator"], Field(description="Who installs the GPU driver on the nodes")
+    ] = "host"
+    sharing: SharingSettings = ExclusiveSharing()

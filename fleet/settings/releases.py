@@ -1,0 +1,21 @@
+"""DRA driver releases of a cluster."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from fleet.devices.names import DnsLabel
+from fleet.settings.base import Settings
+
+
+class DriverSettings(Settings):
+    """One DRA driver: the version of its chart and what differs from this program's values."""
+
+    version: Annotated[str, Field(min_length=1, description="Chart version, exact")]
+    install: Annotated[bool, Field(description="false: the cluster runs it already at this version")] = True
+    namespace: DnsLabel | None = None
+    values: Annotated[dict[str, Any], Field(description="Chart values, nested as in values.yaml")] = Field(
+        default_factory=dict
+    )

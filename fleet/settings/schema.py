@@ -1,0 +1,57 @@
+"""Writes the JSON Schema of a stack file, for completion in editors: `python -m fleet.settings.schema`.
+
+It is generated from the models, with the catalogue's names as suggestions; a test fails when the committed
+file differs. It judges less than `parse` does: rules between fields are not in it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from fleet import catalogue
+from fleet.settings.errors import KEY
+from fleet.settings.fleet import FleetSettings
+
+TARGET = Path(__file__).parents[2] / "schema" / "stack.schema.json"
+
+
+def stack_schema() -> dict[str, Any]:
+    """The schema of a whole Pulumi.<stack>.yaml."""
+    fleet = FleetSettings.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
+    definitions = fleet.pop("$defs")
+    minors = [entry.minor for entry in catalogue.load().kubernetes.minors]
+    for model in (fleet, *definitions.values()):
+        _suggest(model, "kubernetes", minors)
+        _suggest(model, "machine", sorted(catalogue.load().machines))
+        _suggest(model, "gpu", sorted(catalogue.load().gpus))
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Stack file of dra-fleet",
+        "type": "object",
+        "required": ["config"],
+        "properties": {
+            "encryptionsalt": {"type": "string"},
+            "config": {"type": "object", "required": [KEY], "properties": {KEY: fleet}},
+        },
+        "$defs": definitions,
+    }
+
+
+def text() -> str:
+    """The schema as the committed file holds it."""
+    return json.dumps(stack_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _suggest(model: dict[str, Any], name: str, names: list[str]) -> None:
+    """Offer names as examples where a string is meant; the schema stays open for what it cannot know."""
+    field = model.get("properties", {}).get(name)
+    if field is not None:
+        field["examples"] = names
+
+
+if __name__ == "__main__":
+    TARGET.write_text(text(), encoding="utf-8")
+    sys.stdout.write(f"{TARGET}\n")

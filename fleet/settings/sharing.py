@@ -1,0 +1,31 @@
+"""How the GPUs of a pool are shared: one model per strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fleet.settings.base import Settings
+
+
+class ExclusiveSharing(Settings):
+    """Whole GPUs, one claim each."""
+
+    strategy: Literal["exclusive"] = "exclusive"
+
+
+class MigSharing(Settings):
+    """Every GPU of the pool is cut into the same MIG partitions, each a device of its own."""
+
+    strategy: Literal["mig"] = "mig"
+    layout: Annotated[
+        Mapping[str, Annotated[int, Field(ge=1)]],
+        Field(
+            min_length=1, description="MIG profile to number of instances per GPU, for example {1g.5gb: 7}"
+        ),
+    ]
+
+
+SharingSettings = Annotated[ExclusiveSharing | MigSharing, Field(discriminator="strategy")]

@@ -1,0 +1,40 @@
+"""Workloads: copies of one pod that each hold a claim at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fleet.devices.names import LabelKey, LabelValue
+from fleet.devices.quantity import QuantityText
+from fleet.settings.base import Settings
+
+DEFAULT_IMAGE = "registry.k8s.io/pause:3.10"
+
+
+class TolerationSettings(Settings):
+    """A pod's toleration of node taints."""
+
+    key: LabelKey | None = None
+    operator: Literal["Exists", "Equal"] = "Equal"
+    value: LabelValue = ""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
+
+
+class WorkloadSettings(Settings):
+    """A Job whose pods all run at once."""
+
+    cluster: str
+    claim: str
+    copies: Annotated[int, Field(ge=1, le=10_000)]
+    image: Annotated[str, Field(min_length=1)] = DEFAULT_IMAGE
+    command: tuple[str, ...] = ()
+    node_selector: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
+    tolerations: Annotated[
+        tuple[TolerationSettings, ...] | None,
+        Field(description="Without it: every taint of the cluster's pools"),
+    ] = None
+    cpu: QuantityText = "100m"
+    memory: QuantityText = "128Mi"

@@ -1,0 +1,23 @@
+"""Sharing strategies: what each demands of a pool's GPUs."""
+
+from fleet.catalogue.model import GpuModel
+from fleet.settings.errors import SettingsError
+from fleet.settings.sharing import ExclusiveSharing, MigSharing, SharingSettings
+from fleet.sharing import exclusive, mig
+
+__all__ = ["check"]
+
+
+def check(gpu: GpuModel, sharing: SharingSettings, path: str) -> list[SettingsError]:
+    """Everything that is wrong with sharing a GPU model that way.
+
+    Args:
+        gpu: the model of the pool's GPUs.
+        sharing: the pool's strategy.
+        path: where the strategy stands in the stack file.
+    """
+    match sharing:
+        case ExclusiveSharing():
+            return exclusive.check(gpu, sharing, path)
+        case MigSharing():
+            return mig.check_layout(gpu, sharing.layout, f"{path}.layout")

@@ -1,0 +1,16 @@
+"""Whole GPUs, one claim each: nothing to lay out and nothing to check."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleet.catalogue.model import GpuModel
+    from fleet.settings.errors import SettingsError
+    from fleet.settings.sharing import ExclusiveSharing
+
+
+def check(gpu: GpuModel, sharing: ExclusiveSharing, path: str) -> list[SettingsError]:
+    """Every GPU can be held whole."""
+    del gpu, sharing, path
+    return []

@@ -1,0 +1,5 @@
+"""Starts the policy pack; the engine runs this folder."""
+
+from policies.pack import start
+
+start()

@@ -1,0 +1,30 @@
+"""The rehearsal's own connections to its simulated clusters, with the administrator's certificate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clusters.client import KubeApi
+from clusters.credentials import read_kubeconfig
+from rehearsal.errors import RehearsalError
+
+if TYPE_CHECKING:
+    from rehearsal.home import Home
+
+
+class NothingRunsError(RehearsalError):
+    """No rehearsal answers."""
+
+
+def connect(home: Home, cluster: str) -> KubeApi:
+    """Connect to one simulated cluster.
+
+    Raises:
+        NothingRunsError: it was never started in this home.
+    """
+    kubeconfig = home.clusters / cluster / "admin.kubeconfig"
+    if not kubeconfig.exists():
+        raise NothingRunsError(
+            f"cluster {cluster} is not rehearsed in {home.root}; start it with `dra-fleet rehearse up`"
+        )
+    return KubeApi.connect(read_kubeconfig(str(kubeconfig)))

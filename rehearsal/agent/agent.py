@@ -1,0 +1,69 @@
+"""One cluster's agent: starts the informers and the workers, and stops them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from rehearsal.agent.identity import Identities
+from rehearsal.agent.kubelet import Kubelets
+from rehearsal.agent.nodes import NodeJoiner
+from rehearsal.agent.view import NODE, SLICES, ClusterView
+from rehearsal.agent.wiping import SliceWiper
+from rehearsal.agent.work_queue import Key, WorkQueue
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from clusters.client import KubeApi
+    from rehearsal.world.hardware import ClusterHardware
+
+
+async def run(
+    admin: KubeApi,
+    kubeconfig: Path,
+    hardware: ClusterHardware,
+    stop: asyncio.Event,
+) -> None:
+    """Stand for the machines of one cluster until `stop` is set.
+
+    Args:
+        admin: a connection as cluster administrator; the agent joins nodes with it and impersonates kubelets.
+        kubeconfig: of the same cluster, for its address and CA.
+        hardware: the machines.
+        stop: ends it; nothing in the cluster is removed.
+    """
+    hosts = {host.name: host for host in hardware.hosts()}
+    queue = WorkQueue()
+    view = ClusterView(admin, queue, frozenset(hosts))
+    identities = Identities(admin, kubeconfig)
+    joiner = NodeJoiner(admin, hosts, hardware.kubernetes)
+    kubelets = Kubelets(admin, identities, view, queue, hosts)
+    wiper = SliceWiper(identities, view, queue, hardware.slice_wiping_seconds)
+
+    async def handle(key: Key) -> None:
+        match key.work:
+            case "node":
+                await joiner.reconcile(key.name, view.nodes.objects.get(key.name))
+            case "pod":
+                await kubelets.reconcile(key.name)
+            case _:
+                await wiper.reconcile(key.name)
+
+    async def work() -> None:
+        for informer in view.informers:
+            await informer.synced.wait()
+        for name in hosts:
+            queue.add(Key(NODE, name))
+            queue.add(Key(SLICES, name))
+        await queue.run(handle)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(informer.run()) for informer in view.informers]
+            tasks.append(group.create_task(work()))
+            await stop.wait()
+            for task in tasks:
+                task.cancel()
+    finally:
+        await identities.close()

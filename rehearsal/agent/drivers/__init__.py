@@ -1,0 +1,29 @@
+"""The drivers' node plugins that a rehearsal can stand for, one file each.
+
+A plugin is recognised by what its container would run, and decides from the container's own specification and
+the host's hardware, as the real binary would. Adding a driver is one file and one row in `PLUGINS`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rehearsal.agent.drivers.compute_domain import ComputeDomainPlugin
+from rehearsal.agent.drivers.example import ExamplePlugin
+from rehearsal.agent.drivers.nvidia import NvidiaGpuPlugin
+
+if TYPE_CHECKING:
+    from clusters.client import Object
+    from rehearsal.agent.drivers.plugin import NodePlugin
+
+PLUGINS: tuple[type[NodePlugin], ...] = (NvidiaGpuPlugin, ComputeDomainPlugin, ExamplePlugin)
+
+
+def plugins_of(pod: Object) -> list[NodePlugin]:
+    """The node plugins that a pod's containers would run; empty for a pod that is no driver."""
+    return [
+        plugin(container)
+        for container in pod["spec"]["containers"]
+        for plugin in PLUGINS
+        if plugin.runs_in(container)
+    ]

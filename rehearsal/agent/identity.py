@@ -1,0 +1,93 @@
+"""Acting as others do: as a node's kubelet, and as a driver's pod with the pod's own bound token.
+
+Nothing here gives rights: RBAC, the node authorizer and NodeRestriction decide as they would for real.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lightkube.config.models import User
+
+from clusters.client import KubeApi
+from clusters.credentials import read_kubeconfig
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from clusters.client import Object
+
+TOKEN_SECONDS = 3600
+RENEW_BEFORE = 900.0
+
+
+@dataclass(frozen=True)
+class _Token:
+    text: str
+    renew_at: float
+
+
+class Identities:
+    """Connections as kubelets and as pods of one cluster.
+
+    Args:
+        admin: a connection that may impersonate.
+        kubeconfig: tells the server's address and CA; its user is not used.
+    """
+
+    def __init__(self, admin: KubeApi, kubeconfig: Path) -> None:
+        self._admin = admin
+        self._nobody = KubeApi.connect(read_kubeconfig(str(kubeconfig))._replace(user=User()))
+        self._tokens: dict[str, _Token] = {}
+
+    async def close(self) -> None:
+        """Close the pods' connection."""
+        await self._nobody.close()
+
+    def kubelet(self, node: str) -> KubeApi:
+        """Act as a node's kubelet."""
+        return self._admin.acting_as(
+            {"Impersonate-User": f"system:node:{node}", "Impersonate-Group": "system:nodes"}
+        )
+
+    async def pod(self, pod: Object) -> KubeApi:
+        """Act with a pod's ServiceAccount token, bound to the pod and asked for by its kubelet.
+
+        Raises:
+            ApiError: the kubelet may not have the token (no such ServiceAccount, pod not on its node).
+        """
+        uid = pod["metadata"]["uid"]
+        now = asyncio.get_running_loop().time()
+        token = self._tokens.get(uid)
+        if token is None or token.renew_at <= now:
+            token = _Token(await self._request_token(pod), now + TOKEN_SECONDS - RENEW_BEFORE)
+            self._tokens[uid] = token
+        return self._nobody.acting_as({"Authorization": f"Bearer {token.text}"})
+
+    def forget(self, pod: Object) -> None:
+        """Drop the token of a pod that is gone."""
+        self._tokens.pop(pod["metadata"]["uid"], None)
+
+    async def _request_token(self, pod: Object) -> str:
+        meta = pod["metadata"]
+        account = pod["spec"].get("serviceAccountName", "default")
+        answer = await self.kubelet(pod["spec"]["nodeName"]).request(
+            "POST",
+            f"/api/v1/namespaces/{meta['namespace']}/serviceaccounts/{account}/token",
+            body={
+                "apiVersion": "authentication.k8s.io/v1",
+                "kind": "TokenRequest",
+                "spec": {
+                    "expirationSeconds": TOKEN_SECONDS,
+                    "boundObjectRef": {
+                        "apiVersion": "v1",
+                        "kind": "Pod",
+                        "name": meta["name"],
+                        "uid": meta["uid"],
+                    },
+                },
+            },
+        )
+        return str(answer["status"]["token"])

@@ -1,0 +1,91 @@
+"""Keeps the objects of one kind at hand: list, watch, list again when the watch can no longer follow.
+
+It does not filter or index; `view` does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+import httpx2
+
+from clusters.client import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clusters.client import KubeApi, Object
+
+logger = logging.getLogger(__name__)
+
+GONE = 410
+FIRST_WAIT = 0.2
+LONGEST_WAIT = 5.0
+
+
+def key_of(item: Object) -> str:
+    """`namespace/name`, or the name alone for a cluster-scoped object."""
+    meta = item["metadata"]
+    return f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else str(meta["name"])
+
+
+class Informer:
+    """A current copy of one kind's objects.
+
+    Args:
+        api: whom to read as; needs list and watch.
+        api_version: such as "resource.k8s.io/v1".
+        kind: such as "ResourceSlice".
+        on_change: told the object after each change, and the last known one after a deletion.
+    """
+
+    def __init__(
+        self, api: KubeApi, api_version: str, kind: str, on_change: Callable[[Object], None]
+    ) -> None:
+        self.objects: dict[str, Object] = {}
+        self.synced = asyncio.Event()
+        self._api = api
+        self._api_version = api_version
+        self._kind = kind
+        self._on_change = on_change
+
+    async def run(self) -> None:
+        """Follow the kind until cancelled, over restarts of the API server too."""
+        wait = FIRST_WAIT
+        while True:
+            try:
+                version = await self._list()
+                wait = FIRST_WAIT
+                await self._watch(version)
+            except (ApiError, httpx2.TransportError) as error:
+                if not (isinstance(error, ApiError) and error.code == GONE):
+                    logger.info("%s: watch interrupted (%s); again in %.1f s", self._kind, error, wait)
+                    await asyncio.sleep(wait)
+                    wait = min(2 * wait, LONGEST_WAIT)
+
+    async def _list(self) -> str:
+        answer = await self._api.list(self._api_version, self._kind)
+        fresh = {key_of(item): item for item in answer["items"]}
+        gone = [item for key, item in self.objects.items() if key not in fresh]
+        changed = [item for key, item in fresh.items() if _differs(self.objects.get(key), item)]
+        self.objects = fresh
+        self.synced.set()
+        for item in [*gone, *changed]:
+            self._on_change(item)
+        return str(answer["metadata"]["resourceVersion"])
+
+    async def _watch(self, version: str) -> None:
+        while True:
+            async for event, item in self._api.watch(self._api_version, self._kind, resource_version=version):
+                version = item["metadata"]["resourceVersion"]
+                if event == "DELETED":
+                    self.objects.pop(key_of(item), None)
+                else:
+                    self.objects[key_of(item)] = item
+                self._on_change(item)
+
+
+def _differs(old: Object | None, new: Object) -> bool:
+    return old is None or old["metadata"]["resourceVersion"] != new["metadata"]["resourceVersion"]

@@ -1,0 +1,210 @@
+"""The kubelets of one cluster's machines: they start driver pods, prepare claims, and unprepare them.
+
+kwok runs and removes the pods; annotations tell it when (see `rehearsal/world/stages.yaml`).
+Containers, images, CDI and pod networks are not simulated.
+How the real one does it: https://github.com/kubernetes/kubernetes, `pkg/kubelet/cm/dra`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clusters.client import ApiError
+from clusters.pending.state import claim_names
+from rehearsal.agent import driver_pod
+from rehearsal.agent.drivers import plugins_of
+from rehearsal.agent.drivers.plugin import PrepareFailed
+from rehearsal.agent.events import PodEvents
+from rehearsal.agent.informer import key_of
+from rehearsal.agent.publishing import FieldsDropped, publish
+from rehearsal.agent.view import POD, RESOURCE_API, has_claims
+from rehearsal.agent.work_queue import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clusters.client import KubeApi, Object
+    from rehearsal.agent.drivers.plugin import NodePlugin
+    from rehearsal.agent.identity import Identities
+    from rehearsal.agent.view import ClusterView
+    from rehearsal.agent.work_queue import WorkQueue
+    from rehearsal.world.hardware import Host
+
+RUN = "rehearsal.dra-fleet/run"
+STOP = "rehearsal.dra-fleet/stop"
+RETRY_SECONDS = 5.0
+ENDED = ("Succeeded", "Failed")
+
+
+class Kubelets:
+    """Brings the pods on simulated nodes in order.
+
+    Args:
+        admin: sets the annotations for kwok, which a real kubelet has no need of.
+        identities: everything else is done as the node's kubelet or as the driver's pod.
+        view: what there is.
+        queue: where to ask for another try.
+        hosts: the machines by name.
+    """
+
+    def __init__(
+        self,
+        admin: KubeApi,
+        identities: Identities,
+        view: ClusterView,
+        queue: WorkQueue,
+        hosts: Mapping[str, Host],
+    ) -> None:
+        self._admin = admin
+        self._identities = identities
+        self._view = view
+        self._queue = queue
+        self._hosts = hosts
+        self._events = PodEvents(identities)
+
+    async def reconcile(self, key: str) -> None:
+        """Bring one pod in order."""
+        pod = self._view.pods.objects.get(key)
+        if pod is None or pod["spec"].get("nodeName") not in self._hosts:
+            return
+        deleting = "deletionTimestamp" in pod["metadata"]
+        annotations = pod["metadata"].get("annotations", {})
+        if deleting and has_claims(pod):
+            if annotations.get(STOP) != "true":
+                await self._unprepare(pod)
+        elif deleting:
+            self._identities.forget(pod)
+        elif pod.get("status", {}).get("phase") in ENDED or annotations.get(RUN) == "true":
+            return
+        elif plugins_of(pod):
+            await self._start_driver(pod)
+        elif not has_claims(pod):
+            await self._run(pod)
+        else:
+            await self._prepare(pod)
+
+    async def _run(self, pod: Object) -> None:
+        """Let kwok run the pod, once it shows the pod as waiting: the other way round its stages race."""
+        if pod.get("status", {}).get("containerStatuses"):
+            await self._annotate(pod, RUN)
+
+    async def _annotate(self, pod: Object, annotation: str) -> None:
+        meta = pod["metadata"]
+        patch = {"metadata": {"uid": meta["uid"], "annotations": {annotation: "true"}}}
+        await self._admin.merge("v1", "Pod", meta["name"], patch, namespace=meta["namespace"])
+
+    async def _start_driver(self, pod: Object) -> None:
+        """Start the plugins, publish what they find, and report as the kubelet how that went."""
+        node = pod["spec"]["nodeName"]
+        outcome = driver_pod.start(pod, self._hosts[node])
+        for plugin, devices in outcome.published:
+            try:
+                await publish(await self._identities.pod(pod), node, plugin.driver, devices)
+            except (ApiError, FieldsDropped) as error:
+                if isinstance(error, ApiError) and error.code in (404, 409):
+                    raise
+                outcome.failed[plugin.container_name] = f"failed to publish ResourceSlices: {error}"
+        status = driver_pod.status_of(pod, outcome)
+        if outcome.problem:
+            self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
+        if driver_pod.shows(pod, status):
+            return
+        meta = pod["metadata"]
+        kubelet = self._identities.kubelet(node)
+        await kubelet.merge(
+            "v1", "Pod", meta["name"], {"status": status}, namespace=meta["namespace"], subresource="status"
+        )
+        if outcome.problem:
+            reason = "DriverNotReady" if outcome.waiting else "BackOff"
+            await self._events.record(node, pod, reason, outcome.problem)
+        self._view.wake_pods_on(node)
+
+    async def _prepare(self, pod: Object) -> None:
+        """NodePrepareResources for every claim; the pod may run once all succeeded."""
+        node = pod["spec"]["nodeName"]
+        try:
+            for name in _claims_to_prepare(pod):
+                await self._prepare_claim(pod, name)
+        except PrepareFailed as error:
+            text = f"Failed to prepare dynamic resources: prepare dynamic resources: {error}"
+            await self._events.record(node, pod, "FailedPrepareDynamicResources", text)
+            self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
+            return
+        await self._run(pod)
+
+    async def _prepare_claim(self, pod: Object, name: str) -> None:
+        namespace, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
+        claim = await self._identities.kubelet(node).get(RESOURCE_API, "ResourceClaim", name, namespace)
+        status = claim.get("status", {})
+        if "allocation" not in status:
+            raise PrepareFailed(f"ResourceClaim {namespace}/{name} is not allocated")
+        if all(user.get("uid") != pod["metadata"]["uid"] for user in status.get("reservedFor", [])):
+            raise PrepareFailed(f"pod {pod['metadata']['name']} is not allowed to use ResourceClaim {name}")
+        for driver in drivers_of(claim):
+            holder, plugin = self._registered(node, driver)
+            try:
+                await self._fetch_as_driver(holder, claim)
+                plugin.prepare(claim, self._view.devices_of(node, driver))
+            except PrepareFailed as error:
+                raise PrepareFailed(
+                    f"NodePrepareResources failed for ResourceClaim {name}: {error}"
+                ) from error
+
+    async def _fetch_as_driver(self, holder: Object, claim: Object) -> None:
+        """The plugin's library reads the claim with the driver's own rights before it prepares anything."""
+        meta = claim["metadata"]
+        try:
+            api = await self._identities.pod(holder)
+            await api.get(RESOURCE_API, "ResourceClaim", meta["name"], meta["namespace"])
+        except ApiError as error:
+            raise PrepareFailed(f"retrieve claim {meta['namespace']}/{meta['name']}: {error}") from error
+
+    def _registered(self, node: str, driver: str) -> tuple[Object, NodePlugin]:
+        """The pod and plugin that serve a driver on a node.
+
+        Raises:
+            PrepareFailed: there is none, in the kubelet's words.
+        """
+        for pod in self._view.pods_on(node):
+            for plugin in plugins_of(pod) if driver_pod.is_ready(pod) else ():
+                if plugin.driver == driver:
+                    return pod, plugin
+        raise PrepareFailed(f"DRA driver {driver} is not registered")
+
+    async def _unprepare(self, pod: Object) -> None:
+        """NodeUnprepareResources, which needs the driver too; a pod that never ran has nothing to undo."""
+        if pod["metadata"].get("annotations", {}).get(RUN) == "true":
+            node = pod["spec"]["nodeName"]
+            try:
+                for name in claim_names(pod):
+                    await self._unprepare_claim(pod, name)
+            except PrepareFailed as error:
+                text = f"Failed to unprepare dynamic resources: {error}"
+                await self._events.record(node, pod, "FailedUnprepareDynamicResources", text)
+                self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
+                return
+        await self._annotate(pod, STOP)
+
+    async def _unprepare_claim(self, pod: Object, name: str) -> None:
+        claim = await self._admin.find(RESOURCE_API, "ResourceClaim", name, pod["metadata"]["namespace"])
+        for driver in drivers_of(claim) if claim else ():
+            self._registered(pod["spec"]["nodeName"], driver)
+
+
+def _claims_to_prepare(pod: Object) -> list[str]:
+    """The pod's claims.
+
+    Raises:
+        PrepareFailed: some are not made yet.
+    """
+    extended = pod.get("status", {}).get("extendedResourceClaimStatus")
+    names = claim_names(pod)
+    if len(names) < len(pod["spec"].get("resourceClaims", [])) + bool(extended):
+        raise PrepareFailed("resource claims of the pod are not created yet")
+    return names
+
+
+def drivers_of(claim: Object) -> list[str]:
+    """The drivers whose devices a claim was given."""
+    results = claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results", [])
+    return sorted({item["driver"] for item in results})

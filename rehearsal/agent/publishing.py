@@ -1,0 +1,118 @@
+"""A driver's node plugin publishes its devices: with its pod's own token, owned by the node, read back.
+
+Idempotent by content: equal slices are left alone, so a restarted agent duplicates nothing.
+How the real helper does it: https://github.com/kubernetes/dynamic-resource-allocation, `resourceslice`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, cast
+
+from fleet.drivers.published import slice_specs
+
+if TYPE_CHECKING:
+    from clusters.client import KubeApi, Object
+
+SLICE_API = "resource.k8s.io/v1"
+SLICE = "ResourceSlice"
+
+
+class FieldsDropped(Exception):  # noqa: N818 - what the real helper calls it
+    """The API server stored less than was sent."""
+
+
+async def publish(api: KubeApi, node_name: str, driver: str, devices: list[Object]) -> None:
+    """Bring the slices of one driver on one node in line with its devices.
+
+    Args:
+        api: acts as the driver's pod.
+        node_name: whose devices they are; also the pool's name.
+        driver: the driver's name.
+        devices: resource.k8s.io/v1 device objects.
+
+    Raises:
+        ApiError: the pod may not do it, or the server refuses a slice.
+        FieldsDropped: the server stored less than was sent.
+    """
+    selector = f"spec.nodeName={node_name},spec.driver={driver}"
+    listed = await api.list(SLICE_API, SLICE, params={"fieldSelector": selector})
+    present = sorted(listed["items"], key=lambda item: item["metadata"]["name"])
+    if _same(present, devices, node_name, driver):
+        return
+    node = await api.get("v1", "Node", node_name)
+    newest = max((item["spec"]["pool"]["generation"] for item in present), default=0)
+    specs = slice_specs(driver, node_name, devices, newest + 1)
+    stored = [
+        await _write(api, spec, present[index] if index < len(present) else None, node)
+        for index, spec in enumerate(specs)
+    ]
+    for surplus in present[len(specs) :]:
+        await api.delete(SLICE_API, SLICE, surplus["metadata"]["name"])
+    for index, (sent, kept) in enumerate(zip(specs, stored, strict=True)):
+        refuse_dropped_fields(node_name, index, sent, kept["spec"])
+
+
+async def _write(api: KubeApi, spec: Object, present: Object | None, node: Object) -> Object:
+    body: Object = {"apiVersion": SLICE_API, "kind": SLICE, "spec": spec}
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "name": node["metadata"]["name"],
+        "uid": node["metadata"]["uid"],
+        "controller": True,
+    }
+    if present is None:
+        name = f"{spec['nodeName']}-{spec['driver']}-"
+        return await api.create({**body, "metadata": {"generateName": name, "ownerReferences": [owner]}})
+    meta = {
+        "name": present["metadata"]["name"],
+        "resourceVersion": present["metadata"]["resourceVersion"],
+        "ownerReferences": [owner],
+    }
+    return await api.replace({**body, "metadata": meta})
+
+
+def _same(present: list[Object], devices: list[Object], node: str, driver: str) -> bool:
+    if not present:
+        return False
+    generation = present[0]["spec"]["pool"]["generation"]
+    wanted = slice_specs(driver, node, devices, generation)
+    stored: list[Object] = [{"devices": [], **item["spec"]} for item in present]
+    return sorted(map(_devices_key, wanted)) == sorted(map(_devices_key, stored)) and all(
+        spec["pool"] == wanted[0]["pool"] for spec in stored
+    )
+
+
+def _devices_key(spec: Object) -> str:
+    return json.dumps(spec["devices"], sort_keys=True)
+
+
+def refuse_dropped_fields(pool: str, index: int, sent: Object, stored: Object) -> None:
+    """Compare a slice as sent with the slice as stored.
+
+    Raises:
+        FieldsDropped: names each path that is missing.
+    """
+    missing = sorted(_missing(sent, stored, "spec"))
+    if missing:
+        raise FieldsDropped(
+            f'pool "{pool}", slice #{index}: some fields were dropped by the apiserver, probably because '
+            f"a feature is disabled: {', '.join(missing)}"
+        )
+
+
+def _missing(sent: object, stored: object, path: str) -> set[str]:
+    lost: set[str] = set()
+    if isinstance(sent, dict):
+        kept = cast("Object", stored) if isinstance(stored, dict) else {}
+        for key, value in cast("Object", sent).items():
+            if key in kept:
+                lost |= _missing(value, kept[key], f"{path}.{key}")
+            elif value not in ([], {}, None):
+                lost.add(f"{path}.{key}")
+    elif isinstance(sent, list) and isinstance(stored, list):
+        pairs = zip(cast("list[object]", sent), cast("list[object]", stored), strict=False)
+        for one, other in pairs:
+            lost |= _missing(one, other, f"{path}[]")
+    return lost

@@ -1,0 +1,84 @@
+"""What the agent sees of its cluster: pods, nodes and slices, and the questions asked about them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clusters.pending.state import claim_names
+from rehearsal.agent.drivers import plugins_of
+from rehearsal.agent.informer import Informer, key_of
+from rehearsal.agent.work_queue import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clusters.client import KubeApi, Object
+    from rehearsal.agent.work_queue import WorkQueue
+
+RESOURCE_API = "resource.k8s.io/v1"
+
+POD = "pod"
+NODE = "node"
+SLICES = "slices"
+
+
+class ClusterView:
+    """Current objects of one cluster; changes put the keys they concern on the queue."""
+
+    def __init__(self, admin: KubeApi, queue: WorkQueue, nodes: frozenset[str]) -> None:
+        self._queue = queue
+        self._ours = nodes
+        self.nodes = Informer(admin, "v1", "Node", self._node_changed)
+        self.pods = Informer(admin, "v1", "Pod", self._pod_changed)
+        self.slices = Informer(admin, RESOURCE_API, "ResourceSlice", self._slice_changed)
+
+    @property
+    def informers(self) -> tuple[Informer, ...]:
+        """All that must run."""
+        return (self.nodes, self.pods, self.slices)
+
+    def pods_on(self, node: str) -> Iterator[Object]:
+        """The pods bound to a node."""
+        return (pod for pod in self.pods.objects.values() if pod["spec"].get("nodeName") == node)
+
+    def slices_of(self, node: str, driver: str) -> list[Object]:
+        """The slices a driver published for a node."""
+        return [
+            item
+            for item in self.slices.objects.values()
+            if item["spec"].get("nodeName") == node and item["spec"]["driver"] == driver
+        ]
+
+    def devices_of(self, node: str, driver: str) -> dict[str, Object]:
+        """The devices a driver published for a node, by name."""
+        return {
+            device["name"]: device
+            for item in self.slices_of(node, driver)
+            for device in item["spec"].get("devices", [])
+        }
+
+    def wake_pods_on(self, node: str) -> None:
+        """Look again at a node's pods: what just changed may concern a driver or a preparation."""
+        for pod in self.pods_on(node):
+            if claim_names(pod) or plugins_of(pod):
+                self._queue.add(Key(POD, key_of(pod)))
+
+    def _node_changed(self, node: Object) -> None:
+        self._queue.add(Key(NODE, node["metadata"]["name"]))
+
+    def _pod_changed(self, pod: Object) -> None:
+        node = pod["spec"].get("nodeName")
+        if node in self._ours:
+            self._queue.add(Key(POD, key_of(pod)))
+            self._queue.add(Key(SLICES, node))
+
+    def _slice_changed(self, item: Object) -> None:
+        node = item["spec"].get("nodeName")
+        if node in self._ours:
+            self._queue.add(Key(SLICES, node))
+            self.wake_pods_on(node)
+
+
+def has_claims(pod: Object) -> bool:
+    """Whether a pod uses claims at all, made already or not."""
+    return bool(pod["spec"].get("resourceClaims") or pod.get("status", {}).get("extendedResourceClaimStatus"))

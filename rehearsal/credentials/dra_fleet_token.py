@@ -1,0 +1,92 @@
+"""`dra-fleet-token CLUSTER`: the credential helper of the rehearsal's kubeconfig.
+
+Asks the world for a token and prints an ExecCredential. Standard library only and little of it, because it
+starts for every new connection; the installed script calls it with the world's socket as first argument.
+Protocol: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from http.client import HTTPConnection, HTTPException
+
+NAME = "dra-fleet-token"
+API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+TIMEOUT = 30.0
+OK = 200
+
+
+class HelperError(Exception):
+    """Why there is no token, in one line."""
+
+
+class _UnixConnection(HTTPConnection):
+    def __init__(self, path: str) -> None:
+        super().__init__("world", timeout=TIMEOUT)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(TIMEOUT)
+        self.sock.connect(self._path)
+
+
+def asked_version(exec_info: str | None) -> str:
+    """The protocol version that `$KUBERNETES_EXEC_INFO` asks for; v1 where nobody asks.
+
+    Raises:
+        HelperError: it asks for one that is not known, or is not JSON.
+    """
+    if not exec_info:
+        return API_VERSIONS[0]
+    try:
+        version = str(json.loads(exec_info)["apiVersion"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise HelperError("KUBERNETES_EXEC_INFO is not an ExecCredential in JSON") from error
+    if version not in API_VERSIONS:
+        raise HelperError(f"apiVersion {version} is not known; known are {', '.join(API_VERSIONS)}")
+    return version
+
+
+def fetch(path: str, cluster: str) -> dict[str, str]:
+    """Ask the world for a token: `token` and `expirationTimestamp`.
+
+    Raises:
+        HelperError: the world is not there or refuses.
+    """
+    connection = _UnixConnection(path)
+    try:
+        connection.request("POST", f"/v1/clusters/{cluster}/tokens")
+        response = connection.getresponse()
+        answer = json.loads(response.read())
+    except (OSError, HTTPException, ValueError) as error:
+        raise HelperError(
+            f"no world answers on {path} ({error}); start it with `dra-fleet rehearse up`"
+        ) from error
+    finally:
+        connection.close()
+    if response.status != OK:
+        raise HelperError(str(answer.get("error", f"HTTP {response.status}")))
+    return {"token": answer["token"], "expirationTimestamp": answer["expirationTimestamp"]}
+
+
+def main(arguments: list[str]) -> int:
+    """Print an ExecCredential for `[socket, cluster]`; the exit code is 1 where there is none."""
+    if len(arguments) != 2:  # noqa: PLR2004 - the socket, which the script gives, and the cluster
+        sys.stderr.write(f"usage: {NAME} CLUSTER\n")
+        return 1
+    try:
+        version = asked_version(os.environ.get("KUBERNETES_EXEC_INFO"))
+        status = fetch(*arguments)
+    except HelperError as error:
+        sys.stderr.write(f"{NAME}: {error}\n")
+        return 1
+    json.dump({"apiVersion": version, "kind": "ExecCredential", "status": status}, sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

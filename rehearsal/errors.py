@@ -1,0 +1,7 @@
+"""The base of all errors that a rehearsal reports to its user."""
+
+from __future__ import annotations
+
+
+class RehearsalError(Exception):
+    """Something a rehearsal cannot go on with. Its text says what is wrong and what to do."""

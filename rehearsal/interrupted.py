@@ -1,0 +1,125 @@
+"""Clears what an interrupted run left behind, so that the next `rehearse up` simply works.
+
+Only for rehearsals: what a cut-off operation may have made is simulated, so it is deleted and made again.
+Real stacks are never touched from here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from clusters.client import UnknownKindError
+from rehearsal.access import connect
+from rehearsal.errors import RehearsalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from clusters.client import KubeApi
+    from rehearsal.home import Home
+
+HELM_RELEASE = "kubernetes:helm.sh/v3:Release"
+
+
+class StackBusyError(RehearsalError):
+    """Another run holds the stack's lock and is alive."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackState:
+    """Access to one stack's state through the engine."""
+
+    pulumi: Path
+    stack: str
+    directory: Path
+    environment: Mapping[str, str]
+
+    def export(self) -> dict[str, Any]:
+        """The state as the engine exports it; secrets stay encrypted."""
+        return json.loads(self._run("export").stdout)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Replace the state."""
+        self._run("import", "--force", given=json.dumps(state))
+
+    def _run(self, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [str(self.pulumi), "stack", *arguments, "--stack", self.stack],
+            cwd=self.directory,
+            env=dict(self.environment),
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise RehearsalError(f"pulumi stack {arguments[0]} failed: {done.stderr.strip()}")
+        return done
+
+
+def clear_interrupted(home: Home, state: StackState, clusters: Iterable[str]) -> list[str]:
+    """Make a stack whose last run was killed usable again; returns what was done, as sentences.
+
+    Args:
+        home: the rehearsal.
+        state: the stack.
+        clusters: the contexts of the stack's clusters.
+
+    Raises:
+        StackBusyError: another run is still at work on this stack.
+    """
+    if not _clear_stale_lock(home.backend, state.stack):
+        return []
+    exported = state.export()
+    pending: list[dict[str, Any]] = exported["deployment"].get("pending_operations") or []
+    if pending:
+        begun = [operation["resource"] for operation in pending if operation["type"] == "creating"]
+        asyncio.run(_delete_begun(home, clusters, begun))
+        exported["deployment"]["pending_operations"] = []
+        state.restore(exported)
+    return [f"the last run of stack {state.stack} was interrupted; {len(pending)} operations are made again"]
+
+
+def _clear_stale_lock(backend: Path, stack: str) -> bool:
+    locks: Sequence[Path] = sorted((backend / ".pulumi" / "locks").glob(f"**/{stack}/*.json"))
+    for lock in locks:
+        holder = json.loads(lock.read_text(encoding="utf-8"))
+        if psutil.pid_exists(holder["pid"]):
+            raise StackBusyError(
+                f"stack {stack} is being updated by process {holder['pid']} since {holder['timestamp']}; "
+                "wait for it, or stop that process and try again"
+            )
+        lock.unlink(missing_ok=True)
+    return bool(locks)
+
+
+async def _delete_begun(home: Home, clusters: Iterable[str], resources: Sequence[Mapping[str, Any]]) -> None:
+    for cluster in clusters:
+        async with connect(home, cluster) as api:
+            for resource in resources:
+                await _delete_one(api, resource["type"], resource.get("inputs") or {})
+
+
+async def _delete_one(api: KubeApi, token: str, inputs: Mapping[str, Any]) -> None:
+    if token == HELM_RELEASE:
+        selector = {"labelSelector": f"owner=helm,name={inputs.get('name')}"}
+        namespace = inputs.get("namespace", "default")
+        for secret in (await api.list("v1", "Secret", namespace, params=selector))["items"]:
+            await api.delete("v1", "Secret", secret["metadata"]["name"], namespace)
+        return
+    metadata: Mapping[str, Any] = inputs.get("metadata") or {}
+    if "kind" not in inputs or "name" not in metadata:
+        return
+    try:
+        await api.delete(
+            inputs["apiVersion"], inputs["kind"], metadata["name"], metadata.get("namespace", "default")
+        )
+    except UnknownKindError:
+        return  # its CRD never came to be, so neither did the object

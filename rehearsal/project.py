@@ -1,0 +1,94 @@
+"""Which stack file is meant, and the Pulumi project directory it is run from.
+
+A stack of the project itself (`Pulumi.<stack>.yaml` beside Pulumi.yaml) runs where it is. Any other stack
+file, such as one of `examples/`, gets a project directory of its own in the rehearsal's home whose `main` is
+this program, so that the engine writes nothing beside the file.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ruamel.yaml import YAML
+
+from rehearsal.environment import PROJECT
+from rehearsal.errors import RehearsalError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rehearsal.home import Home
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackSource:
+    """A stack's name, its file, and the simulated hardware that goes with it."""
+
+    name: str
+    file: Path
+    hardware: Path
+
+
+def stack_file(stack: str) -> tuple[str, Path]:
+    """A stack's name and file, from its name (`dev`) or a path (`examples/s10-capacity.yaml`).
+
+    Raises:
+        RehearsalError: there is no such file.
+    """
+    file = Path(stack) if stack.endswith((".yaml", ".yml")) else PROJECT / f"Pulumi.{stack}.yaml"
+    if not file.is_file():
+        known = sorted(path.name.split(".")[1] for path in PROJECT.glob("Pulumi.*.yaml"))
+        raise RehearsalError(
+            f"there is no stack file {file}. Stacks here: {', '.join(known) or 'none'}; "
+            "or give the path of a stack file, such as examples/s10-capacity.yaml"
+        )
+    return file.stem.removeprefix("Pulumi."), file.resolve()
+
+
+def find_stack(stack: str, *, hardware: Path | None = None) -> StackSource:
+    """Find a stack and the simulated hardware that goes with it.
+
+    Raises:
+        RehearsalError: there is no such stack file, or no hardware file beside it.
+    """
+    name, file = stack_file(stack)
+    beside = hardware or file.parent / "hardware" / f"{name}.yaml"
+    if not beside.is_file():
+        raise RehearsalError(
+            f"stack {name} has no simulated hardware: {beside} does not exist. "
+            "Describe its nodes there (see docs/rehearsal.md), or name another file with --hardware"
+        )
+    return StackSource(name=name, file=file, hardware=beside)
+
+
+def project_directory(home: Home, source: StackSource) -> Path:
+    """The directory to run `pulumi` in for this stack."""
+    if source.file == PROJECT / f"Pulumi.{source.name}.yaml":
+        return PROJECT
+    directory = home.root / "projects" / source.name
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    yaml = YAML(typ="safe", pure=True)
+    project: dict[str, Any] = yaml.load(PROJECT / "Pulumi.yaml")  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
+    project["main"] = str(PROJECT)
+    project["runtime"]["options"]["virtualenv"] = str(PROJECT / ".venv")
+    yaml.dump(project, directory / "Pulumi.yaml")  # pyright: ignore[reportUnknownMemberType]
+    shutil.copyfile(source.file, directory / f"Pulumi.{source.name}.yaml")
+    return directory
+
+
+def ensure_stack(home: Home, pulumi: Path, stack: str, directory: Path, env: Mapping[str, str]) -> None:
+    """Create the stack in the rehearsal's backend unless it is there.
+
+    Raises:
+        RehearsalError: the engine refused; its own text.
+    """
+    if (home.backend / ".pulumi" / "stacks" / "dra-fleet" / f"{stack}.json").exists():
+        return
+    command = [str(pulumi), "stack", "init", stack, "--no-select", "--non-interactive"]
+    made = subprocess.run(command, cwd=directory, env=dict(env), capture_output=True, text=True, check=False)
+    if made.returncode != 0 and "already exists" not in made.stderr:
+        raise RehearsalError(f"the engine could not create stack {stack}: {made.stderr.strip()}")

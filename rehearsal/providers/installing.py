@@ -1,0 +1,124 @@
+"""Put a stand-in plugin where the engine looks for the published one, or get the published one."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+from rehearsal.providers.kubernetes import NAME, VERSION
+from rehearsal.providers.refusals import refusal, remember_refusal
+
+_DIRECTORY: Final = f"resource-{NAME}-v{VERSION}"
+_EXECUTABLE: Final = f"pulumi-resource-{NAME}"
+_STAND_IN_MARK: Final = "stand-in"
+_REFUSED: Final = f"{_DIRECTORY}.refused"
+_PROJECT_ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+class PublishedPlugin(Enum):
+    """Where the published Kubernetes plugin stands."""
+
+    INSTALLED = "installed"
+    REFUSED = "refused"
+
+
+def install(pulumi_home: Path, python: Path) -> None:
+    """Install the stand-in for the Kubernetes plugin, under the exact version programs ask for.
+
+    Atomic and idempotent; safe when two runs do it at once. Replaces an older stand-in, never the published
+    plugin.
+
+    Args:
+        pulumi_home: the engine's PULUMI_HOME.
+        python: the interpreter whose environment has this project's requirements.
+
+    Raises:
+        OSError: the directory cannot be written.
+    """
+    plugins = pulumi_home / "plugins"
+    target = plugins / _DIRECTORY
+    script = _script(python)
+    if _is_published(target):
+        return
+    if (target / _EXECUTABLE).is_file() and (target / _EXECUTABLE).read_text() == script:
+        return
+    plugins.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix=".stand-in-", dir=plugins))
+    made.chmod(0o755)
+    (made / _STAND_IN_MARK).touch()
+    (made / _EXECUTABLE).write_text(script)
+    (made / _EXECUTABLE).chmod(0o755)
+    _exchange(made, target)
+
+
+def _script(python: Path) -> str:
+    root, interpreter = shlex.quote(str(_PROJECT_ROOT)), shlex.quote(str(python.absolute()))
+    return (
+        "#!/bin/sh\n"
+        f"# Stands in for the published Kubernetes plugin {VERSION}.\n"
+        f"PYTHONPATH={root}${{PYTHONPATH:+:$PYTHONPATH}} exec {interpreter} -m "
+        f'rehearsal.providers.{NAME} "$@"\n'
+    )
+
+
+def _exchange(made: Path, target: Path) -> None:
+    try:
+        made.rename(target)
+    except OSError:
+        old = Path(tempfile.mkdtemp(prefix=".old-", dir=target.parent))
+        try:
+            target.rename(old / target.name)
+            made.rename(target)
+        except OSError:
+            if not target.exists():
+                raise
+            shutil.rmtree(made)  # another run was faster and installed the same
+        finally:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def published_plugin(pulumi: Path, pulumi_home: Path, *, seconds: float = 60.0) -> PublishedPlugin:
+    """Say whether the published plugin can be had, and install it where it can.
+
+    A refusal is remembered in the home for a day (the file named `*.refused` under `plugins`).
+
+    Args:
+        pulumi: the engine's executable.
+        pulumi_home: the engine's PULUMI_HOME.
+        seconds: how long the download may take.
+
+    Raises:
+        OSError: the engine cannot be started, or the home not written.
+    """
+    plugins = pulumi_home / "plugins"
+    if _is_published(plugins / _DIRECTORY):
+        return PublishedPlugin.INSTALLED
+    if refusal(plugins / _REFUSED) is not None:
+        return PublishedPlugin.REFUSED
+    environment = {**os.environ, "PULUMI_HOME": str(pulumi_home), "PULUMI_SKIP_UPDATE_CHECK": "true"}
+    environment.pop("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", None)
+    command = [str(pulumi), "plugin", "install", "resource", NAME, VERSION, "--non-interactive"]
+    if (plugins / _DIRECTORY).exists():
+        command.append("--reinstall")  # the stand-in is there
+    try:
+        result = subprocess.run(  # an argument list, never a shell
+            command, env=environment, check=False, capture_output=True, text=True, timeout=seconds
+        )
+        reason = result.stderr.strip() or result.stdout.strip()
+        succeeded = result.returncode == 0
+    except subprocess.TimeoutExpired:
+        reason, succeeded = f"no answer within {seconds:g} s", False
+    if succeeded and _is_published(plugins / _DIRECTORY):
+        return PublishedPlugin.INSTALLED
+    remember_refusal(plugins / _REFUSED, reason)
+    return PublishedPlugin.REFUSED
+
+
+def _is_published(directory: Path) -> bool:
+    return directory.exists() and not (directory / _STAND_IN_MARK).exists()

@@ -1,0 +1,230 @@
+"""Brings a rehearsal up: tools, world, clusters, one run of the engine, then the wait for devices."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clusters.expectations import expectations
+from clusters.preflight import Finding, preflight
+from fleet.plan import make_plan
+from fleet.settings import read_stack_file
+from rehearsal import providers, tools
+from rehearsal.access import connect
+from rehearsal.engine_run import EngineResult, run_engine
+from rehearsal.environment import PROJECT, environment
+from rehearsal.errors import RehearsalError
+from rehearsal.interrupted import StackState, clear_interrupted
+from rehearsal.project import StackSource, ensure_stack, project_directory
+from rehearsal.status import StackStatus, read_status
+from rehearsal.world.client import ClusterState, WorldClient, ensure_running, stop
+from rehearsal.world.hardware import Hardware
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fleet.plan.model import ClusterPlan, FleetPlan
+    from rehearsal.home import Home
+    from rehearsal.reporting import Reporter
+    from rehearsal.tools import Toolset
+    from rehearsal.world.hardware import ClusterHardware
+
+POLICY_PACK = PROJECT / "policies" / "run-pack"
+PASSPHRASE = "rehearsal"  # noqa: S105 - public: it encrypts simulated secrets only
+POLL_SECONDS = 0.5
+
+
+class EngineFailedError(RehearsalError):
+    """`pulumi up` failed; the text is the engine's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpReport:
+    """What one `rehearse up` did and where the stack stands."""
+
+    stack: str
+    engine: EngineResult
+    status: StackStatus
+    notes: tuple[str, ...]
+    seconds: float
+
+
+def up(source: StackSource, home: Home, reporter: Reporter, *, wait_seconds: float) -> UpReport:
+    """Rehearse a stack.
+
+    Args:
+        source: the stack file and its hardware.
+        home: where the rehearsal lives; made if need be.
+        reporter: told what is under way.
+        wait_seconds: how long workloads may take to get their devices.
+
+    Raises:
+        RehearsalError, SettingsInvalid, KubeconfigError: each with a text for the user.
+    """
+    started = time.monotonic()
+    plan = make_plan(read_stack_file(source.file).settings)
+    hardware = Hardware.read(source.hardware)
+    refuse_mismatch(plan, hardware, source)
+    toolset = tools.ensure(reporter)
+    with reporter.step("world") as step:
+        step.update("starting")
+        ensure_running(home, toolset)
+    notes = [*plan.warnings, *start_clusters(plan, hardware, home, toolset, reporter)]
+    notes += prepare_engine(home, toolset)
+    with reporter.step("preflight"):
+        asyncio.run(refuse_unready(plan, home))
+    engine = run_program(source, plan, home, toolset, reporter)
+    status = wait_for_devices(plan, home, reporter, wait_seconds)
+    return UpReport(
+        stack=source.name,
+        engine=engine,
+        status=status,
+        notes=tuple(notes),
+        seconds=time.monotonic() - started,
+    )
+
+
+def refuse_mismatch(plan: FleetPlan, hardware: Hardware, source: StackSource) -> None:
+    """Check that each cluster has simulated hardware of its own minor.
+
+    Raises:
+        RehearsalError: naming every cluster that has not.
+    """
+    wrong: list[str] = []
+    for cluster in plan.clusters:
+        described = hardware.clusters.get(cluster.name)
+        if described is None:
+            wrong.append(f"cluster {cluster.name} is not in {source.hardware}; describe its nodes there")
+        elif not described.kubernetes.startswith(f"v{cluster.kubernetes}."):
+            wrong.append(
+                f"cluster {cluster.name}: the stack says kubernetes {cluster.kubernetes}, "
+                f"{source.hardware} says {described.kubernetes}; make them agree"
+            )
+    if wrong:
+        raise RehearsalError("\n".join(wrong))
+
+
+def start_clusters(
+    plan: FleetPlan, hardware: Hardware, home: Home, toolset: Toolset, reporter: Reporter
+) -> list[str]:
+    """Start each cluster's control plane; returns what the user should know about them."""
+    notes: list[str] = []
+    with WorldClient(home) as world:
+        for cluster in plan.clusters:
+            with reporter.step(f"cluster {cluster.name}") as step:
+                step.update(f"Kubernetes {hardware.clusters[cluster.name].kubernetes}")
+                scheduler = toolset.scheduler(cluster.kubernetes, reporter)
+                notes += [f"cluster {cluster.name}: {scheduler.note}"] if scheduler.note else []
+                _create(world, cluster, hardware.clusters[cluster.name], scheduler.command)
+    return notes
+
+
+def _create(
+    world: WorldClient, cluster: ClusterPlan, hardware: ClusterHardware, scheduler: Sequence[str]
+) -> ClusterState:
+    return world.create_cluster(
+        cluster.name,
+        version=hardware.kubernetes,
+        hardware=hardware.model_dump(mode="json", by_alias=True, exclude_defaults=True),
+        scheduler=scheduler,
+    )
+
+
+def prepare_engine(home: Home, toolset: Toolset) -> list[str]:
+    """Give the engine its home: passphrase, backend, the Kubernetes plugin or its stand-in."""
+    home.backend.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not home.passphrase_file.exists():
+        home.passphrase_file.touch(mode=0o600)
+        home.passphrase_file.write_text(PASSPHRASE)
+    if providers.published_plugin(toolset.pulumi, home.pulumi_home) is providers.PublishedPlugin.INSTALLED:
+        return []
+    providers.install(home.pulumi_home, Path(sys.executable))
+    return ["the kubernetes provider is a stand-in: the published plugin cannot be downloaded here"]
+
+
+async def refuse_unready(plan: FleetPlan, home: Home) -> None:
+    """Look at every cluster as `doctor` does.
+
+    Raises:
+        RehearsalError: with every problem.
+    """
+    found = await asyncio.gather(*(_look(cluster, home) for cluster in plan.clusters))
+    problems = [
+        f"cluster {cluster.name}: {item.message}" + (f"; {item.fix}" if item.fix else "")
+        for cluster, findings in zip(plan.clusters, found, strict=True)
+        for item in findings
+        if item.level == "problem"
+    ]
+    if problems:
+        raise RehearsalError("\n".join(problems))
+
+
+async def _look(cluster: ClusterPlan, home: Home) -> list[Finding]:
+    async with connect(home, cluster.name) as api:
+        return await preflight(api, expectations(cluster))
+
+
+def run_program(
+    source: StackSource, plan: FleetPlan, home: Home, toolset: Toolset, reporter: Reporter
+) -> EngineResult:
+    """Run `pulumi up` with the policy pack.
+
+    Raises:
+        EngineFailedError: it failed.
+    """
+    env = environment(home, toolset)
+    directory = project_directory(home, source)
+    ensure_stack(home, toolset.pulumi, source.name, directory, env)
+    state = StackState(pulumi=toolset.pulumi, stack=source.name, directory=directory, environment=env)
+    clear_interrupted(home, state, [cluster.name for cluster in plan.clusters])
+    with reporter.step("pulumi up") as step:
+        result = run_engine(
+            _up_command(toolset, source.name),
+            directory=directory,
+            environment=env,
+            log=home.root / "events.jsonl",
+            on_step=lambda count, name: step.update(f"{count} resources, {name}"),
+        )
+    if result.exit_code != 0:
+        raise EngineFailedError(_why(result))
+    return result
+
+
+def _up_command(toolset: Toolset, stack: str) -> list[str]:
+    options = ["--yes", "--skip-preview", "--non-interactive", "--color", "never", "--stack", stack]
+    return [str(toolset.pulumi), "up", *options, "--policy-pack", str(POLICY_PACK)]
+
+
+def _why(result: EngineResult) -> str:
+    findings = [f"policy {item.rule} ({item.level}): {item.message}" for item in result.findings]
+    said = list(dict.fromkeys([*findings, *result.errors])) or [result.text.strip()]
+    return "pulumi up failed:\n" + "\n".join(said)
+
+
+def wait_for_devices(plan: FleetPlan, home: Home, reporter: Reporter, seconds: float) -> StackStatus:
+    """Wait until every workload's copies hold their devices at the same moment, or the time is up."""
+    deadline = time.monotonic() + seconds
+    with reporter.step("devices") as step:
+        while True:
+            final = time.monotonic() >= deadline
+            status = asyncio.run(read_status(plan, home))
+            step.update("held by running pods", done=status.allocated, total=status.wanted)
+            if status.all_allocated or final:
+                return status
+            time.sleep(POLL_SECONDS)
+
+
+def bring_down(home: Home, *, remove: bool) -> None:
+    """Stop everything of a home; with `remove` delete its clusters, stacks and logs too.
+
+    Raises:
+        WorldError: the world does not end.
+    """
+    stop(home, remove=remove)
+    if remove and home.root.exists():
+        shutil.rmtree(home.root)

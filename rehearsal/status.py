@@ -1,0 +1,126 @@
+"""Where a rehearsed stack stands: per cluster its pools and workloads, and why one waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from clusters.allocation import Allocation, WorkloadAllocation, read_allocation
+from rehearsal.access import NothingRunsError, connect
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fleet.plan.model import ClusterPlan, FleetPlan
+    from rehearsal.home import Home
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterStatus:
+    """One cluster: the version it reports, and what it holds."""
+
+    kubernetes: str
+    allocation: Allocation
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackStatus:
+    """All clusters of a stack, by name."""
+
+    clusters: Mapping[str, ClusterStatus]
+
+    @property
+    def workloads(self) -> list[WorkloadAllocation]:
+        """Every workload of every cluster."""
+        return [item for cluster in self.clusters.values() for item in cluster.allocation.workloads.values()]
+
+    @property
+    def allocated(self) -> int:
+        """Copies that run with their devices at this moment."""
+        return sum(item.allocated for item in self.workloads)
+
+    @property
+    def wanted(self) -> int:
+        """Copies that should."""
+        return sum(item.wanted for item in self.workloads)
+
+    @property
+    def all_allocated(self) -> bool:
+        """Whether every workload's copies all hold their devices at the same moment."""
+        return all(cluster.allocation.complete for cluster in self.clusters.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """The documented shape of `rehearse status --json`."""
+        return {
+            "all_allocated": self.all_allocated,
+            "clusters": {name: _cluster_json(cluster) for name, cluster in self.clusters.items()},
+        }
+
+
+async def read_status(plan: FleetPlan, home: Home) -> StackStatus:
+    """Read every cluster of a plan at about the same moment.
+
+    Raises:
+        NothingRunsError: a cluster does not answer.
+    """
+    found = await asyncio.gather(*(_read_cluster(cluster, home) for cluster in plan.clusters))
+    names = [cluster.name for cluster in plan.clusters]
+    return StackStatus(clusters=dict(zip(names, found, strict=True)))
+
+
+async def _read_cluster(cluster: ClusterPlan, home: Home) -> ClusterStatus:
+    try:
+        async with connect(home, cluster.name) as api:
+            version, allocation = await asyncio.gather(
+                api.version(),
+                read_allocation(
+                    api,
+                    pools={pool.name: pool.labels for pool in cluster.pools},
+                    workloads={item.name: (item.namespace, item.copies) for item in cluster.workloads},
+                ),
+            )
+    except httpx2.TransportError as error:
+        raise NothingRunsError(
+            f"cluster {cluster.name} does not answer ({error}); start it with `dra-fleet rehearse up`"
+        ) from error
+    return ClusterStatus(kubernetes=version["gitVersion"], allocation=allocation)
+
+
+def devices_by_node(workload: WorkloadAllocation) -> dict[str, list[str]]:
+    """The devices a workload holds, per node, in order."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for pod in workload.pods:
+        found[pod.node or "no node"] += [item.device for item in pod.devices]
+    return {node: sorted(devices) for node, devices in sorted(found.items()) if devices}
+
+
+def _cluster_json(cluster: ClusterStatus) -> dict[str, Any]:
+    pools = cluster.allocation.pools.items()
+    workloads = cluster.allocation.workloads.items()
+    return {
+        "kubernetes": cluster.kubernetes,
+        "pools": {name: {"nodes": pool.nodes, "devices": pool.devices} for name, pool in pools},
+        "workloads": {name: _workload_json(workload) for name, workload in workloads},
+    }
+
+
+def _workload_json(workload: WorkloadAllocation) -> dict[str, Any]:
+    return {
+        "allocated": workload.allocated,
+        "wanted": workload.wanted,
+        "pods": [
+            {
+                "name": pod.name,
+                "node": pod.node,
+                "devices": [
+                    {"driver": item.driver, "pool": item.pool, "device": item.device} for item in pod.devices
+                ],
+            }
+            for pod in workload.pods
+        ],
+        "reason": str(workload.reason) if workload.reason else None,
+    }

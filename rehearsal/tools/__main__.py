@@ -1,0 +1,93 @@
+"""`python -m rehearsal.tools [--json]`: makes every tool ready and prints where each is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from rehearsal.tools import ToolsError, ensure
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from rehearsal.reporting import Step
+
+
+class _Bars:
+    """A bar for each step on a terminal; elsewhere a line when it begins and for each tenth of it."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    @contextmanager
+    def step(self, title: str) -> Generator[Step]:
+        if not self._progress.console.is_terminal:
+            yield _Lines(self._progress.console, title)
+            return
+        task = self._progress.add_task(title, total=None, detail="")
+        yield _Bar(self._progress, task)
+
+
+class _Bar:
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress = progress
+        self._task = task
+
+    def update(self, detail: str, *, done: int | None = None, total: int | None = None) -> None:
+        self._progress.update(self._task, detail=detail, completed=done, total=total)
+
+
+class _Lines:
+    def __init__(self, console: Console, title: str) -> None:
+        self._console = console
+        self._title = title
+        self._tenths = 0
+        self._say("...")
+
+    def update(self, detail: str, *, done: int | None = None, total: int | None = None) -> None:
+        tenths = 10 * done // total if done and total else 0
+        if tenths > self._tenths:
+            self._tenths = tenths
+            self._say(f"{done} of {total} ({detail})")
+
+    def _say(self, text: str) -> None:
+        self._console.print(f"{self._title}: {text}", markup=False, highlight=False, soft_wrap=True)
+
+
+def main() -> int:
+    """Run the command line; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m rehearsal.tools", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print the paths as JSON")
+    arguments = parser.parse_args()
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[detail]}"),
+    )
+    try:
+        with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+            tools = ensure(_Bars(progress))
+    except ToolsError as error:
+        console.print(str(error), markup=False, highlight=False, soft_wrap=True)
+        return 1
+    told = tools.as_json()
+    if arguments.json:
+        sys.stdout.write(json.dumps(told, indent=2) + "\n")
+        return 0
+    for name, value in told.items():
+        for line in [value] if isinstance(value, str) else value:
+            sys.stdout.write(f"{name:18} {line}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""`python -m rehearsal.world --home DIR`: run the world of one home until it is shut down.
+
+SIGTERM and SIGINT end the world alone: its control planes go on and the next world adopts them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from aiohttp import web
+from filelock import FileLock, Timeout
+
+from rehearsal.home import Home, HomeUnusableError
+from rehearsal.world.errors import ALREADY_RUNNING
+from rehearsal.world.files import write_private
+from rehearsal.world.processes import ProcessId
+from rehearsal.world.server import application
+from rehearsal.world.store import Store
+from rehearsal.world.world import World
+
+LOG_BYTES = 5_000_000
+
+
+def main() -> int:
+    """Run until shut down; the exit code says how it ended."""
+    parser = argparse.ArgumentParser(prog="python -m rehearsal.world", description=__doc__)
+    parser.add_argument("--home", required=True, type=Path, help="the rehearsal's directory")
+    home = Home.at(parser.parse_args().home)
+    try:
+        home.create()
+    except HomeUnusableError as error:
+        print(error, file=sys.stderr)  # noqa: T201 - the world's standard error is its starter's
+        return 1
+    try:
+        with FileLock(home.lock, timeout=0, mode=0o600):
+            return _run(home)
+    except Timeout:
+        print(f"another world already runs on {home.root}", file=sys.stderr)  # noqa: T201
+        return ALREADY_RUNNING
+
+
+def _run(home: Home) -> int:
+    _log_to(home.log)
+    os.umask(0o077)
+    try:
+        asyncio.run(_serve(home))
+    except Exception:
+        logging.exception("the world ended")  # noqa: LOG015
+        raise
+    return 0
+
+
+async def _serve(home: Home) -> None:
+    me = ProcessId.of(os.getpid())
+    if me is None:
+        raise RuntimeError("this process is not among the system's processes")
+    write_private(home.pid_file, json.dumps({"pid": me.pid, "created": me.created}))
+    done, leave = asyncio.Event(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, leave.set)
+    with Store(home.database) as store, _listen(home.socket) as listener:
+        world = World(home, store)
+        await world.resume()
+        runner = web.AppRunner(application(world, home, done), access_log=None, shutdown_timeout=2.0)
+        await runner.setup()
+        await web.SockSite(runner, listener).start()
+        await _first(done, leave)
+        await runner.cleanup()
+        await world.detach()
+    home.socket.unlink(missing_ok=True)
+    home.pid_file.unlink(missing_ok=True)
+
+
+async def _first(*events: asyncio.Event) -> None:
+    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for waiter in waiting:
+        waiter.cancel()
+
+
+def _listen(path: Path) -> contextlib.closing[socket.socket]:
+    # We hold the home's lock, so a socket that is there was left by a world that was killed.
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(path))
+    path.chmod(0o600)
+    return contextlib.closing(listener)
+
+
+def _log_to(path: Path) -> None:
+    handler = RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=1)
+    path.chmod(0o600)
+    logging.basicConfig(
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+        handlers=[handler],
+    )
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""Files that nobody else reads and that are whole or not there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_private(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
+    """Replace a file in one step; readers see the old or the new content, never a part.
+
+    Args:
+        path: where; its directory must exist.
+        content: text is written as UTF-8.
+        mode: permissions of the file.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def last_lines(path: Path, count: int = 12) -> str:
+    """The end of a log for an error message, or a note that there is none."""
+    try:
+        with path.open("rb") as stream:
+            stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, stream.tell() - 32_768))
+            lines = stream.read().decode(errors="replace").splitlines()
+    except FileNotFoundError:
+        return "(no log was written)"
+    return "\n".join(lines[-count:]) or "(the log is empty)"
+
+
+def rotate(path: Path) -> None:
+    """Keep one previous log next to the new one, so that restarts never grow without bound."""
+    if path.exists() and path.stat().st_size:
+        path.replace(path.with_name(f"{path.name}.1"))

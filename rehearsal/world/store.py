@@ -1,0 +1,147 @@
+"""What must survive a kill -9 of the world: which clusters there are and which processes run for them.
+
+SQLite in WAL mode with synchronous FULL: what a call has written is on disk when it returns.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from rehearsal.world.processes import ProcessId
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+Phase = Literal["creating", "ready", "deleting"]
+"""A cluster's life. `creating` also stands for a creation that failed and will be tried again."""
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS cluster (
+    name TEXT PRIMARY KEY,
+    version TEXT NOT NULL,
+    hardware TEXT NOT NULL,
+    scheduler TEXT,
+    port INTEGER,
+    phase TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS process (
+    cluster TEXT NOT NULL REFERENCES cluster (name) ON DELETE CASCADE,
+    component TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    created REAL NOT NULL,
+    PRIMARY KEY (cluster, component)
+) STRICT;
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterRecord:
+    """One cluster as recorded.
+
+    `version` is what its `/version` says; `hardware` is the simulated hardware as plain data; `scheduler` is
+    the command of the cluster's own minor's scheduler, None where the control plane's own emulates it; `port`
+    is the API server's, None before one was chosen.
+    """
+
+    name: str
+    version: str
+    hardware: Mapping[str, Any]
+    scheduler: tuple[str, ...] | None
+    port: int | None
+    phase: Phase
+
+
+class Store:
+    """The world's database. One world holds it at a time (the home's lock sees to that)."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._db.row_factory = sqlite3.Row
+        path.chmod(0o600)
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=5000"):
+            self._db.execute(f"PRAGMA {pragma}")
+        self._db.executescript(SCHEMA)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the database; its WAL is folded in."""
+        self._db.close()
+
+    def clusters(self) -> list[ClusterRecord]:
+        """All clusters by name."""
+        rows = self._db.execute("SELECT * FROM cluster ORDER BY name")
+        return [_record(row) for row in rows]
+
+    def cluster(self, name: str) -> ClusterRecord | None:
+        """One cluster, or None."""
+        row = self._db.execute("SELECT * FROM cluster WHERE name = ?", (name,)).fetchone()
+        return _record(row) if row else None
+
+    def add(self, record: ClusterRecord) -> None:
+        """Record a new cluster.
+
+        Raises:
+            sqlite3.IntegrityError: one of that name is there.
+        """
+        self._db.execute(
+            "INSERT INTO cluster (name, version, hardware, scheduler, port, phase) VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                record.name,
+                record.version,
+                json.dumps(record.hardware, sort_keys=True),
+                json.dumps(record.scheduler) if record.scheduler else None,
+                record.port,
+                record.phase,
+            ),
+        )
+
+    def set_phase(self, name: str, phase: Phase) -> None:
+        """Record how far a cluster is."""
+        self._db.execute("UPDATE cluster SET phase = ? WHERE name = ?", (phase, name))
+
+    def set_port(self, name: str, port: int) -> None:
+        """Record the API server's port."""
+        self._db.execute("UPDATE cluster SET port = ? WHERE name = ?", (port, name))
+
+    def remove(self, name: str) -> None:
+        """Forget a cluster and its processes."""
+        self._db.execute("DELETE FROM cluster WHERE name = ?", (name,))
+
+    def processes(self, cluster: str | None = None) -> dict[tuple[str, str], ProcessId]:
+        """Recorded processes by (cluster, component); of one cluster, or of all."""
+        rows = self._db.execute("SELECT * FROM process WHERE ?1 IS NULL OR cluster = ?1", (cluster,))
+        return {
+            (row["cluster"], row["component"]): ProcessId(pid=row["pid"], created=row["created"])
+            for row in rows
+        }
+
+    def set_process(self, cluster: str, component: str, process: ProcessId) -> None:
+        """Record which process runs a component now."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO process (cluster, component, pid, created) VALUES (?, ?, ?, ?)",
+            (cluster, component, process.pid, process.created),
+        )
+
+    def clear_process(self, cluster: str, component: str) -> None:
+        """Record that a component's process has ended."""
+        self._db.execute("DELETE FROM process WHERE cluster = ? AND component = ?", (cluster, component))
+
+
+def _record(row: sqlite3.Row) -> ClusterRecord:
+    return ClusterRecord(
+        name=row["name"],
+        version=row["version"],
+        hardware=json.loads(row["hardware"]),
+        scheduler=tuple(json.loads(row["scheduler"])) if row["scheduler"] else None,
+        port=row["port"],
+        phase=row["phase"],
+    )

@@ -1,0 +1,1 @@
+"""The stack: configuration in, plan, components, exports out."""

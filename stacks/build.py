@@ -1,0 +1,165 @@
+"""A plan becomes components, in the order in which one needs the other; destroy runs it backwards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from components.claim import Claim, ClaimArgs
+from components.claim_template import ClaimTemplate, ClaimTemplateArgs
+from components.core.identity import Identity
+from components.core.naming import logical
+from components.device_class import DeviceClass, DeviceClassArgs
+from components.namespace import Namespace, NamespaceArgs
+from components.platforms import resolve
+from components.release import DriverRelease, DriverReleaseArgs
+from components.workload import Workload, WorkloadArgs
+from stacks.outputs import Outputs, cluster_outputs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from components.platforms.platform import Platform, SecretReader
+    from fleet.plan.model import ClusterPlan, FleetPlan, WorkloadPlan
+    from stacks.outputs import Exported
+
+PROTECTED = "production"
+"""The environment whose clusters refuse to be destroyed."""
+
+
+def build(plan: FleetPlan, secret: SecretReader) -> Outputs:
+    """Declare everything the plan asks for.
+
+    Args:
+        plan: the whole stack.
+        secret: reads a secret configuration value by its key. All are read before the first resource is made.
+
+    Raises:
+        SettingsInvalid: a secret is missing; nothing has been declared.
+    """
+    identity = Identity(owner=plan.owner)
+    protection = pulumi.ResourceOptions(protect=plan.environment == PROTECTED)
+    declarations = [resolve(cluster.cloud).planned(cluster, secret) for cluster in plan.clusters]
+    clusters: dict[str, Exported] = {}
+    kubeconfigs: dict[str, pulumi.Output[str]] = {}
+    for cluster, declare in zip(plan.clusters, declarations, strict=True):
+        platform = declare(protection)
+        clusters[cluster.name] = _fill(platform, cluster, identity)
+        if platform.kubeconfig is not None:
+            kubeconfigs[cluster.name] = platform.kubeconfig
+    return Outputs(clusters=clusters, kubeconfigs=kubeconfigs)
+
+
+def _fill(platform: Platform, plan: ClusterPlan, identity: Identity) -> Exported:
+    """Put into a cluster what it is planned to hold: drivers first, for their charts may own classes."""
+    namespaces = _namespaces(platform, plan, identity)
+    drivers = _drivers(platform, plan, namespaces)
+    classes = _classes(platform, plan, identity, [*namespaces, *drivers])
+    ready = [*namespaces, *drivers, *classes]
+    templates = _templates(platform, plan, identity, ready)
+    claims = _claims(platform, plan, identity, ready)
+    for workload in plan.workloads:
+        Workload(
+            logical(plan.name, workload.name),
+            _workload_args(workload, identity, templates, claims),
+            platform.member_opts([*ready, *templates.values(), *claims.values()]),
+        )
+    return cluster_outputs(plan, templates, claims)
+
+
+def _namespaces(platform: Platform, plan: ClusterPlan, identity: Identity) -> list[Namespace]:
+    return [
+        Namespace(
+            logical(plan.name, namespace.name),
+            NamespaceArgs(name=namespace.name, labels=namespace.labels, identity=identity),
+            platform.member_opts(),
+        )
+        for namespace in plan.namespaces
+    ]
+
+
+def _drivers(platform: Platform, plan: ClusterPlan, after: Sequence[pulumi.Resource]) -> list[DriverRelease]:
+    return [
+        DriverRelease(
+            logical(plan.name, release.name),
+            DriverReleaseArgs(
+                release=release.name,
+                driver=release.driver,
+                chart=release.chart,
+                version=release.version,
+                repository=release.repository,
+                namespace=release.namespace,
+                values=release.values,
+            ),
+            platform.member_opts(after),
+        )
+        for release in plan.releases
+    ]
+
+
+def _classes(
+    platform: Platform, plan: ClusterPlan, identity: Identity, after: Sequence[pulumi.Resource]
+) -> list[DeviceClass]:
+    return [
+        DeviceClass(
+            logical(plan.name, device_class.name),
+            DeviceClassArgs(name=device_class.name, spec=device_class.spec, identity=identity),
+            platform.member_opts(after),
+        )
+        for device_class in plan.classes
+    ]
+
+
+def _templates(
+    platform: Platform, plan: ClusterPlan, identity: Identity, after: Sequence[pulumi.Resource]
+) -> dict[str, ClaimTemplate]:
+    return {
+        template.name: ClaimTemplate(
+            logical(plan.name, template.name),
+            ClaimTemplateArgs(
+                name=template.name,
+                namespace=template.namespace,
+                spec=template.spec,
+                external=template.external,
+                identity=identity,
+            ),
+            platform.member_opts(after),
+        )
+        for template in plan.templates
+    }
+
+
+def _claims(
+    platform: Platform, plan: ClusterPlan, identity: Identity, after: Sequence[pulumi.Resource]
+) -> dict[str, Claim]:
+    return {
+        claim.name: Claim(
+            logical(plan.name, claim.name),
+            ClaimArgs(name=claim.name, namespace=claim.namespace, spec=claim.spec, identity=identity),
+            platform.member_opts(after),
+        )
+        for claim in plan.claims
+    }
+
+
+def _workload_args(
+    plan: WorkloadPlan,
+    identity: Identity,
+    templates: Mapping[str, ClaimTemplate],
+    claims: Mapping[str, Claim],
+) -> WorkloadArgs:
+    return WorkloadArgs(
+        name=plan.name,
+        namespace=plan.namespace,
+        template=None if plan.template is None else templates[plan.template].name,
+        claim=None if plan.claim is None else claims[plan.claim].name,
+        copies=plan.copies,
+        image=plan.image,
+        command=plan.command,
+        cpu=plan.cpu,
+        memory=plan.memory,
+        identity=identity,
+        node_selector=plan.node_selector,
+        tolerations=plan.tolerations,
+    )

@@ -1,0 +1,77 @@
+"""The only reader of `pulumi.Config`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import pulumi
+
+from fleet.settings import SettingsError, SettingsInvalid, parse
+from fleet.settings.errors import KEY
+
+if TYPE_CHECKING:
+    from fleet.settings import FleetSettings
+
+_NAMESPACE, _NAME = KEY.split(":")
+
+
+def settings() -> FleetSettings:
+    """The fleet of the stack that runs.
+
+    Raises:
+        SettingsInvalid: The configuration holds no fleet, or a wrong one.
+    """
+    config = pulumi.Config(_NAMESPACE)
+    if config.get(_NAME) is None:
+        raise SettingsInvalid(
+            [
+                SettingsError(
+                    path=KEY, what="is missing", fix="add it to the stack file; examples/ has several"
+                )
+            ]
+        )
+    if pulumi.runtime.is_config_secret(KEY):
+        # The engine has decrypted the values already; none of them may be shown.
+        raise SettingsInvalid(
+            [
+                SettingsError(
+                    path=KEY,
+                    what="holds a secret, which would end up in the state in clear",
+                    fix="give each secret a key of its own beside the fleet and name that key in it",
+                )
+            ]
+        )
+    try:
+        value: object = config.get_object(_NAME)
+    except (pulumi.ConfigTypeError, ValueError):
+        value = config.get(_NAME)
+    if not isinstance(value, Mapping):
+        raise SettingsInvalid([SettingsError(path=KEY, what="must be a mapping", got=str(value)[:80])])
+    return parse(cast("Mapping[str, Any]", value))
+
+
+def load() -> FleetSettings:
+    """The same as `settings`."""
+    return settings()
+
+
+def secret(key: str) -> pulumi.Output[str]:
+    """A secret value of the stack's configuration by its key, which stays secret.
+
+    Raises:
+        SettingsInvalid: The configuration has no such key.
+    """
+    namespace, colon, name = key.rpartition(":")
+    value = pulumi.Config(namespace if colon else _NAMESPACE).get_secret(name)
+    if value is None:
+        raise SettingsInvalid(
+            [
+                SettingsError(
+                    path=f"{namespace or _NAMESPACE}:{name}",
+                    what="is named as a secret in the fleet but is not set",
+                    fix=f"pulumi config set --secret {namespace or _NAMESPACE}:{name}",
+                )
+            ]
+        )
+    return value

@@ -1,0 +1,88 @@
+"""Workloads: all copies at the same time, each with its claim, and Jobs that nobody waits for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from components.core.identity import Identity
+from components.workload import Workload, WorkloadArgs
+from fleet.plan.model import Toleration
+
+if TYPE_CHECKING:
+    from tests.pulumi_recorder import Recorder, Registration
+
+
+def declare(recorder: Recorder, **changes: Any) -> Registration:
+    given: dict[str, Any] = {
+        "name": "train",
+        "namespace": "ml",
+        "template": "single-gpu-0a1b2c3d",
+        "copies": 4,
+        "image": "registry.k8s.io/pause:3.10",
+        "cpu": "1",
+        "memory": "1Gi",
+        "identity": Identity(owner="ml-platform"),
+    }
+    recorder.run(lambda: Workload("lab-train", WorkloadArgs(**{**given, **changes})))
+    return recorder.only("kubernetes:batch/v1:Job")
+
+
+def pod(job: Registration) -> dict[str, Any]:
+    return job.inputs["spec"]["template"]["spec"]
+
+
+def test_all_copies_run_at_the_same_time(recorder: Recorder) -> None:
+    spec = declare(recorder).inputs["spec"]
+    assert (spec["parallelism"], spec["completions"], spec["backoffLimit"]) == (4, 4, 6)
+
+
+def test_the_engine_does_not_wait_until_the_job_has_finished(recorder: Recorder) -> None:
+    metadata = declare(recorder).inputs["metadata"]
+    assert metadata["annotations"] == {"pulumi.com/skipAwait": "true"}
+
+
+def test_job_and_pods_carry_the_labels_they_are_found_by(recorder: Recorder) -> None:
+    job = declare(recorder)
+    labels = {
+        "app.kubernetes.io/managed-by": "dra-fleet",
+        "dra-fleet/owner": "ml-platform",
+        "dra-fleet/workload": "train",
+    }
+    assert job.inputs["metadata"]["labels"] == labels
+    assert job.inputs["spec"]["template"]["metadata"]["labels"] == labels
+
+
+def test_each_pod_gets_its_own_claim_and_its_container_sees_the_devices(recorder: Recorder) -> None:
+    spec = pod(declare(recorder))
+    assert spec["resourceClaims"] == [{"name": "devices", "resourceClaimTemplateName": "single-gpu-0a1b2c3d"}]
+    assert spec["containers"][0]["resources"] == {
+        "claims": [{"name": "devices"}],
+        "requests": {"cpu": "1", "memory": "1Gi"},
+        "limits": {"memory": "1Gi"},
+    }
+    assert spec["restartPolicy"] == "Never"
+    assert spec["automountServiceAccountToken"] is False
+
+
+def test_pods_share_a_claim_that_is_named(recorder: Recorder) -> None:
+    spec = pod(declare(recorder, template=None, claim="shared"))
+    assert spec["resourceClaims"] == [{"name": "devices", "resourceClaimName": "shared"}]
+
+
+def test_it_goes_where_it_is_sent(recorder: Recorder) -> None:
+    tolerations = (Toleration(operator="Exists"), Toleration(key="gpu", value="x", effect="NoSchedule"))
+    spec = pod(
+        declare(recorder, node_selector={"pool": "h100"}, tolerations=tolerations, command=("sleep", "9"))
+    )
+    assert spec["nodeSelector"] == {"pool": "h100"}
+    assert spec["tolerations"] == [
+        {"operator": "Exists"},
+        {"key": "gpu", "operator": "Equal", "value": "x", "effect": "NoSchedule"},
+    ]
+    assert spec["containers"][0]["command"] == ["sleep", "9"]
+
+
+def test_a_changed_job_frees_its_devices_before_the_new_one_asks(recorder: Recorder) -> None:
+    job = declare(recorder)
+    assert job.delete_before_replace
+    assert job.replace_on_changes == ("spec",)

@@ -1,0 +1,105 @@
+"""Real clusters for tests that carry the marker `engine`: one world per session, clusters shared by version.
+
+Fixtures: `tools`, `rehearsal_world`, and `rehearsal_home` for a test that breaks or stops its own world.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from clusters.client import KubeApi
+from clusters.credentials import read_kubeconfig
+from rehearsal import tools as rehearsal_tools
+from rehearsal.home import Home
+from rehearsal.world.client import WorldClient, ensure_running, stop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from rehearsal.tools import Toolset
+
+NEWEST = "v1.36.3"
+FLOOR = "v1.34.9"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatedCluster:
+    """One running cluster. Its context in `kubeconfig` has its name."""
+
+    name: str
+    version: str
+    server: str
+    home: Home
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The merged kubeconfig without secrets; its credential helper is on PATH."""
+        return self.home.kubeconfig
+
+    @property
+    def admin_kubeconfig(self) -> Path:
+        """The administrator's, with a client certificate."""
+        return self.home.clusters / self.name / "admin.kubeconfig"
+
+    def admin(self) -> KubeApi:
+        """A connection as administrator; use it as an async context manager."""
+        return KubeApi.connect(read_kubeconfig(str(self.admin_kubeconfig)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RehearsalWorld:
+    """A running world. Clusters end with it."""
+
+    home: Home
+    client: WorldClient
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    def cluster(self, version: str = NEWEST) -> SimulatedCluster:
+        """The cluster without nodes that all tests of this version share: make own namespaces and names."""
+        name = "shared-" + version.removeprefix("v").replace(".", "-")
+        return self._cluster(name, version, {"kubernetes": version, "nodes": []})
+
+    def new_cluster(
+        self, hardware: Mapping[str, Any] | None = None, version: str = NEWEST
+    ) -> SimulatedCluster:
+        """A cluster of the test's own. `hardware` is one cluster of a hardware file, as plain data."""
+        content = hardware or {"kubernetes": version, "nodes": []}
+        return self._cluster(f"own-{next(self._numbers)}", str(content["kubernetes"]), content)
+
+    def remove(self, cluster: SimulatedCluster) -> None:
+        """End a cluster early, to free its memory."""
+        self.client.delete_cluster(cluster.name)
+
+    def _cluster(self, name: str, version: str, hardware: Mapping[str, Any]) -> SimulatedCluster:
+        made = self.client.create_cluster(name, version=version, hardware=hardware)
+        return SimulatedCluster(name=name, version=version, server=made.server, home=self.home)
+
+
+@pytest.fixture(scope="session")
+def tools() -> Toolset:
+    """All tools of the rehearsal, built on first use."""
+    return rehearsal_tools.ensure()
+
+
+@pytest.fixture(scope="session")
+def rehearsal_world(tools: Toolset, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RehearsalWorld]:
+    """One world for all tests of the session; its credential helper is on PATH."""
+    home = Home.at(tmp_path_factory.mktemp("rehearsal"))
+    ensure_running(home, tools)
+    with pytest.MonkeyPatch.context() as patch, WorldClient(home) as client:
+        patch.setenv("PATH", str(home.bin), prepend=":")
+        yield RehearsalWorld(home=home, client=client)
+    stop(home, remove=True)
+
+
+@pytest.fixture
+def rehearsal_home(tmp_path: Path) -> Iterator[Home]:
+    """A home of the test's own; whatever runs in it is stopped after the test."""
+    home = Home.at(tmp_path / "home")
+    yield home
+    stop(home, remove=True)

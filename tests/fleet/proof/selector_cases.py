@@ -1,0 +1,311 @@
+"""Random selectors of every function, well typed most of the time, and devices to judge with them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+DRIVER = "gpu.example.com"
+_WRONG_TYPE = 0.03
+
+DEVICES: list[dict[str, Any]] = [
+    {
+        "name": "full",
+        "allowMultipleAllocations": True,
+        "attributes": {
+            "type": {"string": "gpu"},
+            "index": {"int": 3},
+            "healthy": {"bool": True},
+            "driverVersion": {"version": "580.126.9"},
+            "resource.kubernetes.io/pcieRoot": {"string": "pci0000:10"},
+            "other.example.com/type": {"string": "nic"},
+        },
+        "capacity": {"memory": {"value": "40Gi"}, "cores": {"value": "108"}, "other.example.com/memory": {"value": "1500m"}},
+    },
+    {
+        "name": "small",
+        "attributes": {
+            "type": {"string": "mig"},
+            "index": {"int": -1},
+            "healthy": {"bool": False},
+            "driverVersion": {"version": "1.2.3-beta.1+build"},
+        },
+        "capacity": {"memory": {"value": "4864Mi"}, "cores": {"value": "0"}},
+    },
+    {"name": "swapped", "attributes": {"type": {"int": 1}, "index": {"string": "3"}, "healthy": {"version": "1.0.0"}}},
+    {"name": "empty"},
+]
+
+_DOMAINS = (DRIVER, DRIVER, DRIVER, "resource.kubernetes.io", "other.example.com", "absent.example.com")
+_IDS = ("type", "index", "healthy", "driverVersion", "pcieRoot", "absent")
+_STRINGS = ("", "gpu", "mig", "pci0000:10", "A100-SXM4", "a,b,c", "1.2.3", "40Gi", "3", "é", "10.0.0.1", "x y ")
+_PATTERNS = ("^g.*", "[a-z]+", "a|b", "^$", "(", "[0-9]{2}", "(?i)GPU", "\\\\d+", ".")
+_QUANTITIES = ("1", "0", "40Gi", "4864Mi", "1500m", "1e3", "2k", "-5", "0.5", "1.5Gi", "1Ei", "9223372036854775807", "100n", "x", "1 Gi")
+_VERSIONS = ("1.2.3", "580.126.9", "1.2.3-beta.1", "1.2.3-beta.1+x", "2.0.0", "v1.2", "1.2", "01.2.3", "1.0.0-rc.11", "1.0.0-rc.2", "x")
+_ADDRESSES = ("10.0.0.1", "127.0.0.1", "::1", "fe80::1", "169.254.1.1", "224.0.0.1", "ff02::1", "::ffff:1.2.3.4", "1.2.3", "2001:DB8::1", "0.0.0.0", "255.255.255.255", "fe80::1%25eth0")
+_RANGES = ("10.0.0.0/8", "10.1.0.0/16", "192.168.0.1/24", "::/0", "2001:db8::/32", "10.0.0.0", "10.0.0.0/33", "1.2.3.4/08")
+_INTS = ("0", "1", "-1", "3", "108", "9223372036854775807", "-9223372036854775808", "2")
+_DOUBLES = ("0.0", "1.5", "-2.25", "3.0", "1e308")
+_UINTS = ("0u", "1u", "3u", "18446744073709551615u")
+_DURATIONS = ("1s", "90m", "-1h", "0s", "soon")
+_TIMES = ("2024-01-01T00:00:00Z", "2024-02-29T12:34:56Z", "never")
+
+
+class SelectorCases:
+    """Selectors drawn from one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)  # noqa: S311
+        self._rules: dict[str, list[Callable[[int], str]]] = self._make_rules()
+
+    def draw(self) -> str:
+        """One selector."""
+        return self._of("bool", self._random.choice((1, 2, 2, 3, 3, 4)))
+
+    def _pick(self, texts: tuple[str, ...]) -> str:
+        return self._random.choice(texts)
+
+    def _of(self, kind: str, depth: int) -> str:
+        if self._random.random() < _WRONG_TYPE:
+            kind = self._random.choice(list(self._rules))
+        rules = self._rules[kind]
+        leaves = 2 if len(rules) > 1 else 1
+        rule = self._random.choice(rules if depth > 0 else rules[:leaves])
+        return rule(depth - 1)
+
+    def _domain(self, depth: int, variable: str = "attributes") -> str:
+        roll = self._random.random()
+        if roll < 0.04:
+            return f"device.{variable}[device.driver]"
+        if roll < 0.06:
+            return f"device.{variable}[{self._of('string', depth)}]"
+        return f"device.{variable}['{self._pick(_DOMAINS)}']"
+
+    def _attribute(self, depth: int, *identities: str) -> str:
+        identity = self._pick(identities or _IDS)
+        if self._random.random() < 0.1:
+            identity = self._pick(_IDS)
+        if self._random.random() < 0.1:
+            return f"{self._domain(depth)}[{self._of('string', depth)}]"
+        return f"{self._domain(depth)}.{identity}"
+
+    def _optional(self, depth: int, kind: str, *identities: str) -> str:
+        return f"{self._domain(depth)}.?{self._pick(identities)}.orValue({self._of(kind, depth)})"
+
+    def _join(self, template: str, *kinds: str) -> Callable[[int], str]:
+        return lambda depth: template.format(*(self._of(kind, depth) for kind in kinds))
+
+    def _text(self, texts: tuple[str, ...], template: str = "{}") -> Callable[[int], str]:
+        return lambda _: template.format(self._pick(texts))
+
+    def _make_rules(self) -> dict[str, list[Callable[[int], str]]]:
+        join, text = self._join, self._text
+        orders = ("<", "<=", ">", ">=", "==", "!=")
+        compare = [
+            lambda depth, kind=kind: f"{self._of(kind, depth)} {self._pick(orders)} {self._of(kind, depth)}"
+            for kind in ("int", "double", "string", "uint", "duration", "timestamp", "int", "string")
+        ]
+        mixed = lambda depth: f"{self._of(self._pick(('int', 'double', 'uint')), depth)} {self._pick(orders[:4])} {self._of(self._pick(('int', 'double', 'uint')), depth)}"  # noqa: E731
+        return {
+            "bool": [
+                text(("true", "false")),
+                lambda depth: self._attribute(depth, "healthy"),
+                *compare,
+                mixed,
+                *[join("({} && {})", "bool", "bool")] * 3,
+                *[join("{} && {}", "bool", "bool")] * 3,
+                *[join("{} || {}", "bool", "bool")] * 2,
+                join("!{}", "bool"),
+                join("({} ? {} : {})", "bool", "bool", "bool"),
+                join("{} == {}", "any", "any"),
+                join("{} == {}", "any", "string"),
+                join("{} != {}", "any", "int"),
+                join("{} == {}", "quantity", "quantity"),
+                join("{} == {}", "semver", "semver"),
+                join("{} == {}", "ip", "ip"),
+                join("{} == {}", "cidr", "cidr"),
+                join("{} == {}", "strings", "strings"),
+                join("{} == {}", "ints", "ints"),
+                join("{}.isGreaterThan({})", "quantity", "quantity"),
+                join("{}.isLessThan({})", "quantity", "quantity"),
+                join("{}.isGreaterThan({})", "semver", "semver"),
+                join("{}.isLessThan({})", "semver", "semver"),
+                join("{}.isGreaterThan({})", "any", "semver"),
+                join("isQuantity({})", "string"),
+                text(_QUANTITIES, "isQuantity('{}')"),
+                text(_VERSIONS, "isSemver('{}')"),
+                text(_VERSIONS, "isSemver('{}', true)"),
+                join("isSemver({}, {})", "string", "bool"),
+                lambda depth: f"has({self._domain(depth)}.{self._pick(_IDS)})",
+                lambda depth: f"'{self._pick(_IDS)}' in {self._domain(depth)}",
+                lambda _: f"'{self._pick(_DOMAINS)}' in device.attributes",
+                lambda _: f"has(device.attributes.{self._pick(('absent', 'x'))})",
+                lambda depth: f"device.attributes.exists(d, d == {self._of('string', depth)})",
+                lambda depth: f"device.capacity.all(d, {self._of('bool', depth)})",
+                lambda depth: f"cel.bind(d, {self._domain(depth)}, d.{self._pick(_IDS)} == {self._of('any', depth)})",
+                lambda depth: f"cel.bind(v, {self._of('string', depth)}, v == {self._of('string', depth)})",
+                lambda depth: self._optional(depth, "bool", "healthy", "absent"),
+                lambda depth: f"{self._domain(depth)}[?'{self._pick(_IDS)}'].hasValue()",
+                join("{} in {}", "string", "strings"),
+                join("{} in {}", "int", "ints"),
+                join("{}.contains({})", "string", "string"),
+                join("{}.startsWith({})", "string", "string"),
+                join("{}.endsWith({})", "string", "string"),
+                lambda depth: f"{self._of('string', depth)}.matches('{self._pick(_PATTERNS)}')",
+                lambda depth: f"{self._attribute(depth, 'type')}.matches('{self._pick(_PATTERNS)}')",
+                join("{}.isSorted()", "ints"),
+                join("{}.isSorted()", "strings"),
+                lambda depth: f"{self._of('ints', depth)}.{self._pick(('all', 'exists', 'exists_one'))}(x, x > {self._of('int', depth)})",
+                lambda depth: f"{self._of('strings', depth)}.{self._pick(('all', 'exists', 'exists_one'))}(s, s == {self._of('string', depth)})",
+                lambda depth: f"sets.{self._pick(('contains', 'equivalent', 'intersects'))}({self._of('ints', depth)}, {self._of('ints', depth)})",
+                lambda depth: f"sets.{self._pick(('contains', 'equivalent', 'intersects'))}({self._of('strings', depth)}, {self._of('strings', depth)})",
+                text(_ADDRESSES, "isIP('{}')"),
+                text(_ADDRESSES, "ip.isCanonical('{}')"),
+                text(_RANGES, "isCIDR('{}')"),
+                lambda depth: f"{self._of('ip', depth)}.{self._pick(('isUnspecified', 'isLoopback', 'isLinkLocalMulticast', 'isLinkLocalUnicast', 'isGlobalUnicast'))}()",
+                join("{}.containsIP({})", "cidr", "ip"),
+                text(_ADDRESSES, "cidr('10.0.0.0/8').containsIP('{}')"),
+                join("{}.containsCIDR({})", "cidr", "cidr"),
+                text(_RANGES, "cidr('::/0').containsCIDR('{}')"),
+                lambda _: "device.allowMultipleAllocations",
+                join("{}.isInteger()", "quantity"),
+                lambda depth: f"type({self._of('any', depth)}) == {self._pick(('string', 'int', 'bool'))}",
+                join("bool({})", "string"),
+            ],
+            "any": [
+                lambda depth: self._attribute(depth),
+                lambda depth: self._attribute(depth, "type"),
+                lambda depth: f"dyn({self._of(self._pick(('int', 'string', 'bool', 'quantity')), depth)})",
+            ],
+            "string": [
+                text(_STRINGS, "'{}'"),
+                lambda _: "device.driver",
+                lambda depth: self._attribute(depth, "type", "pcieRoot"),
+                lambda depth: self._optional(depth, "string", "type", "absent"),
+                join("{} + {}", "string", "string"),
+                join("{}.lowerAscii()", "string"),
+                join("{}.upperAscii()", "string"),
+                join("{}.trim()", "string"),
+                join("{}.charAt({})", "string", "int"),
+                join("{}.substring({})", "string", "int"),
+                join("{}.substring({}, {})", "string", "int", "int"),
+                join("{}.replace({}, {})", "string", "string", "string"),
+                join("{}.replace({}, {}, {})", "string", "string", "string", "int"),
+                join("{}.join({})", "strings", "string"),
+                join("{}.join()", "strings"),
+                lambda depth: f"{self._of('string', depth)}.find('{self._pick(_PATTERNS)}')",
+                join("string({})", "int"),
+                join("string({})", "bool"),
+                join("string({})", "double"),
+                join("string({})", "duration"),
+                join("string({})", "timestamp"),
+                join("string({})", "ip"),
+                join("string({})", "cidr"),
+                join("string({})", "any"),
+                join("strings.quote({})", "string"),
+
+                join("({} ? {} : {})", "bool", "string", "string"),
+                join("{}[{}]", "strings", "int"),
+                join("{}.min()", "strings"),
+                join("{}.max()", "strings"),
+            ],
+            "int": [
+                text(_INTS),
+                lambda depth: self._attribute(depth, "index"),
+                lambda depth: self._optional(depth, "int", "index", "absent"),
+                join("{} + {}", "int", "int"),
+                join("{} - {}", "int", "int"),
+                join("{} * {}", "int", "int"),
+                join("{} / {}", "int", "int"),
+                join("{} % {}", "int", "int"),
+                join("-{}", "int"),
+                join("size({})", "string"),
+                join("{}.size()", "strings"),
+                join("size({})", "ints"),
+                lambda depth: f"size({self._domain(depth)})",
+                lambda _: "size(device.attributes)",
+                join("int({})", "string"),
+                join("int({})", "double"),
+                join("int({})", "any"),
+                join("{}.indexOf({})", "string", "string"),
+                join("{}.indexOf({}, {})", "string", "string", "int"),
+                join("{}.lastIndexOf({})", "string", "string"),
+                join("{}.indexOf({})", "ints", "int"),
+                join("{}.lastIndexOf({})", "strings", "string"),
+                join("{}.sum()", "ints"),
+                join("{}.min()", "ints"),
+                join("{}.max()", "ints"),
+                join("{}.compareTo({})", "quantity", "quantity"),
+                join("{}.compareTo({})", "semver", "semver"),
+                join("sign({})", "quantity"),
+                join("{}.asInteger()", "quantity"),
+                join("{}.major()", "semver"),
+                join("{}.minor()", "semver"),
+                join("{}.patch()", "semver"),
+                join("{}.family()", "ip"),
+                join("{}.prefixLength()", "cidr"),
+                join("{}.getFullYear()", "timestamp"),
+                join("{}.getSeconds()", "duration"),
+                join("{}[{}]", "ints", "int"),
+            ],
+            "uint": [text(_UINTS), join("uint({})", "int"), join("{} + {}", "uint", "uint")],
+            "double": [
+                text(_DOUBLES),
+                join("double({})", "int"),
+                join("{} * {}", "double", "double"),
+                join("{} / {}", "double", "double"),
+                join("{}.asApproximateFloat()", "quantity"),
+                join("double({})", "string"),
+            ],
+            "quantity": [
+                text(_QUANTITIES[:12], "quantity('{}')"),
+                lambda depth: f"{self._domain(depth, 'capacity')}.{self._pick(('memory', 'memory', 'cores', 'absent'))}",
+                text(_QUANTITIES, "quantity('{}')"),
+                join("quantity({})", "string"),
+                join("{}.add({})", "quantity", "quantity"),
+                join("{}.sub({})", "quantity", "quantity"),
+                join("{}.add({})", "quantity", "int"),
+                join("{}.sub({})", "quantity", "int"),
+            ],
+            "semver": [
+                text(_VERSIONS[:5], "semver('{}')"),
+                lambda depth: self._attribute(depth, "driverVersion"),
+                text(_VERSIONS, "semver('{}')"),
+                text(_VERSIONS, "semver('{}', true)"),
+                join("semver({})", "string"),
+            ],
+            "strings": [
+                text(("[]", "['gpu']", "['a', 'b', 'a']", "['mig', 'gpu']", "['1', 'x', '']")),
+                join("[{}, {}]", "string", "string"),
+                join("{} + {}", "strings", "strings"),
+                join("{}.split({})", "string", "string"),
+                join("{}.split({}, {})", "string", "string", "int"),
+                lambda depth: f"{self._of('string', depth)}.findAll('{self._pick(_PATTERNS)}')",
+                lambda depth: f"{self._of('string', depth)}.findAll('{self._pick(_PATTERNS)}', {self._pick(('-1', '0', '1', '2'))})",
+                lambda depth: f"{self._of('strings', depth)}.map(s, s + {self._of('string', depth)})",
+                lambda depth: f"{self._of('strings', depth)}.filter(s, {self._of('bool', depth)})",
+                join("{}.sort()", "strings"),
+                join("{}.distinct()", "strings"),
+            ],
+            "ints": [
+                text(("[1]", "[3, 1, 2]", "[1, 2, 2, 3]", "[0, -1]", "[1, 1]")),
+                join("[{}, {}]", "int", "int"),
+                join("{} + {}", "ints", "ints"),
+                lambda depth: f"{self._of('ints', depth)}.map(x, x * {self._pick(('1', '2', '-1'))})",
+                lambda depth: f"{self._of('ints', depth)}.filter(x, x > {self._of('int', depth)})",
+                join("{}.reverse()", "ints"),
+                join("{}.slice({}, {})", "ints", "int", "int"),
+                join("lists.range({})", "int"),
+                join("[{}, {}].flatten()", "ints", "ints"),
+                join("{}.sort()", "ints"),
+            ],
+            "duration": [text(_DURATIONS[:4], "duration('{}')"), text(_DURATIONS, "duration('{}')"), join("{} + {}", "duration", "duration")],
+            "timestamp": [
+                text(_TIMES[:2], "timestamp('{}')"),
+                text(_TIMES, "timestamp('{}')"),
+                join("{} + {}", "timestamp", "duration"),
+            ],
+            "ip": [text(_ADDRESSES[:6], "ip('{}')"), text(_ADDRESSES, "ip('{}')"), join("{}.ip()", "cidr")],
+            "cidr": [text(_RANGES[:5], "cidr('{}')"), text(_RANGES, "cidr('{}')"), join("{}.masked()", "cidr")],
+        }

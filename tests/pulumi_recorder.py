@@ -1,0 +1,176 @@
+"""Runs a program against a recorded engine: what was registered, with which options, and what came out.
+
+It checks nothing itself. Numbers come back as they were given, secrets as `Secret`.
+"""
+
+# The SDK's mocks are untyped.
+# pyright: reportUnknownMemberType=false
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import pulumi
+from google.protobuf.json_format import MessageToDict
+from pulumi.runtime.mocks import MockMonitor, MockResourceArgs, Mocks, set_mocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+T = TypeVar("T")
+
+SIGNATURE = "4dabf18193072939515e22adb298388d"
+SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - the engine's mark of a secret value
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A value that reached the engine marked as secret."""
+
+    value: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registration:
+    """One registered resource."""
+
+    urn: str
+    type: str
+    name: str
+    custom: bool
+    inputs: dict[str, Any]
+    parent: str
+    provider: str
+    providers: dict[str, str]
+    dependencies: frozenset[str]
+    protect: bool | None
+    delete_before_replace: bool
+    replace_on_changes: tuple[str, ...]
+    timeouts: dict[str, str]
+
+
+@dataclass
+class Recorder(Mocks):
+    """The recorded engine. `outputs` gives, by type token, what a provider answers beside the inputs."""
+
+    outputs: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    registrations: dict[str, Registration] = field(default_factory=dict[str, Registration])
+    published: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+
+    def new_resource(self, args: MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
+        """Answer a creation: the inputs come back as outputs."""
+        inputs = cast("dict[str, Any]", args.inputs)
+        return f"{args.name}-id", {**inputs, **self.outputs.get(args.typ, {})}
+
+    def call(self, args: Any) -> tuple[dict[str, Any], None]:
+        """Refuse a provider function: the program calls none."""
+        raise AssertionError(f"the program called {args.token}")
+
+    def run(self, program: Callable[[], T]) -> T:
+        """Run a program to its end and return what it returned."""
+        set_mocks(self, project="dra-fleet", stack="test", monitor=_Monitor(self), preview=False)
+        returned: list[T] = []
+        test = cast("Any", pulumi.runtime.test)
+        test(lambda: returned.append(program()))()
+        return returned[0]
+
+    def value(self, output: pulumi.Input[T]) -> T:
+        """The value of an output after `run`."""
+        future = pulumi.Output.from_input(output).future()
+        return cast("T", asyncio.get_event_loop().run_until_complete(future))
+
+    def only(self, type_token: str, name: str | None = None) -> Registration:
+        """The one registration of that type, and of that name if given."""
+        found = [
+            entry
+            for entry in self.registrations.values()
+            if entry.type == type_token and name in {None, entry.name}
+        ]
+        assert len(found) == 1, f"{len(found)} of {type_token} {name or ''}"
+        return found[0]
+
+    def children(self, urn: str) -> set[tuple[str, str]]:
+        """Type and name of each child."""
+        return {(entry.type, entry.name) for entry in self.registrations.values() if entry.parent == urn}
+
+
+class _Monitor(MockMonitor):
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__(recorder)
+        self._recorder = recorder
+
+    def make_urn(self, parent: str, type_: str, name: str) -> str:
+        """The engine's URN, with the types of all parents; the mocks' own keeps one."""
+        above = parent.split("::")[2] if parent else ""
+        if above in {"", "pulumi:pulumi:Stack"}:
+            return f"urn:pulumi:test::dra-fleet::{type_}::{name}"
+        return f"urn:pulumi:test::dra-fleet::{above}${type_}::{name}"
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the engine's name
+        response = super().RegisterResource(request)
+        if request.type == "pulumi:pulumi:Stack":
+            return response
+        assert response.urn not in self._recorder.registrations, f"{response.urn} twice"
+        self._recorder.registrations[response.urn] = Registration(
+            urn=response.urn,
+            type=request.type,
+            name=request.name,
+            custom=request.custom,
+            inputs=_properties(request.object),
+            parent=request.parent,
+            provider=request.provider,
+            providers=dict(request.providers),
+            dependencies=frozenset(request.dependencies),
+            protect=request.protect if request.HasField("protect") else None,
+            delete_before_replace=request.deleteBeforeReplace,
+            replace_on_changes=tuple(request.replaceOnChanges),
+            timeouts={
+                key: value
+                for key in ("create", "update", "delete")
+                if (value := getattr(request.customTimeouts, key))
+            },
+        )
+        return response
+
+    def ReadResource(self, request: Any) -> Any:  # noqa: N802 - the engine's name
+        response = super().ReadResource(request)
+        self._recorder.registrations[response.urn] = Registration(
+            urn=response.urn,
+            type=request.type,
+            name=request.name,
+            custom=True,
+            inputs=_properties(request.properties),
+            parent=request.parent,
+            provider=request.provider,
+            providers={},
+            dependencies=frozenset(request.dependencies),
+            protect=None,
+            delete_before_replace=False,
+            replace_on_changes=(),
+            timeouts={},
+        )
+        return response
+
+    def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 - the engine's name
+        self._recorder.published[request.urn] = _properties(request.outputs)
+        return super().RegisterResourceOutputs(request)
+
+
+def _properties(struct: Any) -> dict[str, Any]:
+    # Read here because the SDK's own reading drops nulls, which Helm values need.
+    return cast("dict[str, Any]", _plain(MessageToDict(struct)))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        mapping = cast("Mapping[str, Any]", value)
+        if mapping.get(SIGNATURE) == SECRET:
+            return Secret(_plain(mapping["value"]))
+        return {key: _plain(item) for key, item in mapping.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in cast("list[Any]", value)]
+    return value

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.rehearsal.agent.agent_cluster import HARDWARE, NVIDIA, AgentCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rehearsal.tools import Toolset
+    from tests.engine_support import RehearsalWorld
+
+
+@pytest.fixture(scope="package")
+def agent_cluster(rehearsal_world: RehearsalWorld, tools: Toolset) -> Iterator[AgentCluster]:
+    """Seven machines and the NVIDIA driver's stand-in chart."""
+    cluster = rehearsal_world.new_cluster(HARDWARE)
+    made = AgentCluster(cluster=cluster, helm_binary=tools.helm)
+    made.helm(
+        *("install", "nvidia", str(NVIDIA), "--namespace", "nvidia-dra-driver", "--create-namespace"),
+        *("--set", "gpuResourcesEnabledOverride=true", "--set", "resources.computeDomains.enabled=false"),
+    )
+    yield made
+    rehearsal_world.remove(cluster)

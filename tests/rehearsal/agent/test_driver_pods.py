@@ -1,0 +1,135 @@
+"""What the agent makes of a driver's pod, from the pod's own specification and the host alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rehearsal.agent.driver_pod import is_ready, shows, start, status_of
+from rehearsal.agent.drivers import plugins_of
+from rehearsal.world.hardware import ClusterHardware
+
+if TYPE_CHECKING:
+    from clusters.client import Object
+    from rehearsal.world.hardware import Host
+
+
+def host(**nvidia: Any) -> Host:
+    node = {
+        "name": "n1",
+        "gpus": {"model": "A100-SXM4-40GB", "count": 2},
+        **({"nvidia": nvidia} if nvidia else {}),
+    }
+    return ClusterHardware.model_validate({"kubernetes": "v1.36.3", "nodes": [node]}).hosts()[0]
+
+
+def driver(gates: str = "", root: str = "/", *, compute_domains: bool = False) -> Object:
+    env = [{"name": "FEATURE_GATES", "value": gates}] if gates else []
+    image = "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu:v0.5.0"
+    binaries = ["gpu-kubelet-plugin"] + ["compute-domain-kubelet-plugin"] * compute_domains
+    return {
+        "metadata": {"name": "driver", "namespace": "d", "uid": "1"},
+        "spec": {
+            "nodeName": "n1",
+            "initContainers": [
+                {
+                    "name": "init-container",
+                    "image": image,
+                    "command": ["bash", "/usr/bin/kubelet-plugin-prestart.sh"],
+                    "env": [{"name": "NVIDIA_DRIVER_ROOT", "value": root}],
+                }
+            ],
+            "containers": [
+                {
+                    "name": binary.split("-")[0],
+                    "image": image,
+                    "command": ["bash", "-c"],
+                    "args": [f"mask params\n{binary} -v $(LOG_VERBOSITY)"],
+                    "env": env,
+                }
+                for binary in binaries
+            ],
+        },
+        "status": {},
+    }
+
+
+def test_a_pod_is_a_driver_by_the_binary_it_runs() -> None:
+    names = [plugin.driver for plugin in plugins_of(driver(compute_domains=True))]
+    assert names == ["gpu.nvidia.com", "compute-domain.nvidia.com"]
+    other: Object = {"spec": {"containers": [{"name": "x", "image": "gpu-kubelet-plugin:v1"}]}}
+    assert plugins_of(other) == []
+
+
+def test_a_healthy_host_publishes_its_gpus() -> None:
+    outcome = start(driver(), host(driverVersion="580.126.09"))
+    assert outcome.problem is None
+    ((_, devices),) = outcome.published
+    assert [device["name"] for device in devices] == ["gpu-0", "gpu-1"]
+    assert is_ready({"metadata": {}, "status": status_of(driver(), outcome)})
+
+
+@pytest.mark.parametrize(
+    ("root", "nvidia", "text"),
+    [
+        ("/run/nvidia/driver", {"driverVersion": "580.1"}, "Make sure that the GPU Operator is deployed"),
+        ("/", {"driverVersion": "580.1", "driverRoot": "/run/nvidia/driver"}, "--set nvidiaDriverRoot=/run"),
+        ("/", {}, "currently set to '/'"),
+    ],
+)
+def test_a_driver_root_without_the_driver_keeps_the_init_container_waiting(
+    root: str, nvidia: dict[str, str], text: str
+) -> None:
+    outcome = start(driver(root=root), host(**nvidia))
+    assert outcome.waiting is not None
+    assert text in outcome.waiting
+    status = status_of(driver(), outcome)
+    assert status["phase"] == "Pending"
+    assert "running" in status["initContainerStatuses"][0]["state"]
+    assert status["containerStatuses"][0]["state"] == {"waiting": {"reason": "PodInitializing"}}
+
+
+@pytest.mark.parametrize(
+    ("gates", "message"),
+    [
+        ("Bogus=true,", "failed to set feature gates: unrecognized feature gate: Bogus"),
+        (
+            "IMEXDaemonsWithDNSNames=false,",
+            "feature gate validation failed: feature gate ComputeDomainCliques requires "
+            "IMEXDaemonsWithDNSNames to also be enabled",
+        ),
+        (
+            "DynamicMIG=true,MPSSupport=true,",
+            "feature gate validation failed: feature gate DynamicMIG is currently mutually exclusive with "
+            "MPSSupport",
+        ),
+        ("MPSSupport=perhaps,", "failed to set feature gates: invalid value of MPSSupport=perhaps: not a boolean"),
+        (
+            "DynamicMIG=true,",
+            "(rehearsal) feature gate DynamicMIG changes the published devices in a way that is not simulated; "
+            "rehearse without it",
+        ),
+    ],
+)
+def test_gates_the_binary_refuses_crash_its_container(gates: str, message: str) -> None:
+    outcome = start(driver(gates), host(driverVersion="580.1"))
+    assert outcome.failed == {"gpu": message}
+    status = status_of(driver(), outcome)["containerStatuses"][0]
+    assert status["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    assert status["lastState"]["terminated"]["message"] == message
+
+
+def test_an_old_driver_crashes_the_compute_domain_plugin_only() -> None:
+    outcome = start(driver(compute_domains=True), host(driverVersion="550.90.07"))
+    assert list(outcome.failed) == ["compute"]
+    assert "requires at least 570.158.01, found 550.90.07" in outcome.failed["compute"]
+    assert [plugin.driver for plugin, _ in outcome.published] == ["gpu.nvidia.com"]
+
+
+def test_an_equal_status_is_recognised_whatever_its_times() -> None:
+    outcome = start(driver(), host(driverVersion="580.1"))
+    status = status_of(driver(), outcome)
+    later = {**status, "startTime": "2030-01-01T00:00:00Z"}
+    assert shows({"status": later}, status)
+    assert not shows({"status": {}}, status)

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal.credentials import dra_fleet_token
+from rehearsal.credentials.dra_fleet_token import HelperError, asked_version, main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STATUS = {"token": "t", "expirationTimestamp": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_it_answers_in_the_version_that_is_asked_for(
+    version: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = f"client.authentication.k8s.io/{version}"
+    monkeypatch.setenv("KUBERNETES_EXEC_INFO", json.dumps({"apiVersion": asked}))
+    monkeypatch.setattr(dra_fleet_token, "fetch", lambda *_: STATUS)  # pyright: ignore[reportUnknownLambdaType]
+    assert main(["socket", "lab"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer == {"apiVersion": asked, "kind": "ExecCredential", "status": STATUS}
+
+
+def test_it_answers_in_v1_where_nobody_asks() -> None:
+    assert asked_version(None) == "client.authentication.k8s.io/v1"
+
+
+@pytest.mark.parametrize(
+    ("info", "message"),
+    [
+        ("{", "KUBERNETES_EXEC_INFO is not an ExecCredential in JSON"),
+        ('{"apiVersion": "v9"}', "apiVersion v9 is not known; known are client.authentication.k8s.io/v1, "),
+    ],
+)
+def test_a_version_it_does_not_know_is_refused(info: str, message: str) -> None:
+    with pytest.raises(HelperError, match=message):
+        asked_version(info)
+
+
+def test_without_a_world_it_says_how_to_start_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("KUBERNETES_EXEC_INFO", raising=False)
+    assert main([str(tmp_path / "none.sock"), "lab"]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "start it with `dra-fleet rehearse up`" in error
+
+
+def test_without_a_cluster_it_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["socket"]) == 1
+    assert capsys.readouterr().err == "usage: dra-fleet-token CLUSTER\n"

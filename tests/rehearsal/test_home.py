@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rehearsal.home import LONGEST_SOCKET_PATH, Home, HomeUnusableError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_a_home_is_readable_by_its_user_alone(tmp_path: Path) -> None:
+    home = Home.at(tmp_path / "home")
+    home.create()
+    assert {mode(path) for path in (home.root, home.clusters, home.backend, home.pulumi_home, home.bin)} == {
+        0o700
+    }
+
+
+def test_a_home_that_was_open_to_others_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir(mode=0o755)
+    home = Home.at(tmp_path / "home")
+    home.create()
+    assert mode(home.root) == 0o700
+
+
+def test_the_environment_names_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRA_FLEET_HOME", str(tmp_path / "x" / ".." / "here"))
+    assert Home.default().root == tmp_path / "here"
+
+
+def test_without_the_environment_the_home_is_the_users_state_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DRA_FLEET_HOME", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert Home.default().root.name == "dra-fleet"
+
+
+def test_the_socket_of_a_short_home_is_inside_it(tmp_path: Path) -> None:
+    home = Home(tmp_path.__class__("/srv/rehearsal"))
+    assert home.socket.parent == home.root
+
+
+def test_the_socket_of_a_long_home_is_short_private_and_its_own(tmp_path: Path) -> None:
+    one, other = (Home.at(tmp_path / ("x" * 120) / name) for name in ("one", "other"))
+    for home in (one, other):
+        home.create()
+        assert len(os.fsencode(home.socket)) <= LONGEST_SOCKET_PATH
+        assert mode(home.socket.parent) == 0o700
+        home.socket.parent.rmdir()
+    assert one.socket != other.socket
+
+
+def test_a_link_planted_where_the_socket_goes_is_refused(tmp_path: Path) -> None:
+    home = Home.at(tmp_path / ("x" * 120))
+    home.socket.parent.symlink_to(tmp_path)
+    try:
+        with pytest.raises(HomeUnusableError, match="is a symbolic link; remove it, or set DRA_FLEET_HOME"):
+            home.create()
+    finally:
+        home.socket.parent.unlink()
+
+
+def test_a_home_that_cannot_be_made_says_why_and_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        HomeUnusableError, match=r"cannot be made: Not a directory; .* set DRA_FLEET_HOME to another"
+    ):
+        Home.at(tmp_path / "file" / "home").create()

@@ -1,0 +1,22 @@
+"""The workshop of the tool tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tool_workshop import Workshop
+
+from rehearsal.tools import cache
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setenv(cache.ENVIRONMENT_VARIABLE, str(tmp_path / "cache"))
+    return Workshop(bin=programs, cache=cache.Cache(tmp_path / "cache"), monkeypatch=monkeypatch)

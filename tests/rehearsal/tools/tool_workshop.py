@@ -1,0 +1,119 @@
+"""A machine with nothing on PATH but what a test puts there, and a listener to what long work tells."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rehearsal.tools import cache, installer
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    import pytest
+
+    from rehearsal.reporting import Step
+
+FAKE_GO = """
+import json, os, pathlib, sys, time
+home = pathlib.Path(__file__).parent
+arguments = sys.argv[1:]
+with (home / "calls").open("a") as calls:
+    calls.write(json.dumps([os.path.basename(os.getcwd()), *arguments]) + "\\n")
+if arguments[0] == "version":
+    print((home / "version").read_text())
+elif arguments[0] == "list":
+    print("go: downloading example.com/module v1.0.0", file=sys.stderr)
+    print("example.com/one", "example.com/two", sep="\\n")
+elif arguments[:2] == ["mod", "download"]:
+    print(json.dumps({"Dir": str(home / "sdk")}, indent="\\t"))
+elif arguments[0] == "build":
+    (home / "building").touch()
+    deadline = time.monotonic() + 60
+    while (home / "hold").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    if (home / "failure").exists():
+        sys.exit((home / "failure").read_text())
+    print("example.com/two", file=sys.stderr)
+    output = pathlib.Path(arguments[arguments.index("-o") + 1])
+    output.write_text("built")
+    output.chmod(0o755)
+"""
+
+
+@dataclass
+class Workshop:
+    """A machine with nothing on PATH but what the test puts there."""
+
+    bin: Path
+    cache: cache.Cache
+    monkeypatch: pytest.MonkeyPatch
+
+    def put(self, name: str, prints: str) -> Path:
+        program = self.bin / name
+        program.write_text(f"#!/bin/sh\necho '{prints}'\n", encoding="utf-8")
+        program.chmod(0o755)
+        return program
+
+    def put_go(self, version: str = "go version go1.99.1 linux/amd64") -> None:
+        script = self.bin / "fake_go.py"
+        script.write_text(FAKE_GO, encoding="utf-8")
+        (self.bin / "version").write_text(version, encoding="utf-8")
+        source = self.bin / "sdk" / "python" / "cmd" / "pulumi-language-python-exec"
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text("exec", encoding="utf-8")
+        go = self.bin / "go"
+        go.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}" "$@"\n', encoding="utf-8")
+        go.chmod(0o755)
+
+    def put_pulumi(self, version: str = "v3.259.0", *, language_host: bool = True) -> Path:
+        if language_host:
+            self.put("pulumi-language-python", "")
+            self.put("pulumi-language-python-exec", "")
+        return self.put("pulumi", version)
+
+    def refuse_installer(self, reason: str = "no network") -> list[str]:
+        """The official installer refuses; returns the list of versions it is asked for."""
+        asked: list[str] = []
+
+        def install(version: str, directory: Path) -> installer.Refusal:
+            del directory
+            asked.append(version)
+            return installer.Refusal(reason)
+
+        self.monkeypatch.setattr(installer, "install", install)
+        return asked
+
+    def builds(self) -> list[str]:
+        """What go was asked to build, in order."""
+        calls = self.bin / "calls"
+        if not calls.exists():
+            return []
+        called = [json.loads(line) for line in calls.read_text(encoding="utf-8").splitlines()]
+        return [Path(call[call.index("-o") + 1]).name for call in called if call[1] == "build"]
+
+    def leftovers(self) -> list[str]:
+        return [path.name for path in self.cache.root.rglob(f"*{cache.UNFINISHED}*")]
+
+
+@dataclass
+class Told:
+    """Records what long work says."""
+
+    titles: list[str] = field(default_factory=list[str])
+    details: list[str] = field(default_factory=list[str])
+    on_detail: threading.Event = field(default_factory=threading.Event)
+
+    @contextmanager
+    def step(self, title: str) -> Generator[Step]:
+        self.titles.append(title)
+        yield self
+
+    def update(self, detail: str, *, done: int | None = None, total: int | None = None) -> None:
+        self.details.append(f"{detail} {done}/{total}" if total else detail)
+        self.on_detail.set()

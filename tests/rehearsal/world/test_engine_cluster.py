@@ -1,0 +1,230 @@
+"""Real control planes: version, emulation, RBAC, credentials and the pods' stages."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import ssl
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+
+from clusters.client import ApiError, KubeApi
+from clusters.credentials import read_kubeconfig
+from rehearsal.world.client import RefusedError
+from tests.engine_support import FLOOR, NEWEST
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tests.engine_support import RehearsalWorld, SimulatedCluster
+
+pytestmark = pytest.mark.engine
+
+RUN = "rehearsal.dra-fleet/run"
+STOP = "rehearsal.dra-fleet/stop"
+FINISH = "rehearsal.dra-fleet/finish"
+
+
+@pytest.fixture(params=[NEWEST, FLOOR])
+def cluster(request: pytest.FixtureRequest, rehearsal_world: RehearsalWorld) -> SimulatedCluster:
+    return rehearsal_world.cluster(request.param)
+
+
+@pytest.fixture
+def newest(rehearsal_world: RehearsalWorld) -> SimulatedCluster:
+    return rehearsal_world.cluster(NEWEST)
+
+
+def as_user(cluster: SimulatedCluster) -> KubeApi:
+    return KubeApi.connect(read_kubeconfig(str(cluster.kubeconfig), cluster.name))
+
+
+def test_a_cluster_says_the_version_it_was_asked_for(cluster: SimulatedCluster) -> None:
+    async def ask() -> tuple[str, list[str]]:
+        async with as_user(cluster) as api:
+            group = await api.request("GET", "/apis/resource.k8s.io")
+            version = await api.version()
+            return version["gitVersion"], [entry["version"] for entry in group["versions"]]
+
+    assert asyncio.run(ask()) == (cluster.version, ["v1"])
+
+
+def claim_with_capacity(name: str) -> dict[str, Any]:
+    exactly = {"deviceClassName": "any.example.com", "capacity": {"requests": {"memory": "1Gi"}}}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"devices": {"requests": [{"name": "one", "exactly": exactly}]}},
+    }
+
+
+@pytest.mark.parametrize(("version", "kept"), [(NEWEST, True), (FLOOR, False)])
+def test_an_older_minor_drops_the_fields_it_does_not_know(
+    rehearsal_world: RehearsalWorld, version: str, kept: bool
+) -> None:
+    async def ask() -> dict[str, Any]:
+        async with as_user(rehearsal_world.cluster(version)) as api:
+            return await api.create(claim_with_capacity("emulated"), dry_run=True)
+
+    stored = asyncio.run(ask())
+    assert ("capacity" in stored["spec"]["devices"]["requests"][0]["exactly"]) == kept
+
+
+def ask_plainly(cluster: SimulatedCluster, headers: dict[str, str]) -> httpx2.Response:
+    """List pods with nothing but these headers."""
+    ca = cluster.home.clusters / cluster.name / "pki" / "ca.crt"
+    trust = ssl.create_default_context(cafile=ca)
+    return httpx2.get(f"{cluster.server}/api/v1/pods", headers=headers, verify=trust, trust_env=False)
+
+
+def test_strangers_are_refused(newest: SimulatedCluster) -> None:
+    answer = ask_plainly(newest, {})
+    assert answer.status_code == httpx2.codes.FORBIDDEN
+    assert answer.json()["message"].startswith('pods is forbidden: User "system:anonymous" cannot list')
+
+
+def test_a_component_may_only_do_what_its_role_says(newest: SimulatedCluster) -> None:
+    kubeconfig = newest.admin_kubeconfig.with_name("scheduler.kubeconfig")
+
+    async def ask() -> None:
+        async with KubeApi.connect(read_kubeconfig(str(kubeconfig))) as api:
+            await api.list("v1", "Pod")
+            await api.list("v1", "Secret")
+
+    with pytest.raises(ApiError, match='User "system:kube-scheduler" cannot list resource "secrets"'):
+        asyncio.run(ask())
+
+
+def test_another_clusters_token_is_worth_nothing(
+    rehearsal_world: RehearsalWorld, newest: SimulatedCluster
+) -> None:
+    foreign = rehearsal_world.client.token(rehearsal_world.cluster(FLOOR).name)
+    answer = ask_plainly(newest, {"Authorization": f"Bearer {foreign}"})
+    assert answer.status_code == httpx2.codes.UNAUTHORIZED
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_the_helper_hands_out_a_token_that_expires(newest: SimulatedCluster, version: str) -> None:
+    asked = f"client.authentication.k8s.io/{version}"
+    environment = {"KUBERNETES_EXEC_INFO": json.dumps({"apiVersion": asked})}
+    answer = subprocess.run(
+        ["dra-fleet-token", newest.name],
+        capture_output=True,
+        env=os.environ | environment,
+        timeout=30,
+        check=True,
+    )
+    credential = json.loads(answer.stdout)
+    assert (credential["apiVersion"], credential["kind"]) == (asked, "ExecCredential")
+    assert set(credential["status"]) == {"token", "expirationTimestamp"}
+
+
+def test_the_same_request_again_changes_nothing(
+    rehearsal_world: RehearsalWorld, newest: SimulatedCluster
+) -> None:
+    before = rehearsal_world.client.cluster(newest.name)
+    again = rehearsal_world.cluster(NEWEST)
+    assert again == newest
+    assert rehearsal_world.client.cluster(newest.name)["components"] == before["components"]
+
+
+def test_another_version_under_the_same_name_is_refused_with_the_fix(
+    rehearsal_world: RehearsalWorld, newest: SimulatedCluster
+) -> None:
+    message = f"'{newest.name}' is there already, but it runs v1.36.3, asked for is v1.35.1; remove it first "
+    hardware = {"kubernetes": NEWEST, "nodes": []}
+    with pytest.raises(RefusedError, match=message) as refused:
+        rehearsal_world.client.create_cluster(newest.name, version="v1.35.1", hardware=hardware)
+    assert refused.value.status == 409
+
+
+def node(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"test": name}}}
+
+
+def pod(name: str, on: str, claims: list[dict[str, str]] | None = None) -> dict[str, Any]:
+    spec: dict[str, Any] = {"containers": [{"name": "main", "image": "none"}], "nodeName": on}
+    metadata = {"name": name, "namespace": "default"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": spec | ({"resourceClaims": claims} if claims else {}),
+    }
+
+
+async def annotate(api: KubeApi, name: str, key: str) -> None:
+    await api.merge("v1", "Pod", name, {"metadata": {"annotations": {key: "true"}}}, namespace="default")
+
+
+async def until(reached: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(20):
+        while not await reached():
+            await asyncio.sleep(0.05)
+
+
+async def until_phase(api: KubeApi, name: str, phase: str | None) -> dict[str, Any]:
+    """Wait for a pod's phase, None for its absence; return its status."""
+    last: dict[str, Any] = {}
+
+    async def reached() -> bool:
+        last.clear()
+        found = await api.find("v1", "Pod", name, "default")
+        last.update(found["status"] if found else {})
+        return last.get("phase") == phase
+
+    await until(reached)
+    return last
+
+
+def test_a_pod_runs_and_ends_only_when_it_may(newest: SimulatedCluster) -> None:
+    async def scenario() -> None:
+        async with newest.admin() as api:
+            await api.create(node("stages-0"))
+            await api.create(pod("plain", "stages-0"))
+
+            async def waits() -> bool:
+                status = (await api.get("v1", "Pod", "plain", "default"))["status"]
+                return bool(status.get("containerStatuses")) and status["phase"] == "Pending"
+
+            await until(waits)
+            await annotate(api, "plain", RUN)
+            running = await until_phase(api, "plain", "Running")
+            assert {"type": "Ready", "status": "True"}.items() <= {
+                "type": "Ready",
+                "status": next(c["status"] for c in running["conditions"] if c["type"] == "Ready"),
+            }.items()
+            await annotate(api, "plain", FINISH)
+            await until_phase(api, "plain", "Succeeded")
+            await api.delete("v1", "Pod", "plain", "default")
+            await until_phase(api, "plain", None)
+            await api.delete("v1", "Node", "stages-0")
+
+    asyncio.run(scenario())
+
+
+def test_a_pod_with_claims_stays_until_its_devices_are_released(newest: SimulatedCluster) -> None:
+    async def scenario() -> None:
+        async with newest.admin() as api:
+            await api.create(node("stages-1"))
+            await api.create(claim_with_capacity("held"))
+            held = pod("holder", "stages-1", [{"name": "gpu", "resourceClaimName": "held"}])
+            await api.create(held)
+            await annotate(api, "holder", RUN)
+            await until_phase(api, "holder", "Running")
+            await api.create(pod("plain-one", "stages-1"))
+            await api.delete("v1", "Pod", "holder", "default")
+            await api.delete("v1", "Pod", "plain-one", "default")
+            await until_phase(api, "plain-one", None)
+            assert await api.find("v1", "Pod", "holder", "default")
+            await annotate(api, "holder", STOP)
+            await until_phase(api, "holder", None)
+            await api.delete("resource.k8s.io/v1", "ResourceClaim", "held", "default")
+            await api.delete("v1", "Node", "stages-1")
+
+    asyncio.run(scenario())

@@ -1,0 +1,204 @@
+"""Real control planes under violence: whatever is killed comes back with its state, and stopping leaves nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import threading
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+
+from clusters.client import KubeApi
+from clusters.credentials import read_kubeconfig
+from rehearsal.home import Home
+from rehearsal.world.client import RefusedError, WorldClient, WorldUnreachableError, ensure_running, stop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rehearsal.tools import Toolset
+
+pytestmark = pytest.mark.engine
+
+VERSION = "v1.36.3"
+HARDWARE: dict[str, Any] = {"kubernetes": VERSION, "nodes": []}
+COMPONENTS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kwok")
+
+
+class Lab:
+    """One home with one cluster, and an object that must survive."""
+
+    def __init__(self, home: Home, tools: Toolset) -> None:
+        self.home = home
+        self._tools = tools
+
+    def up(self) -> None:
+        ensure_running(self.home, self._tools)
+        with WorldClient(self.home) as client:
+            made = client.create_cluster("lab", version=VERSION, hardware=HARDWARE)
+        assert made.state == "ready"
+
+    def status(self) -> dict[str, Any]:
+        with WorldClient(self.home) as client:
+            return client.status()
+
+    def pids(self) -> dict[str, int]:
+        cluster = self.status()["clusters"][0]
+        return {name: component["pid"] for name, component in cluster["components"].items()}
+
+    def admin(self) -> KubeApi:
+        return KubeApi.connect(read_kubeconfig(str(self.home.clusters / "lab" / "admin.kubeconfig")))
+
+    def remember(self) -> None:
+        async def create() -> None:
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "memory"}}
+            async with self.admin() as api:
+                await api.apply(
+                    {**body, "metadata": {"name": "memory", "namespace": "default"}}, manager="test"
+                )
+
+        asyncio.run(create())
+
+    def remembers(self) -> bool:
+        async def find() -> bool:
+            async with self.admin() as api:
+                return await api.find("v1", "ConfigMap", "memory", "default") is not None
+
+        return asyncio.run(find())
+
+    def kill_world(self) -> None:
+        pid = self.status()["pid"]
+        process = psutil.Process(pid)
+        os.kill(pid, signal.SIGKILL)
+        psutil.wait_procs([process], timeout=10)
+
+
+@pytest.fixture(scope="module")
+def shared(tools: Toolset, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    lab = Lab(Home.at(tmp_path_factory.mktemp("recovery")), tools)
+    lab.up()
+    lab.remember()
+    yield lab
+    stop(lab.home, remove=True)
+
+
+@pytest.fixture
+def lab(shared: Lab) -> Lab:
+    shared.up()
+    return shared
+
+
+def test_after_a_kill_of_the_world_everything_is_adopted(lab: Lab) -> None:
+    before = lab.pids()
+    lab.kill_world()
+    assert lab.remembers()
+    lab.up()
+    assert lab.pids() == before
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_a_killed_component_comes_back_with_its_state(lab: Lab, component: str) -> None:
+    before = lab.pids()
+    os.kill(before[component], signal.SIGKILL)
+    psutil.wait_procs([psutil.Process(before[component])] if psutil.pid_exists(before[component]) else [])
+    lab.up()
+    after = lab.pids()
+    assert after[component] != before[component]
+    assert lab.remembers()
+
+
+def test_what_died_while_no_world_watched_is_started_again(lab: Lab) -> None:
+    before = lab.pids()
+    lab.kill_world()
+    for component in ("kube-apiserver", "kwok"):
+        os.kill(before[component], signal.SIGKILL)
+    lab.up()
+    after = lab.pids()
+    assert {name for name in COMPONENTS if after[name] == before[name]} == {
+        "etcd",
+        "kube-scheduler",
+        "kube-controller-manager",
+    }
+    assert lab.remembers()
+
+
+def test_a_port_that_someone_took_meanwhile_is_given_up(lab: Lab) -> None:
+    server = lab.status()["clusters"][0]["server"]
+    stop(lab.home)
+    taken = int(server.rpartition(":")[2])
+    with socket.create_server(("127.0.0.1", taken)):
+        lab.up()
+        moved = lab.status()["clusters"][0]["server"]
+    assert moved != server
+    assert read_kubeconfig(str(lab.home.kubeconfig), "lab").cluster.server == moved
+    assert lab.remembers()
+
+
+def listening(pids: set[int]) -> list[int]:
+    connections = psutil.net_connections("tcp")
+    return [found.laddr.port for found in connections if found.pid in pids and found.status == "LISTEN"]
+
+
+@pytest.mark.parametrize("world_is_killed", [False, True])
+def test_stopping_leaves_neither_process_nor_port(lab: Lab, world_is_killed: bool) -> None:
+    pids = {*lab.pids().values(), lab.status()["pid"]}
+    assert listening(pids)
+    if world_is_killed:
+        lab.kill_world()
+    stop(lab.home)
+    assert not any(map(_alive, pids))
+    assert listening(pids) == []
+    assert not lab.home.socket.exists()
+    lab.up()
+    assert lab.remembers()
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_a_half_started_control_plane_is_finished_and_a_second_home_disturbs_nobody(
+    lab: Lab, tools: Toolset, rehearsal_home: Home
+) -> None:
+    other = Lab(rehearsal_home, tools)
+    ensure_running(other.home, tools)
+    creating = threading.Thread(target=_create_in_vain, args=(other.home,))
+    creating.start()
+    while not (other.home.clusters / "lab" / "logs" / "kube-apiserver.log").exists():
+        creating.join(0.02)
+    other.kill_world()
+    creating.join()
+    other.up()
+    assert not other.remembers()
+    assert lab.remembers()
+    assert not set(other.pids().values()) & set(lab.pids().values())
+    stop(other.home, remove=True)
+    assert list(other.home.clusters.iterdir()) == []
+    assert lab.status()["clusters"][0]["state"] == "ready"
+
+
+def _create_in_vain(home: Home) -> None:
+    with WorldClient(home) as client, pytest.raises(WorldUnreachableError):
+        client.create_cluster("lab", version=VERSION, hardware=HARDWARE)
+
+
+def test_a_component_that_cannot_start_is_named_with_its_last_words(lab: Lab) -> None:
+    with WorldClient(lab.home) as client:
+        directory = lab.home.clusters / "broken"
+        (directory / "etcd" / "member").mkdir(parents=True)
+        (directory / "etcd" / "member" / "snap").write_text("not a directory")
+        with pytest.raises(RefusedError, match=r"etcd does not stay up: it ended with exit code 1; its log "):
+            client.create_cluster("broken", version=VERSION, hardware=HARDWARE)
+        shutil.rmtree(directory / "etcd")
+        assert client.create_cluster("broken", version=VERSION, hardware=HARDWARE).state == "ready"
+        client.delete_cluster("broken")
+        assert not directory.exists()
+        assert [cluster["name"] for cluster in client.status()["clusters"]] == ["lab"]

@@ -1,0 +1,168 @@
+"""The world's process itself: started, refused, killed and stopped. No cluster is made."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rehearsal.home import Home
+from rehearsal.world.client import (
+    RefusedError,
+    WorldClient,
+    WorldUnreachableError,
+    ensure_running,
+    stop,
+)
+from rehearsal.world.errors import ALREADY_RUNNING, WorldError
+from rehearsal.world.processes import ProcessId
+from rehearsal.world.toolpaths import ToolPaths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NO_TOOLS = ToolPaths(controlplane=Path("/nowhere/controlplane"), kwok=Path("/nowhere/kwok"))
+HARDWARE: dict[str, Any] = {"kubernetes": "v1.36.3", "nodes": []}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    shared = Home.at(tmp_path_factory.mktemp("home"))
+    ensure_running(shared, NO_TOOLS)
+    yield shared
+    stop(shared)
+
+
+@pytest.fixture
+def client(home: Home) -> Iterator[WorldClient]:
+    ensure_running(home, NO_TOOLS)
+    with WorldClient(home) as opened:
+        yield opened
+
+
+def world_process(home: Home) -> ProcessId:
+    recorded = json.loads(home.pid_file.read_text())
+    return ProcessId(pid=recorded["pid"], created=recorded["created"])
+
+
+def test_the_socket_and_all_files_are_for_one_user(client: WorldClient, home: Home) -> None:
+    assert client.alive()
+    assert home.socket.stat().st_mode & 0o777 == 0o600
+    files = [path for path in home.root.rglob("*") if path.is_file() and path.parent != home.bin]
+    assert {path.stat().st_mode & 0o077 for path in files} == {0}
+
+
+def test_starting_it_again_changes_nothing(client: WorldClient, home: Home) -> None:
+    before = client.status()["pid"]
+    ensure_running(home, NO_TOOLS)
+    assert client.status()["pid"] == before
+
+
+def test_a_second_world_on_the_same_home_is_refused(client: WorldClient, home: Home) -> None:
+    command = (sys.executable, "-m", "rehearsal.world", "--home", str(home.root))
+    second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert second.returncode == ALREADY_RUNNING
+    assert second.stderr == f"another world already runs on {home.root}\n"
+    assert client.alive()
+
+
+def test_after_a_kill_it_starts_over_the_stale_socket(home: Home, client: WorldClient) -> None:
+    os.kill(client.status()["pid"], signal.SIGKILL)
+    with pytest.raises(WorldUnreachableError, match="start it with `dra-fleet rehearse up`"):
+        while True:
+            client.status()
+    assert home.socket.exists()
+    ensure_running(home, NO_TOOLS)
+    assert client.alive()
+
+
+def test_callers_that_race_get_one_world(rehearsal_home: Home) -> None:
+    def start(_: int) -> int:
+        ensure_running(rehearsal_home, NO_TOOLS)
+        with WorldClient(rehearsal_home) as client:
+            return int(client.status()["pid"])
+
+    with ThreadPoolExecutor(3) as pool:
+        assert len(set(pool.map(start, range(3)))) == 1
+
+
+def test_stopping_leaves_neither_process_nor_socket(rehearsal_home: Home) -> None:
+    ensure_running(rehearsal_home, NO_TOOLS)
+    process = world_process(rehearsal_home)
+    stop(rehearsal_home)
+    assert not process.running()
+    assert not rehearsal_home.socket.exists()
+    assert not rehearsal_home.pid_file.exists()
+    stop(rehearsal_home)
+
+
+def test_stopping_a_home_that_never_was_makes_nothing(tmp_path: Path) -> None:
+    stop(Home.at(tmp_path / "never"))
+    assert not (tmp_path / "never").exists()
+
+
+def test_a_world_that_hangs_is_ended(rehearsal_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rehearsal.world.client.ANSWER_WITHIN", 0.2)
+    monkeypatch.setattr("rehearsal.world.client.STOP_GRACE", 0.2)
+    ensure_running(rehearsal_home, NO_TOOLS)
+    process = world_process(rehearsal_home)
+    os.kill(process.pid, signal.SIGSTOP)
+    stop(rehearsal_home)
+    assert not process.running()
+
+
+def test_a_world_that_cannot_start_shows_its_last_words(rehearsal_home: Home) -> None:
+    rehearsal_home.create()
+    rehearsal_home.database.write_text("no database at all " * 100)
+    message = "ended with exit code 1; its last words:\n(?s:.*)file is not a database"
+    with pytest.raises(WorldError, match=message):
+        ensure_running(rehearsal_home, NO_TOOLS)
+    rehearsal_home.database.unlink()
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "hardware", "status", "message"),
+    [
+        ("Lab", "v1.36.3", HARDWARE, 400, "cluster name 'Lab' is not allowed"),
+        ("lab", "1.36", HARDWARE, 400, "Kubernetes version '1.36' is not of the form v1.36.3"),
+        ("lab", "v1.36.3", {**HARDWARE, "nods": []}, 400, "hardware of cluster 'lab' is not valid: nods: "),
+    ],
+)
+def test_a_wrong_request_is_refused_with_the_reason(
+    client: WorldClient, name: str, version: str, hardware: dict[str, Any], status: int, message: str
+) -> None:
+    with pytest.raises(RefusedError, match=re.escape(message)) as refused:
+        client.create_cluster(name, version=version, hardware=hardware)
+    assert refused.value.status == status
+    assert client.status()["clusters"] == []
+
+
+def test_an_unknown_cluster_is_named_with_those_there_are(client: WorldClient) -> None:
+    for ask in (client.cluster, client.delete_cluster, client.token):
+        with pytest.raises(RefusedError, match="no simulated cluster 'x'; there are: none") as refused:
+            ask("x")
+        assert refused.value.status == 404
+
+
+def test_missing_tools_are_named(client: WorldClient) -> None:
+    message = "etcd does not stay up: it cannot be started: /nowhere/controlplane is not there"
+    with pytest.raises(RefusedError, match=message):
+        client.create_cluster("lab", version="v1.36.3", hardware=HARDWARE)
+    assert client.cluster("lab")["state"] == "failed"
+    client.delete_cluster("lab")
+
+
+def test_the_helper_says_in_one_line_why_there_is_no_token(client: WorldClient, home: Home) -> None:
+    assert client.alive()
+    helper = str(home.bin / "dra-fleet-token")
+    answer = subprocess.run([helper, "x"], capture_output=True, text=True, timeout=30, check=False)
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert answer.stderr == "dra-fleet-token: there is no simulated cluster 'x'; there are: none\n"

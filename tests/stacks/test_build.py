@@ -1,0 +1,176 @@
+"""The dev stack as the engine would see it: every child, its parent, its provider and its inputs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+import pytest
+
+from fleet.plan import make_plan
+from fleet.settings import read_stack_file
+from stacks.build import build
+from tests.pulumi_recorder import Secret
+
+if TYPE_CHECKING:
+    from fleet.plan.model import FleetPlan
+    from stacks.outputs import Outputs
+    from tests.pulumi_recorder import Recorder, Registration
+
+PROJECT = Path(__file__).resolve().parents[2]
+GOLDEN = PROJECT / "tests" / "golden" / "dev_stack.json"
+UPDATE = "UPDATE_GOLDEN"
+"""With this environment variable set, the golden file is written anew."""
+
+CLUSTER = "dra-fleet:platforms:ExistingCluster"
+JOB = "kubernetes:batch/v1:Job"
+RELEASE = "kubernetes:helm.sh/v3:Release"
+CLASS = "kubernetes:resource.k8s.io/v1:DeviceClass"
+TEMPLATE = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"
+NAMESPACE = "kubernetes:core/v1:Namespace"
+
+
+def dev() -> FleetPlan:
+    return make_plan(read_stack_file(PROJECT / "Pulumi.dev.yaml").settings)
+
+
+def secret(key: str) -> pulumi.Output[str]:
+    raise AssertionError(f"the program asked for the secret {key}")
+
+
+def declare(recorder: Recorder, plan: FleetPlan) -> Outputs:
+    return recorder.run(lambda: build(plan, secret))
+
+
+def objects(recorder: Recorder) -> list[Registration]:
+    return [entry for entry in recorder.registrations.values() if entry.type.startswith("kubernetes:")]
+
+
+def shown(entry: Registration) -> dict[str, Any]:
+    fields = dataclasses.asdict(entry)
+    fields["dependencies"] = sorted(entry.dependencies)
+    fields["replace_on_changes"] = list(entry.replace_on_changes)
+    return {key: value for key, value in fields.items() if value not in ({}, [], "", None, False)}
+
+
+def test_the_dev_stack_is_declared_exactly_as_before(recorder: Recorder) -> None:
+    declare(recorder, dev())
+    entries = sorted(recorder.registrations.values(), key=lambda entry: entry.urn)
+    got = json.dumps([shown(entry) for entry in entries], indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    if os.environ.get(UPDATE):
+        GOLDEN.write_text(got, encoding="utf-8")
+    assert json.loads(got) == json.loads(GOLDEN.read_text(encoding="utf-8")), f"if meant: {UPDATE}=1 pytest"
+
+
+def test_every_object_names_the_clusters_own_provider(recorder: Recorder) -> None:
+    declare(recorder, dev())
+    provider = recorder.only("pulumi:providers:kubernetes")
+    assert objects(recorder)
+    for entry in objects(recorder):
+        assert entry.provider == f"{provider.urn}::{provider.name}-id", entry.urn
+
+
+def test_everything_lives_below_its_cluster_and_each_component_has_one_child(recorder: Recorder) -> None:
+    declare(recorder, dev())
+    cluster = recorder.only(CLUSTER)
+    for entry in recorder.registrations.values():
+        if entry.type.startswith("dra-fleet:") and entry.type != CLUSTER:
+            assert entry.parent == cluster.urn
+            assert {name for _, name in recorder.children(entry.urn)} == {entry.name}
+        if entry.type.startswith("kubernetes:"):
+            assert f"{CLUSTER}$dra-fleet:" in entry.urn
+
+
+def test_the_plan_is_declared_whole(recorder: Recorder) -> None:
+    plan = dev()
+    declare(recorder, plan)
+    cluster = plan.clusters[0]
+    for type_token, parts in (
+        (NAMESPACE, cluster.namespaces),
+        (RELEASE, cluster.releases),
+        (CLASS, cluster.classes),
+        (TEMPLATE, cluster.templates),
+        (JOB, cluster.workloads),
+    ):
+        names = {entry.name for entry in recorder.registrations.values() if entry.type == type_token}
+        assert names == {f"{cluster.name}-{part.name}" for part in parts}
+        assert names
+
+
+def test_drivers_come_before_classes_and_classes_before_workloads(recorder: Recorder) -> None:
+    declare(recorder, dev())
+    by_type: dict[str, list[Registration]] = {}
+    for entry in objects(recorder):
+        by_type.setdefault(entry.type, []).append(entry)
+    for later, earlier in ((RELEASE, NAMESPACE), (CLASS, RELEASE), (TEMPLATE, CLASS), (JOB, TEMPLATE)):
+        needed = {entry.urn for entry in by_type[earlier]}
+        for entry in by_type[later]:
+            assert needed <= entry.dependencies, f"{entry.urn} does not wait for every {earlier}"
+
+
+def test_a_workload_follows_its_templates_name(recorder: Recorder) -> None:
+    plan = dev()
+    declare(recorder, plan)
+    workload = next(item for item in plan.clusters[0].workloads if item.template)
+    job = recorder.only(JOB, f"lab-{workload.name}")
+    template = recorder.only(TEMPLATE, f"lab-{workload.template}")
+    claim = job.inputs["spec"]["template"]["spec"]["resourceClaims"][0]
+    assert claim["resourceClaimTemplateName"] == template.inputs["metadata"]["name"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "protected"), [("development", False), ("staging", False), ("production", True)]
+)
+def test_a_production_cluster_refuses_to_be_destroyed_but_its_parts_may_change(
+    environment: str, protected: bool, recorder: Recorder
+) -> None:
+    declare(recorder, dataclasses.replace(dev(), environment=environment))
+    assert bool(recorder.only(CLUSTER).protect) is protected
+    assert not any(entry.protect for entry in objects(recorder))
+
+
+def test_a_missing_secret_stops_the_program_before_any_resource(recorder: Recorder) -> None:
+    plan = dev()
+    settings = plan.clusters[0].settings.model_validate(
+        {**plan.clusters[0].settings.model_dump(by_alias=True), "kubeconfig": {"secret": "labKubeconfig"}}
+    )
+    first = plan.clusters[0]
+    second = dataclasses.replace(first, name="second", settings=settings)
+    with pytest.raises(AssertionError, match="the program asked for the secret labKubeconfig"):
+        declare(recorder, dataclasses.replace(plan, clusters=(first, second)))
+    assert recorder.registrations == {}
+
+
+def test_exports_are_plain_versioned_and_name_what_a_pod_refers_to(recorder: Recorder) -> None:
+    def program() -> Outputs:
+        outputs = build(dev(), secret)
+        pulumi.ComponentResource("test:index:Exports", "exports").register_outputs(
+            {
+                "clusters": dict(outputs.clusters),
+                "kubeconfigs": pulumi.Output.secret(dict(outputs.kubeconfigs)),
+            }
+        )
+        return outputs
+
+    recorder.run(program)
+    exported = recorder.published[recorder.only("test:index:Exports").urn]
+    lab = exported["clusters"]["lab"]
+    assert set(lab) == {
+        "cloud",
+        "kubernetes",
+        "pools",
+        "drivers",
+        "classes",
+        "templates",
+        "claims",
+        "namespaces",
+        "workloads",
+    }
+    assert lab["pools"]["h100"] == {"machine": "hgx-h100-8", "minNodes": 1, "maxNodes": 1}
+    template = recorder.only(TEMPLATE, "lab-single-gpu").inputs["metadata"]
+    assert lab["templates"]["single-gpu"] == {"name": template["name"], "namespace": template["namespace"]}
+    assert exported["kubeconfigs"] == Secret({})

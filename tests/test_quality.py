@@ -1,0 +1,97 @@
+"""The repository's own rules: format, lint, types, imports, short files, nothing of one workplace."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[1]
+LONGEST_FILE = 350
+"""Lines of a Python file."""
+
+
+def program(name: str) -> str:
+    return str(Path(sys.executable).parent / name)
+
+
+def files(*patterns: str) -> list[Path]:
+    """What is committed or would be."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns]
+    listed = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
+    return [path for name in listed.split("\0") if name and (path := PROJECT / name).is_file()]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(["ruff", "format", "--check", "."], id="format"),
+        pytest.param(["ruff", "check", "."], id="lint"),
+        pytest.param(["pyright"], id="types"),
+        pytest.param(["lint-imports", "--no-logo", "--no-cache"], id="imports"),
+    ],
+)
+def test_the_checks_find_nothing(command: list[str]) -> None:
+    checked = subprocess.run(
+        [program(command[0]), *command[1:]], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_python_files_stay_short() -> None:
+    too_long = {
+        str(file.relative_to(PROJECT)): lines
+        for file in files("*.py")
+        if (lines := len(file.read_text(encoding="utf-8").splitlines())) > LONGEST_FILE
+    }
+    assert too_long == {}
+
+
+def test_go_files_are_formatted_and_pinned_to_public_modules() -> None:
+    local = [
+        f"{file.relative_to(PROJECT)}: {line.strip()}"
+        for file in files("*go.mod")
+        for line in file.read_text(encoding="utf-8").splitlines()
+        if re.search(r"=>\s*[./]", line)
+    ]
+    assert local == []
+    sources = [str(file) for file in files("*.go")]
+    formatted = subprocess.run(["gofmt", "-l", *sources], capture_output=True, text=True, check=True)
+    assert formatted.stdout == ""
+
+
+def pins(name: str) -> dict[str, str]:
+    """Versions by distribution; a line that is no plain pin stands for itself."""
+    found: dict[str, str] = {}
+    for line in (PROJECT / name).read_text(encoding="utf-8").splitlines():
+        pin = re.fullmatch(r"([\w.-]+)(?:\[[\w,-]+\])?==([\w.]+)(?:\s+#.*)?", line)
+        if pin:
+            found[re.sub(r"[._-]+", "-", pin[1]).lower()] = pin[2]
+        elif line and not line.startswith("#"):
+            found[line] = "no pin of the form name==version"
+    return found
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements.lock"])
+def test_requirements_are_exact_and_name_no_place_to_get_them_from(name: str) -> None:
+    assert [line for line, version in pins(name).items() if version.startswith("no pin")] == []
+
+
+def test_the_lock_holds_every_requirement() -> None:
+    locked = pins("requirements.lock")
+    assert {name: locked.get(name) for name in pins("requirements.txt")} == pins("requirements.txt")
+
+
+def test_nothing_refers_to_the_machine_it_was_written_on() -> None:
+    # Put together here, so that this file does not contain what it looks for.
+    elsewhere = re.compile(r"(?<![\w.-])" + "/work" + "/|/home/[a-z]+/dra")
+    found = [
+        f"{file.relative_to(PROJECT)}:{number}: {line.strip()}"
+        for file in files()
+        for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
+        if elsewhere.search(line)
+    ]
+    assert found == []
