@@ -30,14 +30,14 @@ class Missing(Enum):
 class ResourceView:
     """One resource's type, name and inputs."""
 
-    type_token: str
+    resource_type: str
     name: str
     properties: Mapping[str, Any]
 
     @classmethod
     def of(cls, args: ResourceValidationArgs) -> ResourceView:
         """The view of what the policy SDK hands to a rule."""
-        return cls(type_token=args.resource_type, name=args.name, properties=args.props)
+        return cls(resource_type=args.resource_type, name=args.name, properties=args.props)
 
     def get(self, *path: str | int) -> object:
         """The value at a path of keys and list positions, or why there is none. Null counts as absent."""

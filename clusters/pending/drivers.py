@@ -42,7 +42,7 @@ def _runs(spec: Object, driver: str) -> bool:
     if not any(path.rstrip("/").endswith(REGISTRY) for path in mounts):
         return False
     text = json.dumps(spec["containers"])
-    return driver in text or PLUGIN_WORDS.get(driver, driver) in text.replace("compute-domain-kubelet", "")
+    return driver in text or PLUGIN_WORDS.get(driver, driver) in text
 
 
 def _on_node(state: ClusterState, driver: str, daemonset: Object, node: Object) -> Reason:
@@ -53,7 +53,7 @@ def _on_node(state: ClusterState, driver: str, daemonset: Object, node: Object) 
     if labels:
         return Reason(
             Cause.DRIVER_LABEL_MISSING,
-            f"no pod of driver {driver} on node {name} because {labels} there: label the node's pool as "
+            f"no pod of driver {driver} on node {name} because {labels}: label the node's pool as "
             f"{who} asks, or change the chart's kubeletPlugin.affinity",
         )
     taint = untolerated(spec, node, daemon=True)

@@ -101,7 +101,7 @@ def _ask_problem(state: ClusterState, ask: Ask, spec: Object, nodes: list[Object
         return _error_reason(ask, failed)
     silent = _silent_nodes(state, ask, nodes)
     if not matching:
-        return silent or _nearest(ask, misses)
+        return _nearest(ask, misses, silent)
     return _room_problem(state, ask, spec, matching, silent)
 
 
@@ -127,15 +127,21 @@ def _silent_nodes(state: ClusterState, ask: Ask, nodes: list[Object]) -> Reason 
     return None
 
 
-def _nearest(ask: Ask, misses: list[Miss]) -> Reason:
+def _nearest(ask: Ask, misses: list[Miss], silent: Reason | None) -> Reason:
+    """What the device that comes closest lacks; a silent node comes first where its driver shows no device."""
+    drivers = drivers_named(ask.selectors)
+    told = [miss for miss in misses if not drivers or miss.device.driver in drivers]
+    if not told and silent:
+        return silent
     if not misses:
         return Reason(Cause.NO_DEVICES, f"no driver has published any device that {ask.what} could be given")
-    near = max(misses, key=lambda miss: miss.held)
+    near = max(told or misses, key=lambda miss: miss.held)
     value = value_named_in(near.clause, near.device)
     return Reason(
         Cause.SELECTOR_FALSE,
         f"no device matches {ask.what}: clause `{near.clause}` is false on the nearest one, {near.device}"
-        + (f", whose {value}" if value else ""),
+        + (f", whose {value}" if value else "")
+        + _also(silent),
     )
 
 
@@ -145,7 +151,6 @@ def _room_problem(
     held = state.holders()
     free = [device for device in matching if device.key not in held]
     most = max(Counter(device.node for device in matching).values())
-    also = f"; and {silent.sentence}" if silent else ""
     if most < ask.count:
         return Reason(
             Cause.TOO_MANY,
@@ -160,9 +165,13 @@ def _room_problem(
         return Reason(
             Cause.NO_FREE_DEVICE,
             f"no free device for {ask.what}: {len(matching) - len(free)} of {len(matching)} matching "
-            f"devices are held by {users_text}{left}; add nodes or run fewer copies{also}",
+            f"devices are held by {users_text}{left}; add nodes or run fewer copies{_also(silent)}",
         )
     return _constraint_problem(ask, spec, free)
+
+
+def _also(silent: Reason | None) -> str:
+    return f"; besides, {silent.sentence}" if silent else ""
 
 
 def _constraint_problem(ask: Ask, spec: Object, free: list[Device]) -> Reason | None:

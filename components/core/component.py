@@ -37,9 +37,9 @@ class FleetComponent(pulumi.ComponentResource):
         self._after = None if opts is None else opts.depends_on
 
     def child_opts(self, more: pulumi.ResourceOptions | None = None) -> pulumi.ResourceOptions:
-        """Options of a child: this parent, what the component waits for, no protection of its own, and `more`.
+        """Options of a child: this parent, the component's dependencies, no protection of its own, `more`.
 
-        The engine passes a component's dependencies on to nobody, so each child records them: destroy needs them.
+        The engine passes a component's dependencies on to nobody, so each child records them for destroy.
         A protected cluster refuses to be destroyed before anything under it is touched; what lives in it must
         still be able to change.
         """

@@ -21,6 +21,7 @@ def load() -> Catalogue:
             "gpus": _by_name(_read("gpus.yaml")["gpus"]),
             "machines": machines,
             "drivers": _by_name([_read("driver_nvidia.yaml"), _read("driver_example.yaml")]),
+            "cuda": _read("cuda.yaml"),
         }
     )
 

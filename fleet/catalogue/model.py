@@ -93,6 +93,12 @@ class Machine(Entry):
     nics: tuple[Nic, ...] = ()
 
 
+class CudaFacts(Entry):
+    """The CUDA version that each branch of the NVIDIA driver brings."""
+
+    branches: Mapping[int, str]
+
+
 class Catalogue(Fact):
     """All facts."""
 
@@ -100,3 +106,4 @@ class Catalogue(Fact):
     gpus: Mapping[str, GpuModel]
     machines: Mapping[str, Machine]
     drivers: Mapping[str, DriverFacts]
+    cuda: CudaFacts

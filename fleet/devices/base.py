@@ -32,14 +32,20 @@ class DeviceModel(BaseModel):
     """JSON names that are written even when empty."""
 
     @classmethod
-    def from_object(cls, value: Mapping[str, Any]) -> Self:
+    def from_object(cls, value: Mapping[str, Any], *, as_server: bool = False) -> Self:
         """Read the JSON object strictly.
+
+        Args:
+            value: The object as JSON.
+            as_server: Leave out the rules that are stricter than the API server's.
 
         Raises:
             pydantic.ValidationError: The object breaks a rule; the error lists all of them.
         """
         # Validated as JSON because strict mode means something else for Python's lists and tuples.
-        return cls.model_validate_json(json.dumps(without_nulls(value)), by_alias=True, by_name=False)
+        return cls.model_validate_json(
+            json.dumps(without_nulls(value)), by_alias=True, by_name=False, context={"as_server": as_server}
+        )
 
     def to_object(self) -> dict[str, Any]:
         """The exact JSON object; what the API server would leave out is left out."""

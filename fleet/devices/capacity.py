@@ -37,7 +37,7 @@ class DeviceCapacity(DeviceModel):
     value: QuantityText
     request_policy: RequestPolicy | None = None
 
-    def check_policy(self, at: str) -> None:
+    def check_policy(self, at: str, *, as_server: bool) -> None:
         """Raise for a policy that contradicts itself or the value."""
         policy = self.request_policy
         if policy is None:
@@ -56,6 +56,8 @@ class DeviceCapacity(DeviceModel):
             )
         if policy.valid_range is not None:
             _check_range(policy.valid_range, default, value, f"{at}.validRange")
+            if default > value and not as_server:
+                raise refuse("must be at most the value", at=f"{at}.default")
 
 
 def _amount(text: str) -> Fraction:
@@ -80,8 +82,6 @@ def _check_range(limits: CapacityRange, default: Fraction, value: Fraction, at: 
     high = None if limits.max is None else _amount(limits.max)
     if not low <= default or low > value or (high is not None and not default <= high <= value):
         raise refuse("must satisfy min <= default <= max <= value", at=at)
-    if default > value:
-        raise refuse("must have a default that the device can give", at=at, server=False)
     if limits.step is None:
         return
     step = _amount(limits.step)

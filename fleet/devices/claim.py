@@ -21,7 +21,7 @@ from fleet.devices.names import (
     slashes,
 )
 from fleet.devices.opaque import OpaqueConfig
-from fleet.devices.problem import refuse
+from fleet.devices.problem import as_server, refuse
 from fleet.devices.quantity import QuantityText
 from fleet.devices.selector import Selectors
 
@@ -52,9 +52,9 @@ def _request_reference(text: str) -> str:
 RequestReference = Annotated[str, AfterValidator(_request_reference)]
 
 
-def _one_slash(text: str) -> str:
-    if (problem := slashes(text)) is not None:
-        raise refuse(problem, server=False)
+def _one_slash(text: str, info: ValidationInfo) -> str:
+    if not as_server(info) and (problem := slashes(text)) is not None:
+        raise refuse(problem)
     return text
 
 
@@ -93,11 +93,11 @@ class DeviceToleration(DeviceModel):
     toleration_seconds: Count | None = None
 
     @model_validator(mode="after")
-    def _fields_agree(self) -> Self:
+    def _fields_agree(self, info: ValidationInfo) -> Self:
         if self.operator == "Exists" and self.value:
             raise refuse("must have no value with operator Exists", at="value")
-        if not self.key and self.operator == "Equal":
-            raise refuse("must have operator Exists when the key is empty", at="operator", server=False)
+        if not as_server(info) and not self.key and self.operator == "Equal":
+            raise refuse("must have operator Exists when the key is empty", at="operator")
         return self
 
 
@@ -133,19 +133,17 @@ class DeviceRequirements(DeviceModel):
         return 1 if value == 0 and info.data.get("allocation_mode") == "ExactCount" else value
 
     @model_validator(mode="after")
-    def _count_fits_mode(self) -> Self:
+    def _count_fits_mode(self, info: ValidationInfo) -> Self:
         if self.allocation_mode == "All" and self.count != 0:
             raise refuse("must not be set with allocationMode All", at="count", fix="leave it out")
         if self.allocation_mode == "ExactCount" and self.count <= 0:
             raise refuse("must be greater than zero", at="count")
+        if as_server(info):
+            return self
         if self.count > MAX_DEVICES:
-            raise refuse(
-                f"must be at most {MAX_DEVICES}, the most devices one claim can hold",
-                at="count",
-                server=False,
-            )
+            raise refuse(f"must be at most {MAX_DEVICES}, the most devices one claim can hold", at="count")
         if len(self.tolerations) > MAX_TOLERATIONS:
-            raise refuse(f"must be at most {MAX_TOLERATIONS} tolerations", at="tolerations", server=False)
+            raise refuse(f"must be at most {MAX_TOLERATIONS} tolerations", at="tolerations")
         return self
 
 
@@ -184,14 +182,14 @@ class DeviceConstraint(DeviceModel):
     distinct_attribute: ConstraintAttribute | None = None
 
     @model_validator(mode="after")
-    def _exactly_one(self) -> Self:
+    def _exactly_one(self, info: ValidationInfo) -> Self:
         if self.match_attribute is None and self.distinct_attribute is None:
             raise refuse("must have matchAttribute or distinctAttribute")
-        if self.match_attribute is not None and self.distinct_attribute is not None:
+        both = self.match_attribute is not None and self.distinct_attribute is not None
+        if both and not as_server(info):
             raise refuse(
                 "must not have both matchAttribute and distinctAttribute",
                 fix="write two constraints; the API server accepts both and silently ignores the second",
-                server=False,
             )
         _unique(self.requests, "requests")
         return self
@@ -217,16 +215,14 @@ class DeviceClaim(DeviceModel):
     config: Annotated[tuple[DeviceClaimConfig, ...], Field(max_length=MAX_CONFIG)] = ()
 
     @model_validator(mode="after")
-    def _names_agree(self) -> Self:
+    def _names_agree(self, info: ValidationInfo) -> Self:
         _unique((request.name for request in self.requests), "requests")
         known = self.references()
         for field, items in (("constraints", self.constraints), ("config", self.config)):
             for index, item in enumerate(items):
                 _known_references(item.requests, known, f"{field}.{index}.requests")
-        if sum(_least_devices(request) for request in self.requests) > MAX_DEVICES:
-            raise refuse(
-                f"must ask for at most {MAX_DEVICES} devices in one claim", at="requests", server=False
-            )
+        if not as_server(info) and sum(_least_devices(request) for request in self.requests) > MAX_DEVICES:
+            raise refuse(f"must ask for at most {MAX_DEVICES} devices in one claim", at="requests")
         return self
 
     def references(self) -> tuple[str, ...]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from pydantic import Discriminator
+from pydantic import Discriminator, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,6 @@ def refuse(
     *,
     allowed: str = "",
     fix: str = "",
-    server: bool = True,
     at: str = "",
     decoding: bool = False,
 ) -> PydanticCustomError:
@@ -45,7 +44,6 @@ def refuse(
         what: What is wrong, as the end of a sentence about the value.
         allowed: The values that would be accepted.
         fix: What to do about it.
-        server: Whether the API server refuses it too.
         at: Dotted path below the validated value, for rules that join several fields.
         decoding: Whether the API server cannot even read it, so that it refuses it in fields it would drop.
     """
@@ -53,8 +51,14 @@ def refuse(
     return PydanticCustomError(
         "refused",
         "{what}",
-        {"what": what, "allowed": allowed, "fix": fix, "server": server, "at": at, "decoding": decoding},
+        {"what": what, "allowed": allowed, "fix": fix, "at": at, "decoding": decoding},
     )
+
+
+def as_server(info: ValidationInfo) -> bool:
+    """Whether only the API server's own rules count, not our stricter ones: see `DeviceModel.from_object`."""
+    context = cast("Mapping[str, object] | None", info.context)
+    return context is not None and context.get("as_server") is True
 
 
 def choose(discriminate: Callable[[Any], str | None], what: str, *, allowed: str) -> Discriminator:
@@ -63,7 +67,6 @@ def choose(discriminate: Callable[[Any], str | None], what: str, *, allowed: str
         "what": what,
         "allowed": allowed,
         "fix": "",
-        "server": True,
         "at": "",
     }
     return Discriminator(

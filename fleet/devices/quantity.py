@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
 
-from fleet.devices.problem import refuse
+from fleet.devices.problem import as_server, refuse
 
 Format = Literal["BinarySI", "DecimalSI", "DecimalExponent"]
 
@@ -22,7 +22,6 @@ _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "
 _DECIMAL_SUFFIX = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _BINARY_SUFFIX = {0: "", **{bits: suffix for suffix, bits in _BINARY.items()}}
-_SUFFIXES = frozenset(_DECIMAL) - {""} | frozenset(_BINARY)
 _LARGEST = 2**63 - 1
 _NANO = 10**9
 _KIBI = 1024
@@ -49,7 +48,7 @@ class Quantity:
             raise ValueError(msg)
         sign, number, suffix = match[1], match[2], match[3] or ""
         scale, form = _scale(suffix)
-        # Go reads missing digits as 0, rounds up to nano and caps binary amounts at int64 before it applies the sign.
+        # Go reads missing digits as 0, rounds up to nano, caps binary amounts at int64, applies the sign.
         amount = Fraction(math.ceil(Fraction(number.rstrip(".") or "0") * scale * _NANO), _NANO)
         if form == "BinarySI":
             amount = min(amount, Fraction(_LARGEST))
@@ -93,22 +92,19 @@ def _power_of_ten(exponent: int) -> Fraction:
     return Fraction(10) ** bounded
 
 
-def _canonical(value: object) -> object:
+def _canonical(value: object, info: ValidationInfo) -> object:
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = repr(value)
     if not isinstance(value, str):
         return value
+    fix = "for example 20Gi, 9728Mi or 500m"
     try:
-        return str(Quantity.parse(value))
+        canonical = str(Quantity.parse(value))
     except ValueError:
-        raise refuse(
-            "is no Kubernetes quantity",
-            allowed=_ALLOWED,
-            fix="for example 20Gi, 9728Mi or 500m",
-            # The API server reads a suffix without a number as zero.
-            server=value not in _SUFFIXES,
-            decoding=value not in _SUFFIXES,
-        ) from None
+        raise refuse("is no Kubernetes quantity", allowed=_ALLOWED, fix=fix, decoding=True) from None
+    if not as_server(info) and not any(character.isdigit() for character in value):
+        raise refuse("is a quantity without a number, which the API server reads as 0", fix=fix)
+    return canonical
 
 
 QuantityText = Annotated[

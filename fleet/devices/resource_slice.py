@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from fleet.devices.base import DeviceModel
 from fleet.devices.capacity import DeviceCapacity
@@ -24,7 +24,7 @@ from fleet.devices.names import (
     SemanticVersion,
 )
 from fleet.devices.node_selector import NodeSelector
-from fleet.devices.problem import refuse
+from fleet.devices.problem import as_server, refuse
 from fleet.devices.quantity import QuantityText
 
 MAX_DEVICES = 128
@@ -148,14 +148,14 @@ class Device(DeviceModel):
         return self
 
     @model_validator(mode="after")
-    def _shared_capacity(self) -> Self:
+    def _shared_capacity(self, info: ValidationInfo) -> Self:
         for key, capacity in self.capacity.items():
             if capacity.request_policy is not None and not self.allow_multiple_allocations:
                 raise refuse(
                     "must have allowMultipleAllocations true for a requestPolicy", at=f"capacity.{key}"
                 )
             if capacity.request_policy is not None:
-                capacity.check_policy(f"capacity.{key}")
+                capacity.check_policy(f"capacity.{key}", as_server=as_server(info))
         names = [item.counter_set for item in self.consumes_counters]
         if len(set(names)) < len(names):
             raise refuse("must name each counter set once", at="consumesCounters")

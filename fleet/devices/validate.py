@@ -7,7 +7,6 @@ so `adminAccess` without the namespace's label passes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -95,42 +94,44 @@ def validate_object(
     """
     clean = without_nulls(value)
     stored, dropped = drop_disabled(kind, clean, minor)
-    on_server = [problem for problem, _ in _problems(kind, stored)]
-    told = {(problem.path, problem.what) for problem in on_server}
+    on_server = _problems(kind, stored)
     # The server reads the whole object before it drops fields: what cannot be read is refused anywhere.
-    extra = [
-        replace(problem, server=problem.server and unreadable)
-        for problem, unreadable in (_problems(kind, clean) if dropped else ())
-        if (problem.path, problem.what) not in told
-    ]
+    unreadable = _problems(kind, clean, only_unreadable=True) if dropped else []
+    refused = list(dict.fromkeys([*on_server, *unreadable]))
+    told = {(problem.path, problem.what) for problem in refused}
+    stricter = [item for item in _problems(kind, clean, server=False) if (item.path, item.what) not in told]
     compiled = [] if cel is None else _compile(stored, minor, cel)
-    return [*on_server, *(item.problem() for item in dropped), *extra, *compiled]
+    return [*refused, *(item.problem() for item in dropped), *stricter, *compiled]
 
 
-def _problems(kind: str, value: Mapping[str, Any]) -> list[tuple[Problem, bool]]:
-    """What is wrong, each with whether it keeps the object from being read at all."""
+def _problems(
+    kind: str, value: Mapping[str, Any], *, server: bool = True, only_unreadable: bool = False
+) -> list[Problem]:
+    """What is wrong by the API server's rules, or by ours."""
     try:
-        model = _MODELS[kind].from_object(value)
+        model = _MODELS[kind].from_object(value, as_server=server)
     except ValidationError as error:
         details = error.errors(include_url=False)
-        return [(_problem(detail), _is_unreadable(detail)) for detail in details]
-    problems: list[tuple[Problem, bool]] = []
-    if model.api_version != API_VERSION:
-        problems.append((Problem(path="apiVersion", what=f"must be {API_VERSION}"), True))
-    if model.kind != kind:
-        problems.append((Problem(path="kind", what=f"must be {kind}"), True))
-    return problems
+        return [
+            _problem(detail, server=server)
+            for detail in details
+            if _is_unreadable(detail) or not only_unreadable
+        ]
+    expected = {"apiVersion": (model.api_version, API_VERSION), "kind": (model.kind, kind)}
+    return [
+        Problem(path=path, what=f"must be {wanted}", server=server)
+        for path, (got, wanted) in expected.items()
+        if got != wanted
+    ]
 
 
-def _problem(detail: ErrorDetails) -> Problem:
+def _problem(detail: ErrorDetails, *, server: bool) -> Problem:
     context = detail.get("ctx", {})
     at = str(context.get("at", ""))
-    location = [str(part) for part in detail["loc"]] + ([at] if at else [])
+    location = [*detail["loc"], *(int(part) if part.isdigit() else part for part in at.split(".") if part)]
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
     return Problem(
-        path=".".join(location),
-        what=str(detail["msg"]),
-        fix=str(context.get("fix", "")),
-        server=bool(context.get("server", True)),
+        path=path.removeprefix("."), what=str(detail["msg"]), fix=str(context.get("fix", "")), server=server
     )
 
 

@@ -32,11 +32,8 @@ def merged(ours: ChartValues, theirs: ChartValues) -> dict[str, Any]:
     """Values with `theirs` laid over `ours`; mappings are merged, lists and null replace."""
     result: dict[str, Any] = dict(ours)
     for key, value in theirs.items():
-        below = result.get(key)
-        if isinstance(below, Mapping) and isinstance(value, Mapping):
-            result[key] = merged(below, cast("ChartValues", value))
-        else:
-            result[key] = value
+        below, above = _section(result.get(key)), _section(value)
+        result[key] = value if below is None or above is None else merged(below, above)
     return result
 
 
@@ -44,10 +41,15 @@ def value_at(values: ChartValues, key: str, default: object = None) -> object:
     """The value of a dotted key, or the default where it is absent."""
     here: object = values
     for part in key.split("."):
-        if not isinstance(here, Mapping) or part not in here:
+        section = _section(here)
+        if section is None or part not in section:
             return default
-        here = cast("ChartValues", here)[part]
+        here = section[part]
     return here
+
+
+def _section(value: object) -> ChartValues | None:
+    return cast("ChartValues", value) if isinstance(value, Mapping) else None
 
 
 def _check(version: ChartVersion, values: ChartValues, prefix: str) -> list[Refusal]:

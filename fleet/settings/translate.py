@@ -93,19 +93,28 @@ def _masked(value: object) -> object:
 def _written(location: Location, settings: Mapping[str, Any]) -> Location:
     """The location without the union tags that pydantic puts between the keys."""
     written: list[str | int] = []
-    here = cast("object", settings)
+    here = _as_object(settings)
     for position, part in enumerate(location):
         last = position == len(location) - 1
         if isinstance(part, str) and (part.startswith("<") or part == "[key]"):
             continue
-        if isinstance(here, Mapping):
-            fields = cast("Mapping[str | int, object]", here)
-            is_tag = part not in fields and part in (fields.get("cloud"), fields.get("strategy"))
-            if is_tag and not last:
-                continue
+        if not last and _is_tag(here, part):
+            continue
         here = _below(here, part)
         written.append(part)
     return tuple(written)
+
+
+def _is_tag(value: object, part: str | int) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    fields = cast("Mapping[str | int, object]", value)
+    return part not in fields and part in (fields.get("cloud"), fields.get("strategy"))
+
+
+def _as_object(value: object) -> object:
+    """The same value, whose type is told anew at every step down."""
+    return value
 
 
 def _below(value: object, part: str | int) -> object:
@@ -124,16 +133,13 @@ def _schema() -> dict[str, Any]:
 
 def _keys(location: Location, settings: Mapping[str, Any]) -> list[str]:
     """The keys allowed in the mapping at a location, by walking the JSON Schema along it."""
-    here = cast("object", settings)
+    here = _as_object(settings)
     nodes: list[Mapping[str, Any]] = [_schema()]
     for part in location:
         nodes = [
             child for node in nodes for branch in _branches(node, here) for child in _children(branch, part)
         ]
-        if isinstance(here, Mapping):
-            here = cast("Mapping[str | int, object]", here).get(part)
-        elif isinstance(here, list) and isinstance(part, int):
-            here = cast("list[object]", here)[part]
+        here = _below(here, part)
     branches = [branch for node in nodes for branch in _branches(node, here)]
     return sorted({key for branch in branches for key in branch.get("properties", {})})
 

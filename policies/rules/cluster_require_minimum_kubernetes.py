@@ -63,11 +63,11 @@ FIELDS = (
 def judge(resource: ResourceView) -> Iterator[str]:
     """Find the versions of a resource that are too old, unreadable, unknown or missing."""
     for field in FIELDS:
-        if field.types.fullmatch(resource.type_token):
+        if field.types.fullmatch(resource.resource_type):
             for place, version in resource.find(field.path):
                 problem = _problem(version, required=field.required)
                 if problem is not None:
-                    yield f"{resource.name} ({resource.type_token}): {place} {problem}"
+                    yield f"{resource.name} ({resource.resource_type}): {place} {problem}"
 
 
 def _problem(version: object, *, required: bool) -> str | None:

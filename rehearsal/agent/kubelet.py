@@ -68,13 +68,14 @@ class Kubelets:
         if pod is None or pod["spec"].get("nodeName") not in self._hosts:
             return
         deleting = "deletionTimestamp" in pod["metadata"]
+        ended = pod.get("status", {}).get("phase") in ENDED
         annotations = pod["metadata"].get("annotations", {})
-        if deleting and has_claims(pod):
+        if (deleting or ended) and has_claims(pod):
             if annotations.get(STOP) != "true":
                 await self._unprepare(pod)
         elif deleting:
             self._identities.forget(pod)
-        elif pod.get("status", {}).get("phase") in ENDED or annotations.get(RUN) == "true":
+        elif ended or annotations.get(RUN) == "true":
             return
         elif plugins_of(pod):
             await self._start_driver(pod)

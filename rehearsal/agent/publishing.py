@@ -38,9 +38,9 @@ async def publish(api: KubeApi, node_name: str, driver: str, devices: list[Objec
     selector = f"spec.nodeName={node_name},spec.driver={driver}"
     listed = await api.list(SLICE_API, SLICE, params={"fieldSelector": selector})
     present = sorted(listed["items"], key=lambda item: item["metadata"]["name"])
-    if _same(present, devices, node_name, driver):
-        return
     node = await api.get("v1", "Node", node_name)
+    if _same(present, devices, node_name, driver) and all(_owned_by(item, node) for item in present):
+        return
     newest = max((item["spec"]["pool"]["generation"] for item in present), default=0)
     specs = slice_specs(driver, node_name, devices, newest + 1)
     stored = [
@@ -82,6 +82,11 @@ def _same(present: list[Object], devices: list[Object], node: str, driver: str) 
     return sorted(map(_devices_key, wanted)) == sorted(map(_devices_key, stored)) and all(
         spec["pool"] == wanted[0]["pool"] for spec in stored
     )
+
+
+def _owned_by(item: Object, node: Object) -> bool:
+    owners = item["metadata"].get("ownerReferences", [])
+    return any(owner["uid"] == node["metadata"]["uid"] for owner in owners)
 
 
 def _devices_key(spec: Object) -> str:

@@ -18,12 +18,11 @@ if TYPE_CHECKING:
     from rehearsal.agent.view import ClusterView
     from rehearsal.agent.work_queue import WorkQueue
 
+
 class SliceWiper:
     """Removes what unregistered drivers left behind, `delay` seconds after they left."""
 
-    def __init__(
-        self, identities: Identities, view: ClusterView, queue: WorkQueue, delay: float
-    ) -> None:
+    def __init__(self, identities: Identities, view: ClusterView, queue: WorkQueue, delay: float) -> None:
         self._identities = identities
         self._view = view
         self._queue = queue

@@ -50,8 +50,8 @@ async def serve(
 async def _ended(engine: int) -> None:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, ended.set)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the engine's to handle: it sends Cancel
+    for number in (signal.SIGINT, signal.SIGTERM):  # the engine says SIGINT, and waits 5 s before it kills
+        loop.add_signal_handler(number, ended.set)
     if not hasattr(os, "pidfd_open"):
         await _ended_by_asking(engine, ended)
         return

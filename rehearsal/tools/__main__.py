@@ -79,6 +79,9 @@ def main() -> int:
     except ToolsError as error:
         console.print(str(error), markup=False, highlight=False, soft_wrap=True)
         return 1
+    except KeyboardInterrupt:
+        console.print("interrupted; the next run goes on from what is compiled")
+        return 130
     told = tools.as_json()
     if arguments.json:
         sys.stdout.write(json.dumps(told, indent=2) + "\n")

@@ -149,9 +149,7 @@ class _Build:
         """Run go; yield the lines it prints as they come."""
         self.log.write(f"$ cd {module} && go {' '.join(arguments)}\n")
         with _started([str(self.go.program), *arguments], module) as process:
-            if process.stdout is None:
-                raise AssertionError
-            for line in process.stdout:
+            for line in process.stdout or ():
                 self.log.write(line)
                 yield line.rstrip("\n")
             code = process.wait()
@@ -197,13 +195,9 @@ def _started(command: list[str], directory: Path) -> Generator[subprocess.Popen[
         errors="replace",
         start_new_session=True,
     )
-    try:
-        with process:
-            try:
-                yield process
-            except BaseException:
-                os.killpg(process.pid, signal.SIGTERM)
-                raise
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+    with process:
+        try:
+            yield process
+        except BaseException:
+            os.killpg(process.pid, signal.SIGTERM)
+            raise

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 FIRST_BACKOFF = 1.0
 LONGEST_BACKOFF = 30.0
-STOP_WITHIN = 5.0
+STOP_WITHIN = 1.0
+"""Seconds until an agent that was asked to end is cancelled; it must bear a kill anyway."""
 
 logger = logging.getLogger(__name__)
 

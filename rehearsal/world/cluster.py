@@ -97,8 +97,11 @@ class Cluster:
 
     async def stop(self) -> None:
         """End everything that runs for the cluster; its data stays."""
+        logger.info("%s: stopping", self.name)
         await self._let_go()
+        logger.info("%s: the agent has ended", self.name)
         await self.plane.stop()
+        logger.info("%s: stopped", self.name)
 
     async def detach(self) -> None:
         """Stop watching; the control plane goes on without the world."""

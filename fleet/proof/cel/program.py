@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 
 from cel_expr_python import cel
 
-from fleet.proof.cel import declarations, equality, evaluator, lookups, syntax, typing_rules, words
+from fleet.proof.cel import cost, declarations, equality, evaluator, lookups, syntax, typing_rules, words
 from fleet.proof.cel.clauses import split
 from fleet.proof.cel.device import CelDevice
 from fleet.proof.cel.verdict import FALSE, TRUE, CelInvalid, CelUnsupported, Verdict, error, unknown
@@ -29,6 +29,7 @@ class Program:
 
     def __init__(self, expression: str, environment: DeviceCel, tree: syntax.Tree) -> None:
         self.expression = expression
+        self.cost = cost.highest(tree)
         self.lookups = lookups.lookups(tree)
         equality.guard(tree)
         lookups.give_missing_domains(tree)
@@ -99,6 +100,8 @@ class DeviceCel:
         tree = self._checked(expression)
         typing_rules.check(expression, tree, self.number)
         _refuse_unsupported(tree, self.number)
+        if cost.highest(tree) > cost.LIMIT:
+            raise CelInvalid("too complex, exceeds cost limit")
         return Program(expression, self, tree)
 
     def _operand(self, expression: str) -> Program:

@@ -96,6 +96,8 @@ class ControlPlane:
         Raises:
             ComponentFailedError: one does not start, or the cluster is not ready in time.
         """
+        for supervisor in self.supervisors.values():
+            supervisor.ends_in_a_row = 0
         self.layout.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.layout.pki.ensure()
         if self.port:

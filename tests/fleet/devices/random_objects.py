@@ -1,13 +1,19 @@
-"""Random resource.k8s.io/v1 objects, valid and slightly broken, for comparing verdicts with the API server's."""
+"""Random resource.k8s.io/v1 objects, valid and broken, for comparing verdicts with the API server's."""
 
 from __future__ import annotations
 
-from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from random import Random
 
 Object = dict[str, Any]
 
-_EXPRESSIONS = ("device.driver == 'gpu.nvidia.com'", "true", "device.capacity['d'].m.compareTo(quantity('1Gi')) >= 0")
+_EXPRESSIONS = (
+    "device.driver == 'gpu.nvidia.com'",
+    "true",
+    "device.capacity['d'].m.compareTo(quantity('1Gi')) >= 0",
+)
 _NAMES = ("gpu", "a", "0", "nic-1", "b" * 63)
 _BAD_NAMES = ("", "A", "-a", "a-", "a.b", "b" * 64, "a_b", "é")
 _SUBDOMAINS = ("gpu.example.com", "a", "a.b-c", "x" * 63 + ".y")
@@ -22,6 +28,26 @@ _LABEL_KEYS = ("a", "example.com/a", "A.b_c-d", "x" * 63)
 _BAD_LABEL_KEYS = ("/a", "a/", "a/b/c", "x" * 64, "-a", "A_/b")
 _LABEL_VALUES = ("", "a", "A.b_c", "x" * 63)
 _BAD_LABEL_VALUES = ("-a", "x" * 64, "a b", "a/b")
+
+
+_POLICIES: tuple[Object, ...] = (
+    {"default": "1", "validValues": ["1", "2", "4"]},
+    {"default": "1", "validRange": {"min": "1"}},
+    {"default": "2", "validRange": {"min": "1", "max": "5", "step": "1"}},
+    {"default": "3"},
+    {},
+)
+_BAD_POLICIES: tuple[Object, ...] = (
+    {"default": "3", "validValues": ["1", "2"]},
+    {"validValues": ["1"]},
+    {"default": "1", "validValues": ["2", "1"]},
+    {"default": "1", "validRange": {}},
+    {"default": "1", "validRange": {"min": "2"}},
+    {"default": "4", "validRange": {"min": "1", "max": "3"}},
+    {"default": "2", "validRange": {"min": "1", "step": "2"}},
+    {"default": "1", "validValues": ["1"], "validRange": {"min": "1"}},
+    {"default": "1", "validValues": ["1", "1000Gi"]},
+)
 
 
 class ObjectMaker:
@@ -51,7 +77,9 @@ class ObjectMaker:
     def template(self) -> Object:
         spec: Object = {"spec": {"devices": self._devices()}}
         if self._bad():
-            spec["metadata"] = self.random.choice(({"name": "x"}, {"labels": {"-": "x"}}, {"labels": {"a": "-"}}))
+            spec["metadata"] = self.random.choice(
+                ({"name": "x"}, {"labels": {"-": "x"}}, {"labels": {"a": "-"}})
+            )
         elif self.random.random() < 0.3:
             spec["metadata"] = {"labels": {self._label_key(): self._label_value()}, "annotations": {"a": "b"}}
         return self._object("ResourceClaimTemplate", spec)
@@ -65,7 +93,9 @@ class ObjectMaker:
                 "resourceSliceCount": self._of((1, 3), (0, -1)),
             },
         }
-        where = self.random.choice(("nodeName", "nodeName", "allNodes", "nodeSelector", "perDeviceNodeSelection"))
+        where = self.random.choice(
+            ("nodeName", "nodeName", "allNodes", "nodeSelector", "perDeviceNodeSelection")
+        )
         spec[where] = self._where(where)
         if self._bad():
             other = self.random.choice(("nodeName", "allNodes", "nodeSelector"))
@@ -89,12 +119,11 @@ class ObjectMaker:
 
     def _devices(self) -> Object:
         devices: Object = {"requests": self._unique(self._some(self._request, 4, huge=33))}
-        self._names = [item.get("name", "x") for item in devices["requests"]]
-        self._names += [
-            f"{item.get('name')}/{sub.get('name')}"
-            for item in devices["requests"]
-            for sub in item.get("firstAvailable") or []
-        ]
+        requests: list[Object] = devices["requests"]
+        self._names: list[Any] = [item.get("name", "x") for item in requests]
+        for item in requests:
+            alternatives: list[Object] = item.get("firstAvailable") or []
+            self._names += [f"{item.get('name')}/{sub.get('name')}" for sub in alternatives]
         self._maybe(devices, "constraints", lambda: self._some(self._constraint, 2, huge=33))
         self._maybe(devices, "config", lambda: self._some(self._config, 2, huge=33))
         return devices
@@ -155,7 +184,9 @@ class ObjectMaker:
         self._maybe(value, "operator", lambda: self._of(("Exists", "Equal"), ("In", "exists")), 0.7)
         if value.get("operator") != "Exists" or self._bad():
             self._maybe(value, "value", self._label_value)
-        self._maybe(value, "effect", lambda: self._of(("NoSchedule", "NoExecute", "None", ""), ("PreferNoSchedule",)))
+        self._maybe(
+            value, "effect", lambda: self._of(("NoSchedule", "NoExecute", "None", ""), ("PreferNoSchedule",))
+        )
         self._maybe(value, "tolerationSeconds", lambda: self._of((0, 300, -1), ("1",)), 0.2)
         return value
 
@@ -187,7 +218,10 @@ class ObjectMaker:
         return picked
 
     def _opaque(self) -> Object:
-        value: Object = {"driver": self._of(_DRIVERS, _BAD_DRIVERS), "parameters": {"a": [1, None, {"b": None}]}}
+        value: Object = {
+            "driver": self._of(_DRIVERS, _BAD_DRIVERS),
+            "parameters": {"a": [1, None, {"b": None}]},
+        }
         if self._bad():
             value["parameters"] = self.random.choice(([], "x", 3, None, {"a": "x" * 10_300}))
         if self.random.random() < 0.1:
@@ -229,12 +263,16 @@ class ObjectMaker:
     def _device(self, *, per_device: bool) -> Object:
         self._count += 1
         device: Object = {"name": self._of((f"gpu-{self._count}",), _BAD_NAMES)}
-        self._maybe(device, "attributes", lambda: {self._key(): self._attribute() for _ in range(self._few(35))}, 0.8)
+        self._maybe(
+            device, "attributes", lambda: {self._key(): self._attribute() for _ in range(self._few(35))}, 0.8
+        )
         shared = self.random.random() < 0.3
         if shared:
             device["allowMultipleAllocations"] = True
         self._maybe(
-            device, "capacity", lambda: {self._key(): self._capacity(shared=shared) for _ in range(self._few(4))}
+            device,
+            "capacity",
+            lambda: {self._key(): self._capacity(shared=shared) for _ in range(self._few(4))},
         )
         self._maybe(device, "taints", lambda: self._some(self._taint, 2, huge=17), 0.3)
         self._maybe(device, "consumesCounters", lambda: self._some(self._consumption, 1, huge=3), 0.3)
@@ -249,7 +287,14 @@ class ObjectMaker:
 
     def _attribute(self) -> Object:
         value: Object = self.random.choice(
-            ({"int": 3}, {"bool": False}, {"string": "x"}, {"string": ""}, {"version": "1.2.3-a.1+b"}, {"version": "1.0.0"})
+            (
+                {"int": 3},
+                {"bool": False},
+                {"string": "x"},
+                {"string": ""},
+                {"version": "1.2.3-a.1+b"},
+                {"version": "1.0.0"},
+            )
         )
         if self._bad():
             value = self.random.choice(
@@ -272,28 +317,14 @@ class ObjectMaker:
         if self._bad():
             value = self.random.choice(({"value": self.random.choice(_BAD_QUANTITIES[1:])}, {"value": 4}))
         if shared != self._bad():
-            value["requestPolicy"] = self.random.choice(
-                (
-                    {"default": "1", "validValues": ["1", "2", "4"]},
-                    {"default": "1", "validRange": {"min": "1"}},
-                    {"default": "2", "validRange": {"min": "1", "max": "5", "step": "1"}},
-                    {"default": "3"},
-                    {},
-                    {"default": "3", "validValues": ["1", "2"]},
-                    {"validValues": ["1"]},
-                    {"default": "1", "validValues": ["2", "1"]},
-                    {"default": "1", "validRange": {}},
-                    {"default": "1", "validRange": {"min": "2"}},
-                    {"default": "4", "validRange": {"min": "1", "max": "3"}},
-                    {"default": "2", "validRange": {"min": "1", "step": "2"}},
-                    {"default": "1", "validValues": ["1"], "validRange": {"min": "1"}},
-                    {"default": "1", "validValues": ["1", "1000Gi"]},
-                )
-            )
+            value["requestPolicy"] = self._of(_POLICIES, _BAD_POLICIES)
         return value
 
     def _taint(self) -> Object:
-        value: Object = {"key": self._label_key(), "effect": self._of(("NoSchedule", "NoExecute", "None"), ("", "X"))}
+        value: Object = {
+            "key": self._label_key(),
+            "effect": self._of(("NoSchedule", "NoExecute", "None"), ("", "X")),
+        }
         self._maybe(value, "value", self._label_value)
         return value
 
@@ -311,7 +342,9 @@ class ObjectMaker:
 
     def _key(self) -> str:
         self._count += 1
-        return self._of((f"k{self._count}", f"d/k{self._count}"), ("", "a-b", "/x", "d/", "x" * 33, "a/b/c", "9"))
+        return self._of(
+            (f"k{self._count}", f"d/k{self._count}"), ("", "a-b", "/x", "d/", "x" * 33, "a/b/c", "9")
+        )
 
     def _name(self) -> str:
         return self._of(_NAMES, _BAD_NAMES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fleet import catalogue
+from fleet.devices.resource_slice import Device
 from fleet.drivers.nvidia_devices import (
     GpuOnHost,
     MigLayoutImpossible,
@@ -127,6 +128,15 @@ def test_every_gpu_of_the_catalogue_can_be_published(name: str) -> None:
         found = nvidia_devices([gpu(name, layout)], driver_version="580.1", cuda_version="13.0")
         assert len({device.name for device in found}) == profile.max_instances
         assert ("memory" in found[0].assumed) == (profile.memory_mib is None)
+
+
+@pytest.mark.parametrize("name", sorted(catalogue.load().gpus))
+def test_what_is_published_is_valid_for_the_api(name: str) -> None:
+    model = catalogue.load().gpus[name]
+    layouts = [((profile.name, 1),) for profile in model.mig.profiles] if model.mig else []
+    for layout in [None, *layouts]:
+        (device,) = published(gpu(name, layout))
+        assert Device.from_object(device).to_object() == device
 
 
 @pytest.mark.parametrize(

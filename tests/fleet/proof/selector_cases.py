@@ -21,7 +21,11 @@ DEVICES: list[dict[str, Any]] = [
             "resource.kubernetes.io/pcieRoot": {"string": "pci0000:10"},
             "other.example.com/type": {"string": "nic"},
         },
-        "capacity": {"memory": {"value": "40Gi"}, "cores": {"value": "108"}, "other.example.com/memory": {"value": "1500m"}},
+        "capacity": {
+            "memory": {"value": "40Gi"},
+            "cores": {"value": "108"},
+            "other.example.com/memory": {"value": "1500m"},
+        },
     },
     {
         "name": "small",
@@ -33,18 +37,85 @@ DEVICES: list[dict[str, Any]] = [
         },
         "capacity": {"memory": {"value": "4864Mi"}, "cores": {"value": "0"}},
     },
-    {"name": "swapped", "attributes": {"type": {"int": 1}, "index": {"string": "3"}, "healthy": {"version": "1.0.0"}}},
+    {
+        "name": "swapped",
+        "attributes": {"type": {"int": 1}, "index": {"string": "3"}, "healthy": {"version": "1.0.0"}},
+    },
     {"name": "empty"},
 ]
 
 _DOMAINS = (DRIVER, DRIVER, DRIVER, "resource.kubernetes.io", "other.example.com", "absent.example.com")
 _IDS = ("type", "index", "healthy", "driverVersion", "pcieRoot", "absent")
-_STRINGS = ("", "gpu", "mig", "pci0000:10", "A100-SXM4", "a,b,c", "1.2.3", "40Gi", "3", "é", "10.0.0.1", "x y ")
+_STRINGS = (
+    "",
+    "gpu",
+    "mig",
+    "pci0000:10",
+    "A100-SXM4",
+    "a,b,c",
+    "1.2.3",
+    "40Gi",
+    "3",
+    "é",
+    "10.0.0.1",
+    "x y ",
+)
 _PATTERNS = ("^g.*", "[a-z]+", "a|b", "^$", "(", "[0-9]{2}", "(?i)GPU", "\\\\d+", ".")
-_QUANTITIES = ("1", "0", "40Gi", "4864Mi", "1500m", "1e3", "2k", "-5", "0.5", "1.5Gi", "1Ei", "9223372036854775807", "100n", "x", "1 Gi")
-_VERSIONS = ("1.2.3", "580.126.9", "1.2.3-beta.1", "1.2.3-beta.1+x", "2.0.0", "v1.2", "1.2", "01.2.3", "1.0.0-rc.11", "1.0.0-rc.2", "x")
-_ADDRESSES = ("10.0.0.1", "127.0.0.1", "::1", "fe80::1", "169.254.1.1", "224.0.0.1", "ff02::1", "::ffff:1.2.3.4", "1.2.3", "2001:DB8::1", "0.0.0.0", "255.255.255.255", "fe80::1%25eth0")
-_RANGES = ("10.0.0.0/8", "10.1.0.0/16", "192.168.0.1/24", "::/0", "2001:db8::/32", "10.0.0.0", "10.0.0.0/33", "1.2.3.4/08")
+_QUANTITIES = (
+    "1",
+    "0",
+    "40Gi",
+    "4864Mi",
+    "1500m",
+    "1e3",
+    "2k",
+    "-5",
+    "0.5",
+    "1.5Gi",
+    "1Ei",
+    "9223372036854775807",
+    "100n",
+    "x",
+    "1 Gi",
+)
+_VERSIONS = (
+    "1.2.3",
+    "580.126.9",
+    "1.2.3-beta.1",
+    "1.2.3-beta.1+x",
+    "2.0.0",
+    "v1.2",
+    "1.2",
+    "01.2.3",
+    "1.0.0-rc.11",
+    "1.0.0-rc.2",
+    "x",
+)
+_ADDRESSES = (
+    "10.0.0.1",
+    "127.0.0.1",
+    "::1",
+    "fe80::1",
+    "169.254.1.1",
+    "224.0.0.1",
+    "ff02::1",
+    "::ffff:1.2.3.4",
+    "1.2.3",
+    "2001:DB8::1",
+    "0.0.0.0",
+    "255.255.255.255",
+    "fe80::1%25eth0",
+)
+_RANGES = (
+    "10.0.0.0/8",
+    "10.1.0.0/16",
+    "192.168.0.1/24",
+    "::/0",
+    "2001:db8::/32",
+    "10.0.0.0",
+    "10.0.0.0/33",
+    "1.2.3.4/08",
+)
 _INTS = ("0", "1", "-1", "3", "108", "9223372036854775807", "-9223372036854775808", "2")
 _DOUBLES = ("0.0", "1.5", "-2.25", "3.0", "1e308")
 _UINTS = ("0u", "1u", "3u", "18446744073709551615u")
@@ -106,7 +177,9 @@ class SelectorCases:
             lambda depth, kind=kind: f"{self._of(kind, depth)} {self._pick(orders)} {self._of(kind, depth)}"
             for kind in ("int", "double", "string", "uint", "duration", "timestamp", "int", "string")
         ]
-        mixed = lambda depth: f"{self._of(self._pick(('int', 'double', 'uint')), depth)} {self._pick(orders[:4])} {self._of(self._pick(('int', 'double', 'uint')), depth)}"  # noqa: E731
+        mixed = lambda depth: (
+            f"{self._of(self._pick(('int', 'double', 'uint')), depth)} {self._pick(orders[:4])} {self._of(self._pick(('int', 'double', 'uint')), depth)}"
+        )  # noqa: E731
         return {
             "bool": [
                 text(("true", "false")),
@@ -143,7 +216,9 @@ class SelectorCases:
                 lambda _: f"has(device.attributes.{self._pick(('absent', 'x'))})",
                 lambda depth: f"device.attributes.exists(d, d == {self._of('string', depth)})",
                 lambda depth: f"device.capacity.all(d, {self._of('bool', depth)})",
-                lambda depth: f"cel.bind(d, {self._domain(depth)}, d.{self._pick(_IDS)} == {self._of('any', depth)})",
+                lambda depth: (
+                    f"cel.bind(d, {self._domain(depth)}, d.{self._pick(_IDS)} == {self._of('any', depth)})"
+                ),
                 lambda depth: f"cel.bind(v, {self._of('string', depth)}, v == {self._of('string', depth)})",
                 lambda depth: self._optional(depth, "bool", "healthy", "absent"),
                 lambda depth: f"{self._domain(depth)}[?'{self._pick(_IDS)}'].hasValue()",
@@ -156,14 +231,24 @@ class SelectorCases:
                 lambda depth: f"{self._attribute(depth, 'type')}.matches('{self._pick(_PATTERNS)}')",
                 join("{}.isSorted()", "ints"),
                 join("{}.isSorted()", "strings"),
-                lambda depth: f"{self._of('ints', depth)}.{self._pick(('all', 'exists', 'exists_one'))}(x, x > {self._of('int', depth)})",
-                lambda depth: f"{self._of('strings', depth)}.{self._pick(('all', 'exists', 'exists_one'))}(s, s == {self._of('string', depth)})",
-                lambda depth: f"sets.{self._pick(('contains', 'equivalent', 'intersects'))}({self._of('ints', depth)}, {self._of('ints', depth)})",
-                lambda depth: f"sets.{self._pick(('contains', 'equivalent', 'intersects'))}({self._of('strings', depth)}, {self._of('strings', depth)})",
+                lambda depth: (
+                    f"{self._of('ints', depth)}.{self._pick(('all', 'exists', 'exists_one'))}(x, x > {self._of('int', depth)})"
+                ),
+                lambda depth: (
+                    f"{self._of('strings', depth)}.{self._pick(('all', 'exists', 'exists_one'))}(s, s == {self._of('string', depth)})"
+                ),
+                lambda depth: (
+                    f"sets.{self._pick(('contains', 'equivalent', 'intersects'))}({self._of('ints', depth)}, {self._of('ints', depth)})"
+                ),
+                lambda depth: (
+                    f"sets.{self._pick(('contains', 'equivalent', 'intersects'))}({self._of('strings', depth)}, {self._of('strings', depth)})"
+                ),
                 text(_ADDRESSES, "isIP('{}')"),
                 text(_ADDRESSES, "ip.isCanonical('{}')"),
                 text(_RANGES, "isCIDR('{}')"),
-                lambda depth: f"{self._of('ip', depth)}.{self._pick(('isUnspecified', 'isLoopback', 'isLinkLocalMulticast', 'isLinkLocalUnicast', 'isGlobalUnicast'))}()",
+                lambda depth: (
+                    f"{self._of('ip', depth)}.{self._pick(('isUnspecified', 'isLoopback', 'isLinkLocalMulticast', 'isLinkLocalUnicast', 'isGlobalUnicast'))}()"
+                ),
                 join("{}.containsIP({})", "cidr", "ip"),
                 text(_ADDRESSES, "cidr('10.0.0.0/8').containsIP('{}')"),
                 join("{}.containsCIDR({})", "cidr", "cidr"),
@@ -204,7 +289,6 @@ class SelectorCases:
                 join("string({})", "cidr"),
                 join("string({})", "any"),
                 join("strings.quote({})", "string"),
-
                 join("({} ? {} : {})", "bool", "string", "string"),
                 join("{}[{}]", "strings", "int"),
                 join("{}.min()", "strings"),
@@ -260,7 +344,9 @@ class SelectorCases:
             ],
             "quantity": [
                 text(_QUANTITIES[:12], "quantity('{}')"),
-                lambda depth: f"{self._domain(depth, 'capacity')}.{self._pick(('memory', 'memory', 'cores', 'absent'))}",
+                lambda depth: (
+                    f"{self._domain(depth, 'capacity')}.{self._pick(('memory', 'memory', 'cores', 'absent'))}"
+                ),
                 text(_QUANTITIES, "quantity('{}')"),
                 join("quantity({})", "string"),
                 join("{}.add({})", "quantity", "quantity"),
@@ -282,7 +368,9 @@ class SelectorCases:
                 join("{}.split({})", "string", "string"),
                 join("{}.split({}, {})", "string", "string", "int"),
                 lambda depth: f"{self._of('string', depth)}.findAll('{self._pick(_PATTERNS)}')",
-                lambda depth: f"{self._of('string', depth)}.findAll('{self._pick(_PATTERNS)}', {self._pick(('-1', '0', '1', '2'))})",
+                lambda depth: (
+                    f"{self._of('string', depth)}.findAll('{self._pick(_PATTERNS)}', {self._pick(('-1', '0', '1', '2'))})"
+                ),
                 lambda depth: f"{self._of('strings', depth)}.map(s, s + {self._of('string', depth)})",
                 lambda depth: f"{self._of('strings', depth)}.filter(s, {self._of('bool', depth)})",
                 join("{}.sort()", "strings"),
@@ -300,12 +388,20 @@ class SelectorCases:
                 join("[{}, {}].flatten()", "ints", "ints"),
                 join("{}.sort()", "ints"),
             ],
-            "duration": [text(_DURATIONS[:4], "duration('{}')"), text(_DURATIONS, "duration('{}')"), join("{} + {}", "duration", "duration")],
+            "duration": [
+                text(_DURATIONS[:4], "duration('{}')"),
+                text(_DURATIONS, "duration('{}')"),
+                join("{} + {}", "duration", "duration"),
+            ],
             "timestamp": [
                 text(_TIMES[:2], "timestamp('{}')"),
                 text(_TIMES, "timestamp('{}')"),
                 join("{} + {}", "timestamp", "duration"),
             ],
             "ip": [text(_ADDRESSES[:6], "ip('{}')"), text(_ADDRESSES, "ip('{}')"), join("{}.ip()", "cidr")],
-            "cidr": [text(_RANGES[:5], "cidr('{}')"), text(_RANGES, "cidr('{}')"), join("{}.masked()", "cidr")],
+            "cidr": [
+                text(_RANGES[:5], "cidr('{}')"),
+                text(_RANGES, "cidr('{}')"),
+                join("{}.masked()", "cidr"),
+            ],
         }

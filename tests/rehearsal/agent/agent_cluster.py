@@ -73,7 +73,9 @@ class AgentCluster:
     def helm(self, *arguments: str) -> str:
         """Run helm on the cluster."""
         command = [str(self.helm_binary), *arguments, "--kubeconfig", str(self.cluster.admin_kubeconfig)]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
     def namespace(self) -> str:
         """A new namespace."""
@@ -95,7 +97,7 @@ class AgentCluster:
         """One pod, or None."""
         return self.run(lambda api: api.find("v1", "Pod", name, namespace))
 
-    def eventually(self, what: str, ask: Callable[[], T]) -> T:
+    def eventually(self, what: str, ask: Callable[[], T | None]) -> T:
         """Ask until the answer is true; its value."""
         end = time.monotonic() + DEADLINE
         while time.monotonic() < end:

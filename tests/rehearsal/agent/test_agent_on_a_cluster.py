@@ -149,12 +149,11 @@ def test_each_cause_of_a_waiting_pod_is_named(agent_cluster: AgentCluster, case:
     agent_cluster.eventually("driver on whole-0", lambda: slices_on(agent_cluster, "whole-0"))
     reason = agent_cluster.eventually(
         f"cause {cause}",
-        lambda: (
-            found if (found := agent_cluster.reason(namespace, "pod")).cause == cause else None
-        ),
+        lambda: found if (found := agent_cluster.reason(namespace, "pod")).cause == cause else None,
     )
     assert text in reason.sentence
     agent_cluster.run(lambda api: api.delete("v1", "Pod", "pod", namespace))
+    agent_cluster.eventually("it is gone", lambda: agent_cluster.pod(namespace, "pod") is None)
 
 
 def test_a_missing_template_is_named(agent_cluster: AgentCluster) -> None:
@@ -183,9 +182,7 @@ def test_an_exceeded_quota_is_named(agent_cluster: AgentCluster) -> None:
     reason = agent_cluster.eventually(
         "the quota's reason",
         lambda: (
-            found
-            if (found := agent_cluster.reason(namespace, "pod")).cause == Cause.QUOTA_EXCEEDED
-            else None
+            found if (found := agent_cluster.reason(namespace, "pod")).cause == Cause.QUOTA_EXCEEDED else None
         ),
     )
     assert "exceeded quota: none" in reason.sentence
@@ -235,8 +232,11 @@ def test_missing_rights_show_on_the_driver_and_heal(agent_cluster: AgentCluster)
     agent_cluster.run(lambda api: api.delete(RESOURCE_API, "ResourceSlice", slice_name))
     agent_cluster.run(lambda api: api.request("DELETE", "/api/v1/namespaces/example-driver/pods"))
     refused = agent_cluster.eventually("the driver is refused", lambda: refused_driver(agent_cluster))
-    assert 'resourceslices.resource.k8s.io is forbidden: User "system:serviceaccount:example-driver:' in refused
-    agent_cluster.create({**kept, "metadata": {"name": name}})
+    assert (
+        'resourceslices.resource.k8s.io is forbidden: User "system:serviceaccount:example-driver:' in refused
+    )
+    owned = {key: kept["metadata"][key] for key in ("name", "labels", "annotations")}
+    agent_cluster.create({**kept, "metadata": owned})
     agent_cluster.eventually("slices again", lambda: example_slices(agent_cluster))
     agent_cluster.helm("uninstall", "example", "--namespace", "example-driver", "--wait")
 
@@ -261,3 +261,19 @@ def test_a_removed_node_joins_again_and_publishes_again(agent_cluster: AgentClus
             if item["metadata"]["uid"] != before["metadata"]["uid"]
         ],
     )
+
+
+def test_a_finished_pod_gives_its_device_back_and_can_be_removed(agent_cluster: AgentCluster) -> None:
+    namespace = agent_cluster.namespace()
+    agent_cluster.create(
+        template(namespace, count=2), claiming_pod(namespace, "first", "whole", restartPolicy="Never")
+    )
+    agent_cluster.eventually("it runs", lambda: agent_cluster.is_running(namespace, "first"))
+    finish = {"metadata": {"annotations": {"rehearsal.dra-fleet/finish": "true"}}}
+    agent_cluster.run(lambda api: api.merge("v1", "Pod", "first", finish, namespace=namespace))
+    agent_cluster.create(claiming_pod(namespace, "second", "whole"))
+    agent_cluster.eventually("the second runs", lambda: agent_cluster.is_running(namespace, "second"))
+    agent_cluster.run(lambda api: api.delete("v1", "Pod", "first", namespace))
+    agent_cluster.run(lambda api: api.delete("v1", "Pod", "second", namespace))
+    agent_cluster.eventually("the first is gone", lambda: agent_cluster.pod(namespace, "first") is None)
+    agent_cluster.eventually("the second is gone", lambda: agent_cluster.pod(namespace, "second") is None)

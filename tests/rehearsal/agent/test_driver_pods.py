@@ -96,19 +96,28 @@ def test_a_driver_root_without_the_driver_keeps_the_init_container_waiting(
         ("Bogus=true,", "failed to set feature gates: unrecognized feature gate: Bogus"),
         (
             "IMEXDaemonsWithDNSNames=false,",
-            "feature gate validation failed: feature gate ComputeDomainCliques requires "
-            "IMEXDaemonsWithDNSNames to also be enabled",
+            (
+                "feature gate validation failed: feature gate ComputeDomainCliques requires "
+                "IMEXDaemonsWithDNSNames to also be enabled"
+            ),
         ),
         (
             "DynamicMIG=true,MPSSupport=true,",
-            "feature gate validation failed: feature gate DynamicMIG is currently mutually exclusive with "
-            "MPSSupport",
+            (
+                "feature gate validation failed: feature gate DynamicMIG is currently mutually exclusive "
+                "with MPSSupport"
+            ),
         ),
-        ("MPSSupport=perhaps,", "failed to set feature gates: invalid value of MPSSupport=perhaps: not a boolean"),
+        (
+            "MPSSupport=perhaps,",
+            "failed to set feature gates: invalid value of MPSSupport=perhaps: not a boolean",
+        ),
         (
             "DynamicMIG=true,",
-            "(rehearsal) feature gate DynamicMIG changes the published devices in a way that is not simulated; "
-            "rehearse without it",
+            (
+                "(rehearsal) feature gate DynamicMIG changes the published devices in a way that is not "
+                "simulated; rehearse without it"
+            ),
         ),
     ],
 )

@@ -61,7 +61,9 @@ def test_bad_configuration_is_refused_in_the_drivers_words(parameters: dict[str,
     assert message in str(refused.value)
 
 
-@pytest.mark.parametrize(("strategy", "gate"), [("TimeSlicing", "TimeSlicingSettings"), ("MPS", "MPSSupport")])
+@pytest.mark.parametrize(
+    ("strategy", "gate"), [("TimeSlicing", "TimeSlicingSettings"), ("MPS", "MPSSupport")]
+)
 def test_a_sharing_strategy_needs_its_gate(strategy: str, gate: str) -> None:
     with pytest.raises(PrepareFailed) as refused:
         judge(config(sharing={"strategy": strategy}), OFF)
@@ -74,7 +76,10 @@ def test_a_sharing_strategy_needs_its_gate(strategy: str, gate: str) -> None:
 def claim(requests: list[str], device: str = "gpu-0-mig-1g5gb-19-0") -> dict[str, Any]:
     opaque = {"driver": "gpu.nvidia.com", "parameters": config()}
     results = [{"request": "gpu/small", "driver": "gpu.nvidia.com", "pool": "n1", "device": device}]
-    devices = {"results": results, "config": [{"source": "FromClaim", "requests": requests, "opaque": opaque}]}
+    devices = {
+        "results": results,
+        "config": [{"source": "FromClaim", "requests": requests, "opaque": opaque}],
+    }
     return {
         "metadata": {"name": "c", "namespace": "n", "uid": "u"},
         "status": {"allocation": {"devices": devices}},

@@ -14,13 +14,18 @@ if TYPE_CHECKING:
 STATUS = {"token": "t", "expirationTimestamp": "2026-01-01T00:00:00Z"}
 
 
+def answer_with_status(path: str, cluster: str) -> dict[str, str]:
+    assert (path, cluster) == ("socket", "lab")
+    return STATUS
+
+
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
 def test_it_answers_in_the_version_that_is_asked_for(
     version: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = f"client.authentication.k8s.io/{version}"
     monkeypatch.setenv("KUBERNETES_EXEC_INFO", json.dumps({"apiVersion": asked}))
-    monkeypatch.setattr(dra_fleet_token, "fetch", lambda *_: STATUS)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(dra_fleet_token, "fetch", answer_with_status)
     assert main(["socket", "lab"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer == {"apiVersion": asked, "kind": "ExecCredential", "status": STATUS}

@@ -137,7 +137,7 @@ def test_another_version_under_the_same_name_is_refused_with_the_fix(
     rehearsal_world: RehearsalWorld, newest: SimulatedCluster
 ) -> None:
     message = f"'{newest.name}' is there already, but it runs v1.36.3, asked for is v1.35.1; remove it first "
-    hardware = {"kubernetes": NEWEST, "nodes": []}
+    hardware: dict[str, Any] = {"kubernetes": NEWEST, "nodes": []}
     with pytest.raises(RefusedError, match=message) as refused:
         rehearsal_world.client.create_cluster(newest.name, version="v1.35.1", hardware=hardware)
     assert refused.value.status == 409
@@ -164,7 +164,7 @@ async def annotate(api: KubeApi, name: str, key: str) -> None:
 
 async def until(reached: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(20):
-        while not await reached():
+        while not await reached():  # noqa: ASYNC110 - a test's own deadline
             await asyncio.sleep(0.05)
 
 

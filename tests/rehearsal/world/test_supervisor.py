@@ -16,7 +16,7 @@ from rehearsal.world.processes import ProcessId, stop_processes
 from rehearsal.world.store import ClusterRecord, Store
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncGenerator, Callable, Iterator
     from pathlib import Path
 
 KEY = ("lab", "sleeper")
@@ -48,7 +48,7 @@ def supervise(store: Store, tmp_path: Path, prepare: Callable[[], Command]) -> S
 
 
 @contextlib.asynccontextmanager
-async def running(supervisor: Supervisor) -> AsyncIterator[None]:
+async def running(supervisor: Supervisor) -> AsyncGenerator[None]:
     task = asyncio.create_task(supervisor.run())
     try:
         yield

@@ -76,9 +76,10 @@ def test_a_second_world_on_the_same_home_is_refused(client: WorldClient, home: H
 
 def test_after_a_kill_it_starts_over_the_stale_socket(home: Home, client: WorldClient) -> None:
     os.kill(client.status()["pid"], signal.SIGKILL)
+    while client.alive():
+        continue
     with pytest.raises(WorldUnreachableError, match="start it with `dra-fleet rehearse up`"):
-        while True:
-            client.status()
+        client.status()
     assert home.socket.exists()
     ensure_running(home, NO_TOOLS)
     assert client.alive()
@@ -129,19 +130,19 @@ def test_a_world_that_cannot_start_shows_its_last_words(rehearsal_home: Home) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "version", "hardware", "status", "message"),
+    ("name", "version", "hardware", "message"),
     [
-        ("Lab", "v1.36.3", HARDWARE, 400, "cluster name 'Lab' is not allowed"),
-        ("lab", "1.36", HARDWARE, 400, "Kubernetes version '1.36' is not of the form v1.36.3"),
-        ("lab", "v1.36.3", {**HARDWARE, "nods": []}, 400, "hardware of cluster 'lab' is not valid: nods: "),
+        ("Lab", "v1.36.3", HARDWARE, "cluster name 'Lab' is not allowed"),
+        ("lab", "1.36", HARDWARE, "Kubernetes version '1.36' is not of the form v1.36.3"),
+        ("lab", "v1.36.3", {**HARDWARE, "nods": []}, "hardware of cluster 'lab' is not valid: nods: "),
     ],
 )
 def test_a_wrong_request_is_refused_with_the_reason(
-    client: WorldClient, name: str, version: str, hardware: dict[str, Any], status: int, message: str
+    client: WorldClient, name: str, version: str, hardware: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(RefusedError, match=re.escape(message)) as refused:
         client.create_cluster(name, version=version, hardware=hardware)
-    assert refused.value.status == status
+    assert refused.value.status == 400
     assert client.status()["clusters"] == []
 
 

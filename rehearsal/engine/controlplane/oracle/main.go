@@ -70,6 +70,8 @@ func emulate(minor uint) error {
 }
 
 func newOracle(minor uint) *oracle {
+	// The implementation default clusters get, also where it supports more than they need: it tries pools in a fixed order.
+	structured.EnableAllocators("incubating")
 	newer := minor >= consumableCapacitySince
 	celFeatures := cel.Features{EnableConsumableCapacity: newer}
 	return &oracle{

@@ -1,0 +1,135 @@
+"""Check a pod's claims before the search and work out how many devices each request needs on the node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fleet.proof.allocator import capacity, constraints
+from fleet.proof.allocator.constraints import Constraint
+from fleet.proof.allocator.features import Features
+from fleet.proof.allocator.inventory import Device, InUse
+from fleet.proof.allocator.outcome import Failure, Stop
+from fleet.proof.allocator.pools import Pool
+from fleet.proof.allocator.requests import Demand, Request, Selector, amounts
+from fleet.proof.allocator.selection import Selection
+
+Object = Mapping[str, Any]
+
+MOST_DEVICES = 32
+"""Devices one claim can hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClaimDemand:
+    """What a claim needs: per request its alternatives, of which one is enough."""
+
+    name: str
+    alternatives: tuple[tuple[Demand, ...], ...]
+    is_choice: tuple[bool, ...]
+    constraints: tuple[Constraint, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """Turns claims into demands on one node."""
+
+    classes: Mapping[str, Object]
+    pools: Sequence[Pool]
+    selection: Selection
+    features: Features
+    in_use: InUse
+
+    def claims(self, claims: Iterable[Object]) -> list[ClaimDemand]:
+        """The demands of all claims.
+
+        Raises:
+            Stop: A claim can be allocated on no node.
+        """
+        return [self._claim(index, claim) for index, claim in enumerate(claims)]
+
+    def _claim(self, index: int, claim: Object) -> ClaimDemand:
+        devices: Object = claim["spec"].get("devices") or {}
+        name = _full_name(claim)
+        requests: Sequence[Object] = devices.get("requests") or ()
+        alternatives = tuple(self._alternatives(index, name, request) for request in requests)
+        least = sum(min(demand.devices for demand in choices) for choices in alternatives)
+        if least > MOST_DEVICES:
+            message = f"number of requested devices {least} exceeds the claim limit of {MOST_DEVICES}"
+            raise Stop(Failure(f"claim {name}: {message}"))
+        return ClaimDemand(
+            name=name,
+            alternatives=alternatives,
+            is_choice=tuple(bool(request.get("firstAvailable")) for request in requests),
+            constraints=tuple(constraints.of_claim(name, devices)),
+        )
+
+    def _alternatives(self, index: int, claim: str, request: Object) -> tuple[Demand, ...]:
+        main = request["name"]
+        choices: Sequence[Object] = request.get("firstAvailable") or ()
+        entries = [(f"{main}/{choice['name']}", choice) for choice in choices]
+        entries = entries or [(main, request.get("exactly") or {})]
+        if not self.features.consumable_capacity and any(entry.get("capacity") for _, entry in entries):
+            problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
+            raise Stop(Failure(f"claim {claim}, request {main}: {problem}"))
+        return tuple(self._demand(claim, self._request(index, claim, main, full, entry)) for full, entry in entries)
+
+    def _request(self, index: int, claim: str, main: str, full: str, entry: Object) -> Request:
+        own = full.rpartition("/")[2]
+        class_name = entry.get("deviceClassName", "")
+        if class_name not in self.classes:
+            problem = f"could not retrieve device class {class_name}: not found"
+            raise Stop(Failure(f"claim {claim}, request {own}: {problem}"))
+        mode = entry.get("allocationMode") or "ExactCount"
+        if mode not in ("ExactCount", "All"):
+            raise Stop(Failure(f"claim {claim}, request {own}: unsupported count mode {mode}"))
+        class_selectors = _selectors(f"class {class_name}", self.classes[class_name]["spec"])
+        return Request(
+            claim=index,
+            main=main,
+            full=full,
+            own=own,
+            selectors=(*class_selectors, *_selectors(f"claim {claim}", entry)),
+            takes_all=mode == "All",
+            count=int(entry.get("count") or 1),
+            admin_access=bool(entry.get("adminAccess")),
+            tolerations=tuple(entry.get("tolerations") or ()),
+            capacity=amounts(entry.get("capacity")),
+        )
+
+    def _demand(self, claim: str, request: Request) -> Demand:
+        if not request.takes_all:
+            return Demand(request, request.count)
+        everything: list[tuple[Pool, Device]] = []
+        for pool in self.pools:
+            problem = "being updated" if pool.is_incomplete else "invalid" if pool.invalid else ""
+            if problem:
+                where = f"resource pool {'/'.join(pool.id)} is currently {problem}"
+                raise Stop(Failure(f"claim {claim}, request {request.own}: asks for all devices, but {where}"))
+            everything += [(pool, device) for device in pool.devices if self._wanted(request, device)]
+        return Demand(request, len(everything), tuple(everything))
+
+    def _wanted(self, request: Request, device: Device) -> bool:
+        if not self.selection.matches(request, device):
+            return False
+        if not self.features.consumable_capacity:
+            return True
+        held = self.in_use.capacity.get(device.id, {})
+        return capacity.fits(device, request.capacity, held, {})
+
+
+def _full_name(claim: Object) -> str:
+    metadata: Object = claim.get("metadata") or {}
+    namespace, name = metadata.get("namespace"), metadata.get("name", "")
+    return f"{namespace}/{name}" if namespace else name
+
+
+def _selectors(place: str, entry: Object) -> tuple[Selector, ...]:
+    found: list[Selector] = []
+    for index, selector in enumerate(entry.get("selectors") or ()):
+        if not selector.get("cel"):
+            problem = "CEL expression empty (unsupported selector type?)"
+            raise Stop(Failure(f"{place}, selector #{index}: {problem}"))
+        found.append(Selector(selector["cel"]["expression"], f"{place}: selector #{index}"))
+    return tuple(found)

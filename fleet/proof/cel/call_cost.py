@@ -1,0 +1,311 @@
+"""The worst-case cost of one call, and how long its result can be.
+
+Sources: ``functionCost`` of https://github.com/google/cel-go/blob/v0.29.2/checker/cost.go, the estimators of its ext package, and
+https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/library/cost.go, which is asked first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fleet.proof.cel.sizes import MOST, UNKNOWN_SIZE, Range, fixed
+from fleet.proof.cel.syntax import Node
+
+if TYPE_CHECKING:
+    from fleet.proof.cel.cost import Estimate
+
+Result = tuple[Range, Range | None]
+_Rule = Callable[["Estimate", Node, str], Result | None]
+
+_ONE = fixed(1)
+_TRAVERSAL, _PATTERN = 0.1, 0.25
+_NEW_LIST = fixed(10)
+_ADDRESS = Range(4, 16)
+_STRING, _BYTES = 5, 6
+_SIZED = ("_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_")
+
+
+def estimate(tree: Estimate, node: Node, overload: str, arguments: list[Range]) -> Result:
+    """The cost of a call with its arguments, and the size of its result where it is known."""
+    total = fixed(0)
+    for argument in arguments:
+        total = total.plus(argument)
+    special = _logic(tree, node, arguments)
+    if special is not None:
+        return special
+    rule = _RULES.get(node.call.function)
+    found = rule(tree, node, overload) if rule is not None else None
+    cost, size = found if found is not None else (_ONE, None)
+    return cost.plus(total), size
+
+
+def _logic(tree: Estimate, node: Node, arguments: list[Range]) -> Result | None:
+    if node.call.function in ("_&&_", "_||_"):
+        return Range(arguments[0].least, arguments[0].plus(arguments[1]).most), None
+    if node.call.function != "_?_:_":
+        return None
+    _, then, otherwise = node.call.args
+    first, second = tree.entries(then), tree.entries(otherwise)
+    tree.set_entries(node, first.union(second) if first is not None else None)
+    size = tree.size(then).union(tree.size(otherwise))
+    return arguments[0].plus(arguments[1].union(arguments[2])), size
+
+
+def _parse(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    return tree.size(node.call.args[0]).scaled(_TRAVERSAL), None
+
+
+def _parse_twice(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    return tree.size(node.call.args[0]).scaled(2 * _TRAVERSAL), None
+
+
+def _parse_url(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    size = tree.size(node.call.args[0])
+    return size.scaled(_TRAVERSAL), size
+
+
+def _address(tree: Estimate, node: Node, overload: str) -> Result | None:
+    return (_ONE, None) if node.call.HasField("target") else _parse(tree, node, overload)
+
+
+def _range_contains(tree: Estimate, node: Node, overload: str) -> Result | None:
+    cost = _ADDRESS.plus(_ADDRESS).scaled(_TRAVERSAL)
+    if node.call.function == "containsCIDR":
+        cost = cost.plus(_ADDRESS.scaled(_TRAVERSAL)).plus(_ONE)
+    if "string" in overload:
+        cost = cost.plus(tree.size(node.call.args[0]).scaled(_TRAVERSAL))
+    return cost, None
+
+
+def _whole_text(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    size = tree.size(node.call.target)
+    return size.scaled(_TRAVERSAL), size
+
+
+def _element(tree: Estimate, node: Node) -> tuple[bool, Range] | None:
+    """Whether the elements of a list are texts, and how long one can be; None for what is no list."""
+    from fleet.proof.cel.cost import size_at  # noqa: PLC0415 - the two halves of one estimate
+
+    kind = tree.type_of(node)
+    if kind is None or kind.WhichOneof("kind") != "list_type":
+        return None
+    element = kind.list_type.elem_type
+    is_text = element.WhichOneof("kind") == "primitive" and element.primitive in (_STRING, _BYTES)
+    path = tree.path(node)
+    found = size_at((*path, "@items")) if path else None
+    return is_text, UNKNOWN_SIZE if found is None else found
+
+
+def _over_list(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    if not node.call.HasField("target"):
+        return None
+    size, element = tree.size(node.call.target), _element(tree, node.call.target)
+    if element is None:
+        return size.scaled(_TRAVERSAL), None
+    each = _ONE.plus(element[1].scaled(_TRAVERSAL)) if element[0] else _ONE
+    return size.times(each), None
+
+
+def _replace(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    size = tree.size(node.call.target)
+    old, new = tree.size(node.call.args[0]), tree.size(node.call.args[1])
+    most, kept_most = _replacements(size.most, old.least, new.most, longer=new.most > old.least)
+    least, kept_least = _replacements(size.least, old.most, new.least, longer=old.most > new.least)
+    result = Range(least, most).times(new).plus(Range(kept_least, kept_most))
+    return size.scaled(2 * _TRAVERSAL), result
+
+
+def _replacements(length: int, old: int, new: int, *, longer: bool) -> tuple[int, int]:
+    """How often something is replaced, and how much of the text stays."""
+    del new
+    if old == 0:
+        return min(length + 1, MOST), length
+    if not longer:
+        return 0, length
+    return min(math.ceil(float(length) / float(old)), MOST), 0
+
+
+def _split(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    size = tree.size(node.call.target)
+    most = size.most
+    if len(node.call.args) > 1 and node.call.args[1].constant.WhichOneof("kind") == "int64_value":
+        most = node.call.args[1].constant.int64_value % 2**64
+    return size.scaled(2 * _TRAVERSAL), Range(0, most)
+
+
+def _join(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    length = tree.size(node.call.target)
+    element = _element(tree, node.call.target)
+    size = length.times(element[1]) if element is not None else fixed(0)
+    if node.call.args:
+        between = Range(max(length.least - 1, 0), max(length.most - 1, 0))
+        size = size.plus(tree.size(node.call.args[0]).times(between))
+    return size.scaled(_TRAVERSAL), size
+
+
+def _search(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    size = tree.size(node.call.target)
+    pattern = tree.size(node.call.args[0]).scaled(_PATTERN)
+    return size.plus(_ONE).scaled(_TRAVERSAL).times(pattern), Range(0, size.most)
+
+
+def _matches(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    operands = [*([node.call.target] if node.call.HasField("target") else []), *node.call.args]
+    text, pattern = tree.size(operands[0]), tree.size(operands[1])
+    return text.plus(_ONE).scaled(_TRAVERSAL).times(pattern.scaled(_PATTERN)), None
+
+
+def _affix(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    return tree.size(node.call.args[0]).scaled(_TRAVERSAL), None
+
+
+def _contains(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    text, part = tree.size(node.call.target), tree.size(node.call.args[0])
+    return text.scaled(_TRAVERSAL).times(part.scaled(_TRAVERSAL)), None
+
+
+def _member(tree: Estimate, node: Node, overload: str) -> Result | None:
+    return (tree.size(node.call.args[1]).scaled(1), None) if overload == "in_list" else None
+
+
+def _quote(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    size = tree.size(node.call.args[0])
+    return size.scaled(_TRAVERSAL), Range(min(size.least + 2, MOST), (size.most * 2 + 2) % 2**64)
+
+
+def _text_or_bytes(tree: Estimate, node: Node, overload: str) -> Result | None:
+    size = tree.size(node.call.args[0])
+    if overload == "string_to_bytes":
+        return size.scaled(_TRAVERSAL), Range(size.least, size.most * 4 % 2**64)
+    if overload in ("bytes_to_string", "string(bytes) -> string"):
+        return size.scaled(_TRAVERSAL), Range(size.least // 4, size.most)
+    return None
+
+
+def _add(tree: Estimate, node: Node, overload: str) -> Result | None:
+    if overload not in ("add_string", "add_bytes", "add_list"):
+        return None
+    left, right = node.call.args
+    size = tree.size(left).plus(tree.size(right))
+    entries = tree.entries(left)
+    tree.set_entries(node, entries.union(tree.entries(right)) if entries is not None else None)
+    return (_ONE if overload == "add_list" else size.scaled(_TRAVERSAL)), size
+
+
+def _compare(tree: Estimate, node: Node, overload: str) -> Result | None:
+    is_equality = node.call.function in ("_==_", "_!=_")
+    if not is_equality and not overload.startswith(("string ", "bytes ")):
+        return None
+    left, right = node.call.args
+    if node.call.function == "_==_" and _is_constant_time(tree, left, right):
+        return _ONE, None
+    smallest = min(tree.size(left).most, tree.size(right).most)
+    return Range(1 if smallest else 0, smallest).scaled(_TRAVERSAL), None
+
+
+def _is_constant_time(tree: Estimate, left: Node, right: Node) -> bool:
+    first, second = tree.type_of(left), tree.type_of(right)
+    is_message = first is not None and first.WhichOneof("kind") == "message_type"
+    return bool(is_message and first == second and first.message_type not in ("kubernetes.URL", "kubernetes.NamedFormat"))
+
+
+def _sets(factor: float) -> _Rule:
+    def cost(tree: Estimate, node: Node, overload: str) -> Result | None:
+        del overload
+        left, right = node.call.args
+        return tree.size(left).times(tree.size(right)).scaled(factor).plus(_ONE), None
+
+    return cost
+
+
+def _new_list(factor: float, size: Range) -> Result:
+    return size.scaled(factor).plus(_ONE).plus(_NEW_LIST), size
+
+
+def _written(node: Node, otherwise: int) -> int:
+    which = node.constant.WhichOneof("kind") if node.WhichOneof("kind") == "constant" else None
+    value = getattr(node.constant, which) if which in ("int64_value", "uint64_value") else None
+    return otherwise if value is None else max(0, int(value))
+
+
+def _slice(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    start, end = node.call.args
+    taken = _written(end, tree.size(node.call.target).most) - _written(start, 0)
+    return _new_list(1, fixed(taken % 2**64))
+
+
+def _lists_range(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del tree, overload
+    return _new_list(1, fixed(_written(node.call.args[0], MOST)))
+
+
+def _reverse(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    return _new_list(1, tree.size(node.call.target))
+
+
+def _flatten(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    depth = _written(node.call.args[0], MOST) if node.call.args else 1
+    return _new_list(float(depth), tree.size(node.call.target))
+
+
+def _distinct(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    size = tree.size(node.call.target)
+    return _new_list(2, size.times(size))
+
+
+def _sort(tree: Estimate, node: Node, overload: str) -> Result | None:
+    size = tree.size(node.call.target)
+    is_text = overload.startswith(("list<string>", "list<bytes>"))
+    return _new_list(2 + _TRAVERSAL if is_text else 2, size.times(size))
+
+
+_RULES: dict[str, _Rule] = {
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _over_list),
+    **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver", "cidr", "isIP", "isCIDR"), _parse),
+    **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _whole_text),
+    **dict.fromkeys(("find", "findAll"), _search),
+    **dict.fromkeys(("containsIP", "containsCIDR"), _range_contains),
+    **dict.fromkeys(("startsWith", "endsWith"), _affix),
+    **dict.fromkeys(_SIZED, _compare),
+    "ip": _address,
+    "ip.isCanonical": _parse_twice,
+    "url": _parse_url,
+    "replace": _replace,
+    "split": _split,
+    "join": _join,
+    "matches": _matches,
+    "contains": _contains,
+    "@in": _member,
+    "strings.quote": _quote,
+    "bytes": _text_or_bytes,
+    "string": _text_or_bytes,
+    "_+_": _add,
+    "sets.contains": _sets(1),
+    "sets.intersects": _sets(1),
+    "sets.equivalent": _sets(2),
+    "slice": _slice,
+    "lists.range": _lists_range,
+    "reverse": _reverse,
+    "flatten": _flatten,
+    "distinct": _distinct,
+    "sort": _sort,
+}

@@ -1,0 +1,163 @@
+"""Causes of waiting pods on objects as an API server gives them; the engine tests provoke each for real."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from clusters.pending import Cause, ClusterState, explain, explain_missing_pods
+
+GPU_CLASS = {
+    "metadata": {"name": "gpu.nvidia.com"},
+    "spec": {
+        "selectors": [
+            {
+                "cel": {
+                    "expression": "device.driver == 'gpu.nvidia.com' && "
+                    "device.attributes['gpu.nvidia.com'].type == 'gpu'"
+                }
+            }
+        ]
+    },
+}
+NODE: dict[str, Any] = {"metadata": {"name": "n1", "labels": {}}, "spec": {}}
+TEMPLATE_SPEC: dict[str, Any] = {
+    "devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}
+}
+
+
+def device(name: str, kind: str = "gpu", memory: str = "40Gi") -> dict[str, Any]:
+    return {
+        "name": name,
+        "attributes": {"type": {"string": kind}},
+        "capacity": {"memory": {"value": memory}},
+    }
+
+
+def published(*devices: dict[str, Any], generation: int = 1) -> dict[str, Any]:
+    pool = {"name": "n1", "generation": generation, "resourceSliceCount": 1}
+    return {
+        "metadata": {"name": f"slice-{generation}"},
+        "spec": {"driver": "gpu.nvidia.com", "nodeName": "n1", "pool": pool, "devices": list(devices)},
+    }
+
+
+def template(spec: dict[str, Any] = TEMPLATE_SPEC) -> dict[str, Any]:
+    return {"metadata": {"name": "gpu", "namespace": "ns"}, "spec": {"spec": spec}}
+
+
+STATE = ClusterState(
+    minor="1.36",
+    nodes=[NODE],
+    pods=[],
+    daemonsets=[],
+    slices=[published(device("gpu-0"))],
+    classes=[GPU_CLASS],
+    claims=[],
+    templates=[template()],
+    events=[],
+)
+POD: dict[str, Any] = {
+    "metadata": {"name": "p", "namespace": "ns", "uid": "p-uid"},
+    "spec": {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]},
+    "status": {"phase": "Pending"},
+}
+
+
+def held(by: str, *names: str) -> dict[str, Any]:
+    results = [{"driver": "gpu.nvidia.com", "pool": "n1", "device": name} for name in names]
+    status = {"allocation": {"devices": {"results": results}}, "reservedFor": [{"name": by}]}
+    return {"metadata": {"name": f"claim-{by}", "namespace": "ns"}, "spec": TEMPLATE_SPEC, "status": status}
+
+
+def warning(about: dict[str, Any], reason: str, message: str) -> dict[str, Any]:
+    return {
+        "reason": reason,
+        "message": message,
+        "involvedObject": about,
+        "lastTimestamp": "2026-01-01T00:00:00Z",
+    }
+
+
+def test_the_holders_of_all_devices_are_named() -> None:
+    reason = explain(replace(STATE, claims=[held("other", "gpu-0")]), POD)
+    assert (reason.cause, reason.sentence) == (
+        Cause.NO_FREE_DEVICE,
+        (
+            "no free device for request gpu (class gpu.nvidia.com): 1 of 1 matching devices are held by "
+            "ns/other; add nodes or run fewer copies"
+        ),
+    )
+
+
+def test_devices_of_an_older_generation_do_not_count() -> None:
+    slices = [published(device("gpu-0")), published(device("part", "mig"), generation=2)]
+    assert explain(replace(STATE, slices=slices), POD).cause == Cause.SELECTOR_FALSE
+
+
+def test_the_first_false_clause_is_named_with_what_the_device_has() -> None:
+    reason = explain(replace(STATE, slices=[published(device("part", "mig"))]), POD)
+    assert reason.sentence == (
+        "no device matches request gpu (class gpu.nvidia.com): clause "
+        "`device.attributes['gpu.nvidia.com'].type == 'gpu'` is false on the nearest one, n1/part, "
+        "whose type is mig"
+    )
+
+
+def test_without_any_driver_the_chart_is_asked_for() -> None:
+    reason = explain(replace(STATE, slices=[]), POD)
+    assert (reason.cause, reason.sentence) == (
+        Cause.NO_DRIVER,
+        (
+            "no DaemonSet of this cluster runs DRA driver gpu.nvidia.com: install its chart, or let the "
+            "claim ask for a class of a driver that is installed"
+        ),
+    )
+
+
+def test_one_possible_alternative_is_enough() -> None:
+    alternatives = [
+        {"name": "none", "deviceClassName": "gpu.nvidia.com", "count": 9},
+        {"name": "one", "deviceClassName": "gpu.nvidia.com"},
+    ]
+    spec = {"devices": {"requests": [{"name": "gpu", "firstAvailable": alternatives}]}}
+    assert explain(replace(STATE, templates=[template(spec)]), POD).cause == Cause.STARTING
+
+
+def test_a_named_claim_that_is_absent_is_named() -> None:
+    pod = {**POD, "spec": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "mine"}]}}
+    assert explain(STATE, pod).sentence == (
+        "ResourceClaim mine does not exist in namespace ns: create it, or correct the name in the pod"
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("PodResourceClaim gpu: failed: exceeded quota: q", Cause.QUOTA_EXCEEDED),
+        ("PodResourceClaim gpu: denied by a webhook", Cause.CLAIM_REFUSED),
+    ],
+)
+def test_a_refused_claim_is_told_in_the_servers_words(message: str, cause: Cause) -> None:
+    events = [warning({"kind": "Pod", "uid": "p-uid"}, "FailedResourceClaimCreation", message)]
+    reason = explain(replace(STATE, events=events), POD)
+    assert reason.cause == cause
+    assert message in reason.sentence
+
+
+def test_what_the_scheduler_says_is_the_last_resort() -> None:
+    condition = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes: Insufficient cpu"}
+    reason = explain(STATE, {**POD, "status": {"conditions": [condition]}})
+    assert (reason.cause, reason.sentence) == (
+        Cause.NODE_RESOURCES,
+        "the scheduler says: 0/1 nodes: Insufficient cpu",
+    )
+
+
+def test_a_job_that_a_quota_keeps_from_making_pods_is_named() -> None:
+    job = {"kind": "Job", "name": "train-1a2b", "namespace": "ns"}
+    events = [warning(job, "FailedCreate", "exceeded quota: pods")]
+    assert explain_missing_pods(replace(STATE, events=events), "train", "ns").cause == Cause.QUOTA_EXCEEDED
+    assert explain_missing_pods(STATE, "train", "ns").cause == Cause.STARTING

@@ -1,0 +1,90 @@
+"""What workloads hold and pools offer, read from objects."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, cast
+
+from clusters.allocation import HeldDevice, PoolDevices, read_allocation
+
+if TYPE_CHECKING:
+    from clusters.client import KubeApi, Object
+
+LABELS = {"dra-fleet/workload": "train"}
+
+
+def pod(name: str, *, claim: str | None, phase: str = "Running") -> dict[str, Any]:
+    statuses = [{"name": "gpu", "resourceClaimName": claim}] if claim else []
+    return {
+        "metadata": {"name": name, "namespace": "ns", "uid": name, "labels": LABELS},
+        "spec": {
+            "nodeName": "n1" if claim else None,
+            "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "absent"}],
+        },
+        "status": {"phase": phase, "resourceClaimStatuses": statuses},
+    }
+
+
+def claim(name: str, device: str) -> dict[str, Any]:
+    results = [{"driver": "d", "pool": "n1", "device": device}]
+    return {
+        "metadata": {"name": name, "namespace": "ns"},
+        "spec": {},
+        "status": {"allocation": {"devices": {"results": results}}},
+    }
+
+
+class ApiWith:
+    """Answers lists from a dictionary of kinds."""
+
+    def __init__(self, **kinds: list[Object]) -> None:
+        self._kinds = kinds
+
+    async def version(self) -> Object:
+        return {"major": "1", "minor": "36+"}
+
+    async def list(self, api_version: str, kind: str, **_: object) -> Object:
+        del api_version
+        return {"items": self._kinds.get(kind, [])}
+
+
+def test_copies_pools_and_the_reason_of_a_waiting_copy_are_told() -> None:
+    slices: list[Object] = [
+        {
+            "spec": {
+                "driver": "d",
+                "nodeName": "n1",
+                "pool": {"name": "n1", "generation": 1},
+                "devices": [{"name": "gpu-0"}, {"name": "gpu-1"}],
+            }
+        }
+    ]
+    api = ApiWith(
+        Node=[{"metadata": {"name": "n1", "labels": {"pool": "a", "more": "x"}}, "spec": {}}],
+        Pod=[pod("one", claim="c1"), pod("two", claim=None, phase="Pending")],
+        ResourceClaim=[claim("c1", "gpu-1")],
+        ResourceSlice=slices,
+    )
+    found = asyncio.run(
+        read_allocation(
+            cast("KubeApi", api),
+            pools={"a": {"pool": "a"}, "b": {"pool": "b"}},
+            workloads={"train": ("ns", 2)},
+        )
+    )
+    assert found.pools == {
+        "a": PoolDevices(nodes=1, devices=2, held=1, claims=1),
+        "b": PoolDevices(nodes=0, devices=0, held=0, claims=0),
+    }
+    train = found.workloads["train"]
+    assert (train.wanted, train.allocated, found.complete) == (2, 1, False)
+    assert train.pods[0].devices == (HeldDevice("d", "n1", "gpu-1"),)
+    assert train.reason is not None
+    assert train.reason.sentence.startswith("ResourceClaimTemplate absent does not exist")
+
+
+def test_all_is_complete_when_every_copy_runs_with_its_devices() -> None:
+    api = ApiWith(Pod=[pod("one", claim="c1")], ResourceClaim=[claim("c1", "gpu-0")])
+    found = asyncio.run(read_allocation(cast("KubeApi", api), pools={}, workloads={"train": ("ns", 1)}))
+    assert found.complete
+    assert found.workloads["train"].reason is None

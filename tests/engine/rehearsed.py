@@ -1,0 +1,105 @@
+"""Runs the command line as a user does, in a home of its own, on variations of the dev stack."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+from ruamel.yaml import YAML
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+PROJECT = Path(__file__).resolve().parents[2]
+COMMAND = Path(sys.executable).parent / "dra-fleet"
+Settings = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """A command that ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """What it printed with --json."""
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rehearsed:
+    """One rehearsal home and a directory for stack files."""
+
+    home: Path
+    files: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The caller's environment, pointing at this home."""
+        return {**os.environ, "DRA_FLEET_HOME": str(self.home), "NO_COLOR": "1"}
+
+    def run(self, *arguments: str) -> Finished:
+        """Run `dra-fleet`."""
+        return self._finish([str(COMMAND), *arguments], PROJECT)
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start `dra-fleet` in a process group of its own."""
+        return subprocess.Popen(
+            [str(COMMAND), *arguments],
+            cwd=PROJECT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def shell(self, line: str, directory: Path = PROJECT) -> Finished:
+        """Type a line into a shell that has evaluated `rehearse env`."""
+        script = f'eval "$({shlex.quote(str(COMMAND))} rehearse env)" && {line}'
+        return self._finish(["bash", "-c", script], directory)
+
+    def stack_file(self, change: Callable[[Settings], None] | None = None) -> Path:
+        """Write the dev stack, changed, as the stack `variation`, with the dev stack's hardware."""
+        yaml = YAML(typ="safe", pure=True)
+        content: Any = copy.deepcopy(yaml.load(PROJECT / "Pulumi.dev.yaml"))  # pyright: ignore[reportUnknownMemberType]
+        if change:
+            change(content["config"]["dra-fleet:fleet"])
+        (self.files / "hardware").mkdir(exist_ok=True)
+        hardware = (PROJECT / "hardware" / "dev.yaml").read_text()
+        (self.files / "hardware" / "variation.yaml").write_text(hardware)
+        file = self.files / "variation.yaml"
+        yaml.dump(content, file)  # pyright: ignore[reportUnknownMemberType]
+        return file
+
+    def state(self, stack: str) -> str:
+        """The text of a stack's state file."""
+        return (self.home / "backend" / ".pulumi" / "stacks" / "dra-fleet" / f"{stack}.json").read_text()
+
+    def processes(self) -> list[str]:
+        """Command lines of living processes that name this home."""
+        lines: list[str] = [" ".join(item.info["cmdline"] or ()) for item in psutil.process_iter(["cmdline"])]
+        return [line for line in lines if str(self.home) in line]
+
+    def _finish(self, command: Sequence[str], directory: Path) -> Finished:
+        done = subprocess.run(
+            command,
+            cwd=directory,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return Finished(code=done.returncode, out=done.stdout, err=done.stderr)

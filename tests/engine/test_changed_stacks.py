@@ -1,0 +1,94 @@
+"""Variations of the dev stack: what waits, what is refused, what is replaced, and what survives a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.engine.rehearsed import Rehearsed, Settings
+
+pytestmark = pytest.mark.engine
+
+DEADLINE_SECONDS = 120
+
+
+def test_one_copy_more_than_devices_leaves_exactly_one_pod_pending(rehearsed: Rehearsed) -> None:
+    def one_more(fleet: Settings) -> None:
+        fleet["workloads"]["infer"]["copies"] += 1
+
+    up = rehearsed.run("rehearse", "up", str(rehearsed.stack_file(one_more)), "--wait", "20", "--json")
+
+    assert up.code == 3, up.err
+    infer = up.json["clusters"]["lab"]["workloads"]["infer"]
+    waiting = [pod for pod in infer["pods"] if not pod["devices"]]
+    assert (infer["allocated"], infer["wanted"], len(waiting)) == (22, 23, 1)
+    assert infer["reason"].startswith("no free device: ")
+
+
+def test_a_changed_template_previews_as_replacement_and_applies(rehearsed: Rehearsed) -> None:
+    assert rehearsed.run("rehearse", "up", str(rehearsed.stack_file())).code == 0
+
+    def by_product(fleet: Settings) -> None:
+        fleet["claims"]["single-gpu"]["requests"]["gpu"]["class"] = "gpu.nvidia.com"
+
+    file = rehearsed.stack_file(by_product)
+    project = rehearsed.home / "projects" / "variation"
+    (project / "Pulumi.variation.yaml").write_text(file.read_text())
+    preview = rehearsed.shell("pulumi preview --stack variation --json", project)
+    up = rehearsed.run("rehearse", "up", str(file), "--json")
+
+    assert preview.code == 0, preview.out + preview.err
+    steps: list[dict[str, Any]] = json.loads(preview.out)["steps"]
+    changed = {
+        step["op"] for step in steps if "ResourceClaimTemplate::" in step["urn"] and step["op"] != "same"
+    }
+    assert changed == {"create-replacement", "replace", "delete-replaced"}
+    assert up.code == 0, up.err
+    assert up.json["all_allocated"] is True
+
+
+def test_a_wrong_stack_file_shows_every_error_and_changes_nothing(rehearsed: Rehearsed) -> None:
+    assert rehearsed.run("rehearse", "up", str(rehearsed.stack_file())).code == 0
+    before = rehearsed.state("variation")
+
+    def wrong(fleet: Settings) -> None:
+        fleet["clusters"]["lab"]["pools"]["h100"]["machin"] = "hgx"
+        fleet["kubernetes"] = 1.36
+
+    file = rehearsed.stack_file(wrong)
+    project = rehearsed.home / "projects" / "variation"
+    (project / "Pulumi.variation.yaml").write_text(file.read_text())
+    preview = rehearsed.shell("pulumi preview --stack variation --color never", project)
+    up = rehearsed.run("rehearse", "up", str(file))
+
+    shown = preview.out + preview.err
+    assert preview.code == 1
+    assert "dra-fleet:fleet.clusters.lab.pools.h100.machin" in shown
+    assert "dra-fleet:fleet.kubernetes" in shown
+    assert "Traceback" not in shown
+    assert "kubernetes:" not in shown.split("Diagnostics:")[0].replace("dra-fleet:", "")
+    assert up.code == 1
+    assert "dra-fleet:fleet.clusters.lab.pools.h100.machin" in up.err
+    assert "Traceback" not in up.err
+    assert rehearsed.state("variation") == before
+
+
+def test_a_killed_run_is_taken_up_again(own_rehearsed: Rehearsed) -> None:
+    started = own_rehearsed.start("rehearse", "up", "dev")
+    events = own_rehearsed.home / "events.jsonl"
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < deadline and not (events.exists() and '"op":"create"' in events.read_text()):
+        time.sleep(0.05)
+    os.killpg(started.pid, signal.SIGKILL)
+    started.wait()
+
+    again = own_rehearsed.run("rehearse", "up", "--json")
+
+    assert again.code == 0, again.err
+    assert again.json["all_allocated"] is True

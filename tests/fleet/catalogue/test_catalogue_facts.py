@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fleet import catalogue
+from fleet.devices.names import dns_subdomain, driver_name, qualified_name
+from fleet.drivers.nvidia_devices import place
+
+if TYPE_CHECKING:
+    from fleet.catalogue.drivers import ChartVersion, DriverFacts
+    from fleet.catalogue.entry import Entry
+    from fleet.catalogue.model import GpuModel, Machine
+
+FACTS = catalogue.load()
+ENTRIES: list[tuple[str, Entry]] = [
+    ("kubernetes", FACTS.kubernetes),
+    *((minor.minor, minor) for minor in FACTS.kubernetes.minors),
+    *((gate.name, gate) for gate in FACTS.kubernetes.gates),
+    *FACTS.gpus.items(),
+    *FACTS.machines.items(),
+    *FACTS.drivers.items(),
+    *((f"{name} {v.version}", v) for name, driver in FACTS.drivers.items() for v in driver.versions),
+]
+
+
+@pytest.mark.parametrize("entry", [entry for _, entry in ENTRIES], ids=[name for name, _ in ENTRIES])
+def test_every_fact_has_a_public_source_and_a_date(entry: Entry) -> None:
+    assert re.match(r"https://[a-z0-9.-]+/", entry.source)
+    assert entry.date >= dt.date(2026, 1, 1)
+
+
+def test_minors_are_in_order_and_each_gate_knows_them_all() -> None:
+    minors = [entry.minor for entry in FACTS.kubernetes.minors]
+    assert minors == sorted(minors, key=lambda minor: int(minor.partition(".")[2]))
+    assert minors[0] == FACTS.kubernetes.oldest
+    for gate in FACTS.kubernetes.gates:
+        assert list(gate.stages) == minors
+
+
+def test_a_patch_floor_belongs_to_its_minor_and_has_a_reason() -> None:
+    for entry in FACTS.kubernetes.minors:
+        assert (entry.patch_floor is None) is (entry.patch_reason is None)
+        assert entry.patch_floor is None or entry.patch_floor.startswith(f"{entry.minor}.")
+
+
+@pytest.mark.parametrize("gpu", FACTS.gpus.values(), ids=lambda gpu: gpu.name)
+def test_a_gpu_s_memory_and_profiles_are_plausible(gpu: GpuModel) -> None:
+    assert re.fullmatch(r"[0-9]+\.[0-9]", gpu.compute_capability)
+    if gpu.memory_mib is not None:
+        assert 0.85 < gpu.memory_mib / (gpu.nominal_gb * 1024) < 1.1
+    for profile in gpu.mig.profiles if gpu.mig else ():
+        match = re.match(r"([0-9])g\.([0-9]+)gb", profile.name)
+        assert match is not None
+        assert int(match[1]) == profile.compute_slices
+        if profile.memory_mib is not None:
+            assert 0.85 < profile.memory_mib / (int(match[2]) * 1024) < 1.05
+
+
+@pytest.mark.parametrize("gpu", [gpu for gpu in FACTS.gpus.values() if gpu.mig], ids=lambda gpu: gpu.name)
+def test_as_many_instances_of_a_profile_as_the_table_says_fit(gpu: GpuModel) -> None:
+    assert gpu.mig is not None
+    for profile in gpu.mig.profiles:
+        assert profile.placements is not None
+        assert profile.max_instances * profile.compute_slices <= gpu.mig.compute_slices
+        assert profile.max_instances * profile.memory_slices <= gpu.mig.memory_slices
+        assert max(profile.placements) + profile.memory_slices <= gpu.mig.memory_slices
+        assert len(place(gpu, ((profile.name, profile.max_instances),))) == profile.max_instances
+
+
+def test_the_published_mig_figures_are_the_ones_that_were_measured() -> None:
+    def figures(gpu: str, name: str) -> tuple[int | None, int | None]:
+        mig = FACTS.gpus[gpu].mig
+        profile = mig.profile(name) if mig else None
+        assert profile is not None
+        return profile.memory_mib, profile.multiprocessors
+
+    assert figures("A100-SXM4-40GB", "1g.5gb") == (4864, 14)
+    assert figures("A100-SXM4-80GB", "1g.10gb") == (9728, 14)
+    assert FACTS.gpus["H100-SXM5-80GB"].memory_mib == 81559
+
+
+@pytest.mark.parametrize("machine", FACTS.machines.values(), ids=lambda machine: machine.name)
+def test_a_machine_s_gpus_and_places_agree(machine: Machine) -> None:
+    assert (machine.gpu is None) is (machine.gpus == 0)
+    assert machine.gpu is None or machine.gpu in FACTS.gpus
+    if machine.topology is not None:
+        assert len(machine.topology) == machine.gpus
+    addresses = [slot.pci_bus_id for slot in (*(machine.topology or ()), *machine.nics)]
+    assert len(set(addresses)) == len(addresses)
+    for slot in (*(machine.topology or ()), *machine.nics):
+        assert re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", slot.pci_bus_id)
+        assert re.fullmatch(r"pci[0-9a-f]{4}:[0-9a-f]{2}", slot.pcie_root)
+
+
+@pytest.mark.parametrize("driver", FACTS.drivers.values(), ids=lambda driver: driver.name)
+def test_what_a_driver_publishes_refers_to_its_device_types(driver: DriverFacts) -> None:
+    assert driver_name(driver.driver) is None
+    assert dns_subdomain(driver.namespace) is None
+    for published in (*driver.attributes, *driver.capacities):
+        assert qualified_name(published.name) is None
+        assert {*published.always, *published.sometimes} <= set(driver.device_types)
+        assert not set(published.always) & set(published.sometimes)
+
+
+VERSIONS = [(driver, version) for driver in FACTS.drivers.values() for version in driver.versions]
+
+
+@pytest.mark.parametrize(("driver", "version"), VERSIONS, ids=[f"{d.name}-{v.version}" for d, v in VERSIONS])
+def test_a_chart_version_is_exact_and_its_keys_are_leaves(driver: DriverFacts, version: ChartVersion) -> None:
+    assert re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", version.version)
+    assert version.chart.startswith("oci://") is not bool(version.repository)
+    sections = {key.rpartition(".")[0] for key in version.values}
+    assert not sections & set(version.values)
+    for conflict in driver.gate_conflicts:
+        known = {name for entry in driver.versions for name in entry.feature_gates}
+        assert {conflict.gate, conflict.other} <= known
+    assert all(dns_subdomain(name) is None for name in version.classes)

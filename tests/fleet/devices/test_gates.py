@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fleet import catalogue
+from fleet.devices import drop_disabled
+from fleet.devices.gates import GATED_FIELDS
+
+
+def example(path: str) -> dict[str, Any]:
+    """An object that has a value at a gated path."""
+    value: Any = "x"
+    for part in reversed(path.split(".")):
+        if part.endswith("[]"):
+            value = {"k": value} if part in ("capacity[]", "attributes[]") else [value]
+        value = {part.removesuffix("[]"): value}
+    return value
+
+
+FIELDS = [(kind, path, gate) for kind, fields in GATED_FIELDS.items() for path, gate in fields]
+
+
+@pytest.mark.parametrize(("kind", "path", "gate"), FIELDS)
+@pytest.mark.parametrize("minor", ["1.34", "1.35", "1.36", "1.37"])
+def test_a_field_is_dropped_exactly_where_its_gate_is_off(
+    kind: str, path: str, gate: str, minor: str
+) -> None:
+    value = example(path)
+    stored, dropped = drop_disabled(kind, value, minor)
+    on = catalogue.load().kubernetes.gate(gate).is_on(minor)
+    assert (stored == value) is on
+    assert [item.gate for item in dropped] == ([] if on else [gate])
+
+
+def test_an_empty_field_is_not_told_as_lost() -> None:
+    value: dict[str, Any] = {"spec": {"devices": {"requests": [{"exactly": {"tolerations": []}}]}}}
+    assert drop_disabled("ResourceClaim", value, "1.34")[1] == ()
+
+
+def test_the_object_given_is_not_changed() -> None:
+    value = example("spec.extendedResourceName")
+    drop_disabled("DeviceClass", value, "1.34")
+    assert value == {"spec": {"extendedResourceName": "x"}}

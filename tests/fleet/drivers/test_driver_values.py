@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fleet import catalogue
+from fleet.drivers import DRIVERS
+from fleet.drivers.spec import Release
+from fleet.drivers.values import check_values, merged, value_at
+from fleet.plan.model import PoolPlan
+from fleet.settings.sharing import ExclusiveSharing
+
+if TYPE_CHECKING:
+    from fleet.catalogue.model import Machine
+
+NVIDIA = DRIVERS["nvidia"]
+
+
+def release(
+    version: str = "0.5.0", minor: str = "1.36", namespace: str = "x", drivers: tuple[Any, ...] = ("host",)
+) -> Release:
+    entry = NVIDIA.facts.version(version)
+    assert entry is not None
+    return Release(
+        version=entry, minor=minor, namespace=namespace, pools=[pool(driver) for driver in drivers]
+    )
+
+
+def pool(driver: Any) -> PoolPlan:
+    machine: Machine = catalogue.load().machines["hgx-h100-8"]
+    return PoolPlan(
+        name=driver,
+        machine=machine,
+        min_nodes=1,
+        max_nodes=1,
+        labels={},
+        taints=(),
+        gpu_driver=driver,
+        sharing=ExclusiveSharing(),
+    )
+
+
+def told(
+    values: dict[str, Any], version: str = "0.5.0", minor: str = "1.36", namespace: str = "x"
+) -> dict[str, str]:
+    made = release(version, minor, namespace)
+    final = merged(NVIDIA.values(made), values)
+    refusals = check_values(made.version, values) or NVIDIA.guards(made, final)
+    return {refusal.key: refusal.what for refusal in refusals}
+
+
+def test_every_driver_is_in_the_catalogue_and_the_other_way_round() -> None:
+    assert set(DRIVERS) == set(catalogue.load().drivers)
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_what_a_class_may_ask_is_published(name: str) -> None:
+    facts = DRIVERS[name].facts
+    published = {item.name for item in (*facts.attributes, *facts.capacities)}
+    assert set(DRIVERS[name].intents.values()) <= published
+
+
+@pytest.mark.parametrize(
+    ("name", "version"), [(n, v.version) for n, d in DRIVERS.items() for v in d.facts.versions]
+)
+def test_our_own_values_satisfy_every_version_of_the_chart(name: str, version: str) -> None:
+    spec = DRIVERS[name]
+    entry = spec.facts.version(version)
+    assert entry is not None
+    made = Release(version=entry, minor="1.34", namespace="x", pools=[pool("host")])
+    assert check_values(entry, spec.values(made)) == []
+    assert list(spec.guards(made, spec.values(made))) == []
+
+
+def test_a_key_that_the_version_lacks_is_named_with_version_and_nearest() -> None:
+    [refusal] = check_values(release().version, {"resources-computeDomains": {"enabled": False}})
+    assert refusal.what == "is no value of chart 0.5.0; Helm would ignore it without a word"
+    assert "resources.computeDomains" in refusal.allowed
+    [refusal] = check_values(release("25.8.1").version, {"resourceApiVersion": "resource.k8s.io/v1"})
+    assert refusal.what.startswith("is no value of chart 25.8.1")
+
+
+@pytest.mark.parametrize(
+    ("values", "key", "what"),
+    [
+        ({"logVerbosity": 4}, "logVerbosity", "must be a string"),
+        ({"controller": {"replicas": True}}, "controller.replicas", "must be a whole number"),
+        ({"kubeletPlugin": {"tolerations": {}}}, "kubeletPlugin.tolerations", "must be a list"),
+        ({"kubeletPlugin": "x"}, "kubeletPlugin", "must be a mapping"),
+        ({"featureGates": {"DynamicMIG": "on"}}, "featureGates.DynamicMIG", "must be true or false"),
+        (
+            {"featureGates": {"DynamicMig": True}},
+            "featureGates.DynamicMig",
+            "is no feature gate of chart 0.5.0; the driver would not start",
+        ),
+        (
+            {"gpuResourcesEnabledOverride": False},
+            "gpuResourcesEnabledOverride",
+            "must be true when resources.gpus.enabled is; the chart refuses to install otherwise",
+        ),
+        (
+            {"resources": {"gpus": {"enabled": False}}},
+            "resources",
+            "turns off both GPUs and ComputeDomains, so that the driver does nothing",
+        ),
+        ({"resourceApiVersion": "resource.k8s.io/v1beta1"}, "resourceApiVersion", "is refused by the chart"),
+        (
+            {"webhook": {"enabled": True, "tls": {"mode": "secret"}}},
+            "webhook.tls.secret.name",
+            "is required for the webhook with tls.mode secret",
+        ),
+        ({"consumableShares": "memory"}, "consumableShares", "needs the feature gate ConsumableShares"),
+        (
+            {"resources": {"computeDomains": {"imex": {"mode": "hostManaged"}}}},
+            "resources.computeDomains.imex.mode",
+            "needs the feature gate HostManagedIMEXDaemon",
+        ),
+        (
+            {"featureGates": {"IMEXDaemonsWithDNSNames": False}},
+            "featureGates.ComputeDomainCliques",
+            "needs IMEXDaemonsWithDNSNames; every pod of the driver would crash-loop",
+        ),
+        (
+            {"featureGates": {"DynamicMIG": True, "MPSSupport": True}},
+            "featureGates.DynamicMIG",
+            "cannot be on together with MPSSupport; every pod of the driver would crash-loop",
+        ),
+    ],
+)
+def test_a_value_that_would_fail_is_refused(values: dict[str, Any], key: str, what: str) -> None:
+    assert told(values) == {key: what}
+
+
+def test_a_gate_that_the_cluster_lacks_is_refused() -> None:
+    gates = {"featureGates": {"DynamicMIG": True}}
+    assert told(gates, minor="1.36") == {}
+    assert told(gates, minor="1.35") == {
+        "featureGates.DynamicMIG": "needs the cluster's feature gate DRAPartitionableDevices, "
+        "which is off in Kubernetes 1.35"
+    }
+
+
+def test_the_default_namespace_is_refused_as_the_chart_does() -> None:
+    assert list(told({}, namespace="default")) == ["allowDefaultNamespace"]
+
+
+def test_null_is_a_value_and_reaches_helm() -> None:
+    assert check_values(release().version, {"controller": {"affinity": None}}) == []
+    assert merged({"controller": {"affinity": {"a": 1}}}, {"controller": {"affinity": None}}) == {
+        "controller": {"affinity": None}
+    }
+
+
+def test_mappings_are_merged_and_lists_replaced() -> None:
+    assert merged({"a": {"b": 1, "c": [1]}}, {"a": {"c": [2]}, "d": 3}) == {"a": {"b": 1, "c": [2]}, "d": 3}
+    assert value_at({"a": {"b": 1}}, "a.b") == 1
+    assert value_at({"a": {"b": 1}}, "a.c", default=7) == 7
+
+
+def test_pools_whose_drivers_lie_elsewhere_cannot_share_a_release() -> None:
+    [refusal] = NVIDIA.conflicts(release(drivers=("host", "operator")))
+    assert refusal.what.startswith(
+        "serves pools whose GPU drivers lie under different roots (host: host, operator: operator)"
+    )
+    assert NVIDIA.conflicts(release(drivers=("operator",))) == ()
+    assert NVIDIA.values(release(drivers=("operator",)))["nvidiaDriverRoot"] == "/run/nvidia/driver"

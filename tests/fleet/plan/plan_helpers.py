@@ -1,0 +1,35 @@
+"""The dev stack's settings, changed a little, and its plan."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleet.plan import FleetPlan, make_plan
+from fleet.settings import SettingsInvalid, parse
+from fleet.settings.errors import KEY
+from fleet.settings.stack_file import read_fleet
+
+ROOT = Path(__file__).parents[3]
+
+
+def dev() -> dict[str, Any]:
+    """The dev stack's fleet as plain data."""
+    return copy.deepcopy(dict(read_fleet(ROOT / "Pulumi.dev.yaml")))
+
+
+def planned(fleet: dict[str, Any]) -> FleetPlan:
+    return make_plan(parse(fleet))
+
+
+def refused(fleet: dict[str, Any]) -> dict[str, str]:
+    """What the plan says is wrong, by path."""
+    settings = parse(fleet)
+    with pytest.raises(SettingsInvalid) as caught:
+        make_plan(settings)
+    return {
+        error.path.removeprefix(f"{KEY}."): str(error).partition(": ")[2] for error in caught.value.errors
+    }

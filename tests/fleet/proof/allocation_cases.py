@@ -1,0 +1,256 @@
+"""Random small clusters and claims with every feature of an allocation, valid for the API."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+Object = dict[str, Any]
+
+NODE = "node-a"
+LABELS = {"zone": "one", "rank": "7"}
+DRIVERS = ("gpu.example.com", "nic.example.com")
+_GUARDED = "device.driver == 'gpu.example.com' && device.attributes['gpu.example.com'].type == 'gpu'"
+CLASSES: dict[str, Object] = {
+    "any": {"metadata": {"name": "any"}, "spec": {}},
+    "gpu": {"metadata": {"name": "gpu"}, "spec": {"selectors": [{"cel": {"expression": _GUARDED}}]}},
+    "nic": {
+        "metadata": {"name": "nic"},
+        "spec": {"selectors": [{"cel": {"expression": "device.driver == 'nic.example.com'"}}]},
+    },
+    "unguarded": {
+        "metadata": {"name": "unguarded"},
+        "spec": {"selectors": [{"cel": {"expression": "device.attributes['gpu.example.com'].type == 'gpu'"}}]},
+    },
+}
+_SELECTORS = (
+    "device.attributes['gpu.example.com'].?size.orValue(0) >= 2",
+    "has(device.attributes['gpu.example.com'].size) && device.attributes['gpu.example.com'].size == 2",
+    "'memory' in device.capacity[device.driver]",
+    "device.capacity['gpu.example.com'].memory.compareTo(quantity('10Gi')) >= 0",
+    "device.attributes['gpu.example.com'].size == 1",
+    "'root' in device.attributes['example.com'] && device.attributes['example.com'].root == 'r0'",
+    "device.attributes[device.driver].type == 'gpu'",
+    "false",
+)
+_ATTRIBUTES = ("example.com/root", "gpu.example.com/size", "gpu.example.com/type", "nic.example.com/size")
+
+
+class AllocationCases:
+    """Cases drawn from one seed."""
+
+    def __init__(self, seed: int, *, minor: int) -> None:
+        self._random = random.Random(seed)  # noqa: S311
+        self._is_beta = minor >= 36
+
+    def draw(self) -> Object:
+        """One question, in the oracle's form."""
+        self._counting = self._is_beta and self._chance(0.35)
+        slices = self._slices()
+        names = [
+            {"driver": found["spec"]["driver"], "pool": found["spec"]["pool"]["name"], "device": device["name"]}
+            for found in slices
+            for device in found["spec"].get("devices", [])
+        ]
+        shareable = {
+            (found["spec"]["driver"], found["spec"]["pool"]["name"], device["name"]): device
+            for found in slices
+            for device in found["spec"].get("devices", [])
+            if device.get("allowMultipleAllocations")
+        }
+        exclusive = [name for name in names if tuple(name.values()) not in shareable]
+        return {
+            "node": NODE,
+            "labels": LABELS,
+            "classes": list(CLASSES.values()),
+            "slices": slices,
+            "claims": [self._claim(index) for index in range(self._random.choice((1, 1, 1, 2, 2, 3)))],
+            "inUse": [name for name in exclusive if self._chance(0.12)],
+            "consumed": [
+                dict(zip(("driver", "pool", "device"), name, strict=True))
+                | {"capacity": {key: self._pick("1Gi", "2Gi", "5Gi") for key in device.get("capacity", {})}}
+                for name, device in shareable.items()
+                if self._chance(0.3)
+            ],
+        }
+
+    def _chance(self, probability: float) -> bool:
+        return self._random.random() < probability
+
+    def _pick(self, *choices: Any) -> Any:
+        return self._random.choice(choices)
+
+    def _slices(self) -> list[Object]:
+        found: list[Object] = []
+        for index in range(self._pick(1, 1, 2, 3)):
+            driver = DRIVERS[0] if index == 0 else self._pick(*DRIVERS)
+            found += self._pool(driver, self._pick(NODE, f"pool-{index}"), index)
+        self._random.shuffle(found)
+        return found
+
+    def _pool(self, driver: str, name: str, index: int) -> list[Object]:
+        counting = self._counting and self._chance(0.8)
+        parts = self._pick(1, 1, 1, 2)
+        total = parts + counting
+        generation = self._pick(1, 1, 1, 2)
+        count = total + (1 if self._chance(0.06) else 0)
+        slices = [
+            self._slice(driver, name, f"{index}-{name}-{part}", generation, count, counting=counting, part=part)
+            for part in range(parts)
+        ]
+        if counting:
+            slices.append(self._envelope(driver, name, f"{index}-{name}-z", generation, count, {"nodeName": NODE}))
+            slices[-1]["spec"]["sharedCounters"] = [
+                {"name": "set", "counters": {"memory": {"value": self._pick("10Gi", "20Gi", "40Gi")}, "slots": {"value": "4"}}}
+            ]
+        if self._chance(0.08):
+            slices.append(self._slice(driver, name, f"{index}-{name}-old", generation - 1, 1, counting=False, part=9))
+        if self._chance(0.05):
+            other = self._slice(driver, name, f"{index}-{name}-new", generation + 1, 1, counting=False, part=9)
+            other["spec"] |= {"nodeName": self._pick(NODE, "node-b")}
+            for key in ("allNodes", "nodeSelector", "perDeviceNodeSelection"):
+                other["spec"].pop(key, None)
+            for device in other["spec"]["devices"]:
+                for key in ("nodeName", "allNodes", "nodeSelector"):
+                    device.pop(key, None)
+            slices.append(other)
+        return slices
+
+    def _envelope(self, driver: str, pool: str, name: str, generation: int, count: int, where: Object) -> Object:
+        return {
+            "metadata": {"name": name},
+            "spec": {
+                "driver": driver,
+                "pool": {"name": pool, "generation": generation, "resourceSliceCount": count},
+                **where,
+            },
+        }
+
+    def _where(self) -> Object:
+        roll = self._random.random()
+        if roll < 0.7:
+            return {"nodeName": NODE}
+        if roll < 0.76:
+            return {"nodeName": "node-b"}
+        if roll < 0.84:
+            return {"allNodes": True}
+        if roll < 0.92 or not self._is_beta:
+            return {"nodeSelector": self._node_selector()}
+        return {"perDeviceNodeSelection": True}
+
+    def _node_selector(self) -> Object:
+        rule = self._pick(
+            {"key": "zone", "operator": "In", "values": ["one", "two"]},
+            {"key": "zone", "operator": "NotIn", "values": ["one"]},
+            {"key": "zone", "operator": "Exists"},
+            {"key": "absent", "operator": "DoesNotExist"},
+            {"key": "rank", "operator": "Gt", "values": ["6"]},
+            {"key": "rank", "operator": "Lt", "values": ["6"]},
+        )
+        return {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}
+
+    def _slice(
+        self, driver: str, pool: str, name: str, generation: int, count: int, *, counting: bool, part: int
+    ) -> Object:
+        found = self._envelope(driver, pool, name, generation, count, self._where())
+        first = 0 if self._chance(0.03) else part * 10
+        devices = [self._device(f"d{first + index}", driver, counting=counting) for index in range(self._pick(1, 2, 3, 4, 5))]
+        if found["spec"].get("perDeviceNodeSelection"):
+            for device in devices:
+                device |= self._pick(
+                    {"nodeName": NODE}, {"nodeName": "node-b"}, {"allNodes": True}, {"nodeSelector": self._node_selector()}
+                )
+        found["spec"]["devices"] = devices
+        return found
+
+    def _device(self, name: str, driver: str, *, counting: bool) -> Object:
+        attributes: Object = {}
+        if self._chance(0.92):
+            attributes["type"] = {"string": "gpu" if driver == DRIVERS[0] else "nic"}
+        if self._chance(0.85):
+            attributes["size"] = self._pick({"int": 1}, {"int": 2}, {"int": 3}, {"string": "2"}) if self._chance(0.3) else {"int": self._pick(1, 2)}
+        if self._chance(0.8):
+            attributes["example.com/root"] = {"string": self._pick("r0", "r1")}
+        device: Object = {"name": name, "attributes": attributes}
+        if self._chance(0.85):
+            device["capacity"] = {"memory": {"value": self._pick("5Gi", "10Gi", "20Gi")}}
+        if not self._is_beta:
+            return device
+        if self._chance(0.25):
+            device["allowMultipleAllocations"] = True
+            if "capacity" in device and self._chance(0.7):
+                device["capacity"]["memory"]["requestPolicy"] = self._policy()
+        if self._chance(0.12):
+            device["taints"] = [
+                {"key": "broken", "value": self._pick("", "yes"), "effect": self._pick("NoSchedule", "NoExecute", "None")}
+            ]
+        if counting and self._chance(0.8):
+            device["consumesCounters"] = [
+                {"counterSet": "set", "counters": {"memory": {"value": self._pick("5Gi", "10Gi", "20Gi")}, "slots": {"value": self._pick("1", "2")}}}
+            ]
+            if self._chance(0.02):
+                device["consumesCounters"][0]["counterSet"] = "absent"
+        if self._chance(0.04):
+            device |= {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
+        return device
+
+    def _policy(self) -> Object:
+        return self._pick(
+            {"default": "1Gi", "validRange": {"min": "1Gi"}},
+            {"default": "1Gi", "validRange": {"min": "1Gi", "max": "4Gi"}},
+            {"default": "2Gi", "validRange": {"min": "1Gi", "max": "5Gi", "step": "1Gi"}},
+            {"default": "1Gi", "validValues": ["1Gi", "2Gi", "5Gi"]},
+            {"default": "3Gi"},
+        )
+
+    def _claim(self, index: int) -> Object:
+        requests = [self._request(f"r{number}") for number in range(self._pick(1, 1, 2, 2, 3))]
+        constraints = [self._constraint(requests) for _ in range(self._pick(0, 0, 0, 1, 1, 2))]
+        return {
+            "metadata": {"name": f"claim-{index}", "namespace": "default"},
+            "spec": {"devices": {"requests": requests, "constraints": constraints}},
+        }
+
+    def _request(self, name: str) -> Object:
+        if self._chance(0.25):
+            alternatives = [
+                self._exactly(most=1.0) | {"name": f"s{number}"} for number in range(self._pick(1, 2, 2, 3))
+            ]
+            for alternative in alternatives:
+                alternative.pop("adminAccess", None)
+            return {"name": name, "firstAvailable": alternatives}
+        return {"name": name, "exactly": self._exactly(most=1.0)}
+
+    def _exactly(self, *, most: float) -> Object:
+        weights = (8, 6, 2, 0.2)
+        entry: Object = {"deviceClassName": self._random.choices(tuple(CLASSES), weights)[0]}
+        if self._chance(0.2):
+            entry["selectors"] = [{"cel": {"expression": self._pick(*_SELECTORS)}}]
+        if self._chance(0.12 * most):
+            entry["allocationMode"] = "All"
+        else:
+            entry |= {"allocationMode": "ExactCount", "count": self._pick(1, 1, 1, 2, 2, 3, 4)}
+            if self._chance(0.02):
+                entry["count"] = self._pick(20, 33)
+        if self._chance(0.06):
+            entry["adminAccess"] = True
+        if not self._is_beta:
+            return entry
+        if self._chance(0.15):
+            entry["tolerations"] = [
+                self._pick(
+                    {"operator": "Exists"},
+                    {"key": "broken", "operator": "Exists", "effect": "NoSchedule"},
+                    {"key": "broken", "operator": "Equal", "value": "yes"},
+                )
+            ]
+        if self._chance(0.2):
+            entry["capacity"] = {"requests": {self._pick("memory", "memory", "memory", "absent"): self._pick("1Gi", "1536Mi", "2Gi", "4Gi", "11Gi")}}
+        return entry
+
+    def _constraint(self, requests: list[Object]) -> Object:
+        names = [request["name"] for request in requests]
+        names += [f"{request['name']}/{entry['name']}" for request in requests for entry in request.get("firstAvailable", [])]
+        chosen = [] if self._chance(0.6) else self._random.sample(names, k=self._random.randint(1, len(names)))
+        kind = "distinctAttribute" if self._is_beta and self._chance(0.35) else "matchAttribute"
+        return {"requests": chosen, kind: self._random.choices(_ATTRIBUTES, (5, 3, 2, 1))[0]}

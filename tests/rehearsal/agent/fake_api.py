@@ -1,0 +1,83 @@
+"""An API server of a few lines: answers the agent's reads and writes from memory."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from clusters.client import ApiError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+    from clusters.client import Object
+
+
+class FakeApi:
+    """Holds objects by kind and name. `store` changes what is kept of a written object."""
+
+    def __init__(self, *objects: Object, store: Callable[[Object], Object] = deepcopy) -> None:
+        self.objects: dict[tuple[str, str], Object] = {
+            (item["kind"], item["metadata"]["name"]): item for item in objects
+        }
+        self.writes: list[str] = []
+        self._store = store
+
+    async def list(self, api_version: str, kind: str, *, params: Mapping[str, str] | None = None) -> Object:
+        del api_version, params
+        found = [item for (own, _), item in sorted(self.objects.items()) if own == kind]
+        return {"items": deepcopy(found), "metadata": {"resourceVersion": "1"}}
+
+    async def get(self, api_version: str, kind: str, name: str) -> Object:
+        del api_version
+        try:
+            return deepcopy(self.objects[kind, name])
+        except KeyError:
+            raise ApiError(404, "NotFound", f"{name} not found", {}) from None
+
+    async def create(self, body: Object) -> Object:
+        meta = body["metadata"]
+        name = meta.get("name") or f"{meta['generateName']}{len(self.writes)}"
+        kept = self._store({**body, "metadata": {**meta, "name": name, "resourceVersion": "1"}})
+        self.objects[body["kind"], name] = kept
+        self.writes.append(f"create {name}")
+        return kept
+
+    async def replace(self, body: Object) -> Object:
+        kept = self._store(body)
+        self.objects[body["kind"], body["metadata"]["name"]] = kept
+        self.writes.append(f"replace {body['metadata']['name']}")
+        return kept
+
+    async def delete(self, api_version: str, kind: str, name: str) -> None:
+        del api_version
+        del self.objects[kind, name]
+        self.writes.append(f"delete {name}")
+
+
+class WatchedApi:
+    """Plays a script: each list and each watch takes the next step, an exception is raised."""
+
+    def __init__(self, *steps: Any) -> None:
+        self._steps = list(steps)
+        self.calls: list[str] = []
+
+    async def list(self, api_version: str, kind: str) -> Object:
+        del api_version
+        self.calls.append(f"list {kind}")
+        items = self._next()
+        return {"items": items, "metadata": {"resourceVersion": "10"}}
+
+    async def watch(
+        self, api_version: str, kind: str, *, resource_version: str
+    ) -> AsyncIterator[tuple[str, Object]]:
+        del api_version
+        self.calls.append(f"watch {kind} from {resource_version}")
+        for event in self._next():
+            yield event
+
+    def _next(self) -> Any:
+        step = self._steps.pop(0)
+        if isinstance(step, BaseException):
+            raise step
+        return step

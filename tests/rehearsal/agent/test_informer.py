@@ -1,0 +1,66 @@
+"""The informer over interruptions of every kind."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, cast
+
+import httpx2
+import pytest
+
+from clusters.client import ApiError
+from rehearsal.agent import informer as informer_module
+from rehearsal.agent.informer import Informer, key_of
+from tests.rehearsal.agent.fake_api import WatchedApi
+
+if TYPE_CHECKING:
+    from clusters.client import KubeApi, Object
+
+
+def item(name: str, version: str = "1") -> Object:
+    return {"metadata": {"name": name, "resourceVersion": version}}
+
+
+def follow(*steps: Any) -> tuple[list[str], list[str], Informer]:
+    """Run an informer over a script until it ends; what was called, what was told, and the informer."""
+    api = WatchedApi(*steps, asyncio.CancelledError())
+    told: list[str] = []
+    informer = Informer(
+        cast("KubeApi", api), "v1", "Node", lambda node: told.append(node["metadata"]["name"])
+    )
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(informer.run())
+    return api.calls, told, informer
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(informer_module, "FIRST_WAIT", 0.0)
+
+
+def test_objects_follow_the_watch() -> None:
+    changes = [("ADDED", item("b", "11")), ("MODIFIED", item("a", "12")), ("DELETED", item("b", "13"))]
+    calls, told, informer = follow([item("a")], changes)
+    assert told == ["a", "b", "a", "b"]
+    assert list(informer.objects) == ["a"]
+    assert calls[-1] == "watch Node from 13"
+
+
+def test_a_watch_that_ends_goes_on_where_it_was() -> None:
+    calls, _, _ = follow([], [("ADDED", item("a", "11"))], [])
+    assert calls == ["list Node", "watch Node from 10", "watch Node from 11", "watch Node from 11"]
+
+
+@pytest.mark.parametrize(
+    "interruption", [ApiError(410, "Expired", "too old", {}), httpx2.ConnectError("refused")]
+)
+def test_after_an_interruption_it_lists_again_and_tells_what_changed(interruption: Exception) -> None:
+    calls, told, informer = follow([item("a"), item("b")], interruption, [item("b"), item("c")], [])
+    assert calls[:3] == ["list Node", "watch Node from 10", "list Node"]
+    assert told == ["a", "b", "a", "c"]
+    assert sorted(informer.objects) == ["b", "c"]
+
+
+def test_a_key_has_the_namespace_where_there_is_one() -> None:
+    assert key_of({"metadata": {"name": "n", "namespace": "ns"}}) == "ns/n"
+    assert key_of(item("n")) == "n"

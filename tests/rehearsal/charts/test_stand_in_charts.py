@@ -1,0 +1,201 @@
+"""The stand-in charts: same keys and refusals as the published ones, and an error for any other key."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+import yaml
+
+from fleet import catalogue
+from rehearsal.charts import STAND_INS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rehearsal.tools import Toolset
+
+NVIDIA = STAND_INS / "dra-driver-nvidia-gpu" / "0.5.0"
+EXAMPLE = STAND_INS / "dra-example-driver" / "0.4.0"
+PUBLISHED = {
+    NVIDIA: "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu",
+    EXAMPLE: "oci://registry.k8s.io/dra-example-driver/charts/dra-example-driver",
+}
+GPUS_ONLY = ("gpuResourcesEnabledOverride=true", "resources.computeDomains.enabled=false")
+SERVER = ("--kube-version", "1.36.3", "--api-versions", "resource.k8s.io/v1", "--namespace", "drivers")
+LEFT_OUT = {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "Role", "RoleBinding"}
+"""Kinds the stand-ins do without; each README says so."""
+
+
+def render(
+    tools: Toolset, chart: Path | str, *values: str, more: tuple[str, ...] = ()
+) -> list[dict[str, Any]]:
+    sets = [part for value in values for part in ("--set", value)]
+    command = [str(tools.helm), "template", "release", str(chart), *SERVER, *more, *sets]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [item for item in yaml.safe_load_all(text) if item]
+
+
+def refusal(tools: Toolset, chart: Path, *values: str, server: tuple[str, ...] = SERVER) -> str:
+    sets = [part for value in values for part in ("--set", value)]
+    command = [str(tools.helm), "template", "release", str(chart), *server, *sets]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode != 0
+    return done.stderr
+
+
+def keys(values: dict[str, Any], schema: dict[str, Any], prefix: str = "") -> set[str]:
+    """Dotted keys down to where the schema leaves the inside free."""
+    found: set[str] = set()
+    for key, value in values.items():
+        below = schema["properties"][key]
+        inside = below.get("additionalProperties") is False
+        found |= keys(value, below, f"{prefix}{key}.") if inside else {f"{prefix}{key}"}
+    return found
+
+
+def schema_and_values(chart: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    schema = cast("dict[str, Any]", json.loads((chart / "values.schema.json").read_text()))
+    values = cast("dict[str, Any]", yaml.safe_load((chart / "values.yaml").read_text()))
+    return schema, values
+
+
+@pytest.mark.parametrize(
+    ("chart", "driver", "version"), [(NVIDIA, "nvidia", "0.5.0"), (EXAMPLE, "example", "0.4.0")]
+)
+def test_a_stand_in_takes_the_values_that_the_catalogue_knows(chart: Path, driver: str, version: str) -> None:
+    schema, values = schema_and_values(chart)
+    entry = catalogue.load().drivers[driver].version(version)
+    assert entry is not None
+    assert set(entry.values) - keys(values, schema) == set()
+
+
+@pytest.mark.engine
+def test_the_nvidia_chart_installs_the_plugin_its_rights_and_its_classes(tools: Toolset) -> None:
+    objects = render(tools, NVIDIA, *GPUS_ONLY)
+    names = sorted(f"{item['kind']}/{item['metadata']['name']}" for item in objects)
+    assert names == [
+        "ClusterRole/dra-driver-nvidia-gpu-clusterrole-kubeletplugin",
+        "ClusterRoleBinding/dra-driver-nvidia-gpu-clusterrole-binding-kubeletplugin",
+        "DaemonSet/dra-driver-nvidia-gpu-kubelet-plugin",
+        "DeviceClass/gpu.nvidia.com",
+        "DeviceClass/mig.nvidia.com",
+        "DeviceClass/vfio.gpu.nvidia.com",
+        "ServiceAccount/release-dra-driver-nvidia-gpu-service-account-kubeletplugin",
+    ]
+    whole = next(item for item in objects if item["metadata"]["name"] == "gpu.nvidia.com")
+    assert whole["spec"] == {
+        "extendedResourceName": "nvidia.com/gpu",
+        "selectors": [
+            {
+                "cel": {
+                    "expression": "device.driver == 'gpu.nvidia.com' && "
+                    "device.attributes['gpu.nvidia.com'].type == 'gpu'"
+                }
+            }
+        ],
+    }
+
+
+@pytest.mark.engine
+def test_compute_domains_bring_a_controller_a_container_and_two_classes(tools: Toolset) -> None:
+    objects = render(tools, NVIDIA, "gpuResourcesEnabledOverride=true")
+    kinds = [item["kind"] for item in objects]
+    assert (kinds.count("Deployment"), kinds.count("DeviceClass")) == (1, 5)
+    daemonset = next(item for item in objects if item["kind"] == "DaemonSet")
+    containers = daemonset["spec"]["template"]["spec"]["containers"]
+    assert [container["name"] for container in containers] == ["compute-domains", "gpus"]
+
+
+@pytest.mark.engine
+def test_feature_gates_reach_the_containers(tools: Toolset) -> None:
+    objects = render(
+        tools, NVIDIA, *GPUS_ONLY, "featureGates.MPSSupport=true", "featureGates.DynamicMIG=false"
+    )
+    daemonset = next(item for item in objects if item["kind"] == "DaemonSet")
+    (container,) = daemonset["spec"]["template"]["spec"]["containers"]
+    gates = {"name": "FEATURE_GATES", "value": "DynamicMIG=false,MPSSupport=true,"}
+    assert gates in container["env"]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ((), "this DRA driver cannot be deployed alongside the standard GPU device plugin"),
+        (
+            ("resources-computeDomains.enabled=false",),
+            "additional properties 'resources-computeDomains' not allowed",
+        ),
+        (("resources.gpu.enabled=true",), "at '/resources': additional properties 'gpu' not allowed"),
+        (
+            ("gpuResourcesEnabledOverride=true", "resources.computeDomains.imex.mode=hostManaged"),
+            "imex.mode=hostManaged requires featureGates.HostManagedIMEXDaemon=true",
+        ),
+        (
+            ("gpuResourcesEnabledOverride=true", "resources.computeDomains.imex.isolation=channel"),
+            "imex.isolation=channel is not supported yet",
+        ),
+        ((*GPUS_ONLY, "webhook.enabled=true", "webhook.tls.mode=none"), "Invalid webhook TLS mode: none"),
+        (
+            (*GPUS_ONLY, "webhook.enabled=true"),
+            "it has no webhook, because nothing in a rehearsal would serve it",
+        ),
+    ],
+)
+def test_the_nvidia_chart_refuses(tools: Toolset, values: tuple[str, ...], text: str) -> None:
+    assert text in refusal(tools, NVIDIA, *values)
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("chart", [NVIDIA, EXAMPLE], ids=["nvidia", "example"])
+def test_the_default_namespace_is_refused(tools: Toolset, chart: Path) -> None:
+    server = (*SERVER[:-1], "default")
+    assert "Running in the 'default' namespace is not recommended." in refusal(
+        tools, chart, *(GPUS_ONLY if chart is NVIDIA else ()), server=server
+    )
+
+
+@pytest.mark.engine
+def test_an_old_cluster_is_refused(tools: Toolset) -> None:
+    server = ("--kube-version", "1.31.0", "--namespace", "drivers")
+    assert "chart requires kubeVersion: >=1.32.0-0" in refusal(tools, NVIDIA, *GPUS_ONLY, server=server)
+
+
+@pytest.mark.engine
+def test_the_example_chart_refuses_what_is_not_rehearsed(tools: Toolset) -> None:
+    assert "it rehearses deviceProfile 'gpu' with whole devices only" in refusal(
+        tools, EXAMPLE, "kubeletPlugin.gpuPartitions=4"
+    )
+
+
+@pytest.mark.engine
+@pytest.mark.network
+@pytest.mark.parametrize("chart", [NVIDIA, EXAMPLE], ids=["nvidia", "example"])
+def test_the_stand_in_renders_the_kinds_and_keys_of_the_published_chart(
+    tools: Toolset, chart: Path, tmp_path: Path
+) -> None:
+    pull = [
+        str(tools.helm),
+        "pull",
+        PUBLISHED[chart],
+        "--version",
+        chart.name,
+        "--untar",
+        "--untardir",
+        str(tmp_path),
+    ]
+    try:
+        subprocess.run(pull, check=True, capture_output=True, timeout=30)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        pytest.skip("the public chart registry is not reachable")
+    published = tmp_path / chart.parent.name
+    values = GPUS_ONLY if chart is NVIDIA else ()
+    ours = {(item["kind"], item["metadata"]["name"]) for item in render(tools, chart, *values)}
+    theirs = {(item["kind"], item["metadata"]["name"]) for item in render(tools, published, *values)}
+    assert ours == {item for item in theirs if item[0] not in LEFT_OUT}
+    schema, own_values = schema_and_values(chart)
+    their_values = cast("dict[str, Any]", yaml.safe_load((published / "values.yaml").read_text()))
+    assert keys(their_values, schema) <= keys(own_values, schema)

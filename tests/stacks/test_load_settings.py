@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pulumi
+import pytest
+from pulumi.runtime import set_all_config
+
+from fleet.settings import SettingsInvalid, read_stack_file
+from fleet.settings.stack_file import read_fleet
+from stacks import load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DEV = Path(__file__).parents[2] / "Pulumi.dev.yaml"
+
+
+@pytest.fixture(autouse=True)
+def no_configuration() -> Iterator[None]:
+    set_all_config({}, ["dra-fleet:none"])
+    yield
+    set_all_config({}, ["dra-fleet:none"])
+
+
+def test_the_program_reads_what_the_other_commands_read() -> None:
+    set_all_config({"dra-fleet:fleet": json.dumps(read_fleet(DEV))}, ["dra-fleet:none"])
+    assert load.settings() == read_stack_file(DEV).settings
+
+
+def test_a_stack_without_a_fleet_is_told_so() -> None:
+    with pytest.raises(SettingsInvalid, match="dra-fleet:fleet: is missing"):
+        load.settings()
+
+
+@pytest.mark.parametrize("value", ["[1]", "text", "3"])
+def test_a_fleet_of_another_shape_is_told_so(value: str) -> None:
+    set_all_config({"dra-fleet:fleet": value}, ["dra-fleet:none"])
+    with pytest.raises(SettingsInvalid, match="dra-fleet:fleet: must be a mapping"):
+        load.settings()
+
+
+def test_a_secret_inside_the_fleet_is_refused_and_not_shown() -> None:
+    set_all_config({"dra-fleet:fleet": '{"owner": "hidden"}'}, ["dra-fleet:fleet"])
+    with pytest.raises(SettingsInvalid) as caught:
+        load.settings()
+    assert "holds a secret" in str(caught.value)
+    assert "hidden" not in str(caught.value)
+
+
+def test_a_named_secret_that_is_not_set_is_told_with_its_fix() -> None:
+    with pytest.raises(SettingsInvalid, match="pulumi config set --secret dra-fleet:labKubeconfig"):
+        load.secret("labKubeconfig")
+
+
+def test_a_named_secret_is_an_output() -> None:
+    set_all_config({"dra-fleet:labKubeconfig": "x"})
+    assert isinstance(load.secret("labKubeconfig"), pulumi.Output)
