@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from clusters.pending import explain, explain_missing_pods, read_state
 from clusters.pending.selectors import devices_in
-from clusters.pending.state import claim_names
+from clusters.pending.state import claim_names, results_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -111,7 +111,7 @@ def _pool(state: ClusterState, labels: Mapping[str, str]) -> PoolDevices:
     devices = [device for device in devices_in(state.slices) if device.node in names]
     pools = {(device.driver, device.pool) for device in devices}
     held = [
-        sum((item["driver"], item["pool"]) in pools for item in _results(claim)) for claim in state.claims
+        sum((item["driver"], item["pool"]) in pools for item in results_of(claim)) for claim in state.claims
     ]
     claims = sum(count > 0 for count in held)
     return PoolDevices(nodes=len(names), devices=len(devices), held=sum(held), claims=claims)
@@ -147,7 +147,9 @@ def _reason(
 def _pod(state: ClusterState, pod: Object) -> PodDevices:
     namespace = pod["metadata"]["namespace"]
     results = [
-        result for name in claim_names(pod) for result in _results(state.named(state.claims, name, namespace))
+        result
+        for name in claim_names(pod)
+        for result in results_of(state.named(state.claims, name, namespace) or {})
     ]
     return PodDevices(
         name=pod["metadata"]["name"],
@@ -155,8 +157,3 @@ def _pod(state: ClusterState, pod: Object) -> PodDevices:
         devices=tuple(HeldDevice(item["driver"], item["pool"], item["device"]) for item in results),
         running=pod.get("status", {}).get("phase") == "Running",
     )
-
-
-def _results(claim: Object | None) -> list[Object]:
-    allocation = (claim or {}).get("status", {}).get("allocation", {})
-    return allocation.get("devices", {}).get("results", [])

@@ -1,3 +1,3 @@
 """What holds for all tests."""
 
-pytest_plugins = ["tests.engine_support", "tests.skip_policy"]
+pytest_plugins = ["tests.engine_support", "tests.skip_policy", "tests.pulumi_recorder"]

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pulumi
+import pytest
 from google.protobuf.json_format import MessageToDict
 from pulumi.runtime.mocks import MockMonitor, MockResourceArgs, Mocks, set_mocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 T = TypeVar("T")
 
@@ -174,3 +175,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(item) for item in cast("list[Any]", value)]
     return value
+
+
+@pytest.fixture
+def recorder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
+    """A recorded engine on an event loop of its own. An Output used as text raises instead of warning."""
+    monkeypatch.setenv("PULUMI_ERROR_OUTPUT_STRING", "1")
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield Recorder()
+    loop.close()
+    asyncio.set_event_loop(None)

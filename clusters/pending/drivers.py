@@ -37,6 +37,14 @@ def driver_problem(state: ClusterState, driver: str, nodes: list[Object]) -> Rea
     return min(reasons, key=lambda reason: (reason.cause is Cause.NO_DEVICES, order.index(reason.cause)))
 
 
+def serves(state: ClusterState, driver: str, node: str) -> bool:
+    """Whether a ready pod of the driver runs on a node."""
+    return any(
+        _runs(pod["spec"], driver) and pod_trouble(pod) is None and "deletionTimestamp" not in pod["metadata"]
+        for pod in state.pods_on(node)
+    )
+
+
 def _runs(spec: Object, driver: str) -> bool:
     mounts = [volume.get("hostPath", {}).get("path", "") for volume in spec.get("volumes", [])]
     if not any(path.rstrip("/").endswith(REGISTRY) for path in mounts):

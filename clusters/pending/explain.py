@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clusters.pending.drivers import serves
 from clusters.pending.placement import label_problem, untolerated
 from clusters.pending.reason import Cause, Reason
 from clusters.pending.requests import request_problem
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 CLAIM_FAILED = "FailedResourceClaimCreation"
 PREPARE_FAILED = "FailedPrepareDynamicResources"
-UNPREPARE_FAILED = "FailedUnprepareDynamicResources"
 
 
 async def explain_pending(api: KubeApi, pod: Object) -> Reason:
@@ -72,14 +72,15 @@ def explain_missing_pods(state: ClusterState, job: str, namespace: str) -> Reaso
 
 
 def _terminating(state: ClusterState, pod: Object) -> Reason:
-    texts = state.warnings_about(pod, UNPREPARE_FAILED)
-    if texts:
-        return Reason(
-            Cause.UNPREPARE_FAILED,
-            f"it cannot end: {texts[-1]}; bring the driver back on node {pod['spec'].get('nodeName')} "
-            "until its pods are gone",
-        )
-    return Reason(Cause.STARTING, "it is ending")
+    node = pod["spec"].get("nodeName", "")
+    for driver in state.drivers_held_by(pod) if node else ():
+        if not serves(state, driver, node):
+            return Reason(
+                Cause.UNPREPARE_FAILED,
+                f"it cannot end: no ready pod of DRA driver {driver} on node {node} unprepares its devices; bring "
+                "the driver back until its pods are gone",
+            )
+    return Reason(Cause.ENDING, "it is ending")
 
 
 def _bound(state: ClusterState, pod: Object) -> Reason:

@@ -30,6 +30,7 @@ class Cause(StrEnum):
     PREPARE_FAILED = "prepare-failed"
     UNPREPARE_FAILED = "unprepare-failed"
     STARTING = "starting"
+    ENDING = "ending"
     OTHER = "other"
 
 

@@ -128,7 +128,7 @@ def _silent_nodes(state: ClusterState, ask: Ask, nodes: list[Object]) -> Reason 
 
 
 def _nearest(ask: Ask, misses: list[Miss], silent: Reason | None) -> Reason:
-    """What the device that comes closest lacks; a silent node comes first where its driver shows no device."""
+    """What the closest device lacks; a silent node comes first where its driver shows no device."""
     drivers = drivers_named(ask.selectors)
     told = [miss for miss in misses if not drivers or miss.device.driver in drivers]
     if not told and silent:

@@ -57,14 +57,18 @@ class ClusterState:
         found.sort(key=lambda event: event.get("lastTimestamp") or event.get("eventTime") or "")
         return [str(event.get("message", "")) for event in found]
 
+    def drivers_held_by(self, pod: Object) -> list[str]:
+        """The drivers whose devices a pod's claims hold."""
+        claims = [self.named(self.claims, name, pod["metadata"]["namespace"]) for name in claim_names(pod)]
+        return sorted({result["driver"] for claim in claims if claim for result in results_of(claim)})
+
     def holders(self) -> dict[tuple[str, str, str], str]:
         """Who holds each allocated device: (driver, pool, device) -> "namespace/consumer"."""
         held: dict[tuple[str, str, str], str] = {}
         for claim in self.claims:
-            status = claim.get("status", {})
-            for result in status.get("allocation", {}).get("devices", {}).get("results", []):
+            for result in results_of(claim):
                 if not result.get("adminAccess"):
-                    users = [user["name"] for user in status.get("reservedFor", [])]
+                    users = [user["name"] for user in claim["status"].get("reservedFor", [])]
                     name = users[0] if users else f"claim {claim['metadata']['name']}"
                     key = (result["driver"], result["pool"], result["device"])
                     held[key] = f"{claim['metadata']['namespace']}/{name}"
@@ -103,6 +107,12 @@ async def read_state(api: KubeApi) -> ClusterState:
         templates=templates,
         events=events,
     )
+
+
+def results_of(claim: Object) -> list[Object]:
+    """A claim's allocation results; none before it is allocated."""
+    allocation = claim.get("status", {}).get("allocation", {})
+    return allocation.get("devices", {}).get("results", [])
 
 
 def claim_names(pod: Object) -> list[str]:

@@ -19,6 +19,6 @@ class Findings:
         self.errors.append(SettingsError(path=under(*parts), what=what, got=got, allowed=allowed, fix=fix))
 
     def unknown(self, *parts: object, what: str, got: str, known: list[str], fix: str = "") -> None:
-        """Refuse a name that refers to nothing."""
-        proposal = mistyped(got, known) or fix
-        self.error(*parts, what=what, got=got, allowed=choices(got, known), fix=proposal)
+        """Refuse a name that refers to nothing; the nearest known one comes before the fix."""
+        proposals = [text for text in (mistyped(got, known), fix) if text]
+        self.error(*parts, what=what, got=got, allowed=choices(got, known), fix=" Or ".join(proposals))

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from fleet.settings.clusters import ClusterSettings
     from fleet.settings.pools import InlineMachine, PoolSettings
 
-_DESCRIBE = "describe it in the stack file: machine: {gpu: A100-SXM4-40GB, gpus: 4, cpus: 64, memory: 512}"
+_DESCRIBE = (
+    "describe the machine in the stack file: machine: {gpu: A100-SXM4-40GB, gpus: 4, cpus: 64, memory: 512}"
+)
 
 
 def plan_pools(cluster: str, settings: ClusterSettings, findings: Findings) -> tuple[PoolPlan, ...]:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from fleet.settings.errors import SettingsError, SettingsInvalid, under
+from fleet.settings.errors import KEY, SettingsError, SettingsInvalid, under
 from fleet.settings.fleet import FleetSettings
 from fleet.settings.translate import Location, translate
 
@@ -22,6 +22,7 @@ def parse(settings: Mapping[str, Any]) -> FleetSettings:
     Raises:
         SettingsInvalid: With every error that can be told from the file alone.
     """
+    text = _as_json(settings)
     sealed = list(_secure_values(settings, ()))
     errors = [
         SettingsError(
@@ -33,9 +34,7 @@ def parse(settings: Mapping[str, Any]) -> FleetSettings:
     ]
     try:
         # As JSON, because that is what the engine hands over, and strict mode takes lists for tuples there.
-        parsed = FleetSettings.model_validate_json(
-            json.dumps(settings, default=str), by_alias=True, by_name=False
-        )
+        parsed = FleetSettings.model_validate_json(text, by_alias=True, by_name=False)
     except ValidationError as invalid:
         found = [translate(detail, settings) for detail in invalid.errors(include_url=False)]
         hidden = tuple(f"{error.path}{end}" for error in errors for end in (".", "[", ":"))
@@ -44,6 +43,17 @@ def parse(settings: Mapping[str, Any]) -> FleetSettings:
     if errors:
         raise SettingsInvalid(errors)
     return parsed
+
+
+def _as_json(settings: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(settings, default=str)
+    except (ValueError, TypeError, RecursionError):
+        # A YAML anchor that holds itself, or a key that is no scalar.
+        what = "holds a value that contains itself, or a key that is no text"
+        raise SettingsInvalid(
+            [SettingsError(path=KEY, what=what, fix="write it without YAML anchors")]
+        ) from None
 
 
 def _secure_values(value: object, location: Location) -> list[Location]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rehearsal.agent.identity import Identities
 from rehearsal.agent.kubelet import Kubelets
 from rehearsal.agent.nodes import NodeJoiner
-from rehearsal.agent.view import NODE, SLICES, ClusterView
+from rehearsal.agent.view import NODE, POD, SLICES, ClusterView
 from rehearsal.agent.wiping import SliceWiper
 from rehearsal.agent.work_queue import Key, WorkQueue
 
@@ -42,13 +42,12 @@ async def run(
     wiper = SliceWiper(identities, view, queue, hardware.slice_wiping_seconds)
 
     async def handle(key: Key) -> None:
-        match key.work:
-            case "node":
-                await joiner.reconcile(key.name, view.nodes.objects.get(key.name))
-            case "pod":
-                await kubelets.reconcile(key.name)
-            case _:
-                await wiper.reconcile(key.name)
+        if key.work == NODE:
+            await joiner.reconcile(key.name, view.nodes.objects.get(key.name))
+        elif key.work == POD:
+            await kubelets.reconcile(key.name)
+        else:
+            await wiper.reconcile(key.name)
 
     async def work() -> None:
         for informer in view.informers:

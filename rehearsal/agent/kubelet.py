@@ -7,6 +7,7 @@ How the real one does it: https://github.com/kubernetes/kubernetes, `pkg/kubelet
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from clusters.client import ApiError
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from rehearsal.agent.view import ClusterView
     from rehearsal.agent.work_queue import WorkQueue
     from rehearsal.world.hardware import Host
+
+logger = logging.getLogger(__name__)
 
 RUN = "rehearsal.dra-fleet/run"
 STOP = "rehearsal.dra-fleet/stop"
@@ -175,13 +178,11 @@ class Kubelets:
     async def _unprepare(self, pod: Object) -> None:
         """NodeUnprepareResources, which needs the driver too; a pod that never ran has nothing to undo."""
         if pod["metadata"].get("annotations", {}).get(RUN) == "true":
-            node = pod["spec"]["nodeName"]
             try:
                 for name in claim_names(pod):
                     await self._unprepare_claim(pod, name)
             except PrepareFailed as error:
-                text = f"Failed to unprepare dynamic resources: {error}"
-                await self._events.record(node, pod, "FailedUnprepareDynamicResources", text)
+                logger.info("%s stays: %s", key_of(pod), error)  # the real kubelet writes no event either
                 self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
                 return
         await self._annotate(pod, STOP)

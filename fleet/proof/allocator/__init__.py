@@ -1,7 +1,8 @@
 """Allocate a pod's claims on one node exactly as the scheduler does; pure, without a cluster.
 
-A port of the allocator of https://github.com/kubernetes/dynamic-resource-allocation (v0.36.3, structured/internal/incubating),
-held to it by tests. It decides one pod on one node; which node, in which order of pods, is not its business.
+A port of the allocator of https://github.com/kubernetes/dynamic-resource-allocation (v0.36.3,
+structured/internal/incubating), held to it by tests. It decides one pod on one node; which node, in which
+order of pods, is not its business.
 """
 
 from fleet.proof.allocator.allocate import allocate

@@ -31,12 +31,13 @@ def allocate(
     """Whether, and with which devices, a pod's claims can be allocated on a node.
 
     Args:
-        claims: The pod's claims that are not allocated yet, in the pod's order (resource.k8s.io/v1 ResourceClaim).
-        classes: The DeviceClasses by name.
-        slices: All ResourceSlices of the cluster; give an Inventory when several questions are asked of the same ones.
-        node: The node to try; its other filters (taints, CPU, affinity) are not looked at.
+        claims: The pod's claims that are not allocated yet, in the pod's order (resource.k8s.io/v1
+        ResourceClaim). classes: The DeviceClasses by name.
+        slices: All ResourceSlices of the cluster; give an Inventory when several questions are asked of the
+        same ones. node: The node to try; its other filters (taints, CPU, affinity) are not looked at.
         in_use: What earlier pods hold.
-        minor: The scheduler's Kubernetes minor, such as "1.36", with its default feature gates. 1.34 and 1.35 try pools in
+        minor: The scheduler's Kubernetes minor, such as "1.36", with its default feature gates. 1.34 and 1.35
+        try pools in
             random order; here they come in the order of 1.36.
 
     Raises:

@@ -9,7 +9,10 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 
-from fleet.proof.allocator.inventory import Capacity, Device
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleet.proof.allocator.inventory import Capacity, Device
 
 Amounts = Mapping[str, Fraction]
 

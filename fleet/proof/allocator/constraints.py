@@ -6,11 +6,13 @@ Source: https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TYPE_CHECKING
 
-from fleet.proof.allocator.inventory import Device
 from fleet.proof.allocator.outcome import Failure, Stop, Undecided
 from fleet.proof.cel import UNKNOWN
+
+if TYPE_CHECKING:
+    from fleet.proof.allocator.inventory import Device
 
 Object = Mapping[str, Any]
 _SCALARS = ("string", "int", "bool", "version")
@@ -135,6 +137,8 @@ def of_claim(claim_name: str, devices: Object) -> list[Constraint]:
         elif entry.get("distinctAttribute") is not None:
             constraints.append(DistinctAttribute(requests, entry["distinctAttribute"]))
         else:
-            message = f"claim {claim_name}, constraint #{index}: empty constraint (unsupported constraint type?)"
+            message = (
+                f"claim {claim_name}, constraint #{index}: empty constraint (unsupported constraint type?)"
+            )
             raise Stop(Failure(message))
     return constraints

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from fleet.proof.allocator.inventory import Device, InUse
-from fleet.proof.allocator.pools import Counters, Pool
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleet.proof.allocator.pools import Counters, Pool
+    from fleet.proof.allocator.inventory import Device, InUse
 
 
 class CounterLedger:

@@ -48,7 +48,9 @@ class InUse:
     """
 
     devices: frozenset[DeviceId] = frozenset()
-    capacity: Mapping[DeviceId, Mapping[str, Fraction]] = field(default_factory=dict[DeviceId, Mapping[str, Fraction]])
+    capacity: Mapping[DeviceId, Mapping[str, Fraction]] = field(
+        default_factory=dict[DeviceId, Mapping[str, Fraction]]
+    )
 
     def holds(self, device: DeviceId) -> bool:
         """Whether anybody holds the device or a part of it."""
@@ -184,7 +186,9 @@ class Slice:
     @cached_property
     def counter_sets(self) -> dict[str, dict[str, Fraction]]:
         """The counters its pool's devices share; meaningful only when names are unique."""
-        return {entry["name"]: _counters(entry["counters"]) for entry in self.spec.get("sharedCounters") or ()}
+        return {
+            entry["name"]: _counters(entry["counters"]) for entry in self.spec.get("sharedCounters") or ()
+        }
 
     @property
     def has_counters(self) -> bool:

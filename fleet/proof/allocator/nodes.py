@@ -6,9 +6,11 @@ Source: https://github.com/kubernetes/component-helpers/blob/v0.36.3/scheduling/
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
-from fleet.proof.allocator.inventory import Node
+
+if TYPE_CHECKING:
+    from fleet.proof.allocator.inventory import Node
 
 Object = Mapping[str, Any]
 
@@ -21,7 +23,9 @@ def matches(node: Node, selection: Object) -> bool:
     if selection.get("allNodes"):
         return True
     selector = selection.get("nodeSelector")
-    return selector is not None and any(_matches_term(node, term) for term in selector.get("nodeSelectorTerms") or ())
+    return selector is not None and any(
+        _matches_term(node, term) for term in selector.get("nodeSelectorTerms") or ()
+    )
 
 
 def _matches_term(node: Node, term: Object) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from fleet.proof.allocator.inventory import DeviceId
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleet.proof.allocator.inventory import DeviceId
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,16 @@ Source: https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/s
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from fleet.proof.allocator import nodes
-from fleet.proof.allocator.features import Features
-from fleet.proof.allocator.inventory import Device, Inventory, Node, PoolId, Slice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleet.proof.allocator.inventory import Device, Inventory, Node, PoolId, Slice
+    from fleet.proof.allocator.features import Features
+    from collections.abc import Iterable
 
 Counters = dict[str, dict[str, Fraction]]
 
@@ -48,7 +51,11 @@ def gather(inventory: Inventory, node: Node, features: Features) -> list[Pool]:
     for candidate in inventory.candidates(node):
         if _is_relevant(candidate, node, features):
             _keep_newest(found, candidate)
-    pools = [pool for name, slices in found.items() if (pool := _pool(inventory, name, slices, features)) is not None]
+    pools = [
+        pool
+        for name, slices in found.items()
+        if (pool := _pool(inventory, name, slices, features)) is not None
+    ]
     return sorted(pools, key=lambda pool: (pool.is_bound_late, pool.id))
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from fleet.proof.allocator import capacity, constraints
-from fleet.proof.allocator.constraints import Constraint
-from fleet.proof.allocator.features import Features
-from fleet.proof.allocator.inventory import Device, InUse
 from fleet.proof.allocator.outcome import Failure, Stop
-from fleet.proof.allocator.pools import Pool
 from fleet.proof.allocator.requests import Demand, Request, Selector, amounts
-from fleet.proof.allocator.selection import Selection
+
+if TYPE_CHECKING:
+    from fleet.proof.allocator.pools import Pool
+    from fleet.proof.allocator.inventory import Device, InUse
+    from fleet.proof.allocator.features import Features
+    from fleet.proof.allocator.selection import Selection
+    from fleet.proof.allocator.constraints import Constraint
 
 Object = Mapping[str, Any]
 
@@ -73,7 +75,9 @@ class Preparation:
         if not self.features.consumable_capacity and any(entry.get("capacity") for _, entry in entries):
             problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
             raise Stop(Failure(f"claim {claim}, request {main}: {problem}"))
-        return tuple(self._demand(claim, self._request(index, claim, main, full, entry)) for full, entry in entries)
+        return tuple(
+            self._demand(claim, self._request(index, claim, main, full, entry)) for full, entry in entries
+        )
 
     def _request(self, index: int, claim: str, main: str, full: str, entry: Object) -> Request:
         own = full.rpartition("/")[2]
@@ -106,7 +110,9 @@ class Preparation:
             problem = "being updated" if pool.is_incomplete else "invalid" if pool.invalid else ""
             if problem:
                 where = f"resource pool {'/'.join(pool.id)} is currently {problem}"
-                raise Stop(Failure(f"claim {claim}, request {request.own}: asks for all devices, but {where}"))
+                raise Stop(
+                    Failure(f"claim {claim}, request {request.own}: asks for all devices, but {where}")
+                )
             everything += [(pool, device) for device in pool.devices if self._wanted(request, device)]
         return Demand(request, len(everything), tuple(everything))
 

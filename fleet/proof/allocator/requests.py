@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from fleet.proof.allocator.inventory import Device, amount
-from fleet.proof.allocator.pools import Pool
+
+if TYPE_CHECKING:
+    from fleet.proof.allocator.pools import Pool
+    from fractions import Fraction
 
 Object = Mapping[str, Any]
 
@@ -51,7 +53,9 @@ class Request:
 
     def tolerates(self, device: Device) -> bool:
         """Whether every taint of a device is borne."""
-        return all(any(_tolerates(toleration, taint) for toleration in self.tolerations) for taint in device.taints)
+        return all(
+            any(_tolerates(toleration, taint) for toleration in self.tolerations) for taint in device.taints
+        )
 
 
 @dataclass(eq=False)

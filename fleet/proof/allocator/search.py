@@ -7,20 +7,22 @@ https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structure
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-
 from fleet.proof.allocator.counters import CounterLedger
-from fleet.proof.allocator.features import Features
-from fleet.proof.allocator.inventory import Device, InUse
 from fleet.proof.allocator.outcome import Allocated, Failure, Stop, TimedOut
-from fleet.proof.allocator.pools import Pool
 from fleet.proof.allocator.prepare import MOST_DEVICES, ClaimDemand
-from fleet.proof.allocator.requests import Demand, Request
-from fleet.proof.allocator.selection import Selection
 from fleet.proof.allocator.trial import Trial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleet.proof.allocator.selection import Selection
+    from fleet.proof.allocator.requests import Demand, Request
+    from fleet.proof.allocator.pools import Pool
+    from fleet.proof.allocator.inventory import Device, InUse
+    from fleet.proof.allocator.features import Features
+    from collections.abc import Callable, Sequence
 
 _MOST_STEPS = 500_000
 
@@ -90,7 +92,11 @@ class Search:
             return self._next(_Place(place.claim, place.request + 1))
         if len(self._trial.results[place.claim]) + demand.devices - place.device > MOST_DEVICES:
             return _Result.TOO_MANY
-        return self._take_all(place, demand) if demand.request.takes_all else self._take_one(place, demand.request)
+        return (
+            self._take_all(place, demand)
+            if demand.request.takes_all
+            else self._take_one(place, demand.request)
+        )
 
     def _choose(self, place: _Place, alternatives: int) -> _Result:
         all_too_many = True
@@ -146,5 +152,3 @@ class Search:
         if self._features.consumable_capacity and not self._trial.has_capacity(request, device):
             return None
         return self._trial.add(request, pool, device, must=False)
-
-

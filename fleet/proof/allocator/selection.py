@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from fleet.proof.allocator import nodes
-from fleet.proof.allocator.features import Features
-from fleet.proof.allocator.inventory import Device, Node
 from fleet.proof.allocator.outcome import Failure, Stop, Undecided
-from fleet.proof.allocator.requests import Request
 from fleet.proof.cel import CelInvalid, CelUnsupported, DeviceCel, Program
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleet.proof.allocator.requests import Request
+    from fleet.proof.allocator.inventory import Device, Node
+    from fleet.proof.allocator.features import Features
 
 
 class Selection:
@@ -34,7 +37,9 @@ class Selection:
         return known
 
     def _decide(self, request: Request, device: Device) -> bool:
-        if not all(self._holds(selector.expression, selector.place, device) for selector in request.selectors):
+        if not all(
+            self._holds(selector.expression, selector.place, device) for selector in request.selectors
+        ):
             return False
         return not device.is_selected_per_node or nodes.matches(self._node, device.published)
 

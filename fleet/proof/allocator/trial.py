@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from fleet.proof.allocator import capacity
-from fleet.proof.allocator.counters import CounterLedger
-from fleet.proof.allocator.features import Features
-from fleet.proof.allocator.inventory import Device, DeviceId, InUse
 from fleet.proof.allocator.outcome import Allocated, Failure, Stop
-from fleet.proof.allocator.pools import Pool
-from fleet.proof.allocator.prepare import ClaimDemand
-from fleet.proof.allocator.requests import Request
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleet.proof.allocator.requests import Request
+    from fleet.proof.allocator.prepare import ClaimDemand
+    from fleet.proof.allocator.pools import Pool
+    from fleet.proof.allocator.inventory import Device, DeviceId, InUse
+    from fleet.proof.allocator.features import Features
+    from fleet.proof.allocator.counters import CounterLedger
 
 Undo = Callable[[], None]
 
@@ -72,7 +75,9 @@ class Trial:
     def _is_shareable(self, device: Device) -> bool:
         return self._features.consumable_capacity and device.is_shareable
 
-    def _reserve(self, request: Request, pool: Pool, device: Device, steps: list[Undo], *, must: bool) -> bool:
+    def _reserve(
+        self, request: Request, pool: Pool, device: Device, steps: list[Undo], *, must: bool
+    ) -> bool:
         if not self._reserve_counters(pool, device, steps):
             return False
         if self._features.device_taints and not request.tolerates(device):
@@ -98,7 +103,9 @@ class Trial:
         steps.append(lambda: self._ledger.release(pool, device))
         return True
 
-    def _satisfy_constraints(self, request: Request, device: Device, steps: list[Undo], *, must: bool) -> bool:
+    def _satisfy_constraints(
+        self, request: Request, device: Device, steps: list[Undo], *, must: bool
+    ) -> bool:
         claim = self._claims[request.claim]
         for constraint in claim.constraints:
             if constraint.add(request, device):

@@ -221,7 +221,11 @@ def _compare(tree: Estimate, node: Node, overload: str) -> Result | None:
 def _is_constant_time(tree: Estimate, left: Node, right: Node) -> bool:
     first, second = tree.type_of(left), tree.type_of(right)
     is_message = first is not None and first.WhichOneof("kind") == "message_type"
-    return bool(is_message and first == second and first.message_type not in ("kubernetes.URL", "kubernetes.NamedFormat"))
+    return bool(
+        is_message
+        and first == second
+        and first.message_type not in ("kubernetes.URL", "kubernetes.NamedFormat")
+    )
 
 
 def _sets(factor: float) -> _Rule:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Literal, NamedTuple
+import itertools
 
 Operator = Literal["?", "||", "&&", "!", ""]
 
@@ -52,7 +53,7 @@ def split(expression: str) -> Part:
         found = [start for start, token in places if token == operator]
         if found:
             bounds = [-2, *found, len(text)]
-            return Part(operator, [text[a + 2 : b].strip() for a, b in zip(bounds, bounds[1:], strict=False)])
+            return Part(operator, [text[a + 2 : b].strip() for a, b in itertools.pairwise(bounds)])
     if text.startswith("!") and _is_single_operand(text[1:]):
         return Part("!", [text[1:].strip()])
     return Part("", [text])

@@ -7,11 +7,13 @@ A port of ``Cost`` in https://github.com/google/cel-go/blob/v0.29.2/checker/cost
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
 from fleet.proof.cel import call_cost, syntax
 from fleet.proof.cel.sizes import MOST, UNKNOWN_SIZE, Range, fixed
-from fleet.proof.cel.syntax import Node, Tree
+
+if TYPE_CHECKING:
+    from fleet.proof.cel.syntax import Node, Tree
 
 LIMIT = 1_000_000
 """The highest cost the API server accepts."""
@@ -34,7 +36,11 @@ class Entries(NamedTuple):
 
     def union(self, other: Entries | None) -> Entries | None:
         """The sizes of the entries of either."""
-        return None if other is None else Entries(self.is_list, self.key.union(other.key), self.value.union(other.value))
+        return (
+            None
+            if other is None
+            else Entries(self.is_list, self.key.union(other.key), self.value.union(other.value))
+        )
 
 
 class _Local(NamedTuple):
@@ -236,7 +242,9 @@ class Estimate:
 def _is_bind(node: Node) -> bool:
     loop = node.comprehension
     is_empty = loop.iter_range.WhichOneof("kind") == "list" and not loop.iter_range.list.elements
-    never = loop.loop_condition.WhichOneof("kind") == "constant" and not loop.loop_condition.constant.bool_value
+    never = (
+        loop.loop_condition.WhichOneof("kind") == "constant" and not loop.loop_condition.constant.bool_value
+    )
     return bool(is_empty and never and loop.accu_var not in _ACCUMULATORS)
 
 
@@ -275,7 +283,10 @@ def size_at(path: Path) -> Range | None:
         return Range(0, sizes[steps])
     if steps[:1] not in (("attributes",), ("capacity",)):
         return None
-    inside = ["@keys" if step == "@keys" else "@values" if step in ("@values", "@items") else "." for step in steps[1:]]
+    inside = [
+        "@keys" if step == "@keys" else "@values" if step in ("@values", "@items") else "."
+        for step in steps[1:]
+    ]
     return _size_inside(inside, is_attribute=steps[0] == "attributes")
 
 

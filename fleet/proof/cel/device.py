@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TYPE_CHECKING
 
 from fleet.proof.cel import messages
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Unknown(Enum):
@@ -87,7 +89,9 @@ def split_name(name: str, driver: str) -> tuple[str, str]:
     return (domain, identity) if slash else (driver, domain)
 
 
-def _attributes(published: Mapping[str, Any], driver: str, unknown: set[tuple[str, str, str]]) -> tuple[Domains, str]:
+def _attributes(
+    published: Mapping[str, Any], driver: str, unknown: set[tuple[str, str, str]]
+) -> tuple[Domains, str]:
     domains: Domains = {}
     problem = ""
     for name, value in published.items():

@@ -7,8 +7,11 @@ other type, while the evaluator calls values of different types unequal. Only th
 from __future__ import annotations
 
 from fleet.proof.cel import messages, syntax
-from fleet.proof.cel.libraries import Implementation
-from fleet.proof.cel.syntax import Node, Tree
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleet.proof.cel.syntax import Node, Tree
+    from fleet.proof.cel.libraries import Implementation
 
 _OPERATORS = ("_==_", "_!=_")
 _IS_OPAQUE = "fleet.isOpaque"
@@ -16,7 +19,19 @@ _EQUAL = "fleet.equal"
 _DIFFER = "fleet.differ"
 _NUMBER = "fleet.number"
 _ANY = 1
-_PLAIN = ("null_type", "bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration", "list", "map")
+_PLAIN = (
+    "null_type",
+    "bool",
+    "int",
+    "uint",
+    "double",
+    "string",
+    "bytes",
+    "timestamp",
+    "duration",
+    "list",
+    "map",
+)
 
 
 def guard(tree: Tree) -> None:

@@ -20,7 +20,20 @@ _MULTIPLE_ALLOCATIONS_SINCE = 36
 _Config = dict[str, Any]
 _MACROS: list[_Config] = [{"name": "bindings"}, {"name": "optional", "version": 2}]
 _TYPE = re.compile(r"(?P<parameter>~)?(?P<name>[\w.]+)(?:<(?P<inside>.*)>)?")
-_ANY = ("null_type", "bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration", "list", "map", "message")
+_ANY = (
+    "null_type",
+    "bool",
+    "int",
+    "uint",
+    "double",
+    "string",
+    "bytes",
+    "timestamp",
+    "duration",
+    "list",
+    "map",
+    "message",
+)
 _KINDS = {
     "null_type": cel.Type.NULL,
     "bool": cel.Type.BOOL,
@@ -81,7 +94,15 @@ def _type(text: str) -> _Config:
 def runner(minor: int) -> cel.Env:
     """The environment that evaluates what ``checker`` let pass."""
     members = {signature.name: signature.is_member for signature in declarations.signatures(minor)}
-    ip_of_range = [cel.Overload("ip of cidr", cel.Type.DYN, [_kind("message")], is_member=True, impl=_implementation("ip", "message"))]
+    ip_of_range = [
+        cel.Overload(
+            "ip of cidr",
+            cel.Type.DYN,
+            [_kind("message")],
+            is_member=True,
+            impl=_implementation("ip", "message"),
+        )
+    ]
     functions: list[cel.FunctionDecl] = []
     for name, implementations in (libraries.IMPLEMENTATIONS | equality.IMPLEMENTATIONS).items():
         overloads: list[cel.Overload] = []

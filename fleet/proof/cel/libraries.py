@@ -7,16 +7,19 @@ Source: https://github.com/kubernetes/apiserver/tree/v0.36.3/pkg/cel/library and
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import re2
 
 from fleet.proof.cel import messages, network, semver, text
-from fleet.proof.cel.messages import Message
+import itertools
+
+if TYPE_CHECKING:
+    from fleet.proof.cel.messages import Message
 
 Implementation = Callable[..., Any]
 Value = Any
@@ -78,8 +81,12 @@ def _as_integer(message: Message) -> int:
 def _added(sign: int) -> Implementation:
     def add(left: Message, right: Message | int) -> Message:
         other = Fraction(right) if isinstance(right, int) else _amount(right)
-        not_integer = any(messages.is_message(term) and messages.is_never_integer(term) for term in (left, right))
-        return messages.make("Quantity", str(_amount(left) + sign * other), not_integer=not_integer, computed=True)
+        not_integer = any(
+            messages.is_message(term) and messages.is_never_integer(term) for term in (left, right)
+        )
+        return messages.make(
+            "Quantity", str(_amount(left) + sign * other), not_integer=not_integer, computed=True
+        )
 
     return add
 
@@ -102,7 +109,7 @@ def _last_index(values: Sequence[Value], item: Value) -> int:
 
 
 def _sum(values: Sequence[Value]) -> Value:
-    start = datetime.timedelta() if values and isinstance(values[0], datetime.timedelta) else 0
+    start = dt.timedelta() if values and isinstance(values[0], dt.timedelta) else 0
     total = sum(values, start)  # type: ignore[arg-type]
     if isinstance(total, int) and not _INT_MIN <= total <= _INT_MAX:
         raise ValueError("integer overflow")
@@ -119,7 +126,7 @@ def _extreme(name: str, choose: Callable[[Sequence[Value]], Value]) -> Implement
 
 
 def _is_sorted(values: Sequence[Value]) -> bool:
-    return all(not left > right for left, right in zip(values, values[1:], strict=False))
+    return all(not left > right for left, right in itertools.pairwise(values))
 
 
 def _contains_all(values: Sequence[Value], wanted: Sequence[Value]) -> bool:

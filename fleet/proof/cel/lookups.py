@@ -6,12 +6,14 @@ only what is there: https://github.com/kubernetes/dynamic-resource-allocation/bl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TYPE_CHECKING
 
 from fleet.proof.cel import syntax
-from fleet.proof.cel.syntax import Node, Tree
 from fleet.proof.cel.verdict import CelUnsupported
+
+if TYPE_CHECKING:
+    from fleet.proof.cel.syntax import Node, Tree
+    from collections.abc import Iterator
 
 _DOMAIN_MAPS = ("device.attributes", "device.capacity")
 _INDEX = "_[_]"

@@ -33,7 +33,9 @@ COMPUTED = "computed__"
 @cache
 def pool() -> descriptor_pool.DescriptorPool:
     """The descriptor pool that knows the messages."""
-    file = descriptor_pb2.FileDescriptorProto(name="fleet/kubernetes.proto", package="kubernetes", syntax="proto3")
+    file = descriptor_pb2.FileDescriptorProto(
+        name="fleet/kubernetes.proto", package="kubernetes", syntax="proto3"
+    )
     for name in declarations.MESSAGES:
         field = file.message_type.add(name=name).field.add(name=CANONICAL, number=1)
         field.type, field.label = field.TYPE_STRING, field.LABEL_OPTIONAL

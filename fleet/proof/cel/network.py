@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from fleet.proof.cel import messages
-from fleet.proof.cel.messages import Message
+
+if TYPE_CHECKING:
+    from fleet.proof.cel.messages import Message
+    from collections.abc import Callable
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Range = ipaddress.IPv4Interface | ipaddress.IPv6Interface
@@ -101,7 +103,9 @@ def _contains_address(outer: Message, inner: Message | str) -> bool:
 def _contains_range(outer: Message, inner: Message | str) -> bool:
     other = (_range(inner) if isinstance(inner, str) else _range_of(inner)).network
     network = _range_of(outer).network
-    return network.version == other.version and network.overlaps(other) and network.prefixlen <= other.prefixlen
+    return (
+        network.version == other.version and network.overlaps(other) and network.prefixlen <= other.prefixlen
+    )
 
 
 def _holds(read: Callable[[str], object]) -> Callable[[str], bool]:

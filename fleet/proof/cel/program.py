@@ -9,8 +9,11 @@ from cel_expr_python import cel
 
 from fleet.proof.cel import cost, declarations, equality, evaluator, lookups, syntax, typing_rules, words
 from fleet.proof.cel.clauses import split
-from fleet.proof.cel.device import CelDevice
 from fleet.proof.cel.verdict import FALSE, TRUE, CelInvalid, CelUnsupported, Verdict, error, unknown
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleet.proof.cel.device import CelDevice
 
 LONGEST = 10 * 1024
 """The most bytes an expression may have."""
@@ -20,7 +23,9 @@ _COMPILED = 4096
 _MACROS = re.compile(
     r"\.\s*(?:(?:all|exists|existsOne|exists_one|transformList|transformMap|transformMapEntry|sortBy)\s*\()"
 )
-_MACRO_MISSING = re.compile(r"undeclared reference to '(?:all|exists|existsOne|exists_one|transform\w+|sortBy)'")
+_MACRO_MISSING = re.compile(
+    r"undeclared reference to '(?:all|exists|existsOne|exists_one|transform\w+|sortBy)'"
+)
 _WHOLE_DEVICE = re.compile(r"undeclared reference to 'device'")
 
 
@@ -75,7 +80,9 @@ class Program:
             return error(words.runtime_error(str(plain)))
         if plain is True or plain is False:
             return TRUE if plain else FALSE
-        return error(f"CEL result of type {kind.name().lower()} could not be converted to bool: unsupported native conversion to bool")
+        return error(
+            f"CEL result of type {kind.name().lower()} could not be converted to bool: unsupported native conversion to bool"
+        )
 
 
 class DeviceCel:
@@ -121,7 +128,9 @@ def _number(minor: str) -> int:
     major, _, text = minor.removeprefix("v").partition(".")
     number = int(text.partition(".")[0]) if major == "1" and text.partition(".")[0].isdigit() else 0
     if not _OLDEST <= number <= _NEWEST:
-        raise ValueError(f"Kubernetes {minor!r} has no CEL environment here; allowed: 1.{_OLDEST} to 1.{_NEWEST}")
+        raise ValueError(
+            f"Kubernetes {minor!r} has no CEL environment here; allowed: 1.{_OLDEST} to 1.{_NEWEST}"
+        )
     return number
 
 

@@ -6,12 +6,14 @@ fields that are read or rewritten here are described, every other field survives
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import count
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 Node = Any
 """A ``cel.expr.Expr`` message."""

@@ -6,14 +6,26 @@ Source: https://github.com/google/cel-go/blob/v0.29.2/ext/strings.go.
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _UPPER = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)
 _SPACE = "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 _ESCAPES = str.maketrans(
-    {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"'}
+    {
+        "\a": "\\a",
+        "\b": "\\b",
+        "\f": "\\f",
+        "\n": "\\n",
+        "\r": "\\r",
+        "\t": "\\t",
+        "\v": "\\v",
+        "\\": "\\\\",
+        '"': '\\"',
+    }
 )
 
 

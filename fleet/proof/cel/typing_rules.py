@@ -6,13 +6,16 @@ Source: https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/environment
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 from cel_expr_python import cel
 
 from fleet.proof.cel import evaluator, libraries, syntax, words
-from fleet.proof.cel.syntax import Node, Tree
 from fleet.proof.cel.verdict import CelInvalid
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleet.proof.cel.syntax import Node, Tree
+    from collections.abc import Iterator
 
 _PRIMITIVES = {1: "bool", 2: "int", 3: "uint", 4: "double", 5: "string", 6: "bytes"}
 _WELL_KNOWN = {1: "any", 2: "google.protobuf.Timestamp", 3: "google.protobuf.Duration"}
@@ -29,7 +32,9 @@ def check(expression: str, tree: Tree, minor: int) -> None:
     types = {entry.key: entry.value for entry in tree.types}
     problems = [*_mixed_literals(tree, types), *_invalid_constants(tree)]
     if problems:
-        raise CelInvalid("compilation failed: " + "\n".join(_located(expression, tree, *found) for found in problems))
+        raise CelInvalid(
+            "compilation failed: " + "\n".join(_located(expression, tree, *found) for found in problems)
+        )
     _fold(tree, minor)
     result = type_text(types.get(tree.expr.id))
     if result not in (_BOOL, _ANY):
@@ -62,7 +67,9 @@ def _mixed_literals(tree: Tree, types: dict[int, Node]) -> Iterator[tuple[Node, 
         kind = node.WhichOneof("kind")
         if kind == "list":
             optional = set(node.list.optional_indices)
-            yield from _mixed([(element, index in optional) for index, element in enumerate(node.list.elements)], types)
+            yield from _mixed(
+                [(element, index in optional) for index, element in enumerate(node.list.elements)], types
+            )
         elif kind == "struct" and not node.struct.message_name:
             entries = node.struct.entries
             yield from _mixed([(entry.map_key, False) for entry in entries], types)
@@ -78,7 +85,9 @@ def _outside_format(node: Node) -> Iterator[Node]:
 
 
 def _mixed(elements: list[tuple[Node, bool]], types: dict[int, Node]) -> Iterator[tuple[Node, str]]:
-    found = [(element, _element_type(types.get(element.id), is_optional)) for element, is_optional in elements]
+    found = [
+        (element, _element_type(types.get(element.id), is_optional)) for element, is_optional in elements
+    ]
     for element, kind in found[1:]:
         if kind != found[0][1]:
             yield element, f"expected type '{found[0][1]}' but found '{kind}'"

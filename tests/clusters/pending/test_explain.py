@@ -147,6 +147,21 @@ def test_a_refused_claim_is_told_in_the_servers_words(message: str, cause: Cause
     assert message in reason.sentence
 
 
+def test_a_pod_that_cannot_end_without_its_driver_is_told() -> None:
+    pod = {
+        "metadata": {**POD["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"nodeName": "n1", "resourceClaims": [{"name": "gpu", "resourceClaimName": "claim-p"}]},
+    }
+    reason = explain(replace(STATE, claims=[held("p", "gpu-0")]), pod)
+    assert (reason.cause, reason.sentence) == (
+        Cause.UNPREPARE_FAILED,
+        (
+            "it cannot end: no ready pod of DRA driver gpu.nvidia.com on node n1 unprepares its devices; "
+            "bring the driver back until its pods are gone"
+        ),
+    )
+
+
 def test_what_the_scheduler_says_is_the_last_resort() -> None:
     condition = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes: Insufficient cpu"}
     reason = explain(STATE, {**POD, "status": {"conditions": [condition]}})

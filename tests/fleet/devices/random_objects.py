@@ -2,61 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from random import Random
-
-Object = dict[str, Any]
-
-_EXPRESSIONS = (
-    "device.driver == 'gpu.nvidia.com'",
-    "true",
-    "device.capacity['d'].m.compareTo(quantity('1Gi')) >= 0",
-)
-_NAMES = ("gpu", "a", "0", "nic-1", "b" * 63)
-_BAD_NAMES = ("", "A", "-a", "a-", "a.b", "b" * 64, "a_b", "é")
-_SUBDOMAINS = ("gpu.example.com", "a", "a.b-c", "x" * 63 + ".y")
-_BAD_SUBDOMAINS = ("", "a..b", ".a", "A", "a_b", "a/b", "a." * 130 + "a")
-_DRIVERS = ("gpu.example.com", "GPU.Example.com", "d")
-_BAD_DRIVERS = ("", "a_b", "x" * 64, "a..b")
-_ATTRIBUTES = ("gpu.example.com/model", "d/_x9", "resource.kubernetes.io/pcieRoot")
-_BAD_ATTRIBUTES = ("", "model", "d/", "/m", "d/9x", "d/a-b", "d/" + "x" * 33, "a/b/c", "a_b/c")
-_QUANTITIES = ("1", "1Gi", "500m", "1e3", "0", "2048Mi", "9728Mi", "1.5Gi", ".5")
-_BAD_QUANTITIES = ("", "x", "1GiB", "1 Gi", "--1", "Gi")
-_LABEL_KEYS = ("a", "example.com/a", "A.b_c-d", "x" * 63)
-_BAD_LABEL_KEYS = ("/a", "a/", "a/b/c", "x" * 64, "-a", "A_/b")
-_LABEL_VALUES = ("", "a", "A.b_c", "x" * 63)
-_BAD_LABEL_VALUES = ("-a", "x" * 64, "a b", "a/b")
-
-
-_POLICIES: tuple[Object, ...] = (
-    {"default": "1", "validValues": ["1", "2", "4"]},
-    {"default": "1", "validRange": {"min": "1"}},
-    {"default": "2", "validRange": {"min": "1", "max": "5", "step": "1"}},
-    {"default": "3"},
-    {},
-)
-_BAD_POLICIES: tuple[Object, ...] = (
-    {"default": "3", "validValues": ["1", "2"]},
-    {"validValues": ["1"]},
-    {"default": "1", "validValues": ["2", "1"]},
-    {"default": "1", "validRange": {}},
-    {"default": "1", "validRange": {"min": "2"}},
-    {"default": "4", "validRange": {"min": "1", "max": "3"}},
-    {"default": "2", "validRange": {"min": "1", "step": "2"}},
-    {"default": "1", "validValues": ["1"], "validRange": {"min": "1"}},
-    {"default": "1", "validValues": ["1", "1000Gi"]},
+from random_slices import SliceMaker
+from random_values import (
+    ATTRIBUTES,
+    BAD_ATTRIBUTES,
+    BAD_DRIVERS,
+    BAD_SUBDOMAINS,
+    DRIVERS,
+    EXPRESSIONS,
+    SUBDOMAINS,
+    Object,
 )
 
 
-class ObjectMaker:
-    """Makes objects from a seeded source; each value is broken with the given chance."""
-
-    def __init__(self, random: Random, broken: float) -> None:
-        self.random = random
-        self.broken = broken
-        self._count = 0
+class ObjectMaker(SliceMaker):
+    """Makes objects of every kind."""
 
     def any(self) -> tuple[str, Object]:
         """An object of any kind, with its kind."""
@@ -83,39 +45,6 @@ class ObjectMaker:
         elif self.random.random() < 0.3:
             spec["metadata"] = {"labels": {self._label_key(): self._label_value()}, "annotations": {"a": "b"}}
         return self._object("ResourceClaimTemplate", spec)
-
-    def slice(self) -> Object:
-        spec: Object = {
-            "driver": self._of(_DRIVERS, _BAD_DRIVERS),
-            "pool": {
-                "name": self._of(("n", "a/b.c", "n.0"), ("", "a//b", "A", "x" * 254)),
-                "generation": self._of((0, 7), (-1,)),
-                "resourceSliceCount": self._of((1, 3), (0, -1)),
-            },
-        }
-        where = self.random.choice(
-            ("nodeName", "nodeName", "allNodes", "nodeSelector", "perDeviceNodeSelection")
-        )
-        spec[where] = self._where(where)
-        if self._bad():
-            other = self.random.choice(("nodeName", "allNodes", "nodeSelector"))
-            spec[other] = self._where(other)
-        if self._bad():
-            spec.pop(where, None)
-        if self.random.random() < 0.15 or self._bad():
-            spec["sharedCounters"] = self._some(self._counter_set, 9, least=1)
-        if "sharedCounters" not in spec or self._bad():
-            per_device = where == "perDeviceNodeSelection"
-            spec["devices"] = self._some(lambda: self._device(per_device=per_device), 4)
-        return self._object("ResourceSlice", spec)
-
-    def _object(self, kind: str, spec: Object) -> Object:
-        self._count += 1
-        name = self._of((f"o{self._count}", f"o{self._count}.x"), _BAD_SUBDOMAINS[1:])
-        metadata: Object = {"name": name}
-        if self.random.random() < 0.2:
-            metadata["labels"] = {self._label_key(): self._label_value()}
-        return {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": metadata, "spec": spec}
 
     def _devices(self) -> Object:
         devices: Object = {"requests": self._unique(self._some(self._request, 4, huge=33))}
@@ -158,7 +87,7 @@ class ObjectMaker:
         return exactly
 
     def _requirements(self) -> Object:
-        value: Object = {"deviceClassName": self._of(_SUBDOMAINS, _BAD_SUBDOMAINS)}
+        value: Object = {"deviceClassName": self._of(SUBDOMAINS, BAD_SUBDOMAINS)}
         self._maybe(value, "selectors", self._selectors)
         mode = self.random.choice(("ExactCount", "All", None, ""))
         if self._bad():
@@ -194,7 +123,7 @@ class ObjectMaker:
         value: Object = {}
         self._maybe(value, "requests", self._references)
         key = "matchAttribute" if self.random.random() < 0.7 else "distinctAttribute"
-        value[key] = self._of(_ATTRIBUTES, _BAD_ATTRIBUTES)
+        value[key] = self._of(ATTRIBUTES, BAD_ATTRIBUTES)
         if self._bad():
             change = self.random.choice(("none", "both"))
             if change == "none":
@@ -219,7 +148,7 @@ class ObjectMaker:
 
     def _opaque(self) -> Object:
         value: Object = {
-            "driver": self._of(_DRIVERS, _BAD_DRIVERS),
+            "driver": self._of(DRIVERS, BAD_DRIVERS),
             "parameters": {"a": [1, None, {"b": None}]},
         }
         if self._bad():
@@ -232,7 +161,7 @@ class ObjectMaker:
         def one() -> Object:
             if self._bad():
                 return self.random.choice(({}, {"cel": {}}, {"cel": {"expression": ""}}, {"cel": None}))
-            return {"cel": {"expression": self.random.choice(_EXPRESSIONS)}}
+            return {"cel": {"expression": self.random.choice(EXPRESSIONS)}}
 
         made = self._some(one, 2, huge=33)
         if self._bad():
@@ -244,140 +173,3 @@ class ObjectMaker:
             ("example.com/gpu", "a/b"),
             ("gpu", "", "kubernetes.io/gpu", "requests.x/y", "x/" + "y" * 64, "a/b/c", "/a", "a_/b", "A/b"),
         )
-
-    def _where(self, field: str) -> object:
-        if field == "nodeName":
-            return self._of(("n", "n.a"), ("", "A", "a/b"))
-        if field == "nodeSelector":
-            return {"nodeSelectorTerms": self._some(self._term, 1, least=1, huge=2)}
-        return self._of((True,), (False,))
-
-    def _term(self) -> Object:
-        operator = self._of(("In", "NotIn", "Exists", "DoesNotExist", "Gt"), ("Is", ""))
-        expression: Object = {"key": self._label_key(), "operator": operator}
-        needs = operator in ("In", "NotIn", "Gt")
-        if needs != self._bad():
-            expression["values"] = ["1"]
-        return {"matchExpressions": [expression]}
-
-    def _device(self, *, per_device: bool) -> Object:
-        self._count += 1
-        device: Object = {"name": self._of((f"gpu-{self._count}",), _BAD_NAMES)}
-        self._maybe(
-            device, "attributes", lambda: {self._key(): self._attribute() for _ in range(self._few(35))}, 0.8
-        )
-        shared = self.random.random() < 0.3
-        if shared:
-            device["allowMultipleAllocations"] = True
-        self._maybe(
-            device,
-            "capacity",
-            lambda: {self._key(): self._capacity(shared=shared) for _ in range(self._few(4))},
-        )
-        self._maybe(device, "taints", lambda: self._some(self._taint, 2, huge=17), 0.3)
-        self._maybe(device, "consumesCounters", lambda: self._some(self._consumption, 1, huge=3), 0.3)
-        if self._bad():
-            device["bindingConditions"] = self.random.choice((["a"], ["a", "a"], ["/"]))
-        if self.random.random() < 0.1:
-            device |= {"bindingConditions": ["a"], "bindingFailureConditions": [self._of(("b",), ("a",))]}
-        if per_device != self._bad():
-            field = self.random.choice(("nodeName", "allNodes", "nodeSelector"))
-            device[field] = self._where(field)
-        return device
-
-    def _attribute(self) -> Object:
-        value: Object = self.random.choice(
-            (
-                {"int": 3},
-                {"bool": False},
-                {"string": "x"},
-                {"string": ""},
-                {"version": "1.2.3-a.1+b"},
-                {"version": "1.0.0"},
-            )
-        )
-        if self._bad():
-            value = self.random.choice(
-                (
-                    {},
-                    {"int": 1, "bool": True},
-                    {"int": "1"},
-                    {"string": "x" * 65},
-                    {"version": "v1.0.0"},
-                    {"version": "1.0"},
-                    {"version": "01.0.0"},
-                    {"ints": []},
-                    {"ints": [1]},
-                )
-            )
-        return value
-
-    def _capacity(self, *, shared: bool) -> Object:
-        value: Object = {"value": self.random.choice(("10Gi", "10", "100"))}
-        if self._bad():
-            value = self.random.choice(({"value": self.random.choice(_BAD_QUANTITIES[1:])}, {"value": 4}))
-        if shared != self._bad():
-            value["requestPolicy"] = self._of(_POLICIES, _BAD_POLICIES)
-        return value
-
-    def _taint(self) -> Object:
-        value: Object = {
-            "key": self._label_key(),
-            "effect": self._of(("NoSchedule", "NoExecute", "None"), ("", "X")),
-        }
-        self._maybe(value, "value", self._label_value)
-        return value
-
-    def _consumption(self) -> Object:
-        return {"counterSet": self._name(), "counters": self._counters()}
-
-    def _counter_set(self) -> Object:
-        self._count += 1
-        return {"name": self._of((f"s{self._count}",), _BAD_NAMES), "counters": self._counters()}
-
-    def _counters(self) -> Object:
-        if self._bad():
-            return {}
-        return {self._name(): {"value": self._quantity()} for _ in range(2)}
-
-    def _key(self) -> str:
-        self._count += 1
-        return self._of(
-            (f"k{self._count}", f"d/k{self._count}"), ("", "a-b", "/x", "d/", "x" * 33, "a/b/c", "9")
-        )
-
-    def _name(self) -> str:
-        return self._of(_NAMES, _BAD_NAMES)
-
-    def _label_key(self) -> str:
-        return self._of(_LABEL_KEYS, _BAD_LABEL_KEYS)
-
-    def _label_value(self) -> str:
-        return self._of(_LABEL_VALUES, _BAD_LABEL_VALUES)
-
-    def _quantity(self) -> Any:
-        return self._of(_QUANTITIES, _BAD_QUANTITIES)
-
-    def _bad(self) -> bool:
-        return self.random.random() < self.broken
-
-    def _of(self, good: tuple[Any, ...], bad: tuple[Any, ...]) -> Any:
-        return self.random.choice(bad if self._bad() else good)
-
-    def _few(self, huge: int) -> int:
-        return huge if self._bad() else self.random.randint(0, 3)
-
-    def _maybe(self, target: Object, key: str, make: Any, chance: float = 0.4) -> None:
-        if self.random.random() < chance:
-            target[key] = make()
-
-    def _some(self, make: Any, most: int, *, least: int = 0, huge: int = 0) -> list[Any]:
-        count = huge if huge and self._bad() else self.random.randint(least, min(most, 4))
-        return [make() for _ in range(count)]
-
-    def _unique(self, items: list[Object]) -> list[Object]:
-        """Mostly unique names; now and then a duplicate stays."""
-        for index, item in enumerate(items):
-            if item["name"] in _NAMES and not self._bad():
-                item["name"] = f"{item['name'][:50]}{index}"
-        return items

@@ -33,3 +33,12 @@ def refused(fleet: dict[str, Any]) -> dict[str, str]:
     return {
         error.path.removeprefix(f"{KEY}."): str(error).partition(": ")[2] for error in caught.value.errors
     }
+
+
+def second_cluster(fleet: dict[str, Any], drivers: dict[str, Any]) -> None:
+    fleet["clusters"]["edge"] = {
+        "cloud": "existing",
+        "kubeconfig": {"context": "edge"},
+        "drivers": drivers,
+        "pools": {"cpu": {"machine": "cpu-16", "nodes": {"min": 1, "max": 1}, "nodeSelector": {"a": "b"}}},
+    }

@@ -20,7 +20,9 @@ CLASSES: dict[str, Object] = {
     },
     "unguarded": {
         "metadata": {"name": "unguarded"},
-        "spec": {"selectors": [{"cel": {"expression": "device.attributes['gpu.example.com'].type == 'gpu'"}}]},
+        "spec": {
+            "selectors": [{"cel": {"expression": "device.attributes['gpu.example.com'].type == 'gpu'"}}]
+        },
     },
 }
 _SELECTORS = (
@@ -40,7 +42,7 @@ class AllocationCases:
     """Cases drawn from one seed."""
 
     def __init__(self, seed: int, *, minor: int) -> None:
-        self._random = random.Random(seed)  # noqa: S311
+        self._random = random.Random(seed)
         self._is_beta = minor >= 36
 
     def draw(self) -> Object:
@@ -48,7 +50,11 @@ class AllocationCases:
         self._counting = self._is_beta and self._chance(0.35)
         slices = self._slices()
         names = [
-            {"driver": found["spec"]["driver"], "pool": found["spec"]["pool"]["name"], "device": device["name"]}
+            {
+                "driver": found["spec"]["driver"],
+                "pool": found["spec"]["pool"]["name"],
+                "device": device["name"],
+            }
             for found in slices
             for device in found["spec"].get("devices", [])
         ]
@@ -95,18 +101,32 @@ class AllocationCases:
         generation = self._pick(1, 1, 1, 2)
         count = total + (1 if self._chance(0.06) else 0)
         slices = [
-            self._slice(driver, name, f"{index}-{name}-{part}", generation, count, counting=counting, part=part)
+            self._slice(
+                driver, name, f"{index}-{name}-{part}", generation, count, counting=counting, part=part
+            )
             for part in range(parts)
         ]
         if counting:
-            slices.append(self._envelope(driver, name, f"{index}-{name}-z", generation, count, {"nodeName": NODE}))
+            slices.append(
+                self._envelope(driver, name, f"{index}-{name}-z", generation, count, {"nodeName": NODE})
+            )
             slices[-1]["spec"]["sharedCounters"] = [
-                {"name": "set", "counters": {"memory": {"value": self._pick("10Gi", "20Gi", "40Gi")}, "slots": {"value": "4"}}}
+                {
+                    "name": "set",
+                    "counters": {
+                        "memory": {"value": self._pick("10Gi", "20Gi", "40Gi")},
+                        "slots": {"value": "4"},
+                    },
+                }
             ]
         if self._chance(0.08):
-            slices.append(self._slice(driver, name, f"{index}-{name}-old", generation - 1, 1, counting=False, part=9))
+            slices.append(
+                self._slice(driver, name, f"{index}-{name}-old", generation - 1, 1, counting=False, part=9)
+            )
         if self._chance(0.05):
-            other = self._slice(driver, name, f"{index}-{name}-new", generation + 1, 1, counting=False, part=9)
+            other = self._slice(
+                driver, name, f"{index}-{name}-new", generation + 1, 1, counting=False, part=9
+            )
             other["spec"] |= {"nodeName": self._pick(NODE, "node-b")}
             for key in ("allNodes", "nodeSelector", "perDeviceNodeSelection"):
                 other["spec"].pop(key, None)
@@ -116,7 +136,9 @@ class AllocationCases:
             slices.append(other)
         return slices
 
-    def _envelope(self, driver: str, pool: str, name: str, generation: int, count: int, where: Object) -> Object:
+    def _envelope(
+        self, driver: str, pool: str, name: str, generation: int, count: int, where: Object
+    ) -> Object:
         return {
             "metadata": {"name": name},
             "spec": {
@@ -154,11 +176,17 @@ class AllocationCases:
     ) -> Object:
         found = self._envelope(driver, pool, name, generation, count, self._where())
         first = 0 if self._chance(0.03) else part * 10
-        devices = [self._device(f"d{first + index}", driver, counting=counting) for index in range(self._pick(1, 2, 3, 4, 5))]
+        devices = [
+            self._device(f"d{first + index}", driver, counting=counting)
+            for index in range(self._pick(1, 2, 3, 4, 5))
+        ]
         if found["spec"].get("perDeviceNodeSelection"):
             for device in devices:
                 device |= self._pick(
-                    {"nodeName": NODE}, {"nodeName": "node-b"}, {"allNodes": True}, {"nodeSelector": self._node_selector()}
+                    {"nodeName": NODE},
+                    {"nodeName": "node-b"},
+                    {"allNodes": True},
+                    {"nodeSelector": self._node_selector()},
                 )
         found["spec"]["devices"] = devices
         return found
@@ -168,7 +196,11 @@ class AllocationCases:
         if self._chance(0.92):
             attributes["type"] = {"string": "gpu" if driver == DRIVERS[0] else "nic"}
         if self._chance(0.85):
-            attributes["size"] = self._pick({"int": 1}, {"int": 2}, {"int": 3}, {"string": "2"}) if self._chance(0.3) else {"int": self._pick(1, 2)}
+            attributes["size"] = (
+                self._pick({"int": 1}, {"int": 2}, {"int": 3}, {"string": "2"})
+                if self._chance(0.3)
+                else {"int": self._pick(1, 2)}
+            )
         if self._chance(0.8):
             attributes["example.com/root"] = {"string": self._pick("r0", "r1")}
         device: Object = {"name": name, "attributes": attributes}
@@ -182,11 +214,21 @@ class AllocationCases:
                 device["capacity"]["memory"]["requestPolicy"] = self._policy()
         if self._chance(0.12):
             device["taints"] = [
-                {"key": "broken", "value": self._pick("", "yes"), "effect": self._pick("NoSchedule", "NoExecute", "None")}
+                {
+                    "key": "broken",
+                    "value": self._pick("", "yes"),
+                    "effect": self._pick("NoSchedule", "NoExecute", "None"),
+                }
             ]
         if counting and self._chance(0.8):
             device["consumesCounters"] = [
-                {"counterSet": "set", "counters": {"memory": {"value": self._pick("5Gi", "10Gi", "20Gi")}, "slots": {"value": self._pick("1", "2")}}}
+                {
+                    "counterSet": "set",
+                    "counters": {
+                        "memory": {"value": self._pick("5Gi", "10Gi", "20Gi")},
+                        "slots": {"value": self._pick("1", "2")},
+                    },
+                }
             ]
             if self._chance(0.02):
                 device["consumesCounters"][0]["counterSet"] = "absent"
@@ -245,12 +287,24 @@ class AllocationCases:
                 )
             ]
         if self._chance(0.2):
-            entry["capacity"] = {"requests": {self._pick("memory", "memory", "memory", "absent"): self._pick("1Gi", "1536Mi", "2Gi", "4Gi", "11Gi")}}
+            entry["capacity"] = {
+                "requests": {
+                    self._pick("memory", "memory", "memory", "absent"): self._pick(
+                        "1Gi", "1536Mi", "2Gi", "4Gi", "11Gi"
+                    )
+                }
+            }
         return entry
 
     def _constraint(self, requests: list[Object]) -> Object:
         names = [request["name"] for request in requests]
-        names += [f"{request['name']}/{entry['name']}" for request in requests for entry in request.get("firstAvailable", [])]
-        chosen = [] if self._chance(0.6) else self._random.sample(names, k=self._random.randint(1, len(names)))
+        names += [
+            f"{request['name']}/{entry['name']}"
+            for request in requests
+            for entry in request.get("firstAvailable", [])
+        ]
+        chosen = (
+            [] if self._chance(0.6) else self._random.sample(names, k=self._random.randint(1, len(names)))
+        )
         kind = "distinctAttribute" if self._is_beta and self._chance(0.35) else "matchAttribute"
         return {"requests": chosen, kind: self._random.choices(_ATTRIBUTES, (5, 3, 2, 1))[0]}

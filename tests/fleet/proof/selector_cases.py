@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from typing import Any
+from typing import Any, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DRIVER = "gpu.example.com"
 _WRONG_TYPE = 0.03
@@ -127,7 +129,7 @@ class SelectorCases:
     """Selectors drawn from one seed."""
 
     def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)  # noqa: S311
+        self._random = random.Random(seed)
         self._rules: dict[str, list[Callable[[int], str]]] = self._make_rules()
 
     def draw(self) -> str:
@@ -179,7 +181,7 @@ class SelectorCases:
         ]
         mixed = lambda depth: (
             f"{self._of(self._pick(('int', 'double', 'uint')), depth)} {self._pick(orders[:4])} {self._of(self._pick(('int', 'double', 'uint')), depth)}"
-        )  # noqa: E731
+        )
         return {
             "bool": [
                 text(("true", "false")),

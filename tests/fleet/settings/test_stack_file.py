@@ -46,6 +46,16 @@ def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
     )
 
 
+def test_a_value_that_contains_itself_is_refused(tmp_path: Path) -> None:
+    assert "contains itself" in refused(tmp_path, f"{FLEET}    a: &a\n      b: *a\n")
+
+
+def test_two_documents_in_one_file_are_refused(tmp_path: Path) -> None:
+    assert refused(tmp_path, "config: {}\n---\nconfig: {}\n").startswith(
+        "FILE: is no YAML, line 2, column 1: "
+    )
+
+
 def test_a_file_without_a_fleet_names_the_nearest_key(tmp_path: Path) -> None:
     told = refused(tmp_path, "config:\n  dra-flete:fleet: {}\n")
     assert told.startswith("FILE: has no key dra-fleet:fleet under config")

@@ -213,7 +213,7 @@ def test_without_its_driver_a_pod_cannot_end_and_the_slices_vanish(agent_cluster
     agent_cluster.eventually("the slices vanish", lambda: not example_slices(agent_cluster))
     reason = agent_cluster.reason(namespace, "pod")
     assert reason.cause == Cause.UNPREPARE_FAILED
-    assert "DRA driver gpu.example.com is not registered" in reason.sentence
+    assert "no ready pod of DRA driver gpu.example.com on node plain-0" in reason.sentence
 
     install_example(agent_cluster)
     agent_cluster.eventually("the pod ends", lambda: agent_cluster.pod(namespace, "pod") is None)

@@ -159,6 +159,13 @@ def test_the_default_namespace_is_refused(tools: Toolset, chart: Path) -> None:
 
 
 @pytest.mark.engine
+@pytest.mark.parametrize("chart", [NVIDIA, EXAMPLE], ids=["nvidia", "example"])
+def test_a_namespace_that_yaml_takes_for_a_boolean_stays_a_name(tools: Toolset, chart: Path) -> None:
+    objects = render(tools, chart, *(GPUS_ONLY if chart is NVIDIA else ()), more=("--namespace", "no"))
+    assert {item["metadata"].get("namespace", "no") for item in objects} == {"no"}
+
+
+@pytest.mark.engine
 def test_an_old_cluster_is_refused(tools: Toolset) -> None:
     server = ("--kube-version", "1.31.0", "--namespace", "drivers")
     assert "chart requires kubeVersion: >=1.32.0-0" in refusal(tools, NVIDIA, *GPUS_ONLY, server=server)

@@ -1,0 +1,42 @@
+"""A new variant is one file and one row; these tests find the file and demand the row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from fleet.drivers import DRIVERS
+from fleet.settings.cluster import CommonClusterSettings
+from fleet.settings.existing import ExistingClusterSettings
+from fleet.settings.fleet import FleetSettings
+from fleet.settings.sharing import ExclusiveSharing, MigSharing, SharingSettings
+
+FLEET = Path(__file__).parents[3] / "fleet"
+
+
+def test_every_cloud_s_settings_are_in_the_union() -> None:
+    assert CommonClusterSettings.__subclasses__() == [ExistingClusterSettings]
+    assert "ExistingClusterSettings" in FleetSettings.model_json_schema()["$defs"]
+
+
+def test_every_strategy_is_in_the_union_and_has_its_file() -> None:
+    members = get_args(get_args(SharingSettings)[0])
+    assert set(members) == {ExclusiveSharing, MigSharing}
+    strategies = {member.model_fields["strategy"].default for member in members}
+    assert strategies == {path.stem for path in (FLEET / "sharing").glob("*.py")} - {"__init__"}
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_every_driver_has_its_file_and_its_facts(name: str) -> None:
+    assert (FLEET / "drivers" / f"{name}.py").is_file()
+    assert (FLEET / "catalogue" / f"driver_{name}.yaml").is_file()
+    assert DRIVERS[name].name == name
+    assert DRIVERS[name].facts.name == name
+
+
+def test_every_driver_s_facts_are_registered() -> None:
+    assert {path.stem for path in (FLEET / "catalogue").glob("driver_*.yaml")} == {
+        f"driver_{name}" for name in DRIVERS
+    }
