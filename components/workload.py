@@ -33,7 +33,8 @@ class WorkloadArgs:
     """What a workload takes. Exactly one of `template` and `claim` is given.
 
     Attributes:
-        name: the Job's exact name.
+        name: the workload's name, on the Job and its pods as a label. The Job's own name is the engine's to
+            choose, so that a replaced Job never meets its predecessor, whose pods may still be stopping.
         namespace: where it runs, and where the template or claim is.
         template: name of the ResourceClaimTemplate of which each pod gets a claim of its own.
         claim: name of the ResourceClaim that all pods share.
@@ -75,9 +76,7 @@ class Workload(FleetComponent):
         labels = args.identity.labels(args.name)
         job = batch.Job(
             name,
-            metadata=meta.ObjectMetaArgs(
-                name=args.name, namespace=args.namespace, labels=labels, annotations=SKIP_AWAIT
-            ),
+            metadata=meta.ObjectMetaArgs(namespace=args.namespace, labels=labels, annotations=SKIP_AWAIT),
             spec=batch.JobSpecArgs(
                 parallelism=args.copies,
                 completions=args.copies,

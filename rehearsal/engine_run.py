@@ -6,17 +6,21 @@ The event log, not the printed text, is the source: it has each step, each findi
 from __future__ import annotations
 
 import json
-import subprocess
+import signal
 import time
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rehearsal import engine_session
+
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 POLL_SECONDS = 0.1
+CANCEL_SECONDS = 60
 UNCHANGED = frozenset({"same", "read", "refresh", "read-discard", "discard"})
 FINISHED_STEPS = frozenset({"resOutputsEvent", "resOpFailedEvent"})
 
@@ -92,14 +96,15 @@ def run_engine(
     started = time.monotonic()
     steps = 0
     printed = log.with_suffix(".txt")
+    record = log.with_suffix(".session")
+    engine_session.stop_left(record)
     with printed.open("w", encoding="utf-8") as output:
-        process = subprocess.Popen(
+        process = engine_session.start(
             [*command, "--event-log", str(log)],
-            cwd=directory,
-            env={**environment, "PULUMI_DEBUG_COMMANDS": "true"},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
+            directory=directory,
+            environment={**environment, "PULUMI_DEBUG_COMMANDS": "true"},
+            output=output,
+            record=record,
         )
     try:
         for event in _follow(log, process):
@@ -108,10 +113,12 @@ def run_engine(
                 steps += 1
                 on_step(steps, _resource_name(event))
         result.exit_code = process.wait()
+    except KeyboardInterrupt:
+        process.send_signal(signal.SIGINT)  # the engine finishes what is under way and saves its state
+        process.wait(timeout=CANCEL_SECONDS)
+        raise
     finally:
-        if process.poll() is None:
-            process.terminate()
-            process.wait()
+        engine_session.stop_left(record)
     result.text = printed.read_text(encoding="utf-8")
     result.seconds = time.monotonic() - started
     return result

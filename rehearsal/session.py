@@ -14,12 +14,13 @@ from clusters.expectations import expectations
 from clusters.preflight import Finding, preflight
 from fleet.plan import make_plan
 from fleet.settings import read_stack_file
-from rehearsal import providers, tools
+from rehearsal import engine_session, providers, tools
 from rehearsal.access import connect
 from rehearsal.engine_run import EngineResult, run_engine
 from rehearsal.environment import PROJECT, environment
 from rehearsal.errors import RehearsalError
 from rehearsal.interrupted import StackState, clear_interrupted
+from rehearsal.preinstalled import install_charts
 from rehearsal.project import StackSource, ensure_stack, project_directory
 from rehearsal.status import StackStatus, read_status
 from rehearsal.world.client import ClusterState, WorldClient, ensure_running, stop
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 POLICY_PACK = PROJECT / "policies" / "run-pack"
 PASSPHRASE = "rehearsal"  # noqa: S105 - public: it encrypts simulated secrets only
 POLL_SECONDS = 0.5
+ENGINE_LOG = "engine.jsonl"
+ENGINE_SESSION = "engine.session"
+"""Beside the log, see `rehearsal.engine_run`."""
 
 
 class EngineFailedError(RehearsalError):
@@ -120,7 +124,9 @@ def start_clusters(
                 step.update(f"Kubernetes {hardware.clusters[cluster.name].kubernetes}")
                 scheduler = toolset.scheduler(cluster.kubernetes, reporter)
                 notes += [f"cluster {cluster.name}: {scheduler.note}"] if scheduler.note else []
-                _create(world, cluster, hardware.clusters[cluster.name], scheduler.command)
+                described = hardware.clusters[cluster.name]
+                _create(world, cluster, described, scheduler.command)
+                install_charts(home, toolset.helm, cluster.name, described)
     return notes
 
 
@@ -187,7 +193,7 @@ def run_program(
             _up_command(toolset, source.name),
             directory=directory,
             environment=env,
-            log=home.root / "events.jsonl",
+            log=home.root / ENGINE_LOG,
             on_step=lambda count, name: step.update(f"{count} resources, {name}"),
         )
     if result.exit_code != 0:
@@ -225,6 +231,7 @@ def bring_down(home: Home, *, remove: bool) -> None:
     Raises:
         WorldError: the world does not end.
     """
+    engine_session.stop_left(home.root / ENGINE_SESSION)
     stop(home, remove=remove)
     if remove and home.root.exists():
         shutil.rmtree(home.root)

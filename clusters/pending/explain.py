@@ -77,8 +77,8 @@ def _terminating(state: ClusterState, pod: Object) -> Reason:
         if not serves(state, driver, node):
             return Reason(
                 Cause.UNPREPARE_FAILED,
-                f"it cannot end: no ready pod of DRA driver {driver} on node {node} unprepares its devices; bring "
-                "the driver back until its pods are gone",
+                f"it cannot end: no ready pod of DRA driver {driver} on node {node} unprepares its devices; "
+                "bring the driver back until its pods are gone",
             )
     return Reason(Cause.ENDING, "it is ending")
 

@@ -18,6 +18,7 @@ from fleet.catalogue.model import GpuSlot
 from fleet.drivers.cuda import cuda_version_of
 from fleet.drivers.nvidia_devices import GpuOnHost, MigLayoutImpossible, place
 from fleet.drivers.published import stable_uuid
+from rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +30,7 @@ NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 ROOTS_PER_DOMAIN = 14
 
 
-class HardwareInvalid(Exception):  # noqa: N818 - names the state of a file, as SettingsInvalid does
+class HardwareInvalid(RehearsalError):  # noqa: N818 - names the state of a file, as SettingsInvalid does
     """A hardware file that cannot be used; the message lists every error with its path."""
 
 
@@ -178,14 +179,24 @@ class NodeHardware(_Model):
         )
 
 
+class InstalledChart(_Model):
+    """A DRA driver's chart that is on the cluster before any stack comes: managed there by somebody else."""
+
+    chart: str
+    version: str
+    namespace: str
+    values: dict[str, Any] = {}
+
+
 class ClusterHardware(_Model):
-    """The machines of one cluster and the release its control plane runs.
+    """The machines of one cluster, the release its control plane runs, and what is installed there already.
 
     `sliceWipingSeconds`: after how long kubelets remove the slices of a driver that left (30 s in reality).
     """
 
     kubernetes: Annotated[str, Field(pattern=r"^v1\.\d+\.\d+([-+].+)?$")]
     nodes: tuple[NodeHardware, ...] = ()
+    installed: tuple[InstalledChart, ...] = ()
     slice_wiping_seconds: Annotated[float, Field(ge=0)] = 30.0
 
     @model_validator(mode="after")

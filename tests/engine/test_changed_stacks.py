@@ -8,6 +8,7 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
 
 if TYPE_CHECKING:
@@ -25,10 +26,12 @@ def test_one_copy_more_than_devices_leaves_exactly_one_pod_pending(rehearsed: Re
     up = rehearsed.run("rehearse", "up", str(rehearsed.stack_file(one_more)), "--wait", "20", "--json")
 
     assert up.code == 3, up.err
-    infer = up.json["clusters"]["lab"]["workloads"]["infer"]
-    waiting = [pod for pod in infer["pods"] if not pod["devices"]]
-    assert (infer["allocated"], infer["wanted"], len(waiting)) == (22, 23, 1)
-    assert infer["reason"].startswith("no free device: ")
+    workloads = up.json["clusters"]["lab"]["workloads"].values()
+    waiting = [pod for item in workloads for pod in item["pods"] if not pod["devices"]]
+    reasons = [item["reason"] for item in workloads if item["reason"]]
+    assert len(waiting) == 1
+    assert len(reasons) == 1
+    assert reasons[0].startswith("no free device: ")
 
 
 def test_a_changed_template_previews_as_replacement_and_applies(rehearsed: Rehearsed) -> None:
@@ -81,7 +84,7 @@ def test_a_wrong_stack_file_shows_every_error_and_changes_nothing(rehearsed: Reh
 
 def test_a_killed_run_is_taken_up_again(own_rehearsed: Rehearsed) -> None:
     started = own_rehearsed.start("rehearse", "up", "dev")
-    events = own_rehearsed.home / "events.jsonl"
+    events = own_rehearsed.home / "engine.jsonl"
     deadline = time.monotonic() + DEADLINE_SECONDS
     while time.monotonic() < deadline and not (events.exists() and '"op":"create"' in events.read_text()):
         time.sleep(0.05)
@@ -92,3 +95,28 @@ def test_a_killed_run_is_taken_up_again(own_rehearsed: Rehearsed) -> None:
 
     assert again.code == 0, again.err
     assert again.json["all_allocated"] is True
+
+
+def test_down_ends_what_a_killed_engine_left_behind(own_rehearsed: Rehearsed) -> None:
+    started = own_rehearsed.start("rehearse", "up", "dev")
+    record = own_rehearsed.home / "engine.session"
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < deadline and not record.exists():
+        time.sleep(0.05)
+    engine: int = json.loads(record.read_text())["pid"]
+    time.sleep(1)  # so that the engine has started its language host
+    os.kill(engine, signal.SIGKILL)
+    os.killpg(started.pid, signal.SIGKILL)
+    started.wait()
+
+    assert own_rehearsed.run("rehearse", "down").code == 0
+
+    assert own_rehearsed.processes() == []
+    assert [pid for pid in psutil.pids() if pid_session(pid) == engine] == []
+
+
+def pid_session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return None

@@ -55,6 +55,7 @@ def test_a_named_secret_that_is_not_set_is_told_with_its_fix() -> None:
         load.secret("labKubeconfig")
 
 
+@pytest.mark.usefixtures("recorder")
 def test_a_named_secret_is_an_output() -> None:
     set_all_config({"dra-fleet:labKubeconfig": "x"})
     assert isinstance(load.secret("labKubeconfig"), pulumi.Output)

@@ -8,22 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from rehearsal.charts import ChartUnavailableError, resolve
 from rehearsal.providers.kubernetes import helm_options
-from rehearsal.providers.kubernetes.awaiting import pod_reasons
 from rehearsal.providers.kubernetes.diffing import changes
 from rehearsal.providers.kubernetes.errors import InitFailedError, RefusedError
-from rehearsal.providers.kubernetes.following import Reference, read
 from rehearsal.providers.kubernetes.helm_command import HelmCommand, HelmFailedError
+from rehearsal.providers.kubernetes.helm_record import inputs_now, state_of, why_not_ready
 from rehearsal.providers.kubernetes.naming import NamingMode, parse_id, random_digits
 from rehearsal.providers.kubernetes.objects import Difference
-from rehearsal.providers.kubernetes.readiness import readiness
-from rehearsal.providers.properties import (
-    Secret,
-    Unknown,
-    has_unknown,
-    plain,
-    with_secrets_of,
-    without_nulls,
-)
+from rehearsal.providers.properties import has_unknown, plain, without_nulls
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,15 +101,26 @@ def _checksum(chart: Path) -> str:
 
 def diff(old: Properties, new: Properties, ignored: list[str]) -> Difference:
     """What differs between the inputs in the state and new ones."""
+    after = cast("Object", plain(new))
     before = {key: value for key, value in cast("Object", plain(old)).items() if key not in _OUTPUTS}
+    if "checksum" not in before:
+        before |= _known_only_to_the_program(before, after)
     found = [
         change
-        for change in changes(before, cast("Object", plain(new)))
+        for change in changes(before, after)
         if not any(
             str(change) == path or str(change).startswith((f"{path}.", f"{path}[")) for path in ignored
         )
     ]
     return Difference(found, [change for change in found if change.path[0] in _REPLACING])
+
+
+def _known_only_to_the_program(before: Object, after: Object) -> Object:
+    """What an imported release cannot tell: where its chart came from. helm records the chart's name."""
+    known = {key: after[key] for key in ("checksum", "repositoryOpts") if key in after}
+    chart = after.get("chart")
+    same = isinstance(chart, str) and chart.rstrip("/").rpartition("/")[2] == before.get("chart")
+    return {**known, "chart": chart} if same else known
 
 
 async def create(operation: Operation, inputs: Properties) -> tuple[str, Properties]:
@@ -197,7 +199,7 @@ async def _install(operation: Operation, inputs: Properties, *, upgrade: bool) -
         )
     except HelmFailedError as error:
         await _failed(operation, helm, inputs, before, error)
-    return await _state(helm, inputs)
+    return await state_of(helm, inputs)
 
 
 async def _failed(
@@ -220,55 +222,9 @@ async def _failed(
         raise RefusedError(f'release "{name}"{undone}: {error}') from error
     reasons = [
         f'release "{name}" is on the cluster but {after["status"]}: {error}',
-        *await _why(operation, helm),
+        *await why_not_ready(await operation.cluster.api(), helm),
     ]
-    raise InitFailedError(name, await _state(helm, inputs), reasons) from error
-
-
-async def _why(operation: Operation, helm: HelmCommand) -> list[str]:
-    """What the objects of a failed release say themselves."""
-    api = await operation.cluster.api()
-    reasons: list[str] = []
-    for declared in await helm.objects():
-        metadata = {"namespace": helm.namespace, **declared["metadata"]}
-        live = await read(api, Reference.of({**declared, "metadata": metadata}))
-        if live is None:
-            continue
-        now = readiness(live)
-        if not now.ready:
-            reasons.append(f"{live['kind']} {live['metadata']['name']}: {now.reason}")
-            reasons += await pod_reasons(api, live)
-    return reasons
-
-
-async def _state(helm: HelmCommand, inputs: Properties) -> Properties:
-    metadata = await helm.metadata()
-    if metadata is None:
-        raise RefusedError(f'release "{helm.namespace}/{helm.name}" vanished while it was being installed')
-    status = {
-        key: metadata.get(key) for key in ("appVersion", "chart", "name", "namespace", "revision", "status")
-    }
-    names: dict[str, list[str]] = {}
-    for item in await helm.objects():
-        names.setdefault(_group(item), []).append(_full_name(item))
-    return {
-        **inputs,
-        "status": {**status, "version": metadata.get("version")},
-        "resourceNames": {key: sorted(names[key]) for key in sorted(names)},
-    }
-
-
-def _group(body: Object) -> str:
-    """A kind as the published plugin names it: `DaemonSet.apps/apps/v1`, `Secret/v1`."""
-    group, separator, _ = body["apiVersion"].rpartition("/")
-    return f"{body['kind']}{'.' if separator else ''}{group}/{body['apiVersion']}"
-
-
-def _full_name(body: Object) -> str:
-    metadata = body["metadata"]
-    return (
-        f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else str(metadata["name"])
-    )
+    raise InitFailedError(name, await state_of(helm, inputs), reasons) from error
 
 
 async def refresh(
@@ -286,26 +242,15 @@ async def refresh(
     metadata = await helm.metadata()
     if metadata is None:
         return None
-    inputs = _inputs_now(old_inputs, metadata, await helm.values())
-    state = await _state(helm, inputs)
+    inputs = inputs_now(old_inputs, metadata, await helm.values())
+    state = await state_of(helm, inputs)
     if old_inputs and metadata["status"] != _DEPLOYED:
-        reasons = [f'release "{identifier}" is {metadata["status"]}', *await _why(operation, helm)]
+        reasons = [
+            f'release "{identifier}" is {metadata["status"]}',
+            *await why_not_ready(await operation.cluster.api(), helm),
+        ]
         raise InitFailedError(identifier, state, reasons, inputs)
     return f"{namespace}/{name}", state, inputs
-
-
-def _inputs_now(old: Properties, metadata: dict[str, Any], values: Object) -> Properties:
-    now = {**old} if old else {"chart": metadata["chart"], "version": metadata["version"]}
-    now |= {"name": metadata["name"], "namespace": metadata["namespace"]}
-    if "version" in old and not isinstance(old["version"], Unknown):
-        now["version"] = metadata["version"]
-    given = plain(old.get("values"))
-    known = helm_options.values_of({**cast("Object", plain(old)), "values": given})
-    if values != known:
-        now["values"] = with_secrets_of(values, old.get("values"))
-        if isinstance(old.get("values"), Secret):
-            now["values"] = Secret(values)
-    return now
 
 
 async def delete(operation: Operation, identifier: str, old: Properties) -> None:

@@ -64,7 +64,9 @@ def test_another_cluster_identifier_replaces_what_is_in_the_cluster(
     assert preview.count("to replace") == 2, preview.output  # the provider and what it holds
 
 
-def test_an_unreachable_cluster_does_not_stop_a_preview(project: TinyProject, cluster: SimulatedCluster) -> None:
+def test_an_unreachable_cluster_does_not_stop_a_preview(
+    project: TinyProject, cluster: SimulatedCluster
+) -> None:
     gone = cluster.admin_kubeconfig.read_text().replace(cluster.server, UNREACHABLE)
     project.providers["lab"]["kubeconfig"] = {"$secret": gone}
     project.declare("space", "core/v1:Namespace", {})

@@ -82,13 +82,14 @@ def test_objects_are_created_left_alone_updated_and_deleted(
     assert as_admin(cluster, lambda api: api.find("v1", "Namespace", made["name"])) is None
 
 
-def test_a_wrong_expression_fails_the_preview_in_the_servers_words(
-    project: TinyProject, unique: str
-) -> None:
+def test_a_wrong_expression_fails_the_preview_in_the_servers_words(project: TinyProject, unique: str) -> None:
     declare_class(project, unique, "device.driver ==")
     preview = project.preview()
     assert preview.code != 0
-    assert f'DeviceClass.resource.k8s.io "{unique}" is invalid: spec.selectors[0].cel.expression' in preview.output
+    assert (
+        f'DeviceClass.resource.k8s.io "{unique}" is invalid: spec.selectors[0].cel.expression'
+        in preview.output
+    )
     assert "Traceback" not in preview.output
 
 
@@ -200,10 +201,10 @@ def test_secret_data_is_never_in_the_state_in_clear(project: TinyProject, cluste
 
 
 def test_a_refused_secret_value_is_kept_out_of_the_message(project: TinyProject, unique: str) -> None:
-    secret = "Not-A-Label-Value!"
-    labels = {"word": {"$secret": secret}}
+    word = "Not-A-Label-Value!"
+    labels = {"word": {"$secret": word}}
     project.declare("space", "core/v1:Namespace", {"metadata": {"name": unique, "labels": labels}})
     run = project.up()
     assert run.code != 0
     assert "metadata.labels" in run.output
-    assert secret not in run.output
+    assert word not in run.output

@@ -50,7 +50,7 @@ spec:
 @pytest.fixture
 def chart(tmp_path: Path) -> Path:
     """A chart with a secret, a DaemonSet and a schema of its values."""
-    chart = tmp_path / "chart"
+    chart = tmp_path / "charts" / "tiny"
     (chart / "templates").mkdir(parents=True)
     (chart / "Chart.yaml").write_text("apiVersion: v2\nname: tiny\nversion: 1.2.3\n")
     (chart / "values.yaml").write_text("node: nowhere\npassword: none\nnote: from the chart\n")
@@ -96,8 +96,8 @@ def release_secret(cluster: SimulatedCluster, name: str) -> dict[str, Any] | Non
 def test_a_release_is_installed_left_alone_upgraded_read_and_uninstalled(
     project: TinyProject, cluster: SimulatedCluster, chart: Path
 ) -> None:
-    secret = "hunter2-of-the-releases"
-    values = {"password": {"$secret": secret}, "note": None}
+    word = "hunter2-of-the-releases"
+    values = {"password": {"$secret": word}, "note": None}
     declare(project, chart, values, allowNullValues=True)
     first = project.up()
     assert first.code == 0, first.output
@@ -106,8 +106,8 @@ def test_a_release_is_installed_left_alone_upgraded_read_and_uninstalled(
     assert name.startswith("tiny-")
     assert outputs["status"] | {"revision": 1, "status": "deployed", "version": "1.2.3"} == outputs["status"]
     assert outputs["resourceNames"] == {"DaemonSet.apps/apps/v1": [name], "Secret/v1": [name]}
-    assert secret not in project.state_text
-    assert secret not in first.output
+    assert word not in project.state_text
+    assert word not in first.output
     live = release_secret(cluster, name)
     assert live is not None
     assert live["data"]["note"] == "bm9uZQ=="  # the null took the chart's default away
@@ -125,6 +125,27 @@ def test_a_release_is_installed_left_alone_upgraded_read_and_uninstalled(
 
     assert project.destroy().code == 0
     assert release_secret(cluster, name) is None
+
+
+def test_a_release_that_is_there_is_not_taken_over_but_can_be_imported(
+    project: TinyProject, chart: Path, unique: str
+) -> None:
+    declare(project, chart, {"note": "kept"}, name=unique, version="1.2.3")
+    assert project.up().code == 0
+    identifier = project.state("tiny")["id"]
+    urn = project.state("tiny")["urn"]
+    assert project.pulumi("state", "delete", urn, "--yes").code == 0
+
+    refused = project.up()
+    assert refused.code != 0
+    assert f'release "{identifier}" already exists (revision 1, deployed); import it' in refused.output
+
+    options = {"import_": identifier}
+    declare(project, chart, {"note": "kept"}, name=unique, version="1.2.3", options=options)
+    imported = project.up()
+    assert imported.code == 0, imported.output
+    assert imported.count("imported") == 1
+    assert project.destroy().code == 0
 
 
 def test_a_value_the_chart_does_not_know_fails_the_preview(project: TinyProject, chart: Path) -> None:

@@ -41,7 +41,7 @@ def dead_node(cluster: SimulatedCluster, unique: str) -> Iterator[str]:
 
 
 def daemon_set(key: str, selected: str) -> dict[str, Any]:
-    labels = {"app": key.split(".")[0]}
+    labels = {"app": key.partition(".")[0]}
     pod = {
         "nodeSelector": {key: selected},
         "tolerations": [{"key": key, "operator": "Exists"}],
@@ -58,7 +58,9 @@ def daemon_set(key: str, selected: str) -> dict[str, Any]:
 def test_a_daemon_set_that_is_never_ready_stays_in_the_state_and_its_cure_is_an_update(
     project: TinyProject, dead_node: str
 ) -> None:
-    project.declare("agent", "apps/v1:DaemonSet", daemon_set(dead_node, "true"), custom_timeouts={"create": "3s"})
+    project.declare(
+        "agent", "apps/v1:DaemonSet", daemon_set(dead_node, "true"), custom_timeouts={"create": "3s"}
+    )
     failed = project.up()
     assert failed.code != 0
     assert "exists on the cluster but did not become ready: not ready after 3 s: 0 of 1 pods are ready" in (

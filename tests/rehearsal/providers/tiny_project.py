@@ -16,7 +16,7 @@ from rehearsal.providers.kubernetes import VERSION
 if TYPE_CHECKING:
     from rehearsal.tools import Toolset
 
-PROGRAM = f'''
+PROGRAM = f"""
 import json, pathlib, pulumi
 
 declared = json.loads(pathlib.Path("declared.json").read_text())
@@ -54,7 +54,7 @@ for name, entry in declared["resources"].items():
     properties = {{**value(entry["properties"]), **{{key: None for key in entry.get("outputs", [])}}}}
     properties.setdefault("metadata", None)
     made[name] = Thing(entry["type"], name, properties, options(entry))
-'''
+"""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Run:
     output: str
 
     def count(self, what: str) -> int:
-        """How many resources the summary says were created, updated, replaced, to replace, unchanged…"""
+        """How many resources the summary says were `updated`, `replaced`, are `to replace`, and so on."""
         found = re.search(rf"^\s+\D*(\d+) {re.escape(what)}$", self.output, re.MULTILINE)
         return int(found[1]) if found else 0
 
@@ -152,4 +152,5 @@ class TinyProject:
         """One resource as the state has it, secrets in clear."""
         exported = json.loads(self.pulumi("stack", "export", "--show-secrets").output)
         resources: list[dict[str, Any]] = exported["deployment"].get("resources", [])
-        return next((item for item in resources if item["urn"].endswith(f"::{name}")), {})
+        none: dict[str, Any] = {}
+        return next((item for item in resources if item["urn"].endswith(f"::{name}")), none)

@@ -1,0 +1,81 @@
+"""Settings of a provider, and what a change of them means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rehearsal.providers.kubernetes.configuration import Configuration, compare, faults
+from rehearsal.providers.properties import UNKNOWN, Secret
+
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://SERVER:6443"}}]
+users: [{name: u, user: {token: TOKEN}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+"""
+
+
+def settings(server: str, token: str = "t", **more: Any) -> dict[str, Any]:  # noqa: S107 - no real token
+    return {"kubeconfig": Secret(KUBECONFIG.replace("SERVER", server).replace("TOKEN", token)), **more}
+
+
+def test_another_server_replaces_and_another_token_updates() -> None:
+    old = settings("one")
+    assert compare(old, settings("two")).replacing == ["kubeconfig"]
+    other_token = compare(old, settings("one", "other"))
+    assert (other_token.changed, other_token.replacing) == (["kubeconfig"], [])
+    assert compare(old, settings("one")).changed == []
+
+
+def test_the_same_identifier_keeps_everything_and_another_replaces() -> None:
+    old = settings("one", clusterIdentifier="a")
+    same = compare(old, settings("two", clusterIdentifier="a"))
+    assert (same.changed, same.replacing) == (["kubeconfig"], [])
+    assert compare(old, settings("one", clusterIdentifier="b")).replacing == ["clusterIdentifier"]
+
+
+def test_adding_or_removing_an_identifier_replaces_nothing() -> None:
+    assert compare(settings("one"), settings("one", clusterIdentifier="a")).replacing == []
+    assert compare(settings("one", clusterIdentifier="a"), settings("one")).replacing == []
+
+
+def test_a_kubeconfig_not_yet_known_replaces_without_an_identifier_and_not_with_one() -> None:
+    assert compare(settings("one"), {"kubeconfig": UNKNOWN}).replacing == ["kubeconfig"]
+    old = settings("one", clusterIdentifier="a")
+    assert compare(old, {"kubeconfig": UNKNOWN, "clusterIdentifier": "a"}).replacing == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("kubeConfig", "x", "no setting of this provider; allowed: cluster, "),
+        ("renderYamlToDirectory", "out", "the stand-in for the Kubernetes plugin cannot render YAML"),
+        ("deleteUnreachable", "maybe", "got 'maybe', allowed are true and false"),
+        ("context", 3, "got a int, allowed is text"),
+        ("enableServerSideApply", False, "only knows server-side apply"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_what_is_allowed(key: str, value: object, reason: str) -> None:
+    [(found, text)] = faults({key: value})
+    assert found == key
+    assert reason in text
+
+
+def test_settings_of_the_engine_and_nulls_are_no_fault() -> None:
+    assert (
+        faults({"version": "4.34.2", "kubeconfig": None, "context": UNKNOWN, "deleteUnreachable": "true"})
+        == []
+    )
+
+
+def test_switches_are_read_as_booleans_or_texts_and_from_the_published_plugins_variables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PULUMI_K8S_DELETE_UNREACHABLE", "true")
+    assert Configuration.parse({}).delete_unreachable
+    assert not Configuration.parse({"deleteUnreachable": "false"}).delete_unreachable
+    assert Configuration.parse({"enableSecretMutable": True}).mutable_data("Secret")

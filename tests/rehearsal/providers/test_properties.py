@@ -1,0 +1,64 @@
+"""Property values of the engine's protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rehearsal.providers.properties import (
+    UNKNOWN,
+    Secret,
+    decode,
+    encode,
+    has_unknown,
+    plain,
+    secret_texts,
+    with_secrets_of,
+    without_nulls,
+)
+
+SCALARS = st.none() | st.booleans() | st.integers(-(2**50), 2**50) | st.text(max_size=20)
+VALUES = st.recursive(
+    SCALARS | st.just(UNKNOWN),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+        | inner.map(Secret)
+    ),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(st.text(max_size=5), VALUES, max_size=4))
+def test_what_is_encoded_decodes_to_the_same(properties: dict[str, Any]) -> None:
+    assert decode(encode(properties)) == properties
+
+
+def test_whole_numbers_come_back_as_integers() -> None:
+    decoded = decode(encode({"replicas": 3.0, "ratio": 0.5, "on": True}))
+    assert [type(value) for value in decoded.values()] == [int, float, bool]
+
+
+def test_an_unknown_is_found_inside_a_secret() -> None:
+    assert has_unknown({"a": [Secret({"b": UNKNOWN})]})
+
+
+def test_marks_are_carried_to_a_plain_copy_and_whole_lists_become_secret() -> None:
+    marked: dict[str, Any] = {"a": Secret("x"), "list": [{"b": Secret("y")}], "plain": 1}
+    value: dict[str, Any] = {**plain(marked), "added": True}
+    again = with_secrets_of(value, marked)
+    assert again == {"a": Secret("x"), "list": Secret([{"b": "y"}]), "plain": 1, "added": True}
+
+
+def test_nulls_say_nothing_at_any_depth() -> None:
+    assert without_nulls({"a": None, "b": [{"c": None, "d": 1}]}) == {"b": [{"d": 1}]}
+
+
+def test_every_secret_text_is_found() -> None:
+    assert secret_texts({"a": Secret({"b": ["x", 1]}), "c": "open", "d": [Secret("y")]}) == {"x", "y"}
+
+
+def test_a_secret_never_shows_itself() -> None:
+    assert "hunter2" not in repr({"password": Secret("hunter2")})
