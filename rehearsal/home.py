@@ -71,6 +71,11 @@ class Home:
         return self.root / "world.lock"
 
     @property
+    def turn(self) -> Path:
+        """Held by the `rehearse up` that is at work."""
+        return self.root / "up.lock"
+
+    @property
     def tools(self) -> Path:
         """Which binaries the world runs, as JSON."""
         return self.root / "tools.json"

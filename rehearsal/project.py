@@ -1,13 +1,12 @@
 """Which stack file is meant, and the Pulumi project directory it is run from.
 
-A stack of the project itself (`Pulumi.<stack>.yaml` beside Pulumi.yaml) runs where it is. Any other stack
-file, such as one of `examples/`, gets a project directory of its own in the rehearsal's home whose `main` is
-this program, so that the engine writes nothing beside the file.
+A stack of the project itself (`Pulumi.<stack>.yaml` beside Pulumi.yaml) runs where it is if its file can be
+rehearsed unchanged. Any other stack file, such as one of `examples/`, gets a project directory of its own in
+the rehearsal's home whose `main` is this program, so that the engine writes nothing beside the file.
 """
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ruamel.yaml import YAML
 
+from rehearsal import stack_copy
 from rehearsal.environment import PROJECT
 from rehearsal.errors import RehearsalError
 
@@ -67,7 +67,9 @@ def find_stack(stack: str, *, hardware: Path | None = None) -> StackSource:
 
 def project_directory(home: Home, source: StackSource) -> Path:
     """The directory to run `pulumi` in for this stack."""
-    if source.file == PROJECT / f"Pulumi.{source.name}.yaml":
+    written = stack_copy.read(source.file)
+    rehearsed = stack_copy.rehearsed(written)
+    if rehearsed == written and source.file == PROJECT / f"Pulumi.{source.name}.yaml":
         return PROJECT
     directory = home.root / "projects" / source.name
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -76,17 +78,25 @@ def project_directory(home: Home, source: StackSource) -> Path:
     project["main"] = str(PROJECT)
     project["runtime"]["options"]["virtualenv"] = str(PROJECT / ".venv")
     yaml.dump(project, directory / "Pulumi.yaml")  # pyright: ignore[reportUnknownMemberType]
-    shutil.copyfile(source.file, directory / f"Pulumi.{source.name}.yaml")
+    stack_copy.write(rehearsed, directory / f"Pulumi.{source.name}.yaml")
     return directory
 
 
-def ensure_stack(home: Home, pulumi: Path, stack: str, directory: Path, env: Mapping[str, str]) -> None:
+def ensure_stack(
+    home: Home,
+    pulumi: Path,
+    stack: str,
+    directory: Path,
+    env: Mapping[str, str],
+    *,
+    project: str = stack_copy.PROJECT_NAME,
+) -> None:
     """Create the stack in the rehearsal's backend unless it is there.
 
     Raises:
         RehearsalError: the engine refused; its own text.
     """
-    if (home.backend / ".pulumi" / "stacks" / "dra-fleet" / f"{stack}.json").exists():
+    if (home.backend / ".pulumi" / "stacks" / project / f"{stack}.json").exists():
         return
     command = [str(pulumi), "stack", "init", stack, "--no-select", "--non-interactive"]
     made = subprocess.run(command, cwd=directory, env=dict(env), capture_output=True, text=True, check=False)

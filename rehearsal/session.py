@@ -14,15 +14,18 @@ from clusters.expectations import expectations
 from clusters.preflight import Finding, preflight
 from fleet.plan import make_plan
 from fleet.settings import read_stack_file
-from rehearsal import engine_session, providers, tools
+from rehearsal import charts, engine_session, providers, tools
 from rehearsal.access import connect
 from rehearsal.engine_run import EngineResult, run_engine
 from rehearsal.environment import PROJECT, environment
 from rehearsal.errors import RehearsalError
 from rehearsal.interrupted import StackState, clear_interrupted
+from rehearsal.kubeconfig_sources import provide_kubeconfigs
 from rehearsal.preinstalled import install_charts
 from rehearsal.project import StackSource, ensure_stack, project_directory
+from rehearsal.stack_copy import PASSPHRASE
 from rehearsal.status import StackStatus, read_status
+from rehearsal.turn import own_turn
 from rehearsal.world.client import ClusterState, WorldClient, ensure_running, stop
 from rehearsal.world.hardware import Hardware
 
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
     from rehearsal.world.hardware import ClusterHardware
 
 POLICY_PACK = PROJECT / "policies" / "run-pack"
-PASSPHRASE = "rehearsal"  # noqa: S105 - public: it encrypts simulated secrets only
 POLL_SECONDS = 0.5
 ENGINE_LOG = "engine.jsonl"
 ENGINE_SESSION = "engine.session"
@@ -83,6 +85,7 @@ def up(source: StackSource, home: Home, reporter: Reporter, *, wait_seconds: flo
     with reporter.step("preflight"):
         asyncio.run(refuse_unready(plan, home))
     engine = run_program(source, plan, home, toolset, reporter)
+    notes += stand_in_charts(plan)
     status = wait_for_devices(plan, home, reporter, wait_seconds)
     return UpReport(
         stack=source.name,
@@ -153,6 +156,17 @@ def prepare_engine(home: Home, toolset: Toolset) -> list[str]:
     return ["the kubernetes provider is a stand-in: the published plugin cannot be downloaded here"]
 
 
+def stand_in_charts(plan: FleetPlan) -> list[str]:
+    """Which releases were made from a chart that stands in for the published one."""
+    releases = {item.chart: item for cluster in plan.clusters for item in cluster.releases}
+    return [
+        f"chart {item.chart.rsplit('/', 1)[-1]} {item.version} is a stand-in, unverified: "
+        "the published chart cannot be downloaded here"
+        for item in releases.values()
+        if charts.resolve(item.chart, item.version, item.repository or None).is_relative_to(charts.STAND_INS)
+    ]
+
+
 async def refuse_unready(plan: FleetPlan, home: Home) -> None:
     """Look at every cluster as `doctor` does.
 
@@ -188,6 +202,7 @@ def run_program(
     ensure_stack(home, toolset.pulumi, source.name, directory, env)
     state = StackState(pulumi=toolset.pulumi, stack=source.name, directory=directory, environment=env)
     clear_interrupted(home, state, [cluster.name for cluster in plan.clusters])
+    provide_kubeconfigs(home, toolset.pulumi, plan.clusters, stack=source.name, directory=directory, env=env)
     with reporter.step("pulumi up") as step:
         result = run_engine(
             _up_command(toolset, source.name),

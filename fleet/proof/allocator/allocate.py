@@ -31,14 +31,13 @@ def allocate(
     """Whether, and with which devices, a pod's claims can be allocated on a node.
 
     Args:
-        claims: The pod's claims that are not allocated yet, in the pod's order (resource.k8s.io/v1
-        ResourceClaim). classes: The DeviceClasses by name.
-        slices: All ResourceSlices of the cluster; give an Inventory when several questions are asked of the
-        same ones. node: The node to try; its other filters (taints, CPU, affinity) are not looked at.
+        claims: The pod's claims that are not allocated yet, in the pod's order: resource.k8s.io/v1 objects.
+        classes: The DeviceClasses by name.
+        slices: All ResourceSlices of the cluster; an Inventory when several questions are asked of the same.
+        node: The node to try; its other filters (taints, CPU, affinity) are not looked at.
         in_use: What earlier pods hold.
         minor: The scheduler's Kubernetes minor, such as "1.36", with its default feature gates. 1.34 and 1.35
-        try pools in
-            random order; here they come in the order of 1.36.
+            try pools in random order; here they come in the order of 1.36.
 
     Raises:
         ValueError: The minor is not known, or a quantity or version in a slice cannot be read.

@@ -1,6 +1,7 @@
 """How much of a device a request consumes, and whether there is enough of it.
 
-Source: https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structured/internal/incubating/consumable_capacity.go.
+Source:
+https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structured/internal/incubating/consumable_capacity.go.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

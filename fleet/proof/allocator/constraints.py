@@ -1,12 +1,13 @@
 """What a claim demands of its devices together: an attribute that all share, or that no two share.
 
-Source: https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structured/internal/incubating/constraint.go.
+Source:
+https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structured/internal/incubating/constraint.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol, TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fleet.proof.allocator.outcome import Failure, Stop, Undecided
 from fleet.proof.cel import UNKNOWN
@@ -33,7 +34,7 @@ class RequestName(Protocol):
 
 
 class Constraint:
-    """One entry of ``constraints``; devices are added and, when the search turns back, removed in reverse order."""
+    """One entry of ``constraints``; a search that turns back removes devices in reverse order."""
 
     def __init__(self, requests: list[str], attribute: str) -> None:
         self._requests = frozenset(requests)
@@ -95,7 +96,7 @@ class MatchAttribute(Constraint):
 
 
 class DistinctAttribute(Constraint):
-    """No two devices have the same value, as far as the scheduler remembers: one value per request, the last."""
+    """No two devices have the same value, as far as remembered: the last value of each request."""
 
     def __init__(self, requests: list[str], attribute: str) -> None:
         super().__init__(requests, attribute)
@@ -130,8 +131,9 @@ def of_claim(claim_name: str, devices: Object) -> list[Constraint]:
         Stop: An entry demands nothing that is known.
     """
     constraints: list[Constraint] = []
-    for index, entry in enumerate(devices.get("constraints") or ()):
-        requests = list(entry.get("requests") or ())
+    entries: Sequence[Object] = devices.get("constraints") or ()
+    for index, entry in enumerate(entries):
+        requests: list[str] = [*(entry.get("requests") or ())]
         if entry.get("matchAttribute") is not None:
             constraints.append(MatchAttribute(requests, entry["matchAttribute"]))
         elif entry.get("distinctAttribute") is not None:

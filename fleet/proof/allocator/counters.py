@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
-
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fleet.proof.allocator.pools import Counters, Pool
     from fleet.proof.allocator.inventory import Device, InUse
+    from fleet.proof.allocator.pools import Counters, Pool
 
 
 class CounterLedger:

@@ -17,7 +17,7 @@ class Features:
     Attributes:
         binding_conditions: Devices that must be attached first are usable.
         consumable_capacity: Parts of a device can be requested.
-        partitionable_devices: Devices may consume shared counters, and say themselves on which nodes they are.
+        partitionable_devices: Devices may consume shared counters and name their own nodes.
         device_taints: Taints on devices keep pods away.
         uses_incomplete_pools: Pools whose slices are not all there yet still give devices by count.
         invalid_pool_is_fatal: Meeting an invalid pool ends the whole attempt.

@@ -127,7 +127,8 @@ class Device:
     @cached_property
     def capacity(self) -> dict[str, Capacity]:
         """What it has, by published name."""
-        return {name: Capacity.of(value) for name, value in (self.published.get("capacity") or {}).items()}
+        published: Object = self.published.get("capacity") or {}
+        return {name: Capacity.of(value) for name, value in published.items()}
 
     @cached_property
     def consumes(self) -> tuple[tuple[str, dict[str, Fraction]], ...]:

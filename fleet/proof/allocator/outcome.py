@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fleet.proof.allocator.inventory import DeviceId
     from collections.abc import Mapping
+
+    from fleet.proof.allocator.inventory import DeviceId
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,22 @@
 """The pools of devices a node can use: newest generation only, complete and valid or marked as not.
 
-Source: https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structured/internal/incubating/pools_incubating.go.
+Source:
+https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structured/internal/incubating/pools_incubating.go.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-
-from fleet.proof.allocator import nodes
 from typing import TYPE_CHECKING
 
+from fleet.proof.allocator import nodes
+
 if TYPE_CHECKING:
-    from fleet.proof.allocator.inventory import Device, Inventory, Node, PoolId, Slice
-    from fleet.proof.allocator.features import Features
     from collections.abc import Iterable
+
+    from fleet.proof.allocator.features import Features
+    from fleet.proof.allocator.inventory import Device, Inventory, Node, PoolId, Slice
 
 Counters = dict[str, dict[str, Fraction]]
 

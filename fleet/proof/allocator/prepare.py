@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fleet.proof.allocator import capacity, constraints
 from fleet.proof.allocator.outcome import Failure, Stop
 from fleet.proof.allocator.requests import Demand, Request, Selector, amounts
 
 if TYPE_CHECKING:
-    from fleet.proof.allocator.pools import Pool
-    from fleet.proof.allocator.inventory import Device, InUse
-    from fleet.proof.allocator.features import Features
-    from fleet.proof.allocator.selection import Selection
     from fleet.proof.allocator.constraints import Constraint
+    from fleet.proof.allocator.features import Features
+    from fleet.proof.allocator.inventory import Device, InUse
+    from fleet.proof.allocator.pools import Pool
+    from fleet.proof.allocator.selection import Selection
 
 Object = Mapping[str, Any]
 

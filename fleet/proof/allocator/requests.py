@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fleet.proof.allocator.inventory import Device, amount
 
 if TYPE_CHECKING:
-    from fleet.proof.allocator.pools import Pool
     from fractions import Fraction
+
+    from fleet.proof.allocator.pools import Pool
 
 Object = Mapping[str, Any]
 

@@ -1,7 +1,7 @@
 """First fit with backtracking, in the scheduler's order.
 
-Claims in the pod's order, requests in theirs, combinations of devices within a request, alternatives in theirs; the first full
-solution is taken. Source: ``allocateOne`` and ``allocateDevice`` of
+Claims in the pod's order, requests and alternatives in theirs, combinations of devices within a request; the
+first solution is taken. Source: ``allocateOne`` and ``allocateDevice`` of
 https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structured/internal/incubating/allocator_incubating.go.
 """
 
@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from fleet.proof.allocator.counters import CounterLedger
 from fleet.proof.allocator.outcome import Allocated, Failure, Stop, TimedOut
 from fleet.proof.allocator.prepare import MOST_DEVICES, ClaimDemand
 from fleet.proof.allocator.trial import Trial
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fleet.proof.allocator.selection import Selection
-    from fleet.proof.allocator.requests import Demand, Request
-    from fleet.proof.allocator.pools import Pool
-    from fleet.proof.allocator.inventory import Device, InUse
-    from fleet.proof.allocator.features import Features
     from collections.abc import Callable, Sequence
+
+    from fleet.proof.allocator.features import Features
+    from fleet.proof.allocator.inventory import Device, InUse
+    from fleet.proof.allocator.pools import Pool
+    from fleet.proof.allocator.requests import Demand, Request
+    from fleet.proof.allocator.selection import Selection
 
 _MOST_STEPS = 500_000
 
@@ -73,7 +74,7 @@ class Search:
             return None
         return tuple(tuple(results) for results in self._trial.results)
 
-    def _next(self, place: _Place) -> _Result:
+    def _next(self, place: _Place) -> _Result:  # noqa: PLR0911 - the scheduler's ladder of cases
         self._steps += 1
         if self._steps > _MOST_STEPS:
             raise Stop(TimedOut())

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fleet.proof.allocator import nodes
 from fleet.proof.allocator.outcome import Failure, Stop, Undecided
 from fleet.proof.cel import CelInvalid, CelUnsupported, DeviceCel, Program
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fleet.proof.allocator.requests import Request
-    from fleet.proof.allocator.inventory import Device, Node
     from fleet.proof.allocator.features import Features
+    from fleet.proof.allocator.inventory import Device, Node
+    from fleet.proof.allocator.requests import Request
 
 
 class Selection:

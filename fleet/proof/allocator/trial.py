@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from fleet.proof.allocator import capacity
 from fleet.proof.allocator.outcome import Allocated, Failure, Stop
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fleet.proof.allocator.requests import Request
-    from fleet.proof.allocator.prepare import ClaimDemand
-    from fleet.proof.allocator.pools import Pool
-    from fleet.proof.allocator.inventory import Device, DeviceId, InUse
-    from fleet.proof.allocator.features import Features
     from fleet.proof.allocator.counters import CounterLedger
+    from fleet.proof.allocator.features import Features
+    from fleet.proof.allocator.inventory import Device, DeviceId, InUse
+    from fleet.proof.allocator.pools import Pool
+    from fleet.proof.allocator.prepare import ClaimDemand
+    from fleet.proof.allocator.requests import Request
 
 Undo = Callable[[], None]
 

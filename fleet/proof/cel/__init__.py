@@ -1,7 +1,8 @@
 """The DRA CEL environment of each Kubernetes minor, on Google's evaluator.
 
-``environment("1.36").compile(expression).evaluate(CelDevice.of(device, driver))`` answers as the scheduler would; ``clauses``
-takes an expression apart, so that the first false clause can be named. It neither reads slices nor allocates.
+``environment("1.36").compile(expression).evaluate(CelDevice.of(device, driver))`` answers as the scheduler
+would; ``clauses`` takes an expression apart, so that the first false clause can be named. It neither reads
+slices nor allocates.
 """
 
 from fleet.proof.cel.clauses import clauses

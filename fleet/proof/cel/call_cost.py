@@ -1,7 +1,8 @@
 """The worst-case cost of one call, and how long its result can be.
 
-Sources: ``functionCost`` of https://github.com/google/cel-go/blob/v0.29.2/checker/cost.go, the estimators of its ext package, and
-https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/library/cost.go, which is asked first.
+Sources: ``functionCost`` of https://github.com/google/cel-go/blob/v0.29.2/checker/cost.go, the estimators of
+its ext package, and https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/library/cost.go, which is
+asked first.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Take an expression apart where its logic is: the conditions that must all hold, each with its source text."""
+"""Take an expression apart where its logic is, into conditions with their source text."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Literal, NamedTuple
-import itertools
 
 Operator = Literal["?", "||", "&&", "!", ""]
 
@@ -42,7 +42,7 @@ def clauses(expression: str) -> list[str]:
 
 
 def split(expression: str) -> Part:
-    """The outermost of ``?:``, ``||``, ``&&`` and ``!`` in CEL's order of precedence; "" when there is none."""
+    """The outermost of ``?:``, ``||``, ``&&`` and ``!`` by precedence; "" when there is none."""
     text = _unwrapped(expression)
     places = _outer_operators(text)
     question = next((place for place in places if place[1] == "?"), None)
@@ -83,7 +83,7 @@ def _ternary(text: str, question: int, places: list[tuple[int, str]]) -> list[st
     for start, token in places:
         if start <= question or token not in ("?", ":"):
             continue
-        if token == "?":
+        if token == "?":  # noqa: S105 - a token of CEL
             nested += 1
         elif nested == 0:
             return [text[:question].strip(), text[question + 1 : start].strip(), text[start + 1 :].strip()]
@@ -113,7 +113,7 @@ def _closing(text: str) -> int:
 
 
 def _is_single_operand(text: str) -> bool:
-    """Whether a leading ``!`` covers all of the text: a relation such as ``!a == b`` is no negation as a whole."""
+    """Whether a leading ``!`` covers all of the text; in a relation such as ``!a == b`` it does not."""
     depth = 0
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup

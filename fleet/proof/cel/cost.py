@@ -1,13 +1,13 @@
 """The worst-case cost of an expression, by which an API server refuses what could be slow.
 
-A port of ``Cost`` in https://github.com/google/cel-go/blob/v0.29.2/checker/cost.go with Kubernetes' sizes of a device's fields
-(https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/cel/compile.go).
+A port of ``Cost`` in https://github.com/google/cel-go/blob/v0.29.2/checker/cost.go with Kubernetes' sizes of
+a device's fields (https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/cel/compile.go).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import NamedTuple, TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fleet.proof.cel import call_cost, syntax
 from fleet.proof.cel.sizes import MOST, UNKNOWN_SIZE, Range, fixed

@@ -1,8 +1,9 @@
 """The functions Kubernetes adds to CEL, as its type checker sees them.
 
-One function a line: ``Receiver .name(arguments) -> result``. Quantity, Semver, IP, CIDR, URL and NamedFormat are messages of package
+One function a line: ``Receiver .name(arguments) -> result``. Names with a capital are messages of package
 ``kubernetesXX
-Source: https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/environment/base.go and pkg/cel/library, read on 2026-11-21.
+Source, read on 2026-11-21: pkg/cel/library and
+https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/environment/base.go
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ string(IP) -> string
 string(CIDR) -> string
 """
 
-# Usable in new expressions one minor after their introduction in 1.34: the API server's compatibility version is its minor - 1.
+# New expressions may use them one minor after 1.34 brought them: a server is compatible with its minor - 1.
 _SINCE_1_35 = """
 list<~T> .slice(int, int) -> list<~T>
 list<list<~T>> .flatten() -> list<~T>
@@ -138,7 +139,7 @@ list<bytes> .sort() -> list<bytes>
 lists.range(int) -> list<int>
 """
 
-# Declared so that the type checker's verdict is the API server's; an expression that calls one is not evaluated here.
+# Declared so that types are checked as on a server; an expression that calls one is not evaluated here.
 _NOT_EVALUATED = """
 string .format(list<dyn>) -> string
 url(string) -> URL

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, Final, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from fleet.proof.cel import messages
 
@@ -21,7 +21,7 @@ class Unknown(Enum):
 
 
 UNKNOWN: Final = Unknown.UNKNOWN
-"""Stands for an attribute's or capacity's value that nobody has recorded: no clause on it is true or false."""
+"""Stands for a value that nobody has recorded: no clause on it is true or false."""
 
 Domains = dict[str, dict[str, Any]]
 _LISTS = ("ints", "bools", "strings", "versions")
@@ -106,7 +106,7 @@ def _attributes(
     return domains, problem
 
 
-def _attribute_value(value: Mapping[str, Any]) -> Any:
+def _attribute_value(value: Mapping[str, Any]) -> object:
     ((kind, plain),) = value.items()
     return messages.version(plain) if kind == "version" else plain
 

@@ -1,17 +1,19 @@
-"""Where the evaluator is more lenient than a server: comparing a version with a string is an error, never false.
+"""Where the evaluator is more lenient than a server: a version is never compared with a string.
 
-``Equal`` of https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/semver.go (and quantity.go, ip.go, cidr.go) refuses any
-other type, while the evaluator calls values of different types unequal. Only the left side decides.
+``Equal`` of https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/semver.go (and its neighbours)
+refuses any other type, while the evaluator calls values of different types unequal. Only the left side
+decides.
 """
 
 from __future__ import annotations
 
-from fleet.proof.cel import messages, syntax
 from typing import TYPE_CHECKING
+
+from fleet.proof.cel import messages, syntax
+from fleet.proof.cel.implementation import Implementation, unary
 
 if TYPE_CHECKING:
     from fleet.proof.cel.syntax import Node, Tree
-    from fleet.proof.cel.libraries import Implementation
 
 _OPERATORS = ("_==_", "_!=_")
 _IS_OPAQUE = "fleet.isOpaque"
@@ -35,7 +37,7 @@ _PLAIN = (
 
 
 def guard(tree: Tree) -> None:
-    """Rewrite in place: ``a == b`` becomes ``isOpaque(a) ? equal(a, b) : a == b`` where ``a`` may be of Kubernetes' own types."""
+    """Rewrite in place: ``a == b`` becomes ``isOpaque(a) ? equal(a, b) : a == b`` if ``a`` may be opaque."""
     types = {entry.key: entry.value for entry in tree.types}
     ids = syntax.fresh_ids(tree)
 
@@ -102,7 +104,7 @@ def _number(value: object) -> object:
 
 
 IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
-    _IS_OPAQUE: [("message", lambda _: True), *((kind, lambda _: False) for kind in _PLAIN)],
+    _IS_OPAQUE: [("message", unary(lambda _: True), *((kind, lambda _: False) for kind in _PLAIN))],
     _EQUAL: [("message any", _equal)],
     _NUMBER: [(kind, _number) for kind in ("bool", "int", "uint", "double", "string")],
     _DIFFER: [("message any", _differ)],

@@ -1,7 +1,7 @@
 """The two environments of Google's evaluator: one checks an expression's types, the other runs it.
 
-They differ because the checker knows exact types (a list of strings) where the evaluator tells functions apart by kind
-alone (a list): https://github.com/cel-expr/cel-python.
+They differ because the checker knows exact types (a list of strings) where the evaluator tells functions by
+kind alone (a list): https://github.com/cel-expr/cel-python.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ import json
 import re
 from collections import defaultdict
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cel_expr_python import cel
+from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
 from fleet.proof.cel import declarations, equality, libraries, messages
+
+if TYPE_CHECKING:
+    from fleet.proof.cel.implementation import Implementation
 
 _MULTIPLE_ALLOCATIONS_SINCE = 36
 _Config = dict[str, Any]
@@ -123,7 +126,7 @@ def runner(minor: int) -> cel.Env:
     )
 
 
-def _implementation(name: str, kinds: str) -> libraries.Implementation:
+def _implementation(name: str, kinds: str) -> Implementation:
     return next(found for declared, found in libraries.IMPLEMENTATIONS[name] if declared == kinds)
 
 

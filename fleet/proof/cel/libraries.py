@@ -1,28 +1,34 @@
-"""What the functions of Kubernetes' CEL libraries do: quantities, versions, lists, sets and regular expressions.
+"""What the functions of Kubernetes' CEL libraries do: quantities, versions, lists, sets, regular expressions.
 
-An implementation gets plain Python values and messages; a ``ValueError`` becomes a run-time error of the expression. The
-evaluator picks it by name and kinds only, so one implementation serves every message type that has the function.
-Source: https://github.com/kubernetes/apiserver/tree/v0.36.3/pkg/cel/library and github.com/google/cel-go/ext.
+An implementation gets plain Python values and messages; a ``ValueError`` becomes a run-time error. The
+evaluator picks it by name and kinds only, so one implementation serves every message type that has the
+function. Source: https://github.com/kubernetes/apiserver/tree/v0.36.3/pkg/cel/library and
+github.com/google/cel-go/ext.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+import itertools
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import re2
+import re2  # pyright: ignore[reportMissingTypeStubs]
 
 from fleet.proof.cel import messages, network, semver, text
-import itertools
+from fleet.proof.cel.implementation import Implementation, binary, unary
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from fleet.proof.cel.messages import Message
 
-Implementation = Callable[..., Any]
 Value = Any
+Pattern = Any
+"""A compiled re2 expression; the library has no types."""
+
+_re2: Any = re2
 
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 
@@ -142,12 +148,12 @@ def _intersects(left: Sequence[Value], right: Sequence[Value]) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _pattern(expression: str) -> Any:
-    options = re2.Options()
+def _pattern(expression: str) -> Pattern:
+    options = _re2.Options()
     options.log_errors = False
     try:
-        return re2.compile(expression, options)
-    except re2.error as problem:
+        return _re2.compile(expression, options)
+    except _re2.error as problem:
         raise ValueError(f"Illegal regex: {problem}") from problem
 
 
@@ -202,24 +208,24 @@ def _range(length: int) -> list[int]:
 
 _LONGEST_RANGE = 1_000_000
 
-# name: (kinds of the parameters in the evaluator's notation, implementation); members are marked by declarations.py.
+# name: (kinds of the parameters, implementation); declarations.py says which are members.
 IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
     "quantity": [("string", messages.quantity)],
     "isQuantity": [("string", _holds(messages.quantity))],
-    "sign": [("message", lambda value: _order(_amount(value), 0))],
+    "sign": [("message", unary(lambda value: _order(_amount(value), 0)))],
     "isInteger": [("message", _holds(_as_integer))],
     "asInteger": [("message", _as_integer)],
-    "asApproximateFloat": [("message", lambda value: float(_amount(value)))],
-    "isGreaterThan": [("message message", lambda left, right: _compare(left, right) > 0)],
-    "isLessThan": [("message message", lambda left, right: _compare(left, right) < 0)],
+    "asApproximateFloat": [("message", unary(lambda value: float(_amount(value))))],
+    "isGreaterThan": [("message message", binary(lambda left, right: _compare(left, right) > 0))],
+    "isLessThan": [("message message", binary(lambda left, right: _compare(left, right) < 0))],
     "compareTo": [("message message", _compare)],
     "add": [("message message", _added(1)), ("message int", _added(1))],
     "sub": [("message message", _added(-1)), ("message int", _added(-1))],
     "semver": [("string", messages.version), ("string bool", _normalised)],
     "isSemver": [("string", _holds(messages.version)), ("string bool", _holds(_normalised))],
-    "major": [("message", lambda value: _version(value).numbers[0])],
-    "minor": [("message", lambda value: _version(value).numbers[1])],
-    "patch": [("message", lambda value: _version(value).numbers[2])],
+    "major": [("message", unary(lambda value: _version(value).numbers[0]))],
+    "minor": [("message", unary(lambda value: _version(value).numbers[1]))],
+    "patch": [("message", unary(lambda value: _version(value).numbers[2]))],
     "sum": [("list", _sum)],
     "min": [("list", _extreme("min", min))],
     "max": [("list", _extreme("max", max))],

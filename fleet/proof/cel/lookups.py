@@ -1,19 +1,21 @@
 """Which attributes and capacity an expression reads, and how a missing domain reads as an empty map.
 
-On a server ``device.attributes["example.com"]`` of a device without that domain is an empty map, while ``in`` and ``size`` see
-only what is there: https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/cel/compile.go.
+On a server ``device.attributes["example.com"]`` of a device without that domain is an empty map, while ``in``
+and ``size`` see only what is there:
+https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/cel/compile.go.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fleet.proof.cel import syntax
 from fleet.proof.cel.verdict import CelUnsupported
 
 if TYPE_CHECKING:
-    from fleet.proof.cel.syntax import Node, Tree
     from collections.abc import Iterator
+
+    from fleet.proof.cel.syntax import Node, Tree
 
 _DOMAIN_MAPS = ("device.attributes", "device.capacity")
 _INDEX = "_[_]"
@@ -123,7 +125,7 @@ def _refuse_escapes(root: Node) -> None:
         for child in syntax.children(node):
             if syntax.identifier(child) in _DOMAIN_MAPS and not _keeps(node, child):
                 raise CelUnsupported(
-                    f"{child.ident.name} is passed on as a whole; only look-ups, in, size() and iteration are understood"
+                    f"{child.ident.name} is passed on as a whole; use look-ups, in, size() or iteration"
                 )
 
 

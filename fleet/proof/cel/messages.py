@@ -27,7 +27,7 @@ CANONICAL = "canonical__"
 NOT_INTEGER = "not_integer__"
 """Set on a quantity that Go keeps as decimals whatever its value, so that asInteger() refuses it."""
 COMPUTED = "computed__"
-"""Set on the result of add() and sub(), which a server cannot compare with `==` on the right (a pointer in Go)."""
+"""Set on the result of add() and sub(), which a server cannot have on the right of `==`."""
 
 
 @cache

@@ -8,13 +8,15 @@ from __future__ import annotations
 import ipaddress
 import re
 from functools import lru_cache
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from fleet.proof.cel import messages
+from fleet.proof.cel.implementation import Implementation, unary
 
 if TYPE_CHECKING:
-    from fleet.proof.cel.messages import Message
     from collections.abc import Callable
+
+    from fleet.proof.cel.messages import Message
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Range = ipaddress.IPv4Interface | ipaddress.IPv6Interface
@@ -119,21 +121,21 @@ def _holds(read: Callable[[str], object]) -> Callable[[str], bool]:
     return is_readable
 
 
-IMPLEMENTATIONS: dict[str, list[tuple[str, Callable[..., Any]]]] = {
+IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
     "ip": [("string", _ip), ("message", _ip)],
     "isIP": [("string", _holds(_address))],
     "ip.isCanonical": [("string", _is_canonical)],
-    "family": [("message", lambda value: _address_of(value).version)],
-    "isUnspecified": [("message", lambda value: _address_of(value).is_unspecified)],
-    "isLoopback": [("message", lambda value: _address_of(value).is_loopback)],
-    "isLinkLocalMulticast": [("message", lambda value: _is_link_local_multicast(_address_of(value)))],
-    "isLinkLocalUnicast": [("message", lambda value: _is_link_local_unicast(_address_of(value)))],
-    "isGlobalUnicast": [("message", lambda value: _is_global_unicast(_address_of(value)))],
+    "family": [("message", unary(lambda value: _address_of(value).version))],
+    "isUnspecified": [("message", unary(lambda value: _address_of(value).is_unspecified))],
+    "isLoopback": [("message", unary(lambda value: _address_of(value).is_loopback))],
+    "isLinkLocalMulticast": [("message", unary(lambda value: _is_link_local_multicast(_address_of(value))))],
+    "isLinkLocalUnicast": [("message", unary(lambda value: _is_link_local_unicast(_address_of(value))))],
+    "isGlobalUnicast": [("message", unary(lambda value: _is_global_unicast(_address_of(value))))],
     "cidr": [("string", _cidr)],
     "isCIDR": [("string", _holds(_range))],
     "containsIP": [("message message", _contains_address), ("message string", _contains_address)],
     "containsCIDR": [("message message", _contains_range), ("message string", _contains_range)],
-    "prefixLength": [("message", lambda value: _range_of(value).network.prefixlen)],
-    "masked": [("message", lambda value: _cidr(str(_range_of(value).network)))],
+    "prefixLength": [("message", unary(lambda value: _range_of(value).network.prefixlen))],
+    "masked": [("message", unary(lambda value: _cidr(str(_range_of(value).network))))],
     "string": [("message", _text)],
 }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
-from cel_expr_python import cel
+from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
 from fleet.proof.cel import cost, declarations, equality, evaluator, lookups, syntax, typing_rules, words
 from fleet.proof.cel.clauses import split
 from fleet.proof.cel.verdict import FALSE, TRUE, CelInvalid, CelUnsupported, Verdict, error, unknown
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fleet.proof.cel.device import CelDevice
@@ -80,9 +80,7 @@ class Program:
             return error(words.runtime_error(str(plain)))
         if plain is True or plain is False:
             return TRUE if plain else FALSE
-        return error(
-            f"CEL result of type {kind.name().lower()} could not be converted to bool: unsupported native conversion to bool"
-        )
+        return error(f"CEL result of type {kind.name().lower()} could not be converted to bool")
 
 
 class DeviceCel:

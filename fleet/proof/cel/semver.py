@@ -1,6 +1,7 @@
 """Semantic versions as Kubernetes' CEL library reads and orders them.
 
-Source: https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/library/semverlib.go on github.com/blang/semver/v4.
+Source: https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/library/semverlib.go on
+github.com/blang/semver/v4.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """The checked syntax tree of a CEL expression, read from and written to the evaluator's own serialised form.
 
-The message layout is ``cel.expr.CheckedExpr`` of https://github.com/google/cel-spec/tree/master/proto/cel/expr; only the
-fields that are read or rewritten here are described, every other field survives a round trip as an unknown field.
+The layout is ``cel.expr.CheckedExpr`` of https://github.com/google/cel-spec/tree/master/proto/cel/expr; only
+fields that are read or rewritten are described, every other one survives a round trip as an unknown field.
 """
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import lru_cache
 from itertools import count
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
 
@@ -28,29 +29,35 @@ _SCALARS = {"int64": 3, "uint64": 4, "int32": 5, "bool": 8, "string": 9, "bytes"
 _LAYOUT = {
     "Empty": "",
     "Constant": "null_value 1 int64 ?kind, bool_value 2 bool ?kind, int64_value 3 int64 ?kind, "
-    "uint64_value 4 uint64 ?kind, double_value 5 double ?kind, string_value 6 string ?kind, bytes_value 7 bytes ?kind",
+    "uint64_value 4 uint64 ?kind, double_value 5 double ?kind, string_value 6 string ?kind, "
+    "bytes_value 7 bytes ?kind",
     "Ident": "name 1 string",
     "Select": "operand 1 Expr, field 2 string, test_only 3 bool",
     "Call": "target 1 Expr, function 2 string, args 3 Expr *",
     "List": "elements 1 Expr *, optional_indices 2 int32 *",
-    "Entry": "id 1 int64, field_key 2 string ?key_kind, map_key 3 Expr ?key_kind, value 4 Expr, optional_entry 5 bool",
+    "Entry": "id 1 int64, field_key 2 string ?key_kind, map_key 3 Expr ?key_kind, value 4 Expr, "
+    "optional_entry 5 bool",
     "Struct": "message_name 1 string, entries 2 Entry *",
     "Comprehension": "iter_var 1 string, iter_range 2 Expr, accu_var 3 string, accu_init 4 Expr, "
     "loop_condition 5 Expr, loop_step 6 Expr, result 7 Expr, iter_var2 8 string",
-    "Expr": "id 2 int64, constant 3 Constant ?kind, ident 4 Ident ?kind, select 5 Select ?kind, call 6 Call ?kind, "
+    "Expr": "id 2 int64, constant 3 Constant ?kind, ident 4 Ident ?kind, select 5 Select ?kind, "
+    "call 6 Call ?kind, "
     "list 7 List ?kind, struct 8 Struct ?kind, comprehension 9 Comprehension ?kind",
     "ListType": "elem_type 1 Type",
     "MapType": "key_type 1 Type, value_type 2 Type",
     "AbstractType": "name 1 string, parameter_types 2 Type *",
     "Type": "dyn 1 Empty ?kind, null 2 int64 ?kind, primitive 3 int64 ?kind, wrapper 4 int64 ?kind, "
-    "well_known 5 int64 ?kind, list_type 6 ListType ?kind, map_type 7 MapType ?kind, message_type 9 string ?kind, "
-    "type_param 10 string ?kind, type 11 Type ?kind, error 12 Empty ?kind, abstract_type 14 AbstractType ?kind",
+    "well_known 5 int64 ?kind, list_type 6 ListType ?kind, map_type 7 MapType ?kind, "
+    "message_type 9 string ?kind, "
+    "type_param 10 string ?kind, type 11 Type ?kind, error 12 Empty ?kind, "
+    "abstract_type 14 AbstractType ?kind",
     "Reference": "name 1 string, overload_id 3 string *, value 4 Constant",
     "ReferenceEntry": "key 1 int64, value 2 Reference",
     "TypeEntry": "key 1 int64, value 2 Type",
     "PositionEntry": "key 1 int64, value 2 int32",
     "SourceInfo": "positions 4 PositionEntry *",
-    "CheckedExpr": "references 2 ReferenceEntry *, types 3 TypeEntry *, expr 4 Expr, source_info 5 SourceInfo",
+    "CheckedExpr": "references 2 ReferenceEntry *, types 3 TypeEntry *, expr 4 Expr, "
+    "source_info 5 SourceInfo",
 }
 
 
@@ -147,7 +154,7 @@ def call(ids: Iterator[int], function: str, *arguments: Node) -> Node:
 
 def replace(node: Node, other: Node) -> None:
     """Make a node another one, in place; its id stays."""
-    copied = type(node).FromString(other.SerializeToString())
+    copied = deepcopy(other)
     copied.id = node.id
     node.CopyFrom(copied)
 

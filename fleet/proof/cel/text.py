@@ -6,14 +6,18 @@ Source: https://github.com/google/cel-go/blob/v0.29.2/ext/strings.go.
 from __future__ import annotations
 
 import string
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
+
+from fleet.proof.cel.implementation import Implementation, unary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _UPPER = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)
-_SPACE = "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_SPACE = "\t\n\v\f\r \u0085\u00a0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
 _ESCAPES = str.maketrans(
     {
         "\a": "\\a",
@@ -84,14 +88,14 @@ def _join(parts: Sequence[object], separator: str = "") -> str:
     return separator.join(str(part) for part in parts)
 
 
-IMPLEMENTATIONS: dict[str, list[tuple[str, Callable[..., Any]]]] = {
+IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
     "charAt": [("string int", _char_at)],
-    "lowerAscii": [("string", lambda text: text.translate(_LOWER))],
-    "upperAscii": [("string", lambda text: text.translate(_UPPER))],
+    "lowerAscii": [("string", unary(lambda text: text.translate(_LOWER)))],
+    "upperAscii": [("string", unary(lambda text: text.translate(_UPPER)))],
     "replace": [("string string string", _replace), ("string string string int", _replace)],
     "split": [("string string", _split), ("string string int", _split)],
     "substring": [("string int", _substring), ("string int int", _substring)],
-    "trim": [("string", lambda text: text.strip(_SPACE))],
-    "strings.quote": [("string", lambda text: f'"{text.translate(_ESCAPES)}"')],
+    "trim": [("string", unary(lambda text: text.strip(_SPACE)))],
+    "strings.quote": [("string", unary(lambda text: f'"{text.translate(_ESCAPES)}"'))],
     "join": [("list", _join), ("list string", _join)],
 }

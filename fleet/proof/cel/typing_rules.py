@@ -1,21 +1,24 @@
-"""Rules of the API server's compiler beyond cel-cpp's type checker: result type, uniform literals, valid constants.
+"""Rules of the API server's compiler beyond types: result, uniform literals, valid constants.
 
-Source: https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/environment/base.go (HomogeneousAggregateLiterals, ASTValidators).
+Source: ASTValidators in
+https://github.com/kubernetes/apiserver/blob/v0.36.3/pkg/cel/environment/base.go
 """
 
 from __future__ import annotations
 
 import json
+from copy import deepcopy
+from typing import TYPE_CHECKING
 
-from cel_expr_python import cel
+from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
 from fleet.proof.cel import evaluator, libraries, syntax, words
 from fleet.proof.cel.verdict import CelInvalid
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fleet.proof.cel.syntax import Node, Tree
     from collections.abc import Iterator
+
+    from fleet.proof.cel.syntax import Node, Tree
 
 _PRIMITIVES = {1: "bool", 2: "int", 3: "uint", 4: "double", 5: "string", 6: "bytes"}
 _WELL_KNOWN = {1: "any", 2: "google.protobuf.Timestamp", 3: "google.protobuf.Duration"}
@@ -41,7 +44,7 @@ def check(expression: str, tree: Tree, minor: int) -> None:
         raise CelInvalid(f"must evaluate to bool or the unknown type, not {result}")
 
 
-def type_text(kind: Node | None) -> str:
+def type_text(kind: Node | None) -> str:  # noqa: PLR0911 - one answer per kind
     """A type as the server writes it."""
     which = kind.WhichOneof("kind") if kind is not None else None
     if kind is None or which is None:
@@ -117,10 +120,10 @@ def _invalid_constants(tree: Tree) -> Iterator[tuple[Node, str]]:
 
 
 def _fold(tree: Tree, minor: int) -> None:
-    """Convert constants ahead, as the server does; one that cannot be converted refuses the whole expression."""
+    """Convert constants ahead; one that cannot be converted refuses the whole expression."""
     for node in syntax.walk(tree.expr):
         if node.WhichOneof("kind") == "call" and _is_constant(node) and node.call.function in _CONVERSIONS:
-            part = type(tree).FromString(tree.SerializeToString())
+            part = deepcopy(tree)
             part.expr.CopyFrom(node)
             value = evaluator.runner(minor).deserialize(syntax.serialise(part)).eval(data={})
             if value.type() == cel.Type.ERROR:

@@ -34,9 +34,9 @@ def error(message: str) -> Verdict:
     return Verdict("error", message)
 
 
-class CelInvalid(Exception):
+class CelInvalid(Exception):  # noqa: N818 - the finding is the expression's, not ours
     """The API server refuses the expression; the text is what it would say."""
 
 
-class CelUnsupported(Exception):
+class CelUnsupported(Exception):  # noqa: N818 - the expression may be right
     """The expression uses something this evaluator cannot judge; it may well be valid on a server."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from random_slices import SliceMaker
-from random_values import (
+from tests.fleet.devices.random_slices import SliceMaker
+from tests.fleet.devices.random_values import (
     ATTRIBUTES,
     BAD_ATTRIBUTES,
     BAD_DRIVERS,

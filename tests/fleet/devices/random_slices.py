@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from random_values import BAD_DRIVERS, BAD_NAMES, BAD_QUANTITIES, DRIVERS, Object, ValueMaker
+from tests.fleet.devices.random_values import (
+    BAD_DRIVERS,
+    BAD_NAMES,
+    BAD_QUANTITIES,
+    DRIVERS,
+    Object,
+    ValueMaker,
+)
 
 POLICIES: tuple[Object, ...] = (
     {"default": "1", "validValues": ["1", "2", "4"]},

@@ -5,11 +5,11 @@ from random import Random
 from typing import Any
 
 import pytest
-from random_objects import ObjectMaker
 
 from fleet.devices import validate_object
 from fleet.devices.claim import ClaimSpec
 from fleet.devices.validate import API_VERSION
+from tests.fleet.devices.random_objects import ObjectMaker
 
 CLAIM: dict[str, Any] = {
     "apiVersion": API_VERSION,

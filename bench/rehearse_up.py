@@ -1,0 +1,74 @@
+"""How much longer than a bare program on the same engine does a rehearsal take?
+
+Measures, in one run and side by side: a bare program that declares nothing, the dev stack from nothing running
+until every workload holds its devices, and the dev stack again without a change. Prints medians and their ratios.
+Tools must be built already (`make up` once).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+COMMAND = str(Path(sys.executable).parent / "dra-fleet")
+ROUNDS = 5
+
+BARE = "import pulumi\nimport pulumi_kubernetes.resource.v1\nimport pulumi_kubernetes.helm.v3\n"
+"""Declares nothing; imports the SDK modules that the dev stack needs."""
+
+
+def run(arguments: list[str], environment: dict[str, str], directory: Path = PROJECT) -> float:
+    """Run a command that must succeed; returns its seconds."""
+    started = time.monotonic()
+    subprocess.run(arguments, env=environment, cwd=directory, check=True, capture_output=True)
+    return time.monotonic() - started
+
+
+def bare_program(environment: dict[str, str], directory: Path) -> tuple[list[str], dict[str, str]]:
+    """Make a bare project; returns the command that runs it, and its environment."""
+    (directory / "Pulumi.yaml").write_text("name: bare\nruntime: python\n")
+    (directory / "__main__.py").write_text(BARE)
+    shown = subprocess.run(
+        [COMMAND, "rehearse", "env", "--json"], env=environment, check=True, capture_output=True
+    ).stdout
+    variables = {**environment, **json.loads(shown)}
+    run(["pulumi", "stack", "init", "bare"], variables, directory)
+    return ["pulumi", "up", "--yes", "--skip-preview", "--stack", "bare"], variables
+
+
+def measure() -> dict[str, float]:
+    """Median seconds of each case."""
+    seconds: dict[str, list[float]] = {"bare": [], "first": [], "second": []}
+    up = [COMMAND, "rehearse", "up", "--json"]
+    for number in range(ROUNDS):
+        with tempfile.TemporaryDirectory() as place:
+            root = Path(place)
+            environment = {**os.environ, "DRA_FLEET_HOME": str(root / "home")}
+            seconds["first"].append(run(up, environment))
+            seconds["second"].append(run(up, environment))
+            (root / "bare").mkdir()
+            command, variables = bare_program(environment, root / "bare")
+            seconds["bare"].append(run(command, variables, root / "bare"))
+            run([COMMAND, "rehearse", "down", "--remove"], environment)
+        print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def main() -> None:
+    """Print the medians and the ratios."""
+    found = measure()
+    for name, value in found.items():
+        print(f"{name:7} {value:6.1f} s (median of {ROUNDS})")
+    print(f"from nothing to all allocated / bare program: {found['first'] / found['bare']:.1f}")
+    print(f"again without a change / bare program:        {found['second'] / found['bare']:.1f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""Selectors on devices: the words of refusals, missing data, Kubernetes' own types, unknown values."""
+
+from __future__ import annotations
+
+import pytest
+
+from fleet.proof.cel import UNKNOWN, CelDevice, CelInvalid, CelUnsupported, clauses, environment
+
+GPU = CelDevice.of(
+    {
+        "name": "gpu-0",
+        "attributes": {
+            "type": {"string": "gpu"},
+            "driverVersion": {"version": "580.126.9"},
+            "index": {"int": 0},
+            "healthy": {"bool": True},
+            "resource.kubernetes.io/pcieRoot": {"string": "pci0000:10"},
+        },
+        "capacity": {"memory": {"value": "9728Mi"}},
+    },
+    "gpu.nvidia.com",
+)
+PREDICTED = CelDevice.of(
+    {
+        "attributes": {"type": {"string": "gpu"}, "productName": UNKNOWN},
+        "capacity": {"memory": {"value": UNKNOWN}},
+    },
+    "gpu.nvidia.com",
+)
+ATTRIBUTES = "device.attributes['gpu.nvidia.com']"
+CAPACITY = "device.capacity['gpu.nvidia.com']"
+
+
+def judge(expression: str, device: CelDevice = GPU, minor: str = "1.36") -> tuple[str, str]:
+    verdict = environment(minor).compile(expression).evaluate(device)
+    return verdict.outcome, verdict.message
+
+
+@pytest.mark.parametrize(
+    ("expression", "outcome"),
+    [
+        (f"device.driver == 'gpu.nvidia.com' && {ATTRIBUTES}.type == 'gpu'", "true"),
+        (f"{CAPACITY}.memory.compareTo(quantity('10Gi')) >= 0", "false"),
+        (f"{CAPACITY}.memory.isGreaterThan(quantity('9727Mi'))", "true"),
+        (f"{CAPACITY}.memory == quantity('9961472Ki')", "true"),
+        (f"{ATTRIBUTES}.driverVersion.compareTo(semver('570.0.0')) > 0", "true"),
+        (f"{ATTRIBUTES}.driverVersion.isLessThan(semver('v581', true))", "true"),
+        (f"{ATTRIBUTES}.driverVersion.major() == 580", "true"),
+        ("isSemver('1.2') || isQuantity('1.5 Gi')", "false"),
+        ("semver('1.0.0-rc.2').isLessThan(semver('1.0.0-rc.11'))", "true"),
+        (f"{ATTRIBUTES}.?model.orValue('') == ''", "true"),
+        (f"has({ATTRIBUTES}.model)", "false"),
+        ("'absent.example.com' in device.attributes", "false"),
+        ("'model' in device.attributes['absent.example.com']", "false"),
+        ("device.attributes.exists(d, d == 'resource.kubernetes.io')", "true"),
+        ("device.attributes[device.driver].index == 0", "true"),
+        (f"cel.bind(d, {ATTRIBUTES}, d.type == 'gpu' && d.healthy)", "true"),
+        (f"{ATTRIBUTES}.healthy", "true"),
+        (f"{ATTRIBUTES}.type.lowerAscii().matches('^g.u$')", "true"),
+        ("'a-b'.find('[a-z]$') == 'b' && 'abc'.findAll('[a-z]', 2).size() == 2", "true"),
+        ("sets.contains([1, 2], [2]) && [3, 1].max() == 3 && [1, 2].sum() == 3", "true"),
+        ("cidr('10.0.0.0/8').containsIP('10.1.2.3') && ip('::1').isLoopback()", "true"),
+        ("1 < 2.5 && 3u > 2", "true"),
+        ("device.allowMultipleAllocations", "false"),
+    ],
+)
+def test_a_selector_is_true_or_false(expression: str, outcome: str) -> None:
+    assert judge(expression) == (outcome, "")
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        (f"{ATTRIBUTES}.model == 'x'", "no such key: model"),
+        ("device.attributes['absent.example.com'].type == 'x'", "no such key: type"),
+        (f"{ATTRIBUTES}.driverVersion == '580.126.9'", "no such overload"),
+        (f"{ATTRIBUTES}.type.compareTo(quantity('1')) == 0", "no such overload"),
+        ("1 / size([]) == 1", "division by zero"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_an_error(expression: str, message: str) -> None:
+    assert judge(expression) == ("error", message)
+
+
+def test_an_attribute_that_is_no_bool_is_no_answer() -> None:
+    outcome, message = judge(f"{ATTRIBUTES}.type")
+    assert outcome == "error"
+    assert message.startswith("CEL result of type string could not be converted to bool")
+
+
+def test_an_error_hides_behind_a_false_clause() -> None:
+    assert judge(f"{ATTRIBUTES}.model == 'x' && device.driver == 'other'") == ("false", "")
+
+
+def test_a_list_attribute_makes_every_selector_an_error() -> None:
+    device = CelDevice.of({"attributes": {"numaNode": {"ints": [0, 1]}}}, "gpu.nvidia.com")
+    assert judge("true", device) == ("error", "attribute numaNode: unsupported attribute value")
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        (
+            f"{CAPACITY}.memory >= '40Gi'",
+            "compilation failed: ERROR: <input>:1:42: found no matching overload for '_>=_' applied to "
+            "'(kubernetes.Quantity, string)'\n | device.capacity['gpu.nvidia.com'].memory >= '40Gi'\n | "
+            ".........................................^",
+        ),
+        ("1", "must evaluate to bool or the unknown type, not int"),
+        ("dyn(true)", "must evaluate to bool or the unknown type, not dyn"),
+        (
+            "[1, 'a'] == []",
+            "compilation failed: ERROR: <input>:1:5: expected type 'int' but found 'string'\n"
+            " | [1, 'a'] == []\n | ....^",
+        ),
+        (
+            "'a'.matches('[')",
+            "compilation failed: ERROR: <input>:1:13: invalid matches argument\n"
+            " | 'a'.matches('[')\n | ............^",
+        ),
+        (f"type({ATTRIBUTES}.type) == string", "too complex, exceeds cost limit"),
+        (f"{' ' * 10240}true", "Too long: may not be more than 10240 bytes, got 10244"),
+    ],
+)
+def test_a_refusal_has_the_words_of_the_api_server(expression: str, message: str) -> None:
+    with pytest.raises(CelInvalid) as caught:
+        environment("1.36").compile(expression)
+    assert str(caught.value) == message
+
+
+def test_a_field_of_a_later_minor_is_refused() -> None:
+    with pytest.raises(CelInvalid, match="undefined field 'allowMultipleAllocations'"):
+        environment("1.35").compile("device.allowMultipleAllocations")
+
+
+def test_a_function_of_a_later_minor_is_refused() -> None:
+    assert judge("[2, 1].sort() == [1, 2]", minor="1.35") == ("true", "")
+    with pytest.raises(CelInvalid, match="undeclared reference to 'sort'"):
+        environment("1.34").compile("[2, 1].sort() == [1, 2]")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "[1].exists(i, v, v == 1)",
+        "isURL('https://example.com')",
+        "format.dns1123Label().validate('a').hasValue()",
+        "'%d'.format([1]) == '1'",
+        "device == device",
+        "cel.bind(a, device.attributes, a['absent.example.com'].size() == 0)",
+    ],
+)
+def test_what_cannot_be_judged_here_is_said_to_be_so(expression: str) -> None:
+    with pytest.raises(CelUnsupported):
+        environment("1.36").compile(expression)
+
+
+@pytest.mark.parametrize("minor", ["1.33", "1.40", "2.36", "next"])
+def test_an_unknown_minor_has_no_environment(minor: str) -> None:
+    with pytest.raises(ValueError, match=r"allowed: 1\.34 to 1\.37"):
+        environment(minor)
+
+
+@pytest.mark.parametrize(
+    ("expression", "outcome"),
+    [
+        (f"{ATTRIBUTES}.productName == 'A10'", "unknown"),
+        (f"!({ATTRIBUTES}.productName == 'A10')", "unknown"),
+        (f"device.driver == 'other' && {ATTRIBUTES}.productName == 'A10'", "false"),
+        (f"{ATTRIBUTES}.productName == 'A10' && device.driver == 'other'", "false"),
+        (f"device.driver == 'gpu.nvidia.com' || {ATTRIBUTES}.productName == 'A10'", "true"),
+        (f"{ATTRIBUTES}.type == 'gpu' && {CAPACITY}.memory.compareTo(quantity('1Gi')) > 0", "unknown"),
+        (f"{ATTRIBUTES}.absent == 1 && {ATTRIBUTES}.productName == 'A10'", "unknown"),
+        (f"has({ATTRIBUTES}.productName)", "unknown"),
+        (
+            f"{ATTRIBUTES}.type == 'gpu' ? {ATTRIBUTES}.type == 'mig' : {ATTRIBUTES}.productName == 'A10'",
+            "false",
+        ),
+        (f"cel.bind(d, {ATTRIBUTES}, d.type == 'gpu')", "unknown"),
+        (f"{ATTRIBUTES}.type == 'gpu'", "true"),
+    ],
+)
+def test_a_clause_on_an_unknown_value_is_unknown(expression: str, outcome: str) -> None:
+    assert judge(expression, PREDICTED)[0] == outcome
+
+
+def test_an_unknown_names_its_value() -> None:
+    _, message = judge(f"{CAPACITY}.memory.compareTo(quantity('1Gi')) > 0", PREDICTED)
+    assert message == 'device.capacity["gpu.nvidia.com"].memory is not known before the device exists'
+
+
+@pytest.mark.parametrize(
+    ("expression", "parts"),
+    [
+        ("a && b", ["a", "b"]),
+        ("(a && b) && c || d", ["(a && b) && c || d"]),
+        ("a && (b || c) && !d", ["a", "(b || c)", "!d"]),
+        ("(a && (b && c))", ["a", "b", "c"]),
+        ("x == 'a && b' && r'\\' == y", ["x == 'a && b'", "r'\\' == y"]),
+        ("a ? b && c : d", ["a ? b && c : d"]),
+        ("a.?b.orValue('&&') == c && [d && e] == f", ["a.?b.orValue('&&') == c", "[d && e] == f"]),
+        ("a\n  && b // c && d", ["a", "b // c && d"]),
+    ],
+)
+def test_clauses_are_the_conditions_that_must_all_hold(expression: str, parts: list[str]) -> None:
+    assert clauses(expression) == parts
