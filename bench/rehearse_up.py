@@ -1,7 +1,8 @@
 """How much longer than a bare program on the same engine does a rehearsal take?
 
-Measures, in one run and side by side: a bare program that declares nothing, the dev stack from nothing running
-until every workload holds its devices, and the dev stack again without a change. Prints medians and their ratios.
+Measures, in one run and side by side: a bare program that declares nothing, the dev stack from nothing
+running until every workload holds its devices, and the dev stack again without a change. Prints medians and
+their ratios.
 Tools must be built already (`make up` once).
 """
 
@@ -27,7 +28,11 @@ BARE = "import pulumi\nimport pulumi_kubernetes.resource.v1\nimport pulumi_kuber
 def run(arguments: list[str], environment: dict[str, str], directory: Path = PROJECT) -> float:
     """Run a command that must succeed; returns its seconds."""
     started = time.monotonic()
-    subprocess.run(arguments, env=environment, cwd=directory, check=True, capture_output=True)
+    done = subprocess.run(
+        arguments, env=environment, cwd=directory, check=False, capture_output=True, text=True
+    )
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(arguments)} failed:\n{done.stdout}{done.stderr}")
     return time.monotonic() - started
 
 
@@ -43,22 +48,27 @@ def bare_program(environment: dict[str, str], directory: Path) -> tuple[list[str
     return ["pulumi", "up", "--yes", "--skip-preview", "--stack", "bare"], variables
 
 
+def one_round(environment: dict[str, str], root: Path) -> dict[str, float]:
+    """Seconds of each case, in a home of their own that is gone afterwards."""
+    up = [COMMAND, "rehearse", "up", "--json"]
+    try:
+        first, second = run(up, environment), run(up, environment)
+        (root / "bare").mkdir()
+        command, variables = bare_program(environment, root / "bare")
+        return {"bare": run(command, variables, root / "bare"), "first": first, "second": second}
+    finally:
+        run([COMMAND, "rehearse", "down", "--remove"], environment)
+
+
 def measure() -> dict[str, float]:
     """Median seconds of each case."""
-    seconds: dict[str, list[float]] = {"bare": [], "first": [], "second": []}
-    up = [COMMAND, "rehearse", "up", "--json"]
+    rounds: list[dict[str, float]] = []
     for number in range(ROUNDS):
         with tempfile.TemporaryDirectory() as place:
-            root = Path(place)
-            environment = {**os.environ, "DRA_FLEET_HOME": str(root / "home")}
-            seconds["first"].append(run(up, environment))
-            seconds["second"].append(run(up, environment))
-            (root / "bare").mkdir()
-            command, variables = bare_program(environment, root / "bare")
-            seconds["bare"].append(run(command, variables, root / "bare"))
-            run([COMMAND, "rehearse", "down", "--remove"], environment)
+            environment = {**os.environ, "DRA_FLEET_HOME": f"{place}/home"}
+            rounds.append(one_round(environment, Path(place)))
         print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
-    return {name: statistics.median(values) for name, values in seconds.items()}
+    return {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
 
 
 def main() -> None:

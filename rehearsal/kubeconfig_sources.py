@@ -73,7 +73,7 @@ def provide_kubeconfigs(
         elif isinstance(source, KubeconfigStack):
             exports[reference(source.stack)][source.output] = one_context(home, cluster.name)
     for (project, name), outputs in exports.items():
-        _stand_in(home, pulumi, project, name, outputs, env)
+        _stand_in(home, pulumi, env, project=project, stack=name, outputs=outputs)
 
 
 def one_context(home: Home, cluster: str) -> str:
@@ -88,12 +88,20 @@ def one_context(home: Home, cluster: str) -> str:
         for section in ("clusters", "users", "contexts")
     }
     if not all(parts.values()):
-        raise RehearsalError(f"cluster {cluster} is not in {home.kubeconfig}; run `dra-fleet rehearse up` again")
+        raise RehearsalError(
+            f"cluster {cluster} is not in {home.kubeconfig}; run `dra-fleet rehearse up` again"
+        )
     return yaml.safe_dump({**everything, **parts, "current-context": cluster}, sort_keys=False)
 
 
 def _stand_in(
-    home: Home, pulumi: Path, project: str, stack: str, outputs: Mapping[str, str], env: Mapping[str, str]
+    home: Home,
+    pulumi: Path,
+    env: Mapping[str, str],
+    *,
+    project: str,
+    stack: str,
+    outputs: Mapping[str, str],
 ) -> None:
     """Make the stack that exports these outputs, unless it does so already."""
     directory = home.root / "references" / project / stack

@@ -76,6 +76,22 @@ def up(source: StackSource, home: Home, reporter: Reporter, *, wait_seconds: flo
     plan = make_plan(read_stack_file(source.file).settings)
     hardware = Hardware.read(source.hardware)
     refuse_mismatch(plan, hardware, source)
+    with own_turn(home, reporter):
+        notes, engine = _bring_up(source, plan, hardware, home, reporter)
+    status = wait_for_devices(plan, home, reporter, wait_seconds)
+    return UpReport(
+        stack=source.name,
+        engine=engine,
+        status=status,
+        notes=tuple(notes),
+        seconds=time.monotonic() - started,
+    )
+
+
+def _bring_up(
+    source: StackSource, plan: FleetPlan, hardware: Hardware, home: Home, reporter: Reporter
+) -> tuple[list[str], EngineResult]:
+    """Everything of `up` that changes the home; returns notes for the user and what the engine did."""
     toolset = tools.ensure(reporter)
     with reporter.step("world") as step:
         step.update("starting")
@@ -85,15 +101,7 @@ def up(source: StackSource, home: Home, reporter: Reporter, *, wait_seconds: flo
     with reporter.step("preflight"):
         asyncio.run(refuse_unready(plan, home))
     engine = run_program(source, plan, home, toolset, reporter)
-    notes += stand_in_charts(plan)
-    status = wait_for_devices(plan, home, reporter, wait_seconds)
-    return UpReport(
-        stack=source.name,
-        engine=engine,
-        status=status,
-        notes=tuple(notes),
-        seconds=time.monotonic() - started,
-    )
+    return [*notes, *stand_in_charts(plan)], engine
 
 
 def refuse_mismatch(plan: FleetPlan, hardware: Hardware, source: StackSource) -> None:

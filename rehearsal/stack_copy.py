@@ -23,9 +23,11 @@ Document = dict[str, Any]
 
 PASSPHRASE = "rehearsal"  # noqa: S105 - public: it encrypts simulated secrets only
 SALT = "v1:IiWJwkzHM+0=:v1:kz/6fqX9QNkwAKQl:8HkU5a3ywBUO/ZjlcIeSADPy0g8NOA=="
-"""The encryption salt of that passphrase, as the engine writes it. The stack files of this project carry it."""
+"""The encryption salt of that passphrase. The stack files of this project carry it."""
 ORGANIZATION = "organization"
 """The one organisation of a file backend: https://www.pulumi.com/docs/iac/concepts/state-and-backends/."""
+LONGEST_LINE = 100_000
+"""No line of a stack file is broken where its author did not break it."""
 PROJECT_NAME = KEY.partition(":")[0]
 
 
@@ -34,13 +36,13 @@ def read(file: Path) -> Document:
 
     It has been validated before: see `fleet.settings.read_stack_file`.
     """
-    return YAML().load(file.read_text(encoding="utf-8"))  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
+    return _yaml().load(file.read_text(encoding="utf-8"))  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
 
 
 def write(document: Document, file: Path) -> None:
     """Write a stack file, for this user alone."""
     text = StringIO()
-    YAML().dump(document, text)  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
+    _yaml().dump(document, text)  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
     write_private(file, text.getvalue())
 
 
@@ -74,6 +76,13 @@ def reference(stack: str) -> tuple[str, str]:
 def secret_key(key: str) -> str:
     """A secret's full configuration key."""
     return key if ":" in key else f"{PROJECT_NAME}:{key}"
+
+
+def _yaml() -> YAML:
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = LONGEST_LINE
+    return yaml
 
 
 def _redirect(kubeconfig: dict[str, Any], cluster: str) -> None:

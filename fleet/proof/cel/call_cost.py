@@ -118,15 +118,14 @@ def _replace(tree: Estimate, node: Node, overload: str) -> Result | None:
     del overload
     size = tree.size(node.call.target)
     old, new = tree.size(node.call.args[0]), tree.size(node.call.args[1])
-    most, kept_most = _replacements(size.most, old.least, new.most, longer=new.most > old.least)
-    least, kept_least = _replacements(size.least, old.most, new.least, longer=old.most > new.least)
+    most, kept_most = _replacements(size.most, old.least, longer=new.most > old.least)
+    least, kept_least = _replacements(size.least, old.most, longer=old.most > new.least)
     result = Range(least, most).times(new).plus(Range(kept_least, kept_most))
     return size.scaled(2 * _TRAVERSAL), result
 
 
-def _replacements(length: int, old: int, new: int, *, longer: bool) -> tuple[int, int]:
+def _replacements(length: int, old: int, *, longer: bool) -> tuple[int, int]:
     """How often something is replaced, and how much of the text stays."""
-    del new
     if old == 0:
         return min(length + 1, MOST), length
     if not longer:
@@ -221,12 +220,9 @@ def _compare(tree: Estimate, node: Node, overload: str) -> Result | None:
 
 def _is_constant_time(tree: Estimate, left: Node, right: Node) -> bool:
     first, second = tree.type_of(left), tree.type_of(right)
-    is_message = first is not None and first.WhichOneof("kind") == "message_type"
-    return bool(
-        is_message
-        and first == second
-        and first.message_type not in ("kubernetes.URL", "kubernetes.NamedFormat")
-    )
+    if first is None or first.WhichOneof("kind") != "message_type" or first != second:
+        return False
+    return first.message_type not in ("kubernetes.URL", "kubernetes.NamedFormat")
 
 
 def _sets(factor: float) -> _Rule:

@@ -102,7 +102,7 @@ def _attributes(
         elif any(kind in value for kind in _LISTS) or not value:
             problem = f"attribute {name}: unsupported attribute value"
         else:
-            domains.setdefault(domain, {})[identity] = _attribute_value(value)
+            domains.setdefault(domain, {})[identity] = _attribute_value(value)  # pyright: ignore[reportUnknownArgumentType]
     return domains, problem
 
 

@@ -104,7 +104,7 @@ def _number(value: object) -> object:
 
 
 IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
-    _IS_OPAQUE: [("message", unary(lambda _: True), *((kind, lambda _: False) for kind in _PLAIN))],
+    _IS_OPAQUE: [("message", unary(lambda _: True)), *((kind, unary(lambda _: False)) for kind in _PLAIN)],
     _EQUAL: [("message any", _equal)],
     _NUMBER: [(kind, _number) for kind in ("bool", "int", "uint", "double", "string")],
     _DIFFER: [("message any", _differ)],

@@ -26,6 +26,7 @@ _MACROS = re.compile(
 _MACRO_MISSING = re.compile(
     r"undeclared reference to '(?:all|exists|existsOne|exists_one|transform\w+|sortBy)'"
 )
+_TOO_DEEP = re.compile(r"recursion (?:limit|depth)")
 _WHOLE_DEVICE = re.compile(r"undeclared reference to 'device'")
 
 
@@ -99,7 +100,7 @@ class DeviceCel:
             CelInvalid: The API server refuses it, with the server's words.
             CelUnsupported: It may be valid, but cannot be judged here.
         """
-        size = len(expression.encode())
+        size = len(_encoded(expression))
         if size > LONGEST:
             raise CelInvalid(f"Too long: may not be more than {LONGEST} bytes, got {size}")
         tree = self._checked(expression)
@@ -117,7 +118,7 @@ class DeviceCel:
             checked = evaluator.checker(self.number).compile(expression)
         except RuntimeError as problem:
             message = str(problem)
-            _refuse_missing_macro(expression, message)
+            _refuse_beyond_evaluator(expression, message)
             raise CelInvalid(words.compile_error(message)) from None
         return syntax.parse(checked.serialize())
 
@@ -132,7 +133,16 @@ def _number(minor: str) -> int:
     return number
 
 
-def _refuse_missing_macro(expression: str, message: str) -> None:
+def _encoded(expression: str) -> bytes:
+    try:
+        return expression.encode()
+    except UnicodeEncodeError as problem:
+        raise CelInvalid(f"not valid UTF-8: {problem.reason} at character {problem.start}") from None
+
+
+def _refuse_beyond_evaluator(expression: str, message: str) -> None:
+    if _TOO_DEEP.search(message):
+        raise CelUnsupported("the expression is nested deeper than 32 levels; a server allows 250")
     if _MACRO_MISSING.search(message) and _MACROS.search(expression):
         raise CelUnsupported("two-variable comprehensions, existsOne and sortBy cannot be evaluated here")
     if _WHOLE_DEVICE.search(message) and re.search(r"\bdevice\b", expression):

@@ -141,7 +141,7 @@ class AllocationCases:
             slices.append(other)
         return slices
 
-    def _envelope(
+    def _envelope(  # noqa: PLR0917 - the fields of a slice in their order
         self, driver: str, pool: str, name: str, generation: int, count: int, where: Object
     ) -> Object:
         return {
@@ -187,16 +187,18 @@ class AllocationCases:
         ]
         if found["spec"].get("perDeviceNodeSelection"):
             for device in devices:
-                device |= self._pick(
-                    {"nodeName": NODE},
-                    {"nodeName": "node-b"},
-                    {"allNodes": True},
-                    {"nodeSelector": self._node_selector()},
+                device.update(
+                    self._pick(
+                        {"nodeName": NODE},
+                        {"nodeName": "node-b"},
+                        {"allNodes": True},
+                        {"nodeSelector": self._node_selector()},
+                    )
                 )
         found["spec"]["devices"] = devices
         return found
 
-    def _device(self, name: str, driver: str, *, counting: bool) -> Object:
+    def _device(self, name: str, driver: str, *, counting: bool) -> Object:  # noqa: C901 - one chance per field
         attributes: Object = {}
         if self._chance(0.92):
             attributes["type"] = {"string": "gpu" if driver == DRIVERS[0] else "nic"}

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,11 +19,16 @@ _MODULE = Path(__file__).parents[3] / "rehearsal" / "engine" / "controlplane"
 
 
 @cache
+def _directory() -> TemporaryDirectory[str]:
+    return TemporaryDirectory(prefix="dra-fleet-oracle-")
+
+
+@cache
 def _program() -> Path:
     go = shutil.which("go")
     if go is None:
         pytest.skip("needs Go")
-    built = Path(mkdtemp(prefix="dra-fleet-oracle-")) / "oracle"
+    built = Path(_directory().name) / "oracle"
     subprocess.run([go, "build", "-o", str(built), "./oracle"], cwd=_MODULE, check=True)
     return built
 

@@ -1,128 +1,17 @@
 """Random selectors of every function, well typed most of the time, and devices to judge with them."""
 
+# ruff: noqa: E501 - a rule per line is easier to read
 from __future__ import annotations
 
 import random
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DRIVER = "gpu.example.com"
+from tests.fleet.proof import selector_values as values
+
 _WRONG_TYPE = 0.03
-
-DEVICES: list[dict[str, Any]] = [
-    {
-        "name": "full",
-        "allowMultipleAllocations": True,
-        "attributes": {
-            "type": {"string": "gpu"},
-            "index": {"int": 3},
-            "healthy": {"bool": True},
-            "driverVersion": {"version": "580.126.9"},
-            "resource.kubernetes.io/pcieRoot": {"string": "pci0000:10"},
-            "other.example.com/type": {"string": "nic"},
-        },
-        "capacity": {
-            "memory": {"value": "40Gi"},
-            "cores": {"value": "108"},
-            "other.example.com/memory": {"value": "1500m"},
-        },
-    },
-    {
-        "name": "small",
-        "attributes": {
-            "type": {"string": "mig"},
-            "index": {"int": -1},
-            "healthy": {"bool": False},
-            "driverVersion": {"version": "1.2.3-beta.1+build"},
-        },
-        "capacity": {"memory": {"value": "4864Mi"}, "cores": {"value": "0"}},
-    },
-    {
-        "name": "swapped",
-        "attributes": {"type": {"int": 1}, "index": {"string": "3"}, "healthy": {"version": "1.0.0"}},
-    },
-    {"name": "empty"},
-]
-
-_DOMAINS = (DRIVER, DRIVER, DRIVER, "resource.kubernetes.io", "other.example.com", "absent.example.com")
-_IDS = ("type", "index", "healthy", "driverVersion", "pcieRoot", "absent")
-_STRINGS = (
-    "",
-    "gpu",
-    "mig",
-    "pci0000:10",
-    "A100-SXM4",
-    "a,b,c",
-    "1.2.3",
-    "40Gi",
-    "3",
-    "é",
-    "10.0.0.1",
-    "x y ",
-)
-_PATTERNS = ("^g.*", "[a-z]+", "a|b", "^$", "(", "[0-9]{2}", "(?i)GPU", "\\\\d+", ".")
-_QUANTITIES = (
-    "1",
-    "0",
-    "40Gi",
-    "4864Mi",
-    "1500m",
-    "1e3",
-    "2k",
-    "-5",
-    "0.5",
-    "1.5Gi",
-    "1Ei",
-    "9223372036854775807",
-    "100n",
-    "x",
-    "1 Gi",
-)
-_VERSIONS = (
-    "1.2.3",
-    "580.126.9",
-    "1.2.3-beta.1",
-    "1.2.3-beta.1+x",
-    "2.0.0",
-    "v1.2",
-    "1.2",
-    "01.2.3",
-    "1.0.0-rc.11",
-    "1.0.0-rc.2",
-    "x",
-)
-_ADDRESSES = (
-    "10.0.0.1",
-    "127.0.0.1",
-    "::1",
-    "fe80::1",
-    "169.254.1.1",
-    "224.0.0.1",
-    "ff02::1",
-    "::ffff:1.2.3.4",
-    "1.2.3",
-    "2001:DB8::1",
-    "0.0.0.0",
-    "255.255.255.255",
-    "fe80::1%25eth0",
-)
-_RANGES = (
-    "10.0.0.0/8",
-    "10.1.0.0/16",
-    "192.168.0.1/24",
-    "::/0",
-    "2001:db8::/32",
-    "10.0.0.0",
-    "10.0.0.0/33",
-    "1.2.3.4/08",
-)
-_INTS = ("0", "1", "-1", "3", "108", "9223372036854775807", "-9223372036854775808", "2")
-_DOUBLES = ("0.0", "1.5", "-2.25", "3.0", "1e308")
-_UINTS = ("0u", "1u", "3u", "18446744073709551615u")
-_DURATIONS = ("1s", "90m", "-1h", "0s", "soon")
-_TIMES = ("2024-01-01T00:00:00Z", "2024-02-29T12:34:56Z", "never")
 
 
 class SelectorCases:
@@ -153,12 +42,12 @@ class SelectorCases:
             return f"device.{variable}[device.driver]"
         if roll < 0.06:
             return f"device.{variable}[{self._of('string', depth)}]"
-        return f"device.{variable}['{self._pick(_DOMAINS)}']"
+        return f"device.{variable}['{self._pick(values.DOMAINS)}']"
 
     def _attribute(self, depth: int, *identities: str) -> str:
-        identity = self._pick(identities or _IDS)
+        identity = self._pick(identities or values.IDS)
         if self._random.random() < 0.1:
-            identity = self._pick(_IDS)
+            identity = self._pick(values.IDS)
         if self._random.random() < 0.1:
             return f"{self._domain(depth)}[{self._of('string', depth)}]"
         return f"{self._domain(depth)}.{identity}"
@@ -172,16 +61,22 @@ class SelectorCases:
     def _text(self, texts: tuple[str, ...], template: str = "{}") -> Callable[[int], str]:
         return lambda _: template.format(self._pick(texts))
 
+    def _comparison(
+        self, orders: tuple[str, ...], left: tuple[str, ...], right: tuple[str, ...]
+    ) -> Callable[[int], str]:
+        def draw(depth: int) -> str:
+            first, second = self._of(self._pick(left), depth), self._of(self._pick(right), depth)
+            return f"{first} {self._pick(orders)} {second}"
+
+        return draw
+
     def _make_rules(self) -> dict[str, list[Callable[[int], str]]]:
         join, text = self._join, self._text
         orders = ("<", "<=", ">", ">=", "==", "!=")
-        compare = [
-            lambda depth, kind=kind: f"{self._of(kind, depth)} {self._pick(orders)} {self._of(kind, depth)}"
-            for kind in ("int", "double", "string", "uint", "duration", "timestamp", "int", "string")
-        ]
-        mixed = lambda depth: (
-            f"{self._of(self._pick(('int', 'double', 'uint')), depth)} {self._pick(orders[:4])} {self._of(self._pick(('int', 'double', 'uint')), depth)}"
-        )
+        kinds = ("int", "double", "string", "uint", "duration", "timestamp", "int", "string")
+        compare = [self._comparison(orders, (kind,), (kind,)) for kind in kinds]
+        numbers = ("int", "double", "uint")
+        mixed = self._comparison(orders[:4], numbers, numbers)
         return {
             "bool": [
                 text(("true", "false")),
@@ -208,29 +103,29 @@ class SelectorCases:
                 join("{}.isLessThan({})", "semver", "semver"),
                 join("{}.isGreaterThan({})", "any", "semver"),
                 join("isQuantity({})", "string"),
-                text(_QUANTITIES, "isQuantity('{}')"),
-                text(_VERSIONS, "isSemver('{}')"),
-                text(_VERSIONS, "isSemver('{}', true)"),
+                text(values.QUANTITIES, "isQuantity('{}')"),
+                text(values.VERSIONS, "isSemver('{}')"),
+                text(values.VERSIONS, "isSemver('{}', true)"),
                 join("isSemver({}, {})", "string", "bool"),
-                lambda depth: f"has({self._domain(depth)}.{self._pick(_IDS)})",
-                lambda depth: f"'{self._pick(_IDS)}' in {self._domain(depth)}",
-                lambda _: f"'{self._pick(_DOMAINS)}' in device.attributes",
+                lambda depth: f"has({self._domain(depth)}.{self._pick(values.IDS)})",
+                lambda depth: f"'{self._pick(values.IDS)}' in {self._domain(depth)}",
+                lambda _: f"'{self._pick(values.DOMAINS)}' in device.attributes",
                 lambda _: f"has(device.attributes.{self._pick(('absent', 'x'))})",
                 lambda depth: f"device.attributes.exists(d, d == {self._of('string', depth)})",
                 lambda depth: f"device.capacity.all(d, {self._of('bool', depth)})",
                 lambda depth: (
-                    f"cel.bind(d, {self._domain(depth)}, d.{self._pick(_IDS)} == {self._of('any', depth)})"
+                    f"cel.bind(d, {self._domain(depth)}, d.{self._pick(values.IDS)} == {self._of('any', depth)})"
                 ),
                 lambda depth: f"cel.bind(v, {self._of('string', depth)}, v == {self._of('string', depth)})",
                 lambda depth: self._optional(depth, "bool", "healthy", "absent"),
-                lambda depth: f"{self._domain(depth)}[?'{self._pick(_IDS)}'].hasValue()",
+                lambda depth: f"{self._domain(depth)}[?'{self._pick(values.IDS)}'].hasValue()",
                 join("{} in {}", "string", "strings"),
                 join("{} in {}", "int", "ints"),
                 join("{}.contains({})", "string", "string"),
                 join("{}.startsWith({})", "string", "string"),
                 join("{}.endsWith({})", "string", "string"),
-                lambda depth: f"{self._of('string', depth)}.matches('{self._pick(_PATTERNS)}')",
-                lambda depth: f"{self._attribute(depth, 'type')}.matches('{self._pick(_PATTERNS)}')",
+                lambda depth: f"{self._of('string', depth)}.matches('{self._pick(values.PATTERNS)}')",
+                lambda depth: f"{self._attribute(depth, 'type')}.matches('{self._pick(values.PATTERNS)}')",
                 join("{}.isSorted()", "ints"),
                 join("{}.isSorted()", "strings"),
                 lambda depth: (
@@ -245,28 +140,28 @@ class SelectorCases:
                 lambda depth: (
                     f"sets.{self._pick(('contains', 'equivalent', 'intersects'))}({self._of('strings', depth)}, {self._of('strings', depth)})"
                 ),
-                text(_ADDRESSES, "isIP('{}')"),
-                text(_ADDRESSES, "ip.isCanonical('{}')"),
-                text(_RANGES, "isCIDR('{}')"),
+                text(values.ADDRESSES, "isIP('{}')"),
+                text(values.ADDRESSES, "ip.isCanonical('{}')"),
+                text(values.RANGES, "isCIDR('{}')"),
                 lambda depth: (
                     f"{self._of('ip', depth)}.{self._pick(('isUnspecified', 'isLoopback', 'isLinkLocalMulticast', 'isLinkLocalUnicast', 'isGlobalUnicast'))}()"
                 ),
                 join("{}.containsIP({})", "cidr", "ip"),
-                text(_ADDRESSES, "cidr('10.0.0.0/8').containsIP('{}')"),
+                text(values.ADDRESSES, "cidr('10.0.0.0/8').containsIP('{}')"),
                 join("{}.containsCIDR({})", "cidr", "cidr"),
-                text(_RANGES, "cidr('::/0').containsCIDR('{}')"),
+                text(values.RANGES, "cidr('::/0').containsCIDR('{}')"),
                 lambda _: "device.allowMultipleAllocations",
                 join("{}.isInteger()", "quantity"),
                 lambda depth: f"type({self._of('any', depth)}) == {self._pick(('string', 'int', 'bool'))}",
                 join("bool({})", "string"),
             ],
             "any": [
-                lambda depth: self._attribute(depth),
+                self._attribute,
                 lambda depth: self._attribute(depth, "type"),
                 lambda depth: f"dyn({self._of(self._pick(('int', 'string', 'bool', 'quantity')), depth)})",
             ],
             "string": [
-                text(_STRINGS, "'{}'"),
+                text(values.STRINGS, "'{}'"),
                 lambda _: "device.driver",
                 lambda depth: self._attribute(depth, "type", "pcieRoot"),
                 lambda depth: self._optional(depth, "string", "type", "absent"),
@@ -281,7 +176,7 @@ class SelectorCases:
                 join("{}.replace({}, {}, {})", "string", "string", "string", "int"),
                 join("{}.join({})", "strings", "string"),
                 join("{}.join()", "strings"),
-                lambda depth: f"{self._of('string', depth)}.find('{self._pick(_PATTERNS)}')",
+                lambda depth: f"{self._of('string', depth)}.find('{self._pick(values.PATTERNS)}')",
                 join("string({})", "int"),
                 join("string({})", "bool"),
                 join("string({})", "double"),
@@ -297,7 +192,7 @@ class SelectorCases:
                 join("{}.max()", "strings"),
             ],
             "int": [
-                text(_INTS),
+                text(values.INTS),
                 lambda depth: self._attribute(depth, "index"),
                 lambda depth: self._optional(depth, "int", "index", "absent"),
                 join("{} + {}", "int", "int"),
@@ -335,9 +230,9 @@ class SelectorCases:
                 join("{}.getSeconds()", "duration"),
                 join("{}[{}]", "ints", "int"),
             ],
-            "uint": [text(_UINTS), join("uint({})", "int"), join("{} + {}", "uint", "uint")],
+            "uint": [text(values.UINTS), join("uint({})", "int"), join("{} + {}", "uint", "uint")],
             "double": [
-                text(_DOUBLES),
+                text(values.DOUBLES),
                 join("double({})", "int"),
                 join("{} * {}", "double", "double"),
                 join("{} / {}", "double", "double"),
@@ -345,11 +240,11 @@ class SelectorCases:
                 join("double({})", "string"),
             ],
             "quantity": [
-                text(_QUANTITIES[:12], "quantity('{}')"),
+                text(values.QUANTITIES[:12], "quantity('{}')"),
                 lambda depth: (
                     f"{self._domain(depth, 'capacity')}.{self._pick(('memory', 'memory', 'cores', 'absent'))}"
                 ),
-                text(_QUANTITIES, "quantity('{}')"),
+                text(values.QUANTITIES, "quantity('{}')"),
                 join("quantity({})", "string"),
                 join("{}.add({})", "quantity", "quantity"),
                 join("{}.sub({})", "quantity", "quantity"),
@@ -357,10 +252,10 @@ class SelectorCases:
                 join("{}.sub({})", "quantity", "int"),
             ],
             "semver": [
-                text(_VERSIONS[:5], "semver('{}')"),
+                text(values.VERSIONS[:5], "semver('{}')"),
                 lambda depth: self._attribute(depth, "driverVersion"),
-                text(_VERSIONS, "semver('{}')"),
-                text(_VERSIONS, "semver('{}', true)"),
+                text(values.VERSIONS, "semver('{}')"),
+                text(values.VERSIONS, "semver('{}', true)"),
                 join("semver({})", "string"),
             ],
             "strings": [
@@ -369,9 +264,9 @@ class SelectorCases:
                 join("{} + {}", "strings", "strings"),
                 join("{}.split({})", "string", "string"),
                 join("{}.split({}, {})", "string", "string", "int"),
-                lambda depth: f"{self._of('string', depth)}.findAll('{self._pick(_PATTERNS)}')",
+                lambda depth: f"{self._of('string', depth)}.findAll('{self._pick(values.PATTERNS)}')",
                 lambda depth: (
-                    f"{self._of('string', depth)}.findAll('{self._pick(_PATTERNS)}', {self._pick(('-1', '0', '1', '2'))})"
+                    f"{self._of('string', depth)}.findAll('{self._pick(values.PATTERNS)}', {self._pick(('-1', '0', '1', '2'))})"
                 ),
                 lambda depth: f"{self._of('strings', depth)}.map(s, s + {self._of('string', depth)})",
                 lambda depth: f"{self._of('strings', depth)}.filter(s, {self._of('bool', depth)})",
@@ -391,19 +286,23 @@ class SelectorCases:
                 join("{}.sort()", "ints"),
             ],
             "duration": [
-                text(_DURATIONS[:4], "duration('{}')"),
-                text(_DURATIONS, "duration('{}')"),
+                text(values.DURATIONS[:4], "duration('{}')"),
+                text(values.DURATIONS, "duration('{}')"),
                 join("{} + {}", "duration", "duration"),
             ],
             "timestamp": [
-                text(_TIMES[:2], "timestamp('{}')"),
-                text(_TIMES, "timestamp('{}')"),
+                text(values.TIMES[:2], "timestamp('{}')"),
+                text(values.TIMES, "timestamp('{}')"),
                 join("{} + {}", "timestamp", "duration"),
             ],
-            "ip": [text(_ADDRESSES[:6], "ip('{}')"), text(_ADDRESSES, "ip('{}')"), join("{}.ip()", "cidr")],
+            "ip": [
+                text(values.ADDRESSES[:6], "ip('{}')"),
+                text(values.ADDRESSES, "ip('{}')"),
+                join("{}.ip()", "cidr"),
+            ],
             "cidr": [
-                text(_RANGES[:5], "cidr('{}')"),
-                text(_RANGES, "cidr('{}')"),
+                text(values.RANGES[:5], "cidr('{}')"),
+                text(values.RANGES, "cidr('{}')"),
                 join("{}.masked()", "cidr"),
             ],
         }

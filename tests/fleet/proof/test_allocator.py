@@ -12,8 +12,8 @@ from fleet.proof.allocator import (
     Failure,
     InUse,
     Inventory,
-    NoFit,
     Node,
+    NoFit,
     Outcome,
     Undecided,
     allocate,
@@ -206,8 +206,8 @@ POLICY = {"default": "10Gi", "validRange": {"min": "5Gi", "step": "5Gi"}}
 def test_parts_of_a_device_are_rounded_by_its_policy(requested: str | None, consumed: str | None) -> None:
     shared = device("a", allowMultipleAllocations=True)
     shared["capacity"]["memory"]["requestPolicy"] = POLICY
-    more = {"capacity": {"requests": {"memory": requested}}} if requested else {}
-    outcome = attempt([claim(exactly(**more))], pool(shared))
+    wanted = exactly(capacity={"requests": {"memory": requested}} if requested else None)
+    outcome = attempt([claim(wanted)], pool(shared))
     if consumed is None:
         assert outcome == NoFit()
         return

@@ -102,23 +102,30 @@ def test_a_list_attribute_makes_every_selector_an_error() -> None:
     [
         (
             f"{CAPACITY}.memory >= '40Gi'",
-            "compilation failed: ERROR: <input>:1:42: found no matching overload for '_>=_' applied to "
-            "'(kubernetes.Quantity, string)'\n | device.capacity['gpu.nvidia.com'].memory >= '40Gi'\n | "
-            ".........................................^",
+            (
+                "compilation failed: ERROR: <input>:1:42: found no matching overload for '_>=_' applied to "
+                "'(kubernetes.Quantity, string)'\n | device.capacity['gpu.nvidia.com'].memory >= '40Gi'\n | "
+                ".........................................^"
+            ),
         ),
         ("1", "must evaluate to bool or the unknown type, not int"),
         ("dyn(true)", "must evaluate to bool or the unknown type, not dyn"),
         (
             "[1, 'a'] == []",
-            "compilation failed: ERROR: <input>:1:5: expected type 'int' but found 'string'\n"
-            " | [1, 'a'] == []\n | ....^",
+            (
+                "compilation failed: ERROR: <input>:1:5: expected type 'int' but found 'string'\n"
+                " | [1, 'a'] == []\n | ....^"
+            ),
         ),
         (
             "'a'.matches('[')",
-            "compilation failed: ERROR: <input>:1:13: invalid matches argument\n"
-            " | 'a'.matches('[')\n | ............^",
+            (
+                "compilation failed: ERROR: <input>:1:13: invalid matches argument\n"
+                " | 'a'.matches('[')\n | ............^"
+            ),
         ),
         (f"type({ATTRIBUTES}.type) == string", "too complex, exceeds cost limit"),
+        ("'\ud800' == 'a'", "not valid UTF-8: surrogates not allowed at character 1"),
         (f"{' ' * 10240}true", "Too long: may not be more than 10240 bytes, got 10244"),
     ],
 )
@@ -147,6 +154,8 @@ def test_a_function_of_a_later_minor_is_refused() -> None:
         "format.dns1123Label().validate('a').hasValue()",
         "'%d'.format([1]) == '1'",
         "device == device",
+        f"{'(' * 40}true{')' * 40}",
+        " + ".join(["1"] * 40) + " == 40",
         "cel.bind(a, device.attributes, a['absent.example.com'].size() == 0)",
     ],
 )

@@ -1,4 +1,4 @@
-"""Every verdict on a selector is Kubernetes' own: accepted or refused, its cost, and true, false or error per device."""
+"""Every verdict on a selector is Kubernetes' own: accepted or not, its cost, and the answer per device."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from fleet.proof.cel import CelDevice, CelInvalid, CelUnsupported, environment
 from tests.fleet.proof.kubernetes_oracle import ask
-from tests.fleet.proof.selector_cases import DEVICES, DRIVER, SelectorCases
+from tests.fleet.proof.selector_cases import SelectorCases
+from tests.fleet.proof.selector_values import DEVICES, DRIVER
 
 pytestmark = pytest.mark.engine
 
@@ -17,7 +18,7 @@ SEED = 20261121
 LIMIT = 1_000_000
 KNOWN_DIFFERENCES = {
     "NaN values cannot be ordered": "comparing NaN is an error in cel-go 0.29 and false in cel-cpp",
-    "-9223372036854775808": "Quantity.sub(int) negates the smallest integer with an overflow (apimachinery 0.36)",
+    "-9223372036854775808": "Quantity.sub(int) overflows on the smallest integer (apimachinery 0.36)",
 }
 """Text of the expression or of the oracle's message -> why the two differ."""
 
