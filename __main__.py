@@ -1,16 +1,20 @@
-"""The Pulumi program: settings, plan, resources. A wrong stack file ends it before any resource."""
+"""The Pulumi program: settings, plan, proof, resources. A wrong stack file ends it before any resource."""
 
 import pulumi
 
 from fleet.plan import make_plan
+from fleet.proof.errors import DoesNotFit
+from fleet.proof.matrix import prove
 from fleet.settings import SettingsInvalid
 from stacks import load
 from stacks.build import build
 
 try:
     plan = make_plan(load.settings())
-    for warning in plan.warnings:
+    proof = prove(plan)
+    for warning in (*plan.warnings, *proof.warnings):
         pulumi.log.warn(warning)
+    proof.require()
     build(plan, load.secret).export()
-except SettingsInvalid as invalid:
+except (SettingsInvalid, DoesNotFit) as invalid:
     raise pulumi.RunError(str(invalid)) from None

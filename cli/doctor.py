@@ -7,11 +7,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.text import Text
 
-from cli.output import print_json, stdout_console
+from cli.output import new_table, print_json, stdout_console
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from clusters.preflight import Finding
     from fleet.plan.model import ClusterPlan
 
@@ -20,7 +22,9 @@ STYLES = {"ok": "green", "warning": "yellow", "problem": "red"}
 
 
 def doctor(
-    stack: Annotated[str, typer.Argument(help="A stack's name, or the path of a stack file.")],
+    stack: Annotated[
+        str, typer.Argument(metavar="STACK", help="A stack's name, or the path of a stack file.")
+    ],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
     """Look at each existing cluster of a stack, read only: version, API, who advertises devices, pools.
@@ -51,29 +55,37 @@ async def _look_at_all(clusters: tuple[ClusterPlan, ...], stack: str) -> dict[st
 async def _look(cluster: ClusterPlan, stack: str) -> list[Finding]:
     import httpx2
 
-    from clusters.client import KubeApi
+    from clusters.client import ApiError, KubeApi
+    from clusters.credentials import KubeconfigError
     from clusters.expectations import expectations
-    from clusters.preflight import Finding, preflight
+    from clusters.preflight import preflight
     from clusters.sources import open_kubeconfig
 
-    async with KubeApi.connect(open_kubeconfig(cluster.settings, stack)) as api:
-        try:
+    try:
+        async with KubeApi.connect(open_kubeconfig(cluster.settings, stack)) as api:
             return await preflight(api, expectations(cluster))
-        except httpx2.TransportError as error:
-            return [
-                Finding(
-                    level="problem",
-                    subject="connection",
-                    message=f"the API server does not answer: {error}",
-                    fix="check the kubeconfig's server and your network",
-                )
-            ]
+    except KubeconfigError as error:
+        return [_problem("kubeconfig", str(error))]
+    except httpx2.TransportError as error:
+        said = str(error) or type(error).__name__
+        fix = "check the kubeconfig's server and your network"
+        return [_problem("connection", f"the API server does not answer: {said}", fix)]
+    except ApiError as error:
+        fix = "check the kubeconfig's user; it needs to read nodes, daemon sets and resource slices"
+        return [_problem("connection", f"the API server refuses: {error.message}", fix)]
+
+
+def _problem(subject: str, message: str, fix: str = "") -> Finding:
+    from clusters.preflight import Finding
+
+    return Finding(level="problem", subject=subject, message=message, fix=fix)
 
 
 def _table(cluster: str, findings: list[Finding]) -> Table:
-    table = Table(title=f"cluster {cluster}", title_justify="left")
+    table = new_table(f"cluster {cluster}")
     for heading in ("", "Subject", "Finding", "Fix"):
         table.add_column(heading, overflow="fold")
     for item in findings:
-        table.add_row(f"[{STYLES[item.level]}]{item.level}[/]", item.subject, item.message, item.fix)
+        level = Text(item.level, style=STYLES[item.level])
+        table.add_row(level, Text(item.subject), Text(item.message), Text(item.fix))
     return table

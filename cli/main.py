@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import shutil
 import sys
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
-from cli import doctor, rehearse
-from cli.output import print_error
+from cli import check, doctor, prove, rehearse
+from cli.output import print_error, print_json
 
 EXAMPLES = """
 Examples:
@@ -18,10 +20,31 @@ Examples:
 
   dra-fleet rehearse status        which device each pod holds, and why one waits
 
+  dra-fleet prove dev              will every claim find a device? without a cluster
+
+  dra-fleet check pods.yaml --stack dev    will these manifests work on the stack's fleet?
+
   dra-fleet doctor prod            is the cluster behind this stack ready for it?
 
   dra-fleet rehearse down          stop everything that a rehearsal started
 """
+
+NARROW = 60
+"""Columns below which boxes would cut the names of options; help is then plain text."""
+INTERRUPTED = 130
+OUTSIDE = frozenset(
+    {
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EROFS,
+        errno.EACCES,
+        errno.EPERM,
+        errno.ENOTDIR,
+        errno.EISDIR,
+        errno.EIO,
+    }
+)
+"""What a disk or its permissions refuse: no defect of this program."""
 
 app = typer.Typer(
     name="dra-fleet",
@@ -29,11 +52,13 @@ app = typer.Typer(
     epilog=EXAMPLES,
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode="rich",
+    rich_markup_mode="rich" if shutil.get_terminal_size().columns >= NARROW else None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(rehearse.app, name="rehearse")
+app.command("prove", epilog=prove.EXAMPLES)(prove.prove)
+app.command("check", epilog=check.EXAMPLES)(check.check)
 app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
 
 
@@ -56,18 +81,32 @@ def run() -> None:
     """Run the command line; an expected error prints one message on stderr and exits 1."""
     try:
         app()
-    except KeyboardInterrupt:
-        print_error("interrupted; run the same command again to go on from here")
-        sys.exit(130)
+    except SystemExit as ended:
+        if ended.code == INTERRUPTED:  # Typer's own answer to Ctrl-C, without a word
+            print_error("interrupted; run the same command again to go on from here")
+        raise
     except expected_errors() as error:
-        print_error(str(error))
-        sys.exit(1)
+        _fail(str(error))
+    except OSError as error:
+        if error.errno not in OUTSIDE:
+            raise
+        where = error.filename or "the disk"
+        _fail(f"{where}: {error.strerror}; free or change it, or set DRA_FLEET_HOME to another directory")
+
+
+def _fail(message: str) -> NoReturn:
+    """Print an error on stderr, and with --json on stdout too, and exit 1."""
+    print_error(message)
+    if "--json" in sys.argv:
+        print_json({"error": message})
+    sys.exit(1)
 
 
 def expected_errors() -> tuple[type[Exception], ...]:
     """The errors whose text is meant for the user; anything else is a defect and keeps its traceback."""
     from clusters.credentials import KubeconfigError
+    from fleet.proof.errors import RecordingInvalid
     from fleet.settings import SettingsInvalid
     from rehearsal.errors import RehearsalError
 
-    return (KubeconfigError, SettingsInvalid, RehearsalError)
+    return (KubeconfigError, RecordingInvalid, SettingsInvalid, RehearsalError)

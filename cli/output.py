@@ -9,8 +9,10 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from rich.box import HEAVY_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +34,17 @@ def stderr_console() -> Console:
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     return Console(stderr=stderr, width=None if stream.isatty() else PLAIN_WIDTH, highlight=False)
+
+
+def new_table(title: str, caption: str = "") -> Table:
+    """An empty table for stdout; lines are drawn on a terminal only."""
+    return Table(
+        title=title,
+        caption=caption,
+        title_justify="left",
+        caption_justify="left",
+        box=HEAVY_HEAD if sys.stdout.isatty() else None,
+    )
 
 
 def print_json(value: Mapping[str, object]) -> None:

@@ -19,14 +19,25 @@ if TYPE_CHECKING:
 NOT_ALLOCATED = 3
 """Exit code where everything ran, but not every workload holds its devices."""
 
+EXAMPLES = """
+Examples:
+
+  dra-fleet rehearse up
+
+  dra-fleet rehearse status --json
+
+  dra-fleet rehearse down
+"""
+
 app = typer.Typer(
     help="Rehearse a stack on this machine: real engine, real control plane, simulated hardware.",
+    epilog=EXAMPLES,
     no_args_is_help=True,
 )
 
 Stack = Annotated[
     str,
-    typer.Argument(metavar="[STACK]", help="A stack's name, or the path of a stack file.", show_default=True),
+    typer.Argument(metavar="STACK", help="A stack's name, or the path of a stack file.", show_default=True),
 ]
 HardwareFile = Annotated[
     Path | None,

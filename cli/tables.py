@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
+from cli.output import new_table
 from rehearsal.status import devices_by_node
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from rehearsal.session import UpReport
     from rehearsal.status import StackStatus
 
@@ -19,7 +21,7 @@ MOST_NAMES = 6
 
 def pools_table(status: StackStatus, title: str, caption: str) -> Table:
     """One row per pool: its nodes, the devices they publish, and how many of those pods hold."""
-    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left")
+    table = new_table(title, caption)
     for heading in ("Cluster", "Kubernetes", "Pool"):
         table.add_column(heading, overflow="fold")
     for heading in ("Nodes", "Devices published", "Devices held", "Claims allocated"):
@@ -33,7 +35,7 @@ def pools_table(status: StackStatus, title: str, caption: str) -> Table:
 
 def workloads_table(status: StackStatus) -> Table:
     """One row per workload: copies that hold devices, where, and why one waits."""
-    table = Table(title="SIMULATED workloads", title_justify="left")
+    table = new_table("SIMULATED workloads")
     table.add_column("Cluster", overflow="fold")
     table.add_column("Workload", overflow="fold")
     table.add_column("Allocated", justify="right")

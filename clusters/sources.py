@@ -31,6 +31,8 @@ def open_kubeconfig(settings: ClusterSettings, stack: str) -> SingleConfig:
         KubeconfigError: it cannot be had, or not be used.
     """
     source = settings.kubeconfig
+    if source is None:
+        raise KubeconfigError("the stack makes this cluster itself and keeps no kubeconfig of it in its settings")
     if isinstance(source, KubeconfigFile):
         return read_kubeconfig(source.file, source.context)
     if isinstance(source, KubeconfigSecret):

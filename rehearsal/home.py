@@ -110,12 +110,29 @@ class Home:
         """Stand-in credential helpers; belongs on PATH while rehearsing."""
         return self.root / "bin"
 
+    def refuse_foreign(self) -> None:
+        """Check that the root, if it is there, is a rehearsal's home or empty: `down --remove` deletes it.
+
+        Raises:
+            HomeUnusableError: it holds something else.
+        """
+        if not self.root.is_dir():
+            return
+        found = set(self.root.iterdir())
+        made_first = {self.clusters, self.pulumi_home, self.backend, self.bin}
+        if found - made_first and not found & {self.turn, self.lock, self.tools, self.database}:
+            raise HomeUnusableError(
+                f"{self.root} holds files that are no rehearsal's; "
+                f"set {ENVIRONMENT_VARIABLE} to a new or empty directory"
+            )
+
     def create(self) -> None:
         """Make the directories, readable by this user alone. Harmless when they are there already.
 
         Raises:
-            HomeUnusableError: a directory cannot be made or belongs to someone else.
+            HomeUnusableError: a directory cannot be made, belongs to someone else or holds something else.
         """
+        self.refuse_foreign()
         directories = (self.root, self.clusters, self.pulumi_home, self.backend, self.bin, self.socket.parent)
         for directory in directories:
             try:

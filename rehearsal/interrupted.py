@@ -10,6 +10,7 @@ import asyncio
 import json
 import subprocess
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from clusters.client import KubeApi
     from rehearsal.home import Home
 
+CLOCK_SLACK = 1.0
+"""Seconds by which a process may seem to start after it took its lock; the system counts in ticks."""
 HELM_RELEASE = "kubernetes:helm.sh/v3:Release"
 
 
@@ -75,7 +78,7 @@ def clear_interrupted(home: Home, state: StackState, clusters: Iterable[str]) ->
     Raises:
         StackBusyError: another run is still at work on this stack.
     """
-    if not _clear_stale_lock(home.backend, state.stack):
+    if not clear_stale_lock(home.backend, state.stack):
         return []
     exported = state.export()
     pending: list[dict[str, Any]] = exported["deployment"].get("pending_operations") or []
@@ -87,17 +90,32 @@ def clear_interrupted(home: Home, state: StackState, clusters: Iterable[str]) ->
     return [f"the last run of stack {state.stack} was interrupted; {len(pending)} operations are made again"]
 
 
-def _clear_stale_lock(backend: Path, stack: str) -> bool:
+def clear_stale_lock(backend: Path, stack: str) -> bool:
+    """Remove the locks of a stack that ended runs left; returns whether there were any.
+
+    Raises:
+        StackBusyError: the run that holds one is alive.
+    """
     locks: Sequence[Path] = sorted((backend / ".pulumi" / "locks").glob(f"**/{stack}/*.json"))
     for lock in locks:
-        holder = json.loads(lock.read_text(encoding="utf-8"))
-        if psutil.pid_exists(holder["pid"]):
+        if holder := _living_holder(lock):
             raise StackBusyError(
                 f"stack {stack} is being updated by process {holder['pid']} since {holder['timestamp']}; "
                 "wait for it, or stop that process and try again"
             )
         lock.unlink(missing_ok=True)
     return bool(locks)
+
+
+def _living_holder(lock: Path) -> dict[str, Any] | None:
+    """What the lock says of its holder, if that process is the one that took it and still runs."""
+    try:
+        holder: dict[str, Any] = json.loads(lock.read_text(encoding="utf-8"))
+        taken = datetime.fromisoformat(holder["timestamp"]).timestamp()
+        started = psutil.Process(holder["pid"]).create_time()
+    except (ValueError, KeyError, psutil.NoSuchProcess):
+        return None  # cut off while it was written, or its process has ended
+    return holder if started <= taken + CLOCK_SLACK else None
 
 
 async def _delete_begun(home: Home, clusters: Iterable[str], resources: Sequence[Mapping[str, Any]]) -> None:

@@ -16,6 +16,7 @@ import yaml
 from fleet.settings.kubeconfig import KubeconfigSecret, KubeconfigStack
 from rehearsal.environment import PROJECT
 from rehearsal.errors import RehearsalError
+from rehearsal.interrupted import clear_stale_lock
 from rehearsal.project import ensure_stack
 from rehearsal.stack_copy import SALT, reference, secret_key
 from rehearsal.world.files import write_private
@@ -62,8 +63,10 @@ def provide_kubeconfigs(
         env: the rehearsal's environment.
 
     Raises:
-        RehearsalError: the engine refused; its own text.
+        RehearsalError: two clusters share a source, or the engine refused; its own text.
     """
+    clusters = tuple(clusters)
+    _refuse_shared(clusters)
     exports: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for cluster in clusters:
         source = cluster.settings.kubeconfig
@@ -74,6 +77,25 @@ def provide_kubeconfigs(
             exports[reference(source.stack)][source.output] = one_context(home, cluster.name)
     for (project, name), outputs in exports.items():
         _stand_in(home, pulumi, env, project=project, stack=name, outputs=outputs)
+
+
+def _refuse_shared(clusters: Iterable[ClusterPlan]) -> None:
+    """A source names one kubeconfig, and here every cluster has one of its own."""
+    taken: dict[tuple[str, str], str] = {}
+    for cluster in clusters:
+        source = cluster.settings.kubeconfig
+        if isinstance(source, KubeconfigSecret):
+            place = ("secret", source.secret)
+        elif isinstance(source, KubeconfigStack):
+            place = (f"stack {source.stack}, output", source.output)
+        else:
+            continue
+        other = taken.setdefault(place, cluster.name)
+        if other != cluster.name:
+            raise RehearsalError(
+                f"clusters {other} and {cluster.name} take their kubeconfig from the same {' '.join(place)}; "
+                "name one for each: a rehearsal simulates them as two clusters"
+            )
 
 
 def one_context(home: Home, cluster: str) -> str:
@@ -115,6 +137,7 @@ def _stand_in(
     write_private(directory / f"Pulumi.{stack}.yaml", yaml.safe_dump({"encryptionsalt": SALT}))
     write_private(directory / "__main__.py", PROGRAM)
     write_private(directory / EXPORTS, wanted)
+    clear_stale_lock(home.backend, stack)
     ensure_stack(home, pulumi, stack, directory, env, project=project)
     _run(pulumi, ["up", "--yes", "--skip-preview", "--stack", stack], directory, env)
     write_private(exported, wanted)

@@ -208,6 +208,7 @@ def run_program(
     env = environment(home, toolset)
     directory = project_directory(home, source)
     ensure_stack(home, toolset.pulumi, source.name, directory, env)
+    engine_session.stop_left(home.root / ENGINE_SESSION)  # of a run that was killed: this turn is ours alone
     state = StackState(pulumi=toolset.pulumi, stack=source.name, directory=directory, environment=env)
     clear_interrupted(home, state, [cluster.name for cluster in plan.clusters])
     provide_kubeconfigs(home, toolset.pulumi, plan.clusters, stack=source.name, directory=directory, env=env)
@@ -253,8 +254,13 @@ def bring_down(home: Home, *, remove: bool) -> None:
 
     Raises:
         WorldError: the world does not end.
+        HomeUnusableError: what should be removed is no rehearsal's home.
     """
+    if not home.root.exists():
+        return
+    if remove:
+        home.refuse_foreign()
     engine_session.stop_left(home.root / ENGINE_SESSION)
     stop(home, remove=remove)
-    if remove and home.root.exists():
+    if remove:
         shutil.rmtree(home.root)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from pydantic import Field
+
 from fleet.catalogue.entry import Entry, Fact
 
 ValueType = Literal["string", "integer", "boolean", "list", "map", "booleans"]
@@ -13,7 +15,12 @@ AttributeType = Literal["string", "int", "bool", "version"]
 
 
 class ChartVersion(Entry):
-    """One version of a chart: its values' keys, dotted, with their types."""
+    """One version of a chart: its values' keys, dotted, with their types.
+
+    `plugin_tolerations`: the chart's own default of `kubeletPlugin.tolerations`.
+    `controller_needs_control_plane`: its default affinity lets the controller run on control-plane nodes only.
+    `extended_resources`: extended resource names, each with the class of the chart that answers it.
+    """
 
     version: str
     chart: str
@@ -22,6 +29,9 @@ class ChartVersion(Entry):
     values: Mapping[str, ValueType]
     feature_gates: Mapping[str, bool]
     classes: tuple[str, ...]
+    plugin_tolerations: tuple[Mapping[str, str], ...] = ()
+    controller_needs_control_plane: bool = False
+    extended_resources: Mapping[str, str] = Field(default_factory=dict)
 
 
 class GateConflict(Fact):
@@ -50,7 +60,10 @@ class PublishedCapacity(Fact):
 
 
 class DriverFacts(Entry):
-    """A DRA driver."""
+    """A DRA driver.
+
+    `plugin_labels`: node labels of which the chart's default affinity needs one.
+    """
 
     name: str
     driver: str
@@ -59,6 +72,9 @@ class DriverFacts(Entry):
     gate_conflicts: tuple[GateConflict, ...] = ()
     attributes: tuple[PublishedAttribute, ...]
     capacities: tuple[PublishedCapacity, ...]
+    class_selectors: Mapping[str, str] = Field(default_factory=dict)
+    """CEL of the DeviceClasses that the charts install, by name."""
+    plugin_labels: Mapping[str, str] = Field(default_factory=dict)
     versions: tuple[ChartVersion, ...]
 
     def version(self, version: str) -> ChartVersion | None:

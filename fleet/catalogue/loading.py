@@ -14,14 +14,16 @@ from fleet.catalogue.model import Catalogue
 @cache
 def load() -> Catalogue:
     """All facts, read once per process."""
-    machines = {**_by_name(_read("machines.yaml")["machines"])}
+    machines = [*_read("machines.yaml")["machines"], *_read("machines_azure.yaml")["machines"]]
     return Catalogue.model_validate(
         {
             "kubernetes": _read("kubernetes.yaml"),
             "gpus": _by_name(_read("gpus.yaml")["gpus"]),
-            "machines": machines,
+            "machines": _by_name(machines),
             "drivers": _by_name([_read("driver_nvidia.yaml"), _read("driver_example.yaml")]),
             "cuda": _read("cuda.yaml"),
+            "aks": _read("aks.yaml"),
+            "gpuOperator": _read("gpu_operator.yaml"),
         }
     )
 

@@ -5,10 +5,13 @@ Unknown values are None, never a guess; what nothing public says and we chose is
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Literal
 
-from fleet.catalogue.drivers import DriverFacts
+from pydantic import Field
+
+from fleet.catalogue.drivers import ChartVersion, DriverFacts
 from fleet.catalogue.entry import Entry, Fact
 from fleet.catalogue.kubernetes import KubernetesFacts
 
@@ -80,15 +83,33 @@ class Nic(Fact):
     rdma: bool
 
 
+class Price(Entry):
+    """What a machine costs on demand with Linux, per hour."""
+
+    per_hour: float
+    currency: Literal["USD"]
+    region: str
+
+
 class Machine(Entry):
-    """A machine type: what one node of it has. Memory in GiB; `topology` is None where nothing is known."""
+    """A machine type: what one node of it has. Memory in GiB; `topology` is None where nothing is known.
+
+    `gpu_fraction`: its one GPU is a vGPU, that part of a whole one. `managed_mig`: whether the cloud makes MIG
+    partitions on it itself. `unserved`: accelerators that no driver of this program serves, in words.
+    """
 
     name: str
-    cloud: Literal["existing"]
+    cloud: Literal["existing", "aks"]
     gpu: str | None
     gpus: int
     cpus: int
-    memory_gib: int
+    memory_gib: int | None
+    arch: Literal["amd64", "arm64"] | None = None
+    gpu_fraction: str | None = None
+    managed_mig: bool | None = None
+    unserved: str | None = None
+    fabric: str | None = None
+    price: Price | None = None
     topology: tuple[GpuSlot, ...] | None = None
     nics: tuple[Nic, ...] = ()
 
@@ -99,6 +120,44 @@ class CudaFacts(Entry):
     branches: Mapping[int, str]
 
 
+class GpuOperatorVersion(ChartVersion):
+    """One version of the GPU Operator's chart and the GPU driver it installs unless told otherwise."""
+
+    feature_gates: Mapping[str, bool] = Field(default_factory=dict)
+    classes: tuple[str, ...] = ()
+    gpu_driver: str
+
+
+class GpuOperatorFacts(Entry):
+    """The NVIDIA GPU Operator."""
+
+    namespace: str
+    versions: tuple[GpuOperatorVersion, ...]
+
+    def version(self, version: str) -> GpuOperatorVersion | None:
+        """The entry of a chart version, if it is known."""
+        return next((entry for entry in self.versions if entry.version == version), None)
+
+
+class AksMinor(Fact):
+    """Until when AKS supports a minor; None where nothing public says it."""
+
+    minor: str
+    standard_support_end: dt.date | None
+    long_term_support_end: dt.date | None
+    generally_available: bool = True
+
+
+class AksFacts(Entry):
+    """The minors of Azure Kubernetes Service."""
+
+    minors: tuple[AksMinor, ...]
+
+    def minor(self, minor: str) -> AksMinor | None:
+        """The entry of a minor, if it is known."""
+        return next((entry for entry in self.minors if entry.minor == minor), None)
+
+
 class Catalogue(Fact):
     """All facts."""
 
@@ -107,3 +166,5 @@ class Catalogue(Fact):
     machines: Mapping[str, Machine]
     drivers: Mapping[str, DriverFacts]
     cuda: CudaFacts
+    gpu_operator: GpuOperatorFacts
+    aks: AksFacts

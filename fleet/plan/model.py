@@ -6,7 +6,7 @@ Nothing here is an Output and nothing refers to a simulated or real cloud.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ class Toleration:
 class PoolPlan:
     """A group of nodes of one machine type.
 
-    `labels` are on every node of the pool (on an existing cluster: they select it).
+    `labels` are on every node of the pool (on an existing cluster: they select it). `isolation` says in words
+    what keeps the holders of its devices apart.
     """
 
     name: str
@@ -55,6 +56,7 @@ class PoolPlan:
     taints: tuple[Taint, ...]
     gpu_driver: Literal["host", "operator"]
     sharing: SharingSettings
+    isolation: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +69,7 @@ class NamespacePlan:
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasePlan:
-    """One Helm release of a DRA driver chart."""
+    """One Helm release of a driver's chart. `after`: names of the releases that must be there before it."""
 
     name: str
     driver: str
@@ -76,6 +78,7 @@ class ReleasePlan:
     repository: str
     namespace: str
     values: ChartValues
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +110,10 @@ class ClaimPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadPlan:
-    """A Job whose `copies` pods each hold one claim, all at the same time."""
+    """A Job whose `copies` pods each hold one claim, all at the same time.
+
+    `accept` holds what its owner accepts of a proof that is less than certain, each with the reason.
+    """
 
     name: str
     namespace: str
@@ -120,6 +126,7 @@ class WorkloadPlan:
     tolerations: tuple[Toleration, ...]
     cpu: str
     memory: str
+    accept: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,21 +1,23 @@
-"""Pools: the machine behind each, its GPUs, and how they are shared."""
+"""Pools: what each cloud's settings of a pool come to."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet import catalogue, sharing
-from fleet.catalogue.model import Machine
-from fleet.plan.model import PoolPlan, Taint
-from fleet.settings.errors import under
-from fleet.settings.sharing import ExclusiveSharing
+from fleet import catalogue
+from fleet.plan.aks_pools import plan_aks_pool
+from fleet.plan.isolation import isolation
+from fleet.plan.machines import check_sharing, find_machine, taints_of
+from fleet.plan.model import PoolPlan
+from fleet.settings.aks import AksClusterSettings
+from fleet.settings.existing import ExistingClusterSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fleet.plan.findings import Findings
     from fleet.settings.clusters import ClusterSettings
-    from fleet.settings.pools import InlineMachine, PoolSettings
+    from fleet.settings.pools import PoolSettings
 
 _DESCRIBE = (
     "describe the machine in the stack file: machine: {gpu: A100-SXM4-40GB, gpus: 4, cpus: 64, memory: 512}"
@@ -24,83 +26,38 @@ _DESCRIBE = (
 
 def plan_pools(cluster: str, settings: ClusterSettings, findings: Findings) -> tuple[PoolPlan, ...]:
     """The pools of a cluster in the order of their names; those that are wrong are left out."""
-    _check_selectors(cluster, settings.pools, findings)
-    planned = [
-        _plan_pool(("clusters", cluster, "pools", name), name, pool, findings)
-        for name, pool in sorted(settings.pools.items())
-    ]
+    match settings:
+        case ExistingClusterSettings():
+            _check_selectors(cluster, settings.pools, findings)
+            planned = [
+                _plan_pool(("clusters", cluster, "pools", name), name, pool, findings)
+                for name, pool in sorted(settings.pools.items())
+            ]
+        case AksClusterSettings():
+            planned = [
+                plan_aks_pool(("clusters", cluster, "pools", name), name, pool, findings)
+                for name, pool in sorted(settings.pools.items())
+            ]
     return tuple(pool for pool in planned if pool is not None)
 
 
 def _plan_pool(at: tuple[str, ...], name: str, pool: PoolSettings, findings: Findings) -> PoolPlan | None:
-    machine = _machine(at, pool, findings)
+    known = catalogue.load().machines
+    machine = find_machine(at, pool.machine, known, _DESCRIBE, findings=findings)
     if machine is None:
         return None
-    _check_sharing(at, machine, pool, findings)
+    check_sharing(at, machine, pool.sharing, findings)
     return PoolPlan(
         name=name,
         machine=machine,
         min_nodes=pool.nodes.min,
         max_nodes=pool.nodes.max,
         labels=dict(sorted(pool.node_selector.items())),
-        taints=tuple(Taint(key=taint.key, value=taint.value, effect=taint.effect) for taint in pool.taints),
+        taints=taints_of(pool),
         gpu_driver=pool.gpu_driver,
         sharing=pool.sharing,
+        isolation=isolation(machine, pool.sharing),
     )
-
-
-def _machine(at: tuple[str, ...], pool: PoolSettings, findings: Findings) -> Machine | None:
-    facts = catalogue.load()
-    if isinstance(pool.machine, str):
-        machine = facts.machines.get(pool.machine)
-        if machine is None:
-            findings.unknown(
-                *at,
-                "machine",
-                what="is no machine of the catalogue",
-                got=pool.machine,
-                known=list(facts.machines),
-                fix=_DESCRIBE,
-            )
-        return machine
-    if pool.machine.gpu not in facts.gpus:
-        findings.unknown(
-            *at,
-            "machine",
-            "gpu",
-            what="is no GPU model of the catalogue",
-            got=pool.machine.gpu,
-            known=list(facts.gpus),
-        )
-        return None
-    return _described(pool.machine)
-
-
-def _described(machine: InlineMachine) -> Machine:
-    return Machine(
-        name=f"{machine.gpus} x {machine.gpu}",
-        cloud="existing",
-        gpu=machine.gpu,
-        gpus=machine.gpus,
-        cpus=machine.cpus,
-        memory_gib=machine.memory,
-        source="the stack file",
-        date=catalogue.load().kubernetes.date,
-    )
-
-
-def _check_sharing(at: tuple[str, ...], machine: Machine, pool: PoolSettings, findings: Findings) -> None:
-    gpu = catalogue.load().gpus[machine.gpu] if machine.gpu is not None else None
-    if gpu is not None:
-        findings.errors += sharing.check(gpu, pool.sharing, under(*at, "sharing"))
-    elif not isinstance(pool.sharing, ExclusiveSharing):
-        findings.error(
-            *at,
-            "sharing",
-            what=f"shares GPUs that {machine.name} does not have",
-            got=pool.sharing.strategy,
-            fix="remove sharing, or choose a machine with GPUs",
-        )
 
 
 def _check_selectors(cluster: str, pools: Mapping[str, PoolSettings], findings: Findings) -> None:

@@ -83,6 +83,7 @@ def _plan_workload(
         tolerations=_tolerations(workload, pools),
         cpu=workload.cpu,
         memory=workload.memory,
+        accept=dict(sorted(workload.accept.items())),
     )
 
 

@@ -7,15 +7,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fleet.devices.names import DnsLabel
 from fleet.settings.base import Settings
 from fleet.settings.kubernetes import KubernetesMinor
-from fleet.settings.pools import PoolSettings
 from fleet.settings.releases import DriverSettings
 
 
 class CommonClusterSettings(Settings):
-    """A cluster with its pools and drivers."""
+    """A cluster with its drivers; each cloud adds its own `pools`."""
 
     kubernetes: KubernetesMinor | None = None
     drivers: Annotated[
@@ -24,4 +22,3 @@ class CommonClusterSettings(Settings):
             description="DRA drivers by name; {} if the cluster brings its own and this program installs none"
         ),
     ]
-    pools: Annotated[Mapping[DnsLabel, PoolSettings], Field(min_length=1)]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
+
+from fleet.settings.aks import AksClusterSettings
 from fleet.settings.existing import ExistingClusterSettings
 
-ClusterSettings = ExistingClusterSettings
-"""With a second cloud: Annotated[ExistingClusterSettings | …, Field(discriminator="cloud")]."""
+ClusterSettings = Annotated[AksClusterSettings | ExistingClusterSettings, Field(discriminator="cloud")]

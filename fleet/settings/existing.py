@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
+from pydantic import Field
+
+from fleet.devices.names import DnsLabel
 from fleet.settings.cluster import CommonClusterSettings
 from fleet.settings.kubeconfig import KubeconfigSource
+from fleet.settings.pools import PoolSettings
 
 
 class ExistingClusterSettings(CommonClusterSettings):
@@ -13,3 +18,4 @@ class ExistingClusterSettings(CommonClusterSettings):
 
     cloud: Literal["existing"]
     kubeconfig: KubeconfigSource
+    pools: Annotated[Mapping[DnsLabel, PoolSettings], Field(min_length=1)]

@@ -43,30 +43,36 @@ class InlineMachine(Settings):
     memory: Annotated[int, Field(ge=1, description="GiB")]
 
 
-def _machine_form(value: object) -> str:
+def machine_form(value: object) -> str:
+    """The tag of the form a machine is written in: a name, or a description."""
     if isinstance(value, InlineMachine | Mapping):
         return "<inline>"
     return "<name>"
 
 
 MachineSettings = Annotated[
-    Annotated[str, Tag("<name>")] | Annotated[InlineMachine, Tag("<inline>")], Discriminator(_machine_form)
+    Annotated[str, Tag("<name>")] | Annotated[InlineMachine, Tag("<inline>")], Discriminator(machine_form)
 ]
 
 
-class PoolSettings(Settings):
-    """A group of nodes of one machine type."""
+class CommonPoolSettings(Settings):
+    """What the pools of all clouds have in common; each adds how its `machine` is named or described."""
+
+    nodes: NodeRange
+    taints: tuple[TaintSettings, ...] = ()
+    sharing: SharingSettings = ExclusiveSharing()
+
+
+class PoolSettings(CommonPoolSettings):
+    """Nodes of one machine type in a cluster that exists: selected by label, never created."""
 
     machine: Annotated[
         MachineSettings, Field(description="Name of the catalogue, or {gpu, gpus, cpus, memory}")
     ]
-    nodes: NodeRange
     node_selector: Annotated[
         Mapping[LabelKey, LabelValue],
         Field(min_length=1, description="Labels that all nodes of the pool carry, and no others"),
     ]
-    taints: tuple[TaintSettings, ...] = ()
     gpu_driver: Annotated[
         Literal["host", "operator"], Field(description="Who installs the GPU driver on the nodes")
     ] = "host"
-    sharing: SharingSettings = ExclusiveSharing()

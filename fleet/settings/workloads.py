@@ -11,6 +11,7 @@ from fleet.devices.names import LabelKey, LabelValue
 from fleet.devices.quantity import QuantityText
 from fleet.settings.base import Settings
 
+Accepted = Literal["order", "unknown", "isolation"]
 DEFAULT_IMAGE = "registry.k8s.io/pause:3.10"
 
 
@@ -38,3 +39,11 @@ class WorkloadSettings(Settings):
     ] = None
     cpu: QuantityText = "100m"
     memory: QuantityText = "128Mi"
+    accept: Annotated[
+        Mapping[Accepted, Annotated[str, Field(min_length=1)]],
+        Field(
+            description="Why less than certainty is enough in production: `order` where some order of arrival "
+            "leaves a pod waiting, `unknown` where a value is not known before the device exists, `isolation` where "
+            "pods share a device that keeps neither their memory nor their faults apart"
+        ),
+    ] = Field(default_factory=dict[Accepted, str])

@@ -24,6 +24,7 @@ async def run(
     kubeconfig: Path,
     hardware: ClusterHardware,
     stop: asyncio.Event,
+    changes: asyncio.Queue[ClusterHardware] | None = None,
 ) -> None:
     """Stand for the machines of one cluster until `stop` is set.
 
@@ -32,12 +33,13 @@ async def run(
         kubeconfig: of the same cluster, for its address and CA.
         hardware: the machines.
         stop: ends it; nothing in the cluster is removed.
+        changes: says which machines there are from then on, each time some came, went or changed.
     """
     hosts = {host.name: host for host in hardware.hosts()}
     queue = WorkQueue()
-    view = ClusterView(admin, queue, frozenset(hosts))
+    view = ClusterView(admin, queue, hosts)
     identities = Identities(admin, kubeconfig)
-    joiner = NodeJoiner(admin, hosts, hardware.kubernetes)
+    joiner = NodeJoiner(admin, hosts, hardware.kubernetes, view.pods_on)
     kubelets = Kubelets(admin, identities, view, queue, hosts)
     wiper = SliceWiper(identities, view, queue, hardware.slice_wiping_seconds)
 
@@ -57,10 +59,19 @@ async def run(
             queue.add(Key(SLICES, name))
         await queue.run(handle)
 
+    async def follow(changes: asyncio.Queue[ClusterHardware]) -> None:
+        while True:
+            fresh = {host.name: host for host in (await changes.get()).hosts()}
+            for name in joiner.exchange(fresh):
+                queue.add(Key(NODE, name))
+                queue.add(Key(SLICES, name))
+
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(informer.run()) for informer in view.informers]
             tasks.append(group.create_task(work()))
+            if changes is not None:
+                tasks.append(group.create_task(follow(changes)))
             await stop.wait()
             for task in tasks:
                 task.cancel()

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from clusters.client import KubeApi, Object
-    from rehearsal.world.hardware import Host
+    from rehearsal.world.hardware import Host, NodeTaint
 
 SIMULATED = "rehearsal.dra-fleet/hardware"
 """Annotation of every node that stands for an entry of the hardware file."""
@@ -25,12 +25,32 @@ class NodeJoiner:
         admin: registers nodes; a real kubelet would use its bootstrap rights.
         hosts: the machines by name.
         kubelet_version: such as "v1.36.3".
+        pods_on: the pods bound to a node.
     """
 
-    def __init__(self, admin: KubeApi, hosts: Mapping[str, Host], kubelet_version: str) -> None:
+    def __init__(
+        self,
+        admin: KubeApi,
+        hosts: dict[str, Host],
+        kubelet_version: str,
+        pods_on: Callable[[str], Iterable[Object]],
+    ) -> None:
         self._admin = admin
         self._hosts = hosts
         self._version = kubelet_version
+        self._pods_on = pods_on
+        self._before: dict[str, Host] = {}
+
+    def exchange(self, fresh: Mapping[str, Host]) -> list[str]:
+        """Take other machines from now on, in place; returns the names of those that came, went or changed."""
+        names = {*self._hosts, *fresh}
+        differing = sorted(name for name in names if self._hosts.get(name) != fresh.get(name))
+        for name in differing:
+            if name in self._hosts and name in fresh:
+                self._before.setdefault(name, self._hosts[name])
+        self._hosts.clear()
+        self._hosts.update(fresh)
+        return differing
 
     async def reconcile(self, name: str, present: Object | None) -> None:
         """Register a machine that has no Node; remove a Node whose machine was taken away."""
@@ -38,12 +58,31 @@ class NodeJoiner:
         if host is None:
             if present is not None and SIMULATED in present["metadata"].get("annotations", {}):
                 await self._admin.delete("v1", "Node", name)
+                await self._end_pods(name)
             return
         if present is None:
             present = await self._admin.create(self._node(host))
+        elif name in self._before:
+            await self._relabel(host, self._before[name], present)
+        self._before.pop(name, None)
         status = self._status(host)
         if any(present.get("status", {}).get(key) != value for key, value in status.items()):
             await self._admin.merge("v1", "Node", name, {"status": status}, subresource="status")
+
+    async def _relabel(self, host: Host, before: Host, present: Object) -> None:
+        """Give a node the labels and taints its machine has now; what others put on it stays."""
+        gone = {key: None for key in before.labels if key not in host.labels}
+        kept = [taint for taint in present["spec"].get("taints", []) if not _is_one_of(taint, before.taints)]
+        taints = [*kept, *(taint.model_dump(exclude_defaults=True) for taint in host.taints)]
+        patch = {"metadata": {"labels": {**gone, **host.labels}}, "spec": {"taints": taints}}
+        await self._admin.merge("v1", "Node", host.name, patch)
+
+    async def _end_pods(self, node: str) -> None:
+        """End the pods of a machine that is gone, as the clouds' node controllers do."""
+        for pod in list(self._pods_on(node)):
+            meta = pod["metadata"]
+            at_once = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
+            await self._admin.delete("v1", "Pod", meta["name"], meta["namespace"], options=at_once)
 
     def _node(self, host: Host) -> Object:
         return {
@@ -83,3 +122,7 @@ class NodeJoiner:
                 "systemUUID": f"system-{host.name}",
             },
         }
+
+
+def _is_one_of(taint: Object, taints: Iterable[NodeTaint]) -> bool:
+    return any(taint["key"] == item.key and taint["effect"] == item.effect for item in taints)

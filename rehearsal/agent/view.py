@@ -10,7 +10,7 @@ from rehearsal.agent.informer import Informer, key_of
 from rehearsal.agent.work_queue import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from clusters.client import KubeApi, Object
     from rehearsal.agent.work_queue import WorkQueue
@@ -23,9 +23,12 @@ SLICES = "slices"
 
 
 class ClusterView:
-    """Current objects of one cluster; changes put the keys they concern on the queue."""
+    """Current objects of one cluster; changes put the keys they concern on the queue.
 
-    def __init__(self, admin: KubeApi, queue: WorkQueue, nodes: frozenset[str]) -> None:
+    `nodes` holds the names of the simulated machines at any time.
+    """
+
+    def __init__(self, admin: KubeApi, queue: WorkQueue, nodes: Container[str]) -> None:
         self._queue = queue
         self._ours = nodes
         self.nodes = Informer(admin, "v1", "Node", self._node_changed)

@@ -7,13 +7,12 @@ import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
     from pathlib import Path
 
     from clusters.client import KubeApi
     from rehearsal.world.hardware import ClusterHardware
 
-    Run = Callable[[KubeApi, Path, ClusterHardware, asyncio.Event], Awaitable[None]]
 
 FIRST_BACKOFF = 1.0
 LONGEST_BACKOFF = 30.0
@@ -35,12 +34,18 @@ class SupervisedAgent:
         self._kubeconfig = kubeconfig
         self._connect = connect
         self._stop = asyncio.Event()
+        self._changes: asyncio.Queue[ClusterHardware] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
 
     @property
     def running(self) -> bool:
         """Whether the agent is at work now."""
         return self._task is not None and not self._task.done() and self.problem is None
+
+    def set_hardware(self, hardware: ClusterHardware) -> None:
+        """Tell the agent which machines there are now."""
+        self._hardware = hardware
+        self._changes.put_nowait(hardware)
 
     def start(self) -> None:
         """Start the agent unless it runs."""
@@ -80,7 +85,8 @@ class SupervisedAgent:
 
         async with self._connect() as admin:
             self.problem = None
-            await run(admin, self._kubeconfig, self._hardware, self._stop)
+            self._changes = asyncio.Queue()
+            await run(admin, self._kubeconfig, self._hardware, self._stop, self._changes)
 
     async def _pause(self, seconds: float) -> None:
         try:

@@ -95,6 +95,11 @@ class Cluster:
         start.result()
         await self.plane.usable()
 
+    def set_hardware(self, hardware: ClusterHardware) -> None:
+        """Record which machines the cluster has now; they join and leave it soon after."""
+        self._store.set_hardware(self.name, hardware.model_dump(mode="json", by_alias=True))
+        self.agent.set_hardware(hardware)
+
     async def stop(self) -> None:
         """End everything that runs for the cluster; its data stays."""
         logger.info("%s: stopping", self.name)

@@ -1,4 +1,4 @@
-"""What must survive a kill -9 of the world: which clusters there are and which processes run for them.
+"""What must survive a kill -9 of the world: clusters, their processes, and the resources of simulated clouds.
 
 SQLite in WAL mode with synchronous FULL: what a call has written is on disk when it returns.
 """
@@ -34,6 +34,18 @@ CREATE TABLE IF NOT EXISTS process (
     pid INTEGER NOT NULL,
     created REAL NOT NULL,
     PRIMARY KEY (cluster, component)
+) STRICT;
+CREATE TABLE IF NOT EXISTS cloud_resource (
+    cloud TEXT NOT NULL,
+    id TEXT NOT NULL,
+    content TEXT NOT NULL,
+    PRIMARY KEY (cloud, id)
+) STRICT;
+CREATE TABLE IF NOT EXISTS cloud_setting (
+    cloud TEXT NOT NULL,
+    name TEXT NOT NULL,
+    content TEXT NOT NULL,
+    PRIMARY KEY (cloud, name)
 ) STRICT;
 """
 
@@ -112,6 +124,11 @@ class Store:
         """Record the API server's port."""
         self._db.execute("UPDATE cluster SET port = ? WHERE name = ?", (port, name))
 
+    def set_hardware(self, name: str, hardware: Mapping[str, Any]) -> None:
+        """Record which machines a cluster has now."""
+        text = json.dumps(hardware, sort_keys=True)
+        self._db.execute("UPDATE cluster SET hardware = ? WHERE name = ?", (text, name))
+
     def remove(self, name: str) -> None:
         """Forget a cluster and its processes."""
         self._db.execute("DELETE FROM cluster WHERE name = ?", (name,))
@@ -134,6 +151,41 @@ class Store:
     def clear_process(self, cluster: str, component: str) -> None:
         """Record that a component's process has ended."""
         self._db.execute("DELETE FROM process WHERE cluster = ? AND component = ?", (cluster, component))
+
+    def cloud_resources(self, cloud: str) -> dict[str, dict[str, Any]]:
+        """All resources of one simulated cloud by id."""
+        rows = self._db.execute("SELECT * FROM cloud_resource WHERE cloud = ? ORDER BY id", (cloud,))
+        return {row["id"]: json.loads(row["content"]) for row in rows}
+
+    def set_cloud_resource(self, cloud: str, identifier: str, content: Mapping[str, Any]) -> None:
+        """Record a resource of a simulated cloud, new or changed."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO cloud_resource (cloud, id, content) VALUES (?, ?, ?)",
+            (cloud, identifier, json.dumps(content, sort_keys=True)),
+        )
+
+    def remove_cloud_resource(self, cloud: str, identifier: str) -> None:
+        """Forget a resource of a simulated cloud."""
+        self._db.execute("DELETE FROM cloud_resource WHERE cloud = ? AND id = ?", (cloud, identifier))
+
+    def cloud_setting(self, cloud: str, name: str) -> dict[str, Any]:
+        """One setting of a simulated cloud, empty where it was never set."""
+        row = self._db.execute(
+            "SELECT content FROM cloud_setting WHERE cloud = ? AND name = ?", (cloud, name)
+        ).fetchone()
+        return json.loads(row["content"]) if row else {}
+
+    def set_cloud_setting(self, cloud: str, name: str, content: Mapping[str, Any]) -> None:
+        """Record a setting of a simulated cloud."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO cloud_setting (cloud, name, content) VALUES (?, ?, ?)",
+            (cloud, name, json.dumps(content, sort_keys=True)),
+        )
+
+    def clear_clouds(self) -> None:
+        """Forget all simulated clouds."""
+        self._db.execute("DELETE FROM cloud_resource")
+        self._db.execute("DELETE FROM cloud_setting")
 
 
 def _record(row: sqlite3.Row) -> ClusterRecord:

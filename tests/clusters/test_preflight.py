@@ -22,7 +22,10 @@ WANTED = Wanted(
 
 def cluster() -> dict[str, Any]:
     """A cluster that is ready: one node, nothing advertised yet."""
-    node: dict[str, Any] = {"metadata": {"name": "n1", "labels": {"example.com/pool": "h100"}}, "status": {"allocatable": {}}}
+    node: dict[str, Any] = {
+        "metadata": {"name": "n1", "labels": {"example.com/pool": "h100"}},
+        "status": {"allocatable": {}},
+    }
     v1 = {"groupVersion": "resource.k8s.io/v1", "version": "v1"}
     return {
         "/version": {"gitVersion": "v1.36.3"},

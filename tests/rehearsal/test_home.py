@@ -30,6 +30,22 @@ def test_a_home_that_was_open_to_others_is_closed(tmp_path: Path) -> None:
     assert mode(home.root) == 0o700
 
 
+def test_a_directory_with_other_files_is_no_home(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(HomeUnusableError) as refused:
+        Home.at(tmp_path).create()
+    assert str(refused.value) == (
+        f"{tmp_path} holds files that are no rehearsal's; set DRA_FLEET_HOME to a new or empty directory"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_home_that_was_only_begun_is_taken_up(tmp_path: Path) -> None:
+    (tmp_path / "clusters").mkdir()
+    Home.at(tmp_path).create()
+    Home.at(tmp_path).create()
+
+
 def test_the_environment_names_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRA_FLEET_HOME", str(tmp_path / "x" / ".." / "here"))
     assert Home.default().root == tmp_path / "here"

@@ -65,6 +65,11 @@ class Layout:
         """A component's or the admin's kubeconfig."""
         return self.directory / f"{user}.kubeconfig"
 
+    @property
+    def tokens(self) -> Path:
+        """Fixed tokens the API server accepts; there is no such file for most clusters."""
+        return self.directory / "tokens.csv"
+
     def log(self, component: str) -> Path:
         """A component's log."""
         return self.directory / "logs" / f"{component}.log"
@@ -101,9 +106,11 @@ class Components:
     def api_server(self, port: int) -> Command:
         """The API server on the loopback, with RBAC."""
         pki = self.layout.pki
+        tokens = self.layout.tokens
         return self._command(
             str(self.tools.controlplane),
             API_SERVER,
+            *([f"--token-auth-file={tokens}"] if tokens.exists() else []),
             f"--emulated-version={self.version.minor}",
             f"--etcd-servers=unix://{ETCD_SOCKET}",
             f"--bind-address={LOOPBACK}",

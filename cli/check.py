@@ -1,0 +1,125 @@
+"""`dra-fleet check`: judge manifests and chart values against a stack before anything is applied."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.output import print_json, stdout_console
+
+if TYPE_CHECKING:
+    from fleet.checking import Finding, ValuesFile
+
+EXAMPLES = """
+Examples:
+
+  dra-fleet check claims.yaml job.yaml --stack dev
+
+  dra-fleet check --stack prod --values dra-driver-nvidia-gpu@0.5.0=values.yaml
+
+  dra-fleet check deploy/*.yaml --stack examples/s10-capacity.yaml --json
+"""
+_STYLES = {"error": "bold red", "warning": "yellow"}
+
+
+def check(
+    stack: Annotated[str, typer.Option("--stack", help="A stack's name, or the path of a stack file.")],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(help="YAML files of Kubernetes objects; several documents each.", show_default=False),
+    ] = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--values",
+            metavar="CHART@VERSION=FILE",
+            help="The values of a driver's chart; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+) -> None:
+    """Judge YAML files against a stack: what a server refuses or drops, what can never run, what is too wide.
+
+    One line per finding, FILE:LINE:COLUMN first. Exit code 1: there are errors. 0: none, or warnings only.
+    """
+    from fleet.checking import ManifestFile
+    from fleet.checking import check as check_files
+    from fleet.plan import make_plan
+    from fleet.settings import read_stack_file
+    from rehearsal.project import stack_file
+
+    if not files and not values:
+        raise typer.BadParameter("name at least one FILE, or a chart's values with --values")
+    given = [_values(text) for text in values or ()]
+    plan = make_plan(read_stack_file(stack_file(stack)[1]).settings)
+    unreadable: list[Finding] = []
+    manifests = [
+        ManifestFile(name=str(path), data=data)
+        for path in files or ()
+        if (data := _read(path, unreadable)) is not None
+    ]
+    charts = [chart for item in given if (chart := _chart(*item, unreadable)) is not None]
+    found = [*unreadable, *check_files(plan, manifests, charts)]
+    _print(found, json=json)
+    if any(finding.severity == "error" for finding in found):
+        raise typer.Exit(1)
+
+
+def _values(text: str) -> tuple[str, str, Path]:
+    chart, equals, file = text.partition("=")
+    name, at, version = chart.rpartition("@")
+    if not (equals and at and name and version and file):
+        raise typer.BadParameter(
+            f"{text!r} must be CHART@VERSION=FILE, such as dra-driver-nvidia-gpu@0.5.0=values.yaml",
+            param_hint="--values",
+        )
+    return name.rpartition("/")[2], version, Path(file)
+
+
+def _chart(name: str, version: str, path: Path, unreadable: list[Finding]) -> ValuesFile | None:
+    from fleet.checking import ValuesFile
+
+    data = _read(path, unreadable)
+    return None if data is None else ValuesFile(chart=name, version=version, name=str(path), data=data)
+
+
+def _read(path: Path, unreadable: list[Finding]) -> bytes | None:
+    """The file's bytes, at most a little more than is ever read; None after telling why there are none."""
+    from fleet.checking import Finding
+    from fleet.checking.documents import MAX_BYTES
+
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        what = f"cannot be read: {error.strerror}"
+        unreadable.append(
+            Finding(file=str(path), line=1, column=1, severity="error", object="", path="", what=what)
+        )
+        return None
+
+
+def _print(found: list[Finding], *, json: bool) -> None:
+    errors = sum(finding.severity == "error" for finding in found)
+    counts = {"errors": errors, "warnings": len(found) - errors}
+    if json:
+        print_json({**counts, "findings": [asdict(finding) for finding in found]})
+        return
+    console = stdout_console()
+    for finding in found:
+        place, severity, rest = str(finding).partition(f" {finding.severity}: ")
+        console.print(place, style="bold", end=" ", markup=False, soft_wrap=True)
+        console.print(
+            severity.strip(), style=_STYLES[finding.severity], end=" ", markup=False, soft_wrap=True
+        )
+        console.print(rest, markup=False, soft_wrap=True)
+    told = [_count(errors, "error"), _count(counts["warnings"], "warning")]
+    console.print(", ".join(told) if found else "nothing found", markup=False)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

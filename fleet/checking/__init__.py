@@ -1,0 +1,10 @@
+"""Judges manifests and chart values against a stack's fleet: `dra-fleet check`.
+
+Pure: files come as bytes. What the API server refuses or drops, what can never be scheduled on the fleet's
+pools, and what hands out other devices than meant is found here, with the line it stands in.
+"""
+
+from fleet.checking.checking import ManifestFile, ValuesFile, check
+from fleet.checking.finding import Finding
+
+__all__ = ["Finding", "ManifestFile", "ValuesFile", "check"]

@@ -1,0 +1,264 @@
+"""A driver chart's values: keys and guards of that version, and whether its pods reach the fleet's pools.
+
+Judged alone, over the chart's own defaults: what this program would add to a release does not count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from fleet.checking.placement import (
+    label_keys,
+    not_tolerated,
+    selected,
+    taint_text,
+    toleration_text,
+)
+from fleet.checking.resources import mapping, sequence
+from fleet.drivers import DRIVERS
+from fleet.drivers.spec import Release
+from fleet.drivers.values import check_values, value_at
+from fleet.settings.errors import choices, mistyped
+from fleet.settings.sharing import MigSharing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fleet.catalogue.drivers import ChartVersion
+    from fleet.checking.documents import Path
+    from fleet.checking.finding import Subject
+    from fleet.checking.inventory import Cluster
+    from fleet.drivers.spec import DriverSpec
+    from fleet.plan.model import ChartValues, PoolPlan
+
+_ROOT = "nvidiaDriverRoot"
+_ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}
+_MIG_CONFIG, _MIG_STATE = "nvidia.com/mig.config", "nvidia.com/mig.config.state"
+_OPERATOR_S_OWN = ("nvidia.com/mig.config.state", "nvidia.com/gpu.deploy.", "nvidia.com/dra-kubelet-plugin")
+
+
+class ChartUnknown(Exception):  # noqa: N818 - it says what the chart is
+    """No driver's chart of that name and version is known; the message says which are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """A known version of a driver's chart."""
+
+    driver: DriverSpec
+    version: ChartVersion
+
+
+def find_chart(name: str, version: str) -> Chart:
+    """The chart by its name, without its repository, and version.
+
+    Raises:
+        ChartUnknown: There is no such chart or version.
+    """
+    charts = [
+        Chart(driver=driver, version=entry) for driver in DRIVERS.values() for entry in driver.facts.versions
+    ]
+    named = [chart for chart in charts if chart_name(chart) == name]
+    if not named:
+        names = {chart_name(chart) for chart in charts}
+        raise ChartUnknown(
+            f"chart {name!r} is no known driver's chart; allowed: {choices(name, names)}. "
+            f"{mistyped(name, names)}"
+        )
+    versions = [chart.version.version for chart in named]
+    for chart in named:
+        if chart.version.version == version.removeprefix("v"):
+            return chart
+    raise ChartUnknown(f"chart {name} has no known version {version!r}; allowed: {', '.join(versions)}")
+
+
+def chart_name(chart: Chart) -> str:
+    """A chart's name without its repository."""
+    return chart.version.chart.rpartition("/")[2]
+
+
+def check_chart_values(subject: Subject, chart: Chart, clusters: Iterable[Cluster]) -> None:
+    """Tell what is wrong with a values file for a chart on the stack's clusters."""
+    values = mapping(subject.document.value)
+    if subject.document.value != values:
+        subject.error(what="must be a mapping, as values.yaml of the chart is")
+        return
+    refusals = check_values(chart.version, values)
+    for refusal in refusals:
+        subject.error(
+            *_path(refusal.key),
+            what=refusal.what,
+            got=refusal.got,
+            allowed=refusal.allowed,
+            fix=refusal.fix,
+        )
+    wrong = {refusal.key for refusal in refusals}
+    for cluster in clusters:
+        _check_on(subject, chart, cluster, values, wrong)
+
+
+def _check_on(subject: Subject, chart: Chart, cluster: Cluster, values: ChartValues, wrong: set[str]) -> None:
+    pools = [pool for pool in cluster.plan.pools if pool.machine.gpus]
+    release = Release(
+        version=chart.version,
+        minor=cluster.plan.kubernetes,
+        namespace=chart.driver.facts.namespace,
+        pools=pools,
+    )
+    for refusal in chart.driver.guards(release, values):
+        if refusal.key not in wrong:
+            subject.error(
+                *_path(refusal.key),
+                what=refusal.what,
+                got=refusal.got,
+                allowed=refusal.allowed,
+                fix=refusal.fix,
+            )
+    _check_controller(subject, chart, cluster, values)
+    reached = _check_plugin_nodes(subject, chart, pools, values)
+    _check_tolerations(subject, chart, reached, values)
+    if chart.driver.name == "nvidia":
+        _check_root(subject, reached, values)
+        _check_partitions(subject, reached, values)
+
+
+def _check_controller(subject: Subject, chart: Chart, cluster: Cluster, values: ChartValues) -> None:
+    """Charts before 0.4 let their controller run on control-plane nodes only, which managed clusters hide."""
+    has_controller = value_at(values, "resources.computeDomains.enabled", default=True)
+    if not chart.version.controller_needs_control_plane or not has_controller:
+        return
+    if value_at(values, "controller.affinity", default=subject) is not subject:
+        return
+    managed = cluster.plan.cloud != "existing"
+    tell = subject.error if managed else subject.warning
+    where = "a managed cluster has none" if managed else "a managed cluster has none that pods may use"
+    tell(
+        *_path("controller.affinity"),
+        what=f"chart {chart.version.version} lets its controller run only on nodes labelled "
+        f"node-role.kubernetes.io/control-plane, and {where}: it would stay Pending",
+        fix="controller: {affinity: null}, or resources: {computeDomains: {enabled: false}}",
+    )
+
+
+def _check_plugin_nodes(
+    subject: Subject, chart: Chart, pools: list[PoolPlan], values: ChartValues
+) -> list[PoolPlan]:
+    """Tell which pools the plugin's pods do not reach by their labels; the others."""
+    selector = mapping(value_at(values, "kubeletPlugin.nodeSelector"))
+    given = value_at(values, "kubeletPlugin.affinity", default=subject)
+    default = given is subject
+    affinity = _default_affinity(chart) if default else given
+    reached: list[PoolPlan] = []
+    for pool in pools:
+        answer = selected(pool.labels, selector, affinity)
+        if answer == "no":
+            subject.error(
+                *_path("kubeletPlugin.nodeSelector" if selector else "kubeletPlugin.affinity"),
+                what=f"keeps the plugin from the nodes of pool {pool.name}, which then publish no device",
+                got=", ".join(f"{key}={value}" for key, value in pool.labels.items()),
+                allowed="nodes with " + ", ".join(sorted(label_keys(selector, affinity))),
+                fix="give the pool that label, or change the plugin's affinity",
+            )
+            continue
+        reached.append(pool)
+        if answer == "unknown" and pool.gpu_driver == "host":
+            _warn_labels(subject, pool, label_keys(selector, affinity), default=default)
+    return reached
+
+
+def _default_affinity(chart: Chart) -> object:
+    labels = chart.driver.facts.plugin_labels
+    if not labels:
+        return None
+    terms = [
+        {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}
+        for key, value in labels.items()
+    ]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+
+
+def _warn_labels(subject: Subject, pool: PoolPlan, keys: frozenset[str], *, default: bool) -> None:
+    untold = sorted(key for key in keys if key not in pool.labels and not key.startswith(_OPERATOR_S_OWN))
+    if not untold:
+        return
+    wanted = 'nvidia.com/gpu.present: "true"' if default else f"{untold[0]}: …"
+    nodes = " or ".join(untold) if default else ", ".join(untold)
+    carried = "any of them" if default and len(untold) > 1 else "it"
+    subject.warning(
+        *_path("kubeletPlugin.affinity"),
+        what=f"the plugin runs only on nodes with {nodes}, "
+        f"and pool {pool.name} is not known to carry {carried}",
+        got=", ".join(f"{key}={value}" for key, value in pool.labels.items()),
+        fix=f"make {wanted} a label of the pool; one set on nodes by hand is lost on a new node",
+    )
+
+
+def _check_tolerations(subject: Subject, chart: Chart, pools: list[PoolPlan], values: ChartValues) -> None:
+    given = value_at(values, "kubeletPlugin.tolerations", default=subject)
+    tolerations = list(chart.version.plugin_tolerations) if given is subject else sequence(given)
+    for pool in pools:
+        missing = not_tolerated(pool, tolerations)
+        if missing:
+            subject.error(
+                *_path("kubeletPlugin.tolerations"),
+                what=f"does not tolerate {', '.join(map(taint_text, missing))} of pool {pool.name}, so "
+                f"that the plugin "
+                "never runs there and no device is published",
+                got=f"{len(tolerations)} tolerations" if given is not subject else "the chart's default",
+                fix=f"kubeletPlugin: {{tolerations: [{', '.join(map(toleration_text, missing))}]}}",
+            )
+
+
+def _check_root(subject: Subject, pools: list[PoolPlan], values: ChartValues) -> None:
+    root = str(value_at(values, _ROOT) or "/")
+    for pool in pools:
+        wanted = _ROOTS[pool.gpu_driver]
+        if (root.rstrip("/") or "/") != wanted:
+            subject.error(
+                *_path(_ROOT),
+                what=f"is not where pool {pool.name} has its GPU driver (gpuDriver: "
+                f"{pool.gpu_driver}); the plugin "
+                "would find no GPU",
+                got=root,
+                allowed=wanted,
+                fix=f"{_ROOT}: {wanted}",
+            )
+
+
+def _check_partitions(subject: Subject, pools: list[PoolPlan], values: ChartValues) -> None:
+    """Partitions that the GPU Operator makes must be there before the plugin looks."""
+    selector = mapping(value_at(values, "kubeletPlugin.nodeSelector"))
+    keys = label_keys(selector, value_at(values, "kubeletPlugin.affinity"))
+    for pool in pools:
+        config = pool.labels.get(_MIG_CONFIG)
+        if pool.gpu_driver != "operator" or not (isinstance(pool.sharing, MigSharing) or config is not None):
+            continue
+        if config in (None, "all-disabled"):
+            has = f"carries {_MIG_CONFIG}={config}" if config else f"carries no label {_MIG_CONFIG}"
+            tell = subject.error if config else subject.warning
+            tell(
+                what=f"pool {pool.name} {has}, which makes no MIG partitions; mig.strategy alone makes "
+                f"none either",
+                got=config or "",
+                fix=f"give the pool the label {_MIG_CONFIG}={_profile(pool)}",
+            )
+        if _MIG_STATE not in keys:
+            subject.error(
+                *_path("kubeletPlugin.affinity"),
+                what=f"the plugin may start on pool {pool.name} before its MIG partitions exist, and "
+                f"publishes whole "
+                "GPUs then",
+                fix=f"require {_MIG_STATE} In [success] in kubeletPlugin.affinity",
+            )
+
+
+def _profile(pool: PoolPlan) -> str:
+    if not isinstance(pool.sharing, MigSharing) or len(pool.sharing.layout) != 1:
+        return "<profile>"
+    return f"all-{next(iter(pool.sharing.layout)).replace('+', '.')}"
+
+
+def _path(key: str) -> Path:
+    """The path of a dotted key, as far as the file has it."""
+    return cast("Path", tuple(key.split(".")) if key else ())

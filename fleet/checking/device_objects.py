@@ -1,0 +1,170 @@
+"""DeviceClasses, claims, templates and slices: version, validation, dropped fields, selectors."""
+
+from __future__ import annotations
+
+import copy
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from fleet import catalogue
+from fleet.checking.resources import GROUP, at, mapping, sequence
+from fleet.devices.validate import API_VERSION, validate_object
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from fleet.checking.documents import Path
+    from fleet.checking.resources import Resource
+    from fleet.devices.problem import Problem
+
+_REMOVED = {
+    "v1beta1": "removed in 1.38, and served before that only where it was turned on",
+    "v1beta2": "removed in 1.39, and served before that only where it was turned on",
+}
+_REQUEST_FIELDS = (
+    "deviceClassName",
+    "selectors",
+    "allocationMode",
+    "count",
+    "adminAccess",
+    "tolerations",
+    "capacity",
+)
+_UNKNOWN_FIELD = "Extra inputs are not permitted"
+_DEVICES: dict[str, Path] = {
+    "ResourceClaim": ("spec", "devices"),
+    "ResourceClaimTemplate": ("spec", "spec", "devices"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One class that a claim asks for, directly or as an alternative; `path` is its requirements' path."""
+
+    name: str
+    path: Path
+    value: dict[str, Any]
+    is_alternative: bool
+
+
+def check_object(resource: Resource, minors: Iterable[str]) -> Resource:
+    """Tell what is wrong with the object itself on clusters of these minors; return it in the form of v1."""
+    as_v1 = replace(resource, value=_as_v1(resource))
+    _check_version(resource)
+    told: set[tuple[str, str]] = set()
+    for minor in minors:
+        for problem in validate_object(as_v1.kind, as_v1.value, minor):
+            if (problem.path, problem.what) not in told:
+                told.add((problem.path, problem.what))
+                _tell(as_v1, problem)
+    if resource.kind == "DeviceClass":
+        _check_owner(resource)
+    return as_v1
+
+
+def expressions(resource: Resource, path: Path) -> Iterator[tuple[Path, str]]:
+    """The CEL expressions of the `selectors` below a path, with their places."""
+    for index, selector in enumerate(sequence(at(resource.value, (*path, "selectors")))):
+        expression = at(selector, ("cel", "expression"))
+        if isinstance(expression, str) and expression.strip():
+            yield (*path, "selectors", index, "cel", "expression"), expression
+
+
+def requests(resource: Resource) -> Iterator[Request]:
+    """What a claim or template asks for."""
+    base = (*_DEVICES[resource.kind], "requests")
+    for index, request in enumerate(sequence(at(resource.value, base))):
+        name = str(mapping(request).get("name", ""))
+        exactly = mapping(mapping(request).get("exactly"))
+        if exactly:
+            path = (*base, index, "exactly")
+            yield Request(name=name, path=path, value=exactly, is_alternative=False)
+        for position, item in enumerate(sequence(mapping(request).get("firstAvailable"))):
+            path = (*base, index, "firstAvailable", position)
+            yield Request(name=name, path=path, value=mapping(item), is_alternative=True)
+
+
+def _check_version(resource: Resource) -> None:
+    version = resource.api_version.partition("/")[2]
+    if resource.api_version != API_VERSION:
+        removed = _REMOVED.get(version, "no longer served")
+        shape = "and write deviceClassName, selectors and count of a request under exactly"
+        old_shape = version not in ("v1beta2", "v1")
+        resource.subject.error(
+            "apiVersion",
+            what=f"{GROUP}/{version} is {removed}",
+            got=resource.api_version,
+            allowed=API_VERSION,
+            fix=f"apiVersion: {API_VERSION}"
+            + (f", {shape}" if old_shape and resource.kind in _DEVICES else ""),
+        )
+        return
+    for path, request in _old_requests(resource.value, resource.kind):
+        present = [name for name in _REQUEST_FIELDS if name in request]
+        resource.subject.error(
+            *path,
+            present[0],
+            what=f"unknown field: {', '.join(present)} directly under a request is the shape of v1beta1",
+            allowed="name with exactly or firstAvailable",
+            fix=f"exactly: {{{', '.join(f'{name}: …' for name in present)}}}",
+        )
+
+
+def _as_v1(resource: Resource) -> dict[str, Any]:
+    """The object with requests in the form of v1, so that the rest of it can be judged too."""
+    value = copy.deepcopy(resource.value)
+    value["apiVersion"] = API_VERSION
+    for _, request in list(_old_requests(value, resource.kind)):
+        request["exactly"] = {name: request.pop(name) for name in _REQUEST_FIELDS if name in request}
+    if resource.kind == "ResourceSlice":
+        for device in map(mapping, sequence(at(value, ("spec", "devices")))):
+            device.update(mapping(device.pop("basic", None)))
+    return value
+
+
+def _old_requests(value: dict[str, Any], kind: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    if kind not in _DEVICES:
+        return
+    base = (*_DEVICES[kind], "requests")
+    for index, request in enumerate(sequence(at(value, base))):
+        fields = mapping(request)
+        if "exactly" not in fields and any(name in fields for name in _REQUEST_FIELDS):
+            yield (*base, index), fields
+
+
+def _tell(resource: Resource, problem: Problem) -> None:
+    what = problem.what.replace(
+        _UNKNOWN_FIELD, "unknown field; a server refuses it or drops it without a word"
+    )
+    what = (
+        what[:1].lower() + what[1:]
+        if re.match(r"(Input|Value|String|List|Field|Tuple|Object) ", what)
+        else what
+    )
+    dotted = problem.path.replace(".exactly.", ".") if not _has(resource, problem.path) else problem.path
+    resource.subject.error(*resource.subject.path(dotted), what=what, fix=problem.fix)
+
+
+def _has(resource: Resource, dotted: str) -> bool:
+    path = resource.subject.path(dotted)
+    return (*resource.subject.base, *path) in resource.subject.document.places
+
+
+def _check_owner(resource: Resource) -> None:
+    owners = [
+        facts.name for facts in catalogue.load().drivers.values() if resource.name in facts.owned_classes()
+    ]
+    if owners:
+        resource.subject.error(
+            "metadata",
+            "name",
+            what=f"is the name of a class that the {owners[0]} driver's chart installs itself",
+            got=resource.name,
+            fix="choose another name; claims may request the chart's class without declaring it",
+        )
+
+
+def class_name(request: Request) -> str:
+    """The class a request names."""
+    return str(cast("object", request.value.get("deviceClassName")) or "")

@@ -1,0 +1,151 @@
+"""What a stack's clusters offer: the devices each pool's nodes will publish, and the classes there are.
+
+Values that nothing public tells before the machine runs are unknown, so that no verdict rests on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from fleet import catalogue
+from fleet.proof.cel import UNKNOWN, CelDevice
+from fleet.proof.slices import drivers_of, predict
+from fleet.settings.sharing import ExclusiveSharing, MigSharing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fleet.catalogue.drivers import DriverFacts
+    from fleet.plan.model import ClusterPlan, FleetPlan, PoolPlan
+    from fleet.proof.shapes import ShapeDevice
+    from fleet.proof.slices import Installed
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FleetDevice:
+    """One device of a node.
+
+    Args:
+        pool: the pool whose nodes publish it.
+        name: its name there.
+        type: gpu, mig and so on; empty where the driver has no types.
+        cel: the device as a selector sees it.
+        bare: the same without the attributes that a device of its type may lack.
+        published: its entry in a slice, with UNKNOWN for what nobody can know yet.
+    """
+
+    pool: str
+    name: str
+    type: str
+    cel: CelDevice
+    bare: CelDevice
+    published: Mapping[str, Any]
+
+    def value(self, variable: str, domain: str, identity: str) -> str:
+        """A published value as text; empty where there is none or nobody knows it."""
+        key = "attributes" if variable == "device.attributes" else "capacity"
+        entries: Mapping[str, Any] = self.published.get(key, {})
+        qualified = f"{domain}/{identity}"
+        entry = entries.get(identity if domain == self.cel.driver and identity in entries else qualified, {})
+        value = next(iter(entry.values()), UNKNOWN)
+        return "" if value is UNKNOWN else str(value)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PoolDevices:
+    """The devices of one node of a pool; `unpartitioned`: the whole GPUs before MIG partitions exist."""
+
+    plan: PoolPlan
+    devices: tuple[FleetDevice, ...]
+    unpartitioned: tuple[FleetDevice, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """One cluster of the stack."""
+
+    plan: ClusterPlan
+
+    @cached_property
+    def pools(self) -> tuple[PoolDevices, ...]:
+        """Its pools with their devices."""
+        return tuple(
+            PoolDevices(plan=pool, devices=self._devices(pool), unpartitioned=self._unpartitioned(pool))
+            for pool in self.plan.pools
+        )
+
+    @cached_property
+    def drivers(self) -> list[Installed]:
+        """The drivers it runs; where it brings its own, those that are assumed."""
+        return drivers_of(self.plan)
+
+    @cached_property
+    def classes(self) -> dict[str, tuple[str, ...]]:
+        """Every class that the stack or a driver's chart puts there, with its selectors."""
+        chart = {
+            name: (driver.facts.class_selectors[name],)
+            for driver in self.drivers
+            for name in driver.version.classes
+            if name in driver.facts.class_selectors
+        }
+        stack = {
+            item.name: tuple(selector.cel.expression for selector in item.spec.selectors)
+            for item in self.plan.classes
+        }
+        return chart | stack
+
+    @cached_property
+    def extended_resources(self) -> dict[str, str]:
+        """Extended resource names that a class answers there, each with the class; empty below 1.36."""
+        if not catalogue.load().kubernetes.gate("DRAExtendedResource").is_on(self.plan.kubernetes):
+            return {}
+        chart = {
+            resource: name
+            for driver in self.drivers
+            for resource, name in driver.version.extended_resources.items()
+        }
+        stack = {
+            item.spec.extended_resource_name: item.name
+            for item in self.plan.classes
+            if item.spec.extended_resource_name
+        }
+        return chart | stack
+
+    def _devices(self, pool: PoolPlan) -> tuple[FleetDevice, ...]:
+        (group,) = predict(replace(self.plan, pools=(pool,)))
+        facts = {driver.facts.driver: driver.facts for driver in self.drivers}
+        return tuple(
+            _fleet_device(pool.name, device, facts.get(device.driver)) for device in group.shape.devices
+        )
+
+    def _unpartitioned(self, pool: PoolPlan) -> tuple[FleetDevice, ...]:
+        if not isinstance(pool.sharing, MigSharing):
+            return ()
+        return self._devices(replace(pool, sharing=ExclusiveSharing()))
+
+
+def clusters(plan: FleetPlan) -> tuple[Cluster, ...]:
+    """The clusters of a plan."""
+    return tuple(Cluster(cluster) for cluster in plan.clusters)
+
+
+def _fleet_device(pool: str, device: ShapeDevice, facts: DriverFacts | None) -> FleetDevice:
+    attributes: Mapping[str, Any] = device.seen["attributes"]
+    kind = str(attributes.get("type", {}).get("string", ""))
+    optional = _optional(facts, kind) if facts is not None else frozenset[str]()
+    bare = {key: value for key, value in attributes.items() if key not in optional}
+    return FleetDevice(
+        pool=pool,
+        name=device.name,
+        type=kind,
+        cel=CelDevice.of(device.seen, device.driver),
+        bare=CelDevice.of({**device.seen, "attributes": bare}, device.driver),
+        published=device.seen,
+    )
+
+
+def _optional(facts: DriverFacts, kind: str) -> frozenset[str]:
+    """What a device of that type may lack; a partition lacks its UUID only before it exists."""
+    return frozenset(item.name for item in facts.attributes if kind in item.sometimes and item.name != "uuid")

@@ -1,0 +1,115 @@
+"""Which of a fleet's devices selectors choose, evaluated as the scheduler does: class first, then request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fleet.devices.quantity import Quantity
+from fleet.proof.cel import TRUE, CelDevice, clauses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fleet.checking.inventory import Cluster, FleetDevice
+    from fleet.proof.cel import DeviceCel, Program, Verdict
+
+FOREIGN = CelDevice.of({"name": "foreign"}, "other.example.com")
+"""A device of a driver that nobody thought of, such as a NIC: no selector may fail on it."""
+
+
+Programs = dict[str, list["Program"]]
+"""Per cluster, compiled selectors in the order of evaluation."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Judged:
+    """A device and what the selectors say about it; `program` is the one that decided."""
+
+    device: FleetDevice
+    verdict: Verdict
+    program: Program | None
+
+
+def verdict(programs: Sequence[Program], device: CelDevice) -> tuple[Verdict, Program | None]:
+    """What selectors say together, one after the other: the first that is not true decides.
+
+    After an unknown one the next are still asked, because a false one decides whatever the unknown is.
+    """
+    undecided: tuple[Verdict, Program | None] = (TRUE, None)
+    for program in programs:
+        found = program.evaluate(device)
+        if found.outcome in ("false", "error"):
+            return (found, program) if undecided[0] or found.outcome == "false" else undecided
+        if not found and undecided[0]:
+            undecided = (found, program)
+    return undecided
+
+
+def judge(programs: Sequence[Program], devices: Iterable[FleetDevice]) -> list[Judged]:
+    """What selectors say about each device."""
+    found: list[Judged] = []
+    for device in devices:
+        outcome, program = verdict(programs, device.cel)
+        found.append(Judged(device=device, verdict=outcome, program=program))
+    return found
+
+
+def devices(clusters: Iterable[Cluster]) -> list[FleetDevice]:
+    """The devices of one node of every pool."""
+    return [device for cluster in clusters for pool in cluster.pools for device in pool.devices]
+
+
+def why_none(judged: Sequence[Judged], environment: DeviceCel) -> tuple[str, str]:
+    """Why no device matches: the clause that stops the nearest devices, and the value found there."""
+    stops = [(_first_false(item, environment), item.device) for item in judged if item.program is not None]
+    if not stops:
+        return "", ""
+    (passed, clause), nearest = max(stops, key=lambda stop: stop[0][0])
+    stopped = [device for stop, device in stops if stop == (passed, clause)]
+    found = _values(clause, environment, stopped)
+    where = f"{nearest.name} of pool {nearest.pool}"
+    return f"`{clause}` is not true on {where}" + (f" ({found})" if found else ""), found
+
+
+def counted(found: Iterable[FleetDevice]) -> str:
+    """Devices by pool and type: "8 of type gpu in pool h100"."""
+    groups = Counter((device.pool, device.type) for device in found)
+    return ", ".join(
+        f"{count}{f' of type {kind}' if kind else ''} in pool {pool}"
+        for (pool, kind), count in groups.items()
+    )
+
+
+def _first_false(item: Judged, environment: DeviceCel) -> tuple[int, str]:
+    """How many clauses hold before the first one that does not, and that clause."""
+    if item.program is None:
+        return 0, ""
+    parts = clauses(item.program.expression)
+    for passed, clause in enumerate(parts):
+        if not environment.operand(clause).evaluate(item.device.cel):
+            return passed, clause
+    return len(parts), parts[-1]
+
+
+def _values(clause: str, environment: DeviceCel, stopped: Sequence[FleetDevice]) -> str:
+    reads = sorted(environment.operand(clause).lookups, key=str)
+    told = [
+        text
+        for read in reads
+        if read.domain and read.identity
+        for text in [_value(read.variable, read.domain, read.identity, stopped)]
+        if text
+    ]
+    return ", ".join(told)
+
+
+def _value(variable: str, domain: str, identity: str, stopped: Sequence[FleetDevice]) -> str:
+    """The value found; of capacities the largest among the devices that the clause stops."""
+    found = [text for device in stopped if (text := device.value(variable, domain, identity))]
+    if not found:
+        return ""
+    if variable == "device.capacity":
+        return f"{identity} {max(found, key=lambda text: Quantity.parse(text).amount)}"
+    return f"{identity} {found[0]}"

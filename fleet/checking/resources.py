@@ -1,0 +1,94 @@
+"""The Kubernetes objects of a document: kind, name, namespace, and the pod inside a workload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from fleet.checking.finding import Finding, Subject
+
+if TYPE_CHECKING:
+    from fleet.checking.documents import Document, Path
+
+DEVICE_KINDS = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
+GROUP = "resource.k8s.io"
+POD_PATHS: dict[str, Path] = {
+    "Pod": (),
+    "Deployment": ("spec", "template"),
+    "ReplicaSet": ("spec", "template"),
+    "DaemonSet": ("spec", "template"),
+    "StatefulSet": ("spec", "template"),
+    "Job": ("spec", "template"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template"),
+}
+"""Per kind, where the pod (its metadata and spec) is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """One object of a file."""
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str
+    value: dict[str, Any]
+    subject: Subject
+
+    @property
+    def is_device_object(self) -> bool:
+        """Whether it belongs to resource.k8s.io, of whatever version."""
+        return self.api_version.partition("/")[0] == GROUP and self.kind in DEVICE_KINDS
+
+
+def resources(document: Document, found: list[Finding]) -> list[Resource]:
+    """The objects of a document; the items of a `List` one by one. What is no object is told."""
+    return _resources(document, document.value, (), found)
+
+
+def _resources(document: Document, value: object, base: Path, found: list[Finding]) -> list[Resource]:
+    fields = mapping(value)
+    api_version, kind = fields.get("apiVersion"), fields.get("kind")
+    if not isinstance(api_version, str) or not isinstance(kind, str):
+        Subject(document=document, base=base, name="", found=found).error(
+            what="is no Kubernetes object: apiVersion and kind are required",
+            fix="give a chart's values with --values CHART@VERSION=FILE",
+        )
+        return []
+    if kind.endswith("List") and isinstance(fields.get("items"), list):
+        items = enumerate(cast("list[object]", fields["items"]))
+        return [
+            item
+            for index, child in items
+            for item in _resources(document, child, (*base, "items", index), found)
+        ]
+    metadata = mapping(fields.get("metadata"))
+    name = str(metadata.get("name") or metadata.get("generateName") or "")
+    subject = Subject(document=document, base=base, name=f"{kind} {name}".strip(), found=found)
+    namespace = str(metadata.get("namespace") or "")
+    return [
+        Resource(
+            api_version=api_version, kind=kind, name=name, namespace=namespace, value=fields, subject=subject
+        )
+    ]
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """The value if it is a mapping, else an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def sequence(value: object) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def at(value: object, path: Path) -> object:
+    """The value at a path, or None."""
+    for part in path:
+        if isinstance(part, int):
+            items = sequence(value)
+            value = items[part] if part < len(items) else None
+        else:
+            value = mapping(value).get(part)
+    return value

@@ -1,0 +1,163 @@
+"""One CEL selector by itself: does it compile, and does it look up what drivers publish?
+
+What devices it selects is judged in `fleet.checking.matching`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fleet import catalogue
+from fleet.checking import rewriting, syntax_tree
+from fleet.proof.cel import CelInvalid, CelUnsupported, messages
+from fleet.settings.errors import choices, mistyped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fleet.catalogue.drivers import DriverFacts
+    from fleet.checking.documents import Path
+    from fleet.checking.finding import Subject
+    from fleet.checking.syntax_tree import Access
+    from fleet.proof.cel import DeviceCel, Program
+
+STANDARD = "resource.kubernetes.io"
+_READERS = {"quantity": messages.quantity, "semver": messages.version}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Selector:
+    """A selector of a file that compiles; `path` is where its expression stands."""
+
+    expression: str
+    path: Path
+    program: Program
+
+
+def compiled(expression: str, path: Path, subject: Subject, environment: DeviceCel) -> Selector | None:
+    """The selector, or None after it was told why it cannot be used."""
+    try:
+        program = environment.compile(expression)
+    except CelInvalid as invalid:
+        fix = _fix(expression, environment)
+        subject.error(
+            *path,
+            what=f"{str(invalid).splitlines()[0]} (Kubernetes {environment.minor})",
+            got=expression,
+            fix=fix,
+        )
+        return None
+    except CelUnsupported as unsupported:
+        subject.warning(*path, what=f"cannot be judged here: {unsupported}", got=expression)
+        return None
+    selector = Selector(expression=expression, path=path, program=program)
+    return selector if not _misuses(selector, subject, environment) else None
+
+
+def _fix(expression: str, environment: DeviceCel) -> str:
+    if "allowMultipleAllocations" in expression and environment.number < 36:  # noqa: PLR2004 - a minor
+        return "leave device.allowMultipleAllocations out below Kubernetes 1.36"
+    return rewriting.corrected(expression, environment)
+
+
+def _misuses(selector: Selector, subject: Subject, environment: DeviceCel) -> bool:
+    """Tell what can never be right, whatever the devices; whether there was any."""
+    tree = syntax_tree.tree_of(selector.expression, environment.number)
+    problems = [
+        *_prefixed(selector, environment),
+        *_wrong_comparisons(selector, tree, environment),
+        *_wrong_literals(tree),
+    ]
+    for what, fix in problems:
+        subject.error(*selector.path, what=what, got=selector.expression, fix=fix)
+    return bool(problems)
+
+
+def _prefixed(selector: Selector, environment: DeviceCel) -> Iterator[tuple[str, str]]:
+    domains = {read.domain for read in selector.program.lookups if read.domain and "/" in read.domain}
+    for domain in sorted(domains):
+        yield (
+            f"looks up {domain!r} as one key; domain and id are two look-ups, so that it matches nothing",
+            rewriting.corrected(selector.expression, environment),
+        )
+
+
+def _wrong_comparisons(
+    selector: Selector, tree: syntax_tree.Tree, environment: DeviceCel
+) -> Iterator[tuple[str, str]]:
+    for found in syntax_tree.comparisons(tree):
+        kind = attribute_type(found.access)
+        if kind is None or kind == found.literal:
+            continue
+        name = found.access.identity
+        if kind == "version":
+            what = f"compares the version {name} with a {found.literal}; versions are compared with semver()"
+            fix = rewriting.versions_compared(selector.expression, frozenset({name}), environment)
+            yield what, fix or f"use .compareTo(semver('1.2.3')) {found.operator} 0"
+        else:
+            yield (
+                f"compares {name}, which is a {kind}, with a {found.literal}; they are never equal",
+                f"compare it with a {kind}",
+            )
+
+
+def _wrong_literals(tree: syntax_tree.Tree) -> Iterator[tuple[str, str]]:
+    for function, text in syntax_tree.conversions(tree):
+        try:
+            _READERS[function](text)
+        except ValueError:
+            fix = (
+                "write three numbers without a v: 580.65.6"
+                if function == "semver"
+                else "write 10Gi or 9728Mi"
+            )
+            yield f"{function}({text!r}) is a run-time error: that is no {function}", fix
+
+
+def attribute_type(access: Access) -> str | None:
+    """The type that a driver publishes the attribute with; None if no driver is known to publish it."""
+    if access.variable != "device.attributes":
+        return None
+    name = access.identity if access.domain != STANDARD else f"{STANDARD}/{access.identity}"
+    for facts in catalogue.load().drivers.values():
+        if access.domain in (facts.driver, STANDARD):
+            for attribute in facts.attributes:
+                if attribute.name == name:
+                    return attribute.type
+    return None
+
+
+def never_published(
+    variable: str, domain: str, identity: str, expression: str
+) -> tuple[str, str, str] | None:
+    """What is wrong with a look-up that no known driver answers, what is allowed, and the fix; or None."""
+    facts = next((item for item in catalogue.load().drivers.values() if item.driver == domain), None)
+    known = _known(facts, variable) if facts is not None else _standard(variable)
+    if (facts is None and domain != STANDARD) or identity in known or identity.startswith("memorySlice"):
+        return None
+    what = f"no driver publishes {variable}[{domain!r}].{identity}"
+    for place, names in _elsewhere(facts, variable):
+        if identity in names:
+            fix = rewriting.renamed(expression, variable, (domain, identity), (place, identity))
+            return f"{what}; its domain is {place}", "", fix or f"look it up in {place}"
+    fix = mistyped(identity, known)
+    return what, choices(identity, known), fix
+
+
+def _known(facts: DriverFacts, variable: str) -> list[str]:
+    items = facts.attributes if variable == "device.attributes" else facts.capacities
+    return [item.name for item in items if "/" not in item.name]
+
+
+def _standard(variable: str) -> list[str]:
+    if variable != "device.attributes":
+        return []
+    names = (item.name for facts in catalogue.load().drivers.values() for item in facts.attributes)
+    return sorted({name.removeprefix(f"{STANDARD}/") for name in names if name.startswith(f"{STANDARD}/")})
+
+
+def _elsewhere(facts: DriverFacts | None, variable: str) -> list[tuple[str, list[str]]]:
+    if facts is not None:
+        return [(STANDARD, _standard(variable))]
+    return [(item.driver, _known(item, variable)) for item in catalogue.load().drivers.values()]

@@ -1,0 +1,112 @@
+"""Node pools of AKS: the machine, the labels and taints of its nodes, and what is wrong with a pool alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleet import catalogue
+from fleet.plan.azure_names import physical_name
+from fleet.plan.isolation import isolation
+from fleet.plan.machines import check_sharing, find_machine, taints_of
+from fleet.plan.mig_config import config_name
+from fleet.plan.model import PoolPlan, Taint
+from fleet.settings.sharing import MigSharing
+
+if TYPE_CHECKING:
+    from fleet.catalogue.model import Machine
+    from fleet.plan.findings import Findings
+    from fleet.settings.aks import AksPoolSettings
+
+POOL = "dra-fleet/pool"
+"""The label by which a pool's nodes are known to pods, whatever the pool is called in Azure."""
+GPU_PRESENT = "nvidia.com/gpu.present"
+MIG_CONFIG = "nvidia.com/mig.config"
+EVICTION = "nvidia.com/dra-kubelet-plugin"
+"""Tells the operator's driver manager which nodes' DRA plugin to move away before a driver upgrade."""
+SPOT = "kubernetes.azure.com/scalesetpriority"
+_RESERVED = ("kubernetes.azure.com/", "kubernetes.io/", "k8s.io/")
+_DESCRIBE = (
+    "describe it in the stack file: machine: {vmSize: Standard_NC24ads_A100_v4, gpu: A100-PCIE-80GB, gpus: 1, "
+    "cpus: 24, memory: 220}"
+)
+
+
+def plan_aks_pool(
+    at: tuple[str, ...], name: str, pool: AksPoolSettings, findings: Findings
+) -> PoolPlan | None:
+    """The plan of a pool, or None after its machine was refused."""
+    known = {key: machine for key, machine in catalogue.load().machines.items() if machine.cloud == "aks"}
+    machine = find_machine(at, pool.machine, known, _DESCRIBE, findings=findings)
+    if machine is None:
+        return None
+    if not isinstance(pool.machine, str):
+        machine = machine.model_copy(update={"name": pool.machine.vm_size, "cloud": "aks"})
+    check_sharing(at, machine, pool.sharing, findings)
+    ours = _labels(name, pool, machine)
+    _check_labels(at, pool, ours, findings)
+    taints = taints_of(pool)
+    if pool.spot:
+        taints = (*taints, Taint(key=SPOT, value="spot", effect="NoSchedule"))
+    return PoolPlan(
+        name=name,
+        machine=machine,
+        min_nodes=pool.nodes.min,
+        max_nodes=pool.nodes.max,
+        labels=dict(sorted({**pool.labels, **ours}.items())),
+        taints=taints,
+        gpu_driver="host" if pool.gpu_driver == "aks" else "operator",
+        sharing=pool.sharing,
+        isolation=isolation(machine, pool.sharing),
+    )
+
+
+def agent_pool_name(plan: PoolPlan, pool: AksPoolSettings) -> str:
+    """The pool's name in Azure. It changes with what AKS cannot change, so that a new pool replaces the old."""
+    return physical_name(
+        "agentPool",
+        plan.name,
+        plan.machine.name,
+        pool.gpu_driver,
+        pool.os_sku,
+        ",".join(pool.zones),
+        str(pool.spot),
+        pool.capacity_reservation_group or "",
+        pool.gpu_instance_profile or "",
+    )
+
+
+def _labels(name: str, pool: AksPoolSettings, machine: Machine) -> dict[str, str]:
+    labels = {POOL: name}
+    if machine.gpus:
+        labels[GPU_PRESENT] = "true"
+        if pool.gpu_driver == "operator":
+            labels[EVICTION] = "true"
+    if isinstance(pool.sharing, MigSharing) and machine.gpu is not None:
+        labels[MIG_CONFIG] = config_name(catalogue.load().gpus[machine.gpu], pool.sharing.layout)
+    if pool.spot:
+        labels[SPOT] = "spot"
+    return labels
+
+
+def _check_labels(
+    at: tuple[str, ...], pool: AksPoolSettings, ours: dict[str, str], findings: Findings
+) -> None:
+    for key, value in sorted(pool.labels.items()):
+        if key in ours and ours[key] != value:
+            what = (
+                "must be true, or the DRA driver's plugin does not run on the pool's nodes"
+                if key == GPU_PRESENT
+                else "is a label this program sets itself on every node of the pool"
+            )
+            findings.error(
+                *at, "labels", key, what=what, got=value, allowed=ours[key], fix=f"remove {key} from labels"
+            )
+        elif key.startswith(_RESERVED):
+            findings.error(
+                *at,
+                "labels",
+                key,
+                what="has a prefix that belongs to AKS or Kubernetes; Azure refuses it",
+                got=key,
+                fix="choose a prefix of your own",
+            )

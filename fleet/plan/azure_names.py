@@ -1,0 +1,54 @@
+"""Names that Azure gives rules for: how long, of which characters, and what our own names become there.
+
+Source: https://learn.microsoft.com/en-us/azure/azure-resource-manager/management/resource-name-rules
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class NameRule:
+    """A resource type's rule: at most `limit` characters, and what is to be left out of a name."""
+
+    limit: int
+    strip: re.Pattern[str]
+
+
+RULES = {
+    "agentPool": NameRule(limit=12, strip=re.compile(r"[^a-z0-9]")),
+    "managedCluster": NameRule(limit=63, strip=re.compile(r"[^A-Za-z0-9_-]")),
+    "dnsPrefix": NameRule(limit=54, strip=re.compile(r"[^A-Za-z0-9-]")),
+}
+"""By resource type. Names of agent pools are the narrow ones: lower-case letters and digits, a letter first."""
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_HASH_LENGTH = 6
+
+
+def physical_name(kind: str, name: str, *identity: str) -> str:
+    """The name in Azure of something with our name: what fits of it, then a hash of all of it.
+
+    Args:
+        kind: a key of RULES.
+        name: our name, a DNS label.
+        identity: what cannot change in place; with another identity the name is another, so that the engine
+            makes the new one before it deletes the old one.
+    """
+    rule = RULES[kind]
+    stem = rule.strip.sub("", name.lower())[: rule.limit - _HASH_LENGTH]
+    if not stem[:1].isalpha():
+        stem = f"p{stem}"[: rule.limit - _HASH_LENGTH]
+    return stem + _hash("\n".join((name, *identity)))
+
+
+def _hash(text: str) -> str:
+    number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+    digits = ""
+    for _ in range(_HASH_LENGTH):
+        number, digit = divmod(number, len(_DIGITS))
+        digits += _DIGITS[digit]
+    return digits

@@ -1,0 +1,88 @@
+"""What keeps the holders of devices apart, in words, and what a production stack must not choose silently.
+
+MIG and exclusive GPUs isolate memory and faults in hardware, a vGPU by the hypervisor. Time-slicing and MPS,
+and a claim that several pods hold together, isolate neither.
+Source: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/ and
+https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu (sharing of a claim's configuration).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from fleet import catalogue
+from fleet.settings.sharing import MigSharing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from fleet.catalogue.model import Machine
+    from fleet.plan.findings import Findings
+    from fleet.settings.classes import OpaqueSettings
+    from fleet.settings.fleet import FleetSettings
+    from fleet.settings.sharing import SharingSettings
+    from fleet.settings.workloads import WorkloadSettings
+
+_STRATEGIES = {"TimeSlicing": "time-slicing", "MPS": "MPS"}
+
+
+def isolation(machine: Machine, sharing: SharingSettings) -> str:
+    """What isolates the devices of a pool from each other; empty without GPUs."""
+    if machine.gpu is None:
+        return ""
+    if isinstance(sharing, MigSharing):
+        return "MIG partitions: memory and faults are kept apart in hardware, compute is reserved"
+    if machine.gpu_fraction is not None:
+        return (
+            f"vGPU, {machine.gpu_fraction} of a GPU: memory and faults are kept apart by the hypervisor, "
+            "compute is time-sliced with other machines"
+        )
+    return "whole GPUs: a claim shares its GPU with no other"
+
+
+def check_isolation(cluster: str, settings: FleetSettings, findings: Findings) -> None:
+    """Refuse, in production, devices that pods share without isolation and without a reason given.
+
+    Elsewhere it is a warning.
+    """
+    for name, workload in sorted(settings.workloads.items()):
+        if workload.cluster != cluster or workload.claim not in settings.claims:
+            continue
+        shared = _shared_by(workload, settings)
+        if not shared or "isolation" in workload.accept:
+            continue
+        what = f"shares devices by {shared}, which isolates neither memory nor faults"
+        if settings.environment == "production":
+            findings.error(
+                "workloads",
+                name,
+                "claim",
+                what=f"{what}; production needs a reason for that",
+                got=workload.claim,
+                allowed="exclusive GPUs, MIG partitions, vGPUs",
+                fix="ask for a MIG partition, or say why in accept: {isolation: the reason}",
+            )
+        else:
+            findings.warnings.append(f"workload {name} {what}")
+
+
+def _shared_by(workload: WorkloadSettings, settings: FleetSettings) -> str:
+    for config in _configs(workload, settings):
+        if config.driver != catalogue.load().drivers["nvidia"].driver:
+            continue
+        sharing = config.parameters.get("sharing")
+        strategy = cast("Mapping[str, Any]", sharing).get("strategy") if isinstance(sharing, dict) else None
+        if strategy in _STRATEGIES:
+            return _STRATEGIES[strategy]
+    if settings.claims[workload.claim].shared and workload.copies > 1:
+        return f"one claim of {workload.copies} pods"
+    return ""
+
+
+def _configs(workload: WorkloadSettings, settings: FleetSettings) -> Iterator[OpaqueSettings]:
+    claim = settings.claims[workload.claim]
+    for item in claim.config:
+        yield item.opaque
+    for _, name in claim.classes():
+        if name in settings.classes:
+            yield from settings.classes[name].config

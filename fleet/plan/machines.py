@@ -1,0 +1,96 @@
+"""The machine behind a pool, found in the catalogue or described in the stack file, and its GPUs' sharing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleet import catalogue, sharing
+from fleet.catalogue.model import Machine
+from fleet.plan.model import Taint
+from fleet.settings.errors import under
+from fleet.settings.sharing import ExclusiveSharing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fleet.plan.findings import Findings
+    from fleet.settings.pools import CommonPoolSettings, InlineMachine
+    from fleet.settings.sharing import SharingSettings
+
+
+def find_machine(
+    at: tuple[str, ...],
+    wanted: str | InlineMachine,
+    known: Mapping[str, Machine],
+    describe: str,
+    *,
+    findings: Findings,
+) -> Machine | None:
+    """The machine, or None after what is wrong was told.
+
+    Args:
+        at: where the pool stands in the stack file.
+        wanted: a name, or a description.
+        known: the machines that may be named here.
+        describe: how to describe one that is not known.
+        findings: collects the problems.
+    """
+    if isinstance(wanted, str):
+        machine = known.get(wanted)
+        if machine is None:
+            findings.unknown(
+                *at,
+                "machine",
+                what="is no machine of the catalogue",
+                got=wanted,
+                known=list(known),
+                fix=describe,
+            )
+        return machine
+    gpus = catalogue.load().gpus
+    if wanted.gpu not in gpus:
+        findings.unknown(
+            *at,
+            "machine",
+            "gpu",
+            what="is no GPU model of the catalogue",
+            got=wanted.gpu,
+            known=list(gpus),
+        )
+        return None
+    return _described(wanted)
+
+
+def check_sharing(
+    at: tuple[str, ...], machine: Machine, wanted: SharingSettings, findings: Findings
+) -> None:
+    """Refuse a strategy that the machine's GPUs cannot follow."""
+    gpu = catalogue.load().gpus[machine.gpu] if machine.gpu is not None else None
+    if gpu is not None:
+        findings.errors += sharing.check(gpu, wanted, under(*at, "sharing"))
+    elif not isinstance(wanted, ExclusiveSharing):
+        findings.error(
+            *at,
+            "sharing",
+            what=f"shares GPUs that {machine.name} does not have",
+            got=wanted.strategy,
+            fix="remove sharing, or choose a machine with GPUs",
+        )
+
+
+def taints_of(pool: CommonPoolSettings) -> tuple[Taint, ...]:
+    """The taints that a pool is declared with."""
+    return tuple(Taint(key=taint.key, value=taint.value, effect=taint.effect) for taint in pool.taints)
+
+
+def _described(machine: InlineMachine) -> Machine:
+    return Machine(
+        name=f"{machine.gpus} x {machine.gpu}",
+        cloud="existing",
+        gpu=machine.gpu,
+        gpus=machine.gpus,
+        cpus=machine.cpus,
+        memory_gib=machine.memory,
+        source="the stack file",
+        date=catalogue.load().kubernetes.date,
+    )

@@ -1,0 +1,153 @@
+"""What claims ask for, with their classes looked up, and which selectors do not compile."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fleet import catalogue
+from fleet.proof.cel import CelInvalid, CelUnsupported, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from fleet.devices.claim import ClaimSpec
+    from fleet.plan.model import ClusterPlan
+
+Object = dict[str, Any]
+
+_DRIVER = re.compile(r"""device\.driver\s*==\s*(['"])(?P<name>[^'"]+)\1""")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selector:
+    """One expression and where it stands."""
+
+    place: str
+    expression: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ask:
+    """One request of a claim, or one alternative of it.
+
+    Attributes:
+        name: The request, or request/alternative.
+        class_name: Its DeviceClass.
+        selectors: The class's selectors, then its own: the order in which the scheduler looks at them.
+        count: Devices that it takes at least: 1 for `All`, none with admin access.
+        is_plain: Whether it takes `count` whole devices and nothing else: no `All`, no admin access, no part
+            of a device, no tolerations.
+    """
+
+    name: str
+    class_name: str
+    selectors: tuple[Selector, ...]
+    count: int
+    is_plain: bool
+
+    @property
+    def what(self) -> str:
+        """For sentences."""
+        return f"request {self.name} (class {self.class_name})"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClaimAsk:
+    """A claim: its object for the allocator and its requests, each as its alternatives."""
+
+    name: str
+    body: Object
+    requests: tuple[tuple[Ask, ...], ...]
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """All requests and alternatives."""
+        return tuple(ask for alternatives in self.requests for ask in alternatives)
+
+    @property
+    def fewest(self) -> int:
+        """The devices that it takes at least."""
+        return sum(min(ask.count for ask in choices) for choices in self.requests if choices)
+
+
+def class_objects(cluster: ClusterPlan) -> dict[str, Object]:
+    """The DeviceClasses of a cluster: those of the stack and those that its drivers' charts install."""
+    classes: dict[str, Object] = {}
+    for facts in catalogue.load().drivers.values():
+        for name, expression in facts.class_selectors.items():
+            spec: Object = {"selectors": [{"cel": {"expression": expression}}]}
+            classes[name] = {"metadata": {"name": name}, "spec": spec}
+    for item in cluster.classes:
+        classes[item.name] = {"metadata": {"name": item.name}, "spec": item.spec.to_object()}
+    return classes
+
+
+def claim_ask(name: str, spec: ClaimSpec, classes: Mapping[str, Object]) -> ClaimAsk:
+    """A claim with its classes' selectors."""
+    body = spec.to_object()
+    requests = body.get("devices", {}).get("requests", [])
+    return ClaimAsk(
+        name=name,
+        body={"metadata": {"name": name}, "spec": body},
+        requests=tuple(_alternatives(name, request, classes) for request in requests),
+    )
+
+
+def drivers_named(claims: Iterable[ClaimAsk], classes: Mapping[str, Object]) -> set[str]:
+    """The drivers that the selectors of classes and claims ask for by `device.driver == '…'`."""
+    texts = [selector.expression for claim in claims for ask in claim.asks for selector in ask.selectors]
+    texts += [expression for item in classes.values() for expression in _expressions(item["spec"])]
+    return {match["name"] for text in texts for match in _DRIVER.finditer(text)}
+
+
+def drivers_of(ask: Ask) -> set[str]:
+    """The drivers that a request names."""
+    return {match["name"] for selector in ask.selectors for match in _DRIVER.finditer(selector.expression)}
+
+
+def compile_problem(expression: str, minor: str) -> str | None:
+    """What the API server of a minor says about an expression that it refuses; None when it takes it.
+
+    What cannot be judged here is not refused: a server may well take it.
+    """
+    try:
+        environment(minor).compile(expression)
+    except CelInvalid as problem:
+        return str(problem)
+    except CelUnsupported:
+        return None
+    return None
+
+
+def _alternatives(claim: str, request: Object, classes: Mapping[str, Object]) -> tuple[Ask, ...]:
+    if "exactly" in request:
+        return (_ask(claim, request["name"], request["exactly"], classes),)
+    return tuple(
+        _ask(claim, f"{request['name']}/{body['name']}", body, classes)
+        for body in request.get("firstAvailable", [])
+    )
+
+
+def _ask(claim: str, name: str, body: Object, classes: Mapping[str, Object]) -> Ask:
+    class_name = body["deviceClassName"]
+    of_class = _expressions(classes.get(class_name, {"spec": {}})["spec"])
+    own = _expressions(body)
+    takes_all = body.get("allocationMode") == "All"
+    special = takes_all or body.get("adminAccess") or body.get("capacity") or body.get("tolerations")
+    return Ask(
+        name=name,
+        class_name=class_name,
+        selectors=tuple(
+            Selector(place=f"{place}, selector {index}", expression=text)
+            for place, texts in ((f"class {class_name}", of_class), (f"claim {claim}, request {name}", own))
+            for index, text in enumerate(texts)
+        ),
+        count=0 if body.get("adminAccess") else 1 if takes_all else int(body.get("count") or 1),
+        is_plain=not special,
+    )
+
+
+def _expressions(spec: Object) -> list[str]:
+    return [item["cel"]["expression"] for item in spec.get("selectors", []) if "cel" in item]

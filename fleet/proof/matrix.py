@@ -1,0 +1,198 @@
+"""The proof of a whole plan: every claim and workload on every pool, and what follows from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fleet.proof import explain, fits
+from fleet.proof.asks import claim_ask, class_objects, drivers_named
+from fleet.proof.fits import Answer, Question
+from fleet.proof.pools import pool_fits
+from fleet.proof.shapes import Room
+from fleet.proof.slices import predict
+from fleet.proof.telling import ACCEPT, STRICT, Findings, refuse_broken, tell
+from fleet.proof.units import Unit, View, view
+from fleet.proof.verdicts import ClaimProof, Proof, WorkloadProof
+from fleet.proof.workloads import claim_of, units_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fleet.plan.model import ClusterPlan, FleetPlan, WorkloadPlan
+    from fleet.proof.asks import ClaimAsk
+    from fleet.proof.shapes import NodeGroup
+    from fleet.proof.verdicts import PoolFit
+
+
+def prove(plan: FleetPlan, recorded: Mapping[str, Sequence[NodeGroup]] | None = None) -> Proof:
+    """Prove a plan.
+
+    Args:
+        plan: The plan of a whole stack.
+        recorded: By cluster the nodes as they were recorded; they win over what is predicted.
+    """
+    findings = Findings(strict=plan.environment == STRICT)
+    claims: list[ClaimProof] = []
+    workloads: list[WorkloadProof] = []
+    for cluster in plan.clusters:
+        proved = _prove_cluster(cluster, (recorded or {}).get(cluster.name), findings)
+        claims += proved[0]
+        workloads += proved[1]
+    return Proof(
+        claims=tuple(claims),
+        workloads=tuple(workloads),
+        failures=tuple(dict.fromkeys(findings.failures)),
+        warnings=tuple(dict.fromkeys(findings.warnings)),
+    )
+
+
+def _prove_cluster(
+    cluster: ClusterPlan, recorded: Sequence[NodeGroup] | None, findings: Findings
+) -> tuple[list[ClaimProof], list[WorkloadProof]]:
+    classes = class_objects(cluster)
+    specs = {item.name: item.spec for item in (*cluster.templates, *cluster.claims)}
+    asks = {name: claim_ask(name, spec, classes) for name, spec in sorted(specs.items())}
+    broken = refuse_broken(cluster, asks, findings)
+    named = drivers_named(asks.values(), {item.name: classes[item.name] for item in cluster.classes})
+    groups = tuple(recorded) if recorded is not None else predict(cluster, named)
+    alone = {name: _question(cluster, classes, groups, [_any_pod(ask)]) for name, ask in asks.items()}
+    claims = [_prove_claim(cluster, name, alone[name], findings) for name in asks if name not in broken]
+    sound = [item for item in cluster.workloads if claim_of(item) not in broken]
+    return claims, _prove_workloads(cluster, sound, asks, classes, groups, findings=findings)
+
+
+def _question(
+    cluster: ClusterPlan, classes: Mapping[str, Any], groups: Sequence[NodeGroup], units: Sequence[Unit]
+) -> Question:
+    views: dict[tuple[int, int], View] = {
+        (number, index): view(unit, group, cluster.kubernetes)
+        for number, unit in enumerate(units)
+        for index, group in enumerate(groups)
+    }
+    return Question(units=units, groups=groups, views=views, classes=classes, minor=cluster.kubernetes)
+
+
+def _any_pod(ask: ClaimAsk) -> Unit:
+    """A pod that holds one such claim and may go anywhere: who consumes a template is not always known."""
+    return Unit(name=ask.name, claim=ask, copies=1, room=Room(0, 0, 1), node_selector={}, tolerations=None)
+
+
+def _prove_claim(cluster: ClusterPlan, name: str, question: Question, findings: Findings) -> ClaimProof:
+    pools = pool_fits(question, 0)
+    answer, fix = _claim_answer(question, pools)
+    if answer.word in ("error", "never"):
+        findings.refuse("claims", name, what=f"on cluster {cluster.name}: {answer.reason}", fix=fix)
+    elif answer.word == "unknown":
+        findings.warnings.append(f"cluster {cluster.name}: claim {name}: {answer.reason}")
+    return ClaimProof(
+        cluster=cluster.name, name=name, word=answer.word, reason=answer.reason, fix=fix, pools=pools
+    )
+
+
+def _claim_answer(question: Question, pools: Sequence[PoolFit]) -> tuple[Answer, str]:
+    error = _error(question, 0)
+    if error is not None:
+        return error
+    taking = [pool for pool in pools if pool.at_max]
+    if taking:
+        text = ", ".join(f"{pool.pool}: {pool.per_node} per node" for pool in taking)
+        return Answer(word="guaranteed", reason=text), ""
+    doubtful = next((pool for pool in pools if pool.per_node is None), None)
+    if doubtful is not None:
+        return Answer(word="unknown", reason=doubtful.reason), doubtful.fix
+    if not pools:
+        return Answer(word="never", reason="the cluster has no pool"), "add a pool"
+    return Answer(word="never", reason="; ".join(pool.reason for pool in pools)), pools[0].fix
+
+
+def _error(question: Question, unit: int) -> tuple[Answer, str] | None:
+    """The verdict for the cluster where a selector fails on a device that the scheduler would look at."""
+    for index, group in enumerate(question.groups):
+        found = question.views[unit, index].error
+        if found is not None and group.most:
+            ask, miss = found
+            reason, fix = explain.sentence(ask, [miss], 0, 1, f"of pool {group.pool}")
+            return Answer(word="error", reason=reason), fix
+    return None
+
+
+def _prove_workloads(
+    cluster: ClusterPlan,
+    workloads: Sequence[WorkloadPlan],
+    asks: Mapping[str, ClaimAsk],
+    classes: Mapping[str, Any],
+    groups: Sequence[NodeGroup],
+    *,
+    findings: Findings,
+) -> list[WorkloadProof]:
+    units, of_workload = units_of(workloads, asks)
+    question = _question(cluster, classes, groups, units)
+    errors = {unit: error for unit in range(len(units)) if (error := _error(question, unit)) is not None}
+    judged = [unit for unit in range(len(units)) if unit not in errors]
+    part = _part(question, judged)
+    at_max = _judge(part, judged, [group.most for group in groups])
+    steady = all(group.least == group.most for group in groups)
+    at_min = at_max if steady else _judge(part, judged, [group.least for group in groups])
+    proofs: list[WorkloadProof] = []
+    for item in workloads:
+        unit = of_workload[item.name]
+        pools = pool_fits(question, unit)
+        if unit in errors:
+            answer, fix = errors[unit]
+            least: fits.Word = "error"
+        else:
+            answer, least = at_max[unit], at_min[unit].word
+            answer, fix = _explained(answer, pools, item.copies)
+        proof = WorkloadProof(
+            cluster=cluster.name,
+            name=item.name,
+            claim=claim_of(item),
+            copies=item.copies,
+            word=answer.word,
+            at_min=least,
+            reason=answer.reason,
+            fix=fix,
+            order=answer.order,
+            accepted=item.accept.get(ACCEPT.get(answer.word, ""), ""),
+            pools=pools,
+        )
+        tell(proof, groups, findings)
+        proofs.append(proof)
+    return proofs
+
+
+def _part(question: Question, judged: Sequence[int]) -> Question:
+    """The question about some units only."""
+    return Question(
+        units=[question.units[unit] for unit in judged],
+        groups=question.groups,
+        views={
+            (number, group): question.views[unit, group]
+            for number, unit in enumerate(judged)
+            for group in range(len(question.groups))
+        },
+        classes=question.classes,
+        minor=question.minor,
+    )
+
+
+def _judge(part: Question, judged: Sequence[int], counts: Sequence[int]) -> dict[int, Answer]:
+    return {judged[number]: answer for number, answer in fits.judge(part, counts).items()}
+
+
+def _explained(answer: Answer, pools: Sequence[PoolFit], copies: int) -> tuple[Answer, str]:
+    """The answer with the nearest miss where no pool takes a single copy, and the fix."""
+    if answer.word == "guaranteed":
+        return answer, ""
+    if answer.word == "possible":
+        fix = "run fewer copies, add nodes, or keep the sizes of claims apart by pools of their own"
+        return answer, fix
+    doubtful = next((pool for pool in pools if pool.per_node is None), None)
+    if answer.word == "unknown":
+        return answer, doubtful.fix if doubtful else ""
+    if all(pool.at_max == 0 for pool in pools) and pools:
+        return Answer(word="never", reason="; ".join(pool.reason for pool in pools)), pools[0].fix
+    room = sum(pool.at_max or 0 for pool in pools)
+    if room < copies:
+        return answer, f"run {room} copies at most, or raise nodes.max"
+    return answer, "run fewer copies, or raise nodes.max"

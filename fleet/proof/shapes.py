@@ -1,0 +1,131 @@
+"""What one node offers, as the proof sees it: devices, labels, taints and room. Plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from fleet.devices.quantity import Quantity
+from fleet.drivers.published import slice_specs
+from fleet.proof.allocator import Inventory
+from fleet.proof.cel import CelDevice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fleet.plan.model import Taint
+
+Object = dict[str, Any]
+Origin = Literal["recorded", "documented", "unknown"]
+
+NODE = "node"
+"""The name under which a shape's devices are allocated; nodes of one shape differ in nothing else."""
+MOST_PODS = 110
+"""Pods a kubelet admits by default: https://kubernetes.io/docs/setup/best-practices/cluster-large/."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ShapeDevice:
+    """One device of a node.
+
+    Attributes:
+        driver: The driver that publishes it.
+        name: Its name in the pool.
+        seen: Its entry in the slice with UNKNOWN for every value that nobody can know yet.
+        placed: The same with stand-ins that keep which devices share an unknown value and which do not.
+        origins: Where each attribute and capacity is known from.
+        multiprocessors: Of the hardware behind it, where the driver does not publish them.
+    """
+
+    driver: str
+    name: str
+    seen: Object
+    placed: Object
+    origins: Mapping[str, Origin]
+    multiprocessors: int | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from the others of its node."""
+        return (self.driver, self.name)
+
+    @cached_property
+    def subject(self) -> CelDevice:
+        """The device as a selector sees it."""
+        return CelDevice.of(self.seen, self.driver)
+
+
+class Room(NamedTuple):
+    """Thousandths of a CPU, bytes of memory and pods: what a node has for workloads, or what pods take."""
+
+    cpu: int
+    memory: int
+    pods: int
+
+    @classmethod
+    def of(cls, cpu: str, memory: str, pods: int) -> Room:
+        """Read quantities."""
+        return cls(ceil(Quantity.parse(cpu).amount * 1000), ceil(Quantity.parse(memory).amount), pods)
+
+    def holds(self, taken: Room) -> bool:
+        """Whether as much as `taken` fits in."""
+        return taken.cpu <= self.cpu and taken.memory <= self.memory and taken.pods <= self.pods
+
+    def plus(self, other: Room, times: int = 1) -> Room:
+        """This and `times` the other."""
+        return Room(
+            self.cpu + times * other.cpu, self.memory + times * other.memory, self.pods + times * other.pods
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Shape:
+    """One node; all nodes of one shape are alike for the scheduler.
+
+    Attributes:
+        labels: The labels that are known.
+        knows_labels: Whether there are no others.
+        taints: Its taints.
+        room: What pods may take of it at most.
+        sure_room: What is left to them for certain.
+        devices: All devices of all drivers, as published.
+        unpredictable: Why what a driver publishes here cannot be told, by driver.
+    """
+
+    labels: Mapping[str, str]
+    knows_labels: bool
+    taints: tuple[Taint, ...]
+    room: Room
+    sure_room: Room
+    devices: tuple[ShapeDevice, ...]
+    unpredictable: Mapping[str, str]
+
+    @cached_property
+    def is_simple(self) -> bool:
+        """Whether each device is held whole or free: no shares, counters, taints or binding conditions."""
+        special = ("allowMultipleAllocations", "consumesCounters", "taints", "bindingConditions")
+        return not any(device.seen.get(key) for device in self.devices for key in special)
+
+    @cached_property
+    def inventory(self) -> Inventory:
+        """Its slices for the allocator."""
+        by_driver: dict[str, list[Object]] = {}
+        for device in self.devices:
+            by_driver.setdefault(device.driver, []).append(device.placed)
+        return Inventory(
+            {"metadata": {"name": f"{driver}-{number:03}"}, "spec": spec}
+            for driver, devices in sorted(by_driver.items())
+            for number, spec in enumerate(slice_specs(driver, NODE, devices, 1))
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NodeGroup:
+    """Nodes of one shape in one pool: how many at least and at most."""
+
+    pool: str
+    shape: Shape
+    least: int
+    most: int

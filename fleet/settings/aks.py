@@ -1,0 +1,214 @@
+"""Azure Kubernetes Service: a cluster to create or to adopt, how it is reached and upgraded, its GPU pools.
+
+The words are Azure's where they name something of Azure. Facts of machines are in the catalogue; what fits
+together is decided by the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+
+from fleet.devices.names import DnsLabel, LabelKey, LabelValue
+from fleet.devices.problem import refuse
+from fleet.settings.base import Settings
+from fleet.settings.cluster import CommonClusterSettings
+from fleet.settings.operator import GpuOperatorSettings
+from fleet.settings.pools import CommonPoolSettings, InlineMachine, NodeRange, machine_form
+
+ResourceGroupName = Annotated[str, Field(pattern=r"^[-\w._()]{0,89}[-\w_()]$")]
+Zone = Annotated[str, Field(pattern=r"^[1-9]$", description="Availability zone of the region, quoted")]
+VmSize = Annotated[str, Field(pattern=r"^[A-Z][A-Za-z0-9]*_[A-Za-z0-9_-]+$", description="Azure VM size")]
+
+
+def _text(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Nodes = Annotated[
+    str,
+    BeforeValidator(_text),
+    Field(
+        pattern=r"^[1-9][0-9]{0,2}%?$",
+        description="A number of nodes, or a part of the pool such as 33%",
+        json_schema_extra={"type": ["string", "integer"]},
+    ),
+]
+
+
+class CreateCluster(Settings):
+    """The stack creates the resource group and the cluster, which is named after its entry in the stack."""
+
+    resource_group: ResourceGroupName
+
+
+class AdoptCluster(Settings):
+    """The cluster exists; the stack adds node pools and what runs in it, and never deletes the cluster."""
+
+    resource_group: ResourceGroupName
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-\w]{0,61}[A-Za-z0-9])?$")]
+
+
+class AksAccess(Settings):
+    """Who reaches the API server, and how this program logs in. Local accounts are always off."""
+
+    authorized_ranges: Annotated[
+        tuple[Annotated[str, Field(pattern=r"^[0-9.]+/[0-9]{1,2}$")], ...],
+        Field(description="Public address ranges that may reach the API server"),
+    ] = ()
+    private: Annotated[bool, Field(description="The API server has a private address only")] = False
+    admin_groups: Annotated[
+        tuple[Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")], ...],
+        Field(description="Object ids of the Entra ID groups that administer the cluster"),
+    ] = ()
+    login: Annotated[
+        Literal["azurecli", "workloadidentity", "spn", "msi"],
+        Field(description="How kubelogin gets its token wherever the stack runs"),
+    ] = "azurecli"
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.private == bool(self.authorized_ranges):
+            raise refuse(
+                "must have exactly one of private: true and authorizedRanges",
+                fix="name the ranges that may reach the API server, or make it private",
+            )
+        return self
+
+
+class MaintenanceWindow(Settings):
+    """When automatic upgrades may run, every week."""
+
+    day: Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+    start: Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", description="UTC, HH:MM")]
+    hours: Annotated[int, Field(ge=4, le=24)] = 4
+
+
+class AksUpgrades(Settings):
+    """Upgrades that AKS starts by itself; off unless asked for, and then only inside the window."""
+
+    kubernetes: Literal["none", "patch", "stable", "rapid", "node-image"] = "none"
+    node_image: Literal["None", "Unmanaged", "SecurityPatch", "NodeImage"] = "None"
+    window: MaintenanceWindow | None = None
+
+    @model_validator(mode="after")
+    def _inside_the_window(self) -> Self:
+        if (self.kubernetes, self.node_image) != ("none", "None") and self.window is None:
+            raise refuse(
+                "must have a window when upgrades run by themselves: they drain GPU nodes",
+                allowed="kubernetes: none and nodeImage: None, or window: {day, start, hours}",
+                fix='add window: {day: Sunday, start: "02:00", hours: 4}',
+            )
+        return self
+
+
+class SystemPool(Settings):
+    """The pool of the cluster's own pods; it carries the taint CriticalAddonsOnly."""
+
+    machine: VmSize = "Standard_D4ds_v5"
+    nodes: NodeRange = NodeRange(min=2, max=3)
+    zones: tuple[Zone, ...] = ()
+
+
+class AksMachine(InlineMachine):
+    """A VM size that the catalogue does not hold, described here."""
+
+    vm_size: VmSize
+
+
+class PoolUpgrade(Settings):
+    """How the nodes of a pool are upgraded: with more nodes for a while (surge), or with fewer."""
+
+    surge: Nodes | None = None
+    unavailable: Nodes | None = None
+    drain_timeout: Annotated[int, Field(ge=1, le=1440, description="Minutes")] = 60
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.surge is not None and self.unavailable is not None:
+            raise refuse(
+                "must not have both surge and unavailable",
+                fix="surge needs quota for more machines; unavailable needs none",
+            )
+        return self
+
+
+class AksPoolSettings(CommonPoolSettings):
+    """A node pool of one VM size. Its nodes have the labels and taints from their first moment."""
+
+    machine: Annotated[
+        Annotated[str, Tag("<name>")] | Annotated[AksMachine, Tag("<inline>")],
+        Discriminator(machine_form),
+        Field(description="VM size of the catalogue, or {vmSize, gpu, gpus, cpus, memory}"),
+    ]
+    gpu_driver: Annotated[
+        Literal["aks", "operator"], Field(description="Who installs the GPU driver on the nodes")
+    ] = "aks"
+    labels: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
+    zones: tuple[Zone, ...] = ()
+    spot: bool = False
+    capacity_reservation_group: Annotated[str, Field(pattern=r"^/subscriptions/.+$")] | None = None
+    gpu_instance_profile: Annotated[
+        Literal["MIG1g", "MIG2g", "MIG3g", "MIG4g", "MIG7g"] | None,
+        Field(description="MIG partitions made and advertised by AKS; never together with DRA"),
+    ] = None
+    gpu_management: Annotated[
+        Literal["Unmanaged", "Managed"], Field(description="Managed: AKS brings its own device plugin")
+    ] = "Unmanaged"
+    os_sku: Literal[
+        "Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux", "AzureLinux3", "AzureLinuxOSGuard", "Flatcar",
+        "Windows2022",
+    ] = "Ubuntu2404"  # fmt: skip
+    type: Literal["VirtualMachineScaleSets", "VirtualMachines"] = "VirtualMachineScaleSets"
+    upgrade: PoolUpgrade = PoolUpgrade(unavailable="1")
+
+
+class AksClusterSettings(CommonClusterSettings):
+    """A cluster in Azure: created by this stack, or adopted."""
+
+    cloud: Literal["aks"]
+    region: Annotated[str, Field(pattern=r"^[a-z]+[a-z0-9]*$", description="Azure region, such as eastus")]
+    subscription: (
+        Annotated[
+            str,
+            Field(
+                pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+                description="Subscription id; without it, the one of whoever is logged in",
+            ),
+        ]
+        | None
+    ) = None
+    create: CreateCluster | None = None
+    adopt: AdoptCluster | None = None
+    sku: Annotated[
+        Literal["Base", "Automatic"], Field(description="Automatic provisions nodes by itself")
+    ] = "Base"
+    node_provisioning: Literal["Manual", "Auto"] = "Manual"
+    long_term_support: bool = False
+    access: AksAccess | None = None
+    upgrades: AksUpgrades = AksUpgrades()
+    system_pool: SystemPool = SystemPool()
+    gpu_operator: GpuOperatorSettings | None = None
+    pools: Annotated[Mapping[DnsLabel, AksPoolSettings], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _created_or_adopted(self) -> Self:
+        if (self.create is None) == (self.adopt is None):
+            raise refuse(
+                "must have exactly one of create and adopt",
+                allowed="create: {resourceGroup} or adopt: {resourceGroup, name}",
+            )
+        if self.create is not None and self.access is None:
+            raise refuse(
+                "must say who reaches the API server",
+                allowed="access: {authorizedRanges: [203.0.113.0/24]} or access: {private: true}",
+                fix="add access",
+            )
+        return self
+
+    @property
+    def kubeconfig(self) -> None:
+        """No kubeconfig is given: the program asks Azure for the cluster's address and logs in itself."""
+        return

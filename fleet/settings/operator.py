@@ -1,0 +1,20 @@
+"""The NVIDIA GPU Operator of a cluster, where it installs the GPU driver or makes MIG partitions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from fleet.devices.names import DnsLabel
+from fleet.settings.base import Settings
+
+
+class GpuOperatorSettings(Settings):
+    """The version of the operator's chart and what differs from this program's values."""
+
+    version: Annotated[str, Field(min_length=1, description="Chart version, exact, with its v")]
+    namespace: DnsLabel | None = None
+    values: Annotated[dict[str, Any], Field(description="Chart values, nested as in values.yaml")] = Field(
+        default_factory=dict
+    )

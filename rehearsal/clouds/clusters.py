@@ -1,0 +1,126 @@
+"""The control planes behind simulated managed clusters: started, given nodes, and stopped for a cloud."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol
+
+from rehearsal.world.errors import ComponentFailedError, NoSuchClusterError
+from rehearsal.world.files import write_private
+from rehearsal.world.hardware import ClusterHardware
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clusters.client import Object
+    from rehearsal.home import Home
+    from rehearsal.world.hardware import NodeHardware
+    from rehearsal.world.world import World
+
+NODES_WITHIN = 120.0
+"""Seconds until all nodes of a cluster are Ready; generous, because many clusters may start on few cores."""
+POLL = 0.2
+
+
+class ManagedControlPlanes(Protocol):
+    """What a cloud needs of the world."""
+
+    def names(self) -> set[str]:
+        """The names that are taken."""
+        ...
+
+    async def start(
+        self, name: str, *, version: str, scheduler: tuple[str, ...] | None, tokens: str
+    ) -> None:
+        """Start a control plane without nodes, or wait for the one that is there.
+
+        `tokens` are lines of a token file: https://kubernetes.io/docs/reference/access-authn-authz/authentication/
+        """
+        ...
+
+    async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
+        """Give a cluster exactly these machines; returns when all are Ready and no other is left."""
+        ...
+
+    async def stop(self, name: str) -> None:
+        """Stop a control plane and delete its data; harmless where there is none."""
+        ...
+
+    def address(self, name: str) -> tuple[str, bytes]:
+        """The API server's URL and the authority's certificate."""
+        ...
+
+    def admin_kubeconfig(self, name: str) -> str:
+        """The administrator's kubeconfig with its client certificate: secret."""
+        ...
+
+
+class WorldControlPlanes:
+    """Control planes of the world's own."""
+
+    def __init__(self, world: World, home: Home) -> None:
+        self._world = world
+        self._home = home
+
+    def names(self) -> set[str]:
+        """The names that are taken."""
+        return {cluster.name for cluster in self._world.all()}
+
+    async def start(
+        self, name: str, *, version: str, scheduler: tuple[str, ...] | None, tokens: str
+    ) -> None:
+        """Start a control plane without nodes, or wait for the one that is there."""
+        if name in self.names():
+            await self._world.get(name).ready()
+            return
+        directory = self._home.clusters / name
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(directory / "tokens.csv", tokens)
+        await self._world.put(
+            name, version=version, hardware={"kubernetes": version, "nodes": []}, scheduler=scheduler
+        )
+
+    async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
+        """Give a cluster exactly these machines; returns when all are Ready and no other is left.
+
+        Raises:
+            ComponentFailedError: they are not within the time.
+        """
+        hardware = ClusterHardware(kubernetes=version, nodes=tuple(nodes))
+        cluster = self._world.get(name)
+        cluster.set_hardware(hardware)
+        wanted = {host.name for host in hardware.hosts()}
+        try:
+            async with asyncio.timeout(NODES_WITHIN), cluster.plane.connect() as api:
+                while True:
+                    present = (await api.list("v1", "Node"))["items"]
+                    ready = {node["metadata"]["name"] for node in present if _is_ready(node)}
+                    if ready == wanted and len(present) == len(wanted):
+                        return
+                    await asyncio.sleep(POLL)
+        except TimeoutError:
+            raise ComponentFailedError(
+                f"the nodes of cluster {name!r} did not become Ready within {NODES_WITHIN:.0f} s; "
+                "see `dra-fleet rehearse status`"
+            ) from None
+
+    async def stop(self, name: str) -> None:
+        """Stop a control plane and delete its data; harmless where there is none."""
+        try:
+            await self._world.remove(name)
+        except NoSuchClusterError:
+            return
+
+    def address(self, name: str) -> tuple[str, bytes]:
+        """The API server's URL and the authority's certificate."""
+        cluster = self._world.get(name)
+        return cluster.plane.server or "", cluster.authority or b""
+
+    def admin_kubeconfig(self, name: str) -> str:
+        """The administrator's kubeconfig with its client certificate: secret."""
+        return (self._home.clusters / name / "admin.kubeconfig").read_text()
+
+
+def _is_ready(node: Object) -> bool:
+    conditions = node.get("status", {}).get("conditions", [])
+    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)

@@ -1,0 +1,39 @@
+"""`dra-fleet prove` on stack files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_prove_answers_in_json_from_the_stack_file_alone() -> None:
+    result = CliRunner().invoke(app, ["prove", "dev", "--json"])
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["fits"]) == (0, True)
+    assert [item["name"] for item in told["workloads"]] == ["infer", "infer-pair", "train", "train-pair"]
+
+
+def test_a_broken_clause_exits_1_and_is_named_with_the_value(tmp_path: Path) -> None:
+    text = (ROOT / "Pulumi.dev.yaml").read_text().replace("memory: {min: 4864Mi}", "memory: {min: 5Gi}")
+    file = tmp_path / "broken.yaml"
+    file.write_text(text)
+    result = CliRunner().invoke(app, ["prove", str(file)])
+    assert result.exit_code == 1
+    assert "memory.compareTo(quantity('5Gi')) >= 0" in result.stdout
+    assert "the largest device has memory 4864Mi" in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+@pytest.mark.parametrize("stack", ["dev", "examples/s10-capacity.yaml"])
+def test_the_tables_show_every_workload(stack: str) -> None:
+    result = CliRunner().invoke(app, ["prove", str(ROOT / stack) if "/" in stack else stack])
+    assert result.exit_code == 0
+    assert "train" in result.stdout
+    assert "guaranteed" in result.stdout

@@ -1,0 +1,224 @@
+"""The command line as a user types it, without anything that runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cli.main
+
+PROJECT = Path(__file__).resolve().parents[2]
+COMMANDS = ("", "rehearse", "rehearse up", "rehearse status", "rehearse env", "rehearse down", "doctor")
+HARDWARE = "clusters: {lab: {kubernetes: v1.36.3}}"
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Runs `dra-fleet` in a home where nothing runs; gives exit code, stdout and stderr."""
+    monkeypatch.setenv("DRA_FLEET_HOME", str(tmp_path / "home"))
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["dra-fleet", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main.run()
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        code = ended.value.code
+        assert code is None or isinstance(code, int)
+        return code or 0, printed.out, printed.err
+
+    return run
+
+
+def stack_file(directory: Path, text: str, name: str = "wrong") -> str:
+    (directory / "hardware").mkdir(exist_ok=True)
+    (directory / "hardware" / f"{name}.yaml").write_text(HARDWARE)
+    (directory / f"{name}.yaml").write_text(text)
+    return str(directory / f"{name}.yaml")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_every_command_has_an_example_and_exits_0(run: Run, command: str) -> None:
+    code, out, err = run(*command.split(), "--help")
+    assert (code, err) == (0, "")
+    assert f"dra-fleet {command}".strip() in out.split("Example", 1)[1]
+
+
+def test_the_version_is_printed(run: Run) -> None:
+    assert run("--version") == (0, "dra-fleet 0.1.0\n", "")
+
+
+@pytest.mark.parametrize("command", ["rehearse up", "rehearse status", "doctor"])
+def test_an_unknown_stack_is_told_with_the_known_ones(run: Run, command: str) -> None:
+    code, out, err = run(*command.split(), "nosuch")
+    assert (code, out) == (1, "")
+    assert err == (
+        f"error: there is no stack file {PROJECT}/Pulumi.nosuch.yaml. Stacks here: dev; "
+        "or give the path of a stack file, such as examples/s10-capacity.yaml\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["up", "status"])
+def test_a_missing_hardware_file_is_told_with_what_to_do(run: Run, tmp_path: Path, command: str) -> None:
+    missing = tmp_path / "missing.yaml"
+    code, _, err = run("rehearse", command, "--hardware", str(missing))
+    assert code == 1
+    assert err == (
+        f"error: stack dev has no simulated hardware: {missing} does not exist. "
+        "Describe its nodes there (see docs/rehearsal.md), or name another file with --hardware\n"
+    )
+
+
+def test_wrong_hardware_is_told_with_every_error(run: Run, tmp_path: Path) -> None:
+    hardware = tmp_path / "hardware.yaml"
+    hardware.write_text("clusters:\n  lab: {kubernetes: v1.36.3, nodez: []}\n  other: 3\n")
+    code, _, err = run("rehearse", "up", "--hardware", str(hardware))
+    assert code == 1
+    assert err.startswith(f"error: {hardware} describes no hardware:\n")
+    assert "clusters.lab.nodez: " in err
+    assert "clusters.other: " in err
+
+
+def test_hardware_of_another_minor_is_refused(run: Run, tmp_path: Path) -> None:
+    hardware = tmp_path / "hardware.yaml"
+    hardware.write_text("clusters: {lab: {kubernetes: v1.34.9}}")
+    assert run("rehearse", "up", "--hardware", str(hardware)) == (
+        1,
+        "",
+        f"error: cluster lab: the stack says kubernetes 1.36, {hardware} says v1.34.9; make them agree\n",
+    )
+
+
+def test_hardware_without_the_stacks_cluster_is_refused(run: Run, tmp_path: Path) -> None:
+    hardware = tmp_path / "hardware.yaml"
+    hardware.write_text("clusters: {other: {kubernetes: v1.36.3}}")
+    _, _, err = run("rehearse", "up", "--hardware", str(hardware))
+    assert err == f"error: cluster lab is not in {hardware}; describe its nodes there\n"
+
+
+@pytest.mark.parametrize("command", ["rehearse up", "rehearse status", "doctor"])
+def test_a_wrong_stack_file_is_told_with_every_error(run: Run, tmp_path: Path, command: str) -> None:
+    file = stack_file(tmp_path, "config: {dra-fleet:fleet: {owner: A B, kubernetes: 1.36, clusterz: {}}}")
+    code, out, err = run(*command.split(), file)
+    assert (code, out) == (1, "")
+    for path in ("clusterz", "kubernetes", "owner"):
+        assert f"\ndra-fleet:fleet.{path}: " in err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("config: [", "is no YAML"),
+        ("- a", "must be a mapping with the key config"),
+        ("config: {}", "has no key dra-fleet:fleet under config"),
+        ("config: {dra-fleet:fleet: 3}", "must be a mapping"),
+    ],
+)
+def test_a_file_that_is_no_stack_file_is_told(run: Run, tmp_path: Path, text: str, message: str) -> None:
+    code, _, err = run("rehearse", "up", stack_file(tmp_path, text))
+    assert code == 1
+    assert message in err
+
+
+def test_status_where_nothing_runs_says_how_to_start(run: Run, tmp_path: Path) -> None:
+    assert run("rehearse", "status") == (
+        1,
+        "",
+        f"error: cluster lab is not rehearsed in {tmp_path}/home; start it with `dra-fleet rehearse up`\n",
+    )
+
+
+@pytest.mark.parametrize("option", [(), ("--remove",)])
+def test_down_where_nothing_runs_is_a_success(run: Run, tmp_path: Path, option: tuple[str, ...]) -> None:
+    code, out, _ = run("rehearse", "down", *option, "--json")
+    assert code == 0
+    assert json.loads(out) == {"stopped": True, "removed": bool(option), "home": f"{tmp_path}/home"}
+    assert not (tmp_path / "home").exists()
+
+
+def test_down_never_removes_what_is_no_home(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "thesis.tex").touch()
+    code, _, err = run("rehearse", "down", "--remove")
+    assert code == 1
+    assert err.endswith(
+        f"error: {tmp_path}/home holds files that are no rehearsal's; set DRA_FLEET_HOME to a new or empty "
+        "directory\n"
+    )
+    assert (tmp_path / "home" / "thesis.tex").exists()
+
+
+def test_a_home_that_cannot_be_made_is_told_before_anything_is_done(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "home").touch()
+    code, out, err = run("rehearse", "up")
+    assert (code, out) == (1, "")
+    assert err == (
+        f"error: the rehearsal's directory {tmp_path}/home cannot be made: File exists; "
+        "free or change it, or set DRA_FLEET_HOME to another directory\n"
+    )
+
+
+def test_a_full_disk_is_told_without_a_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device", "/home/x/events.jsonl")
+
+    monkeypatch.setattr("rehearsal.session.up", full)
+    code, out, err = run("rehearse", "up")
+    assert (code, out) == (1, "")
+    assert err == (
+        "error: /home/x/events.jsonl: No space left on device; "
+        "free or change it, or set DRA_FLEET_HOME to another directory\n"
+    )
+
+
+def test_a_defect_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory", "x")
+
+    monkeypatch.setattr("rehearsal.session.up", broken)
+    monkeypatch.setattr(sys, "argv", ["dra-fleet", "rehearse", "up"])
+    with pytest.raises(FileNotFoundError):
+        cli.main.run()
+
+
+def test_an_interruption_exits_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rehearsal.session.up", interrupted)
+    code, _, err = run("rehearse", "up")
+    assert code == 130
+    assert err == "error: interrupted; run the same command again to go on from here\n"
+
+
+def test_with_json_an_error_is_json_on_stdout_and_a_sentence_on_stderr(run: Run) -> None:
+    code, out, err = run("rehearse", "status", "--json")
+    assert code == 1
+    assert err == f"error: {json.loads(out)['error']}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("nosuch",), ("rehearse", "nosuch"), ("rehearse", "up", "--wait", "-1"), ("doctor",)]
+)
+def test_a_wrong_command_line_exits_2(run: Run, arguments: tuple[str, ...]) -> None:
+    assert run(*arguments)[0] == 2
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_on_a_narrow_terminal_cuts_no_option(command: str) -> None:
+    done = subprocess.run(
+        [Path(sys.executable).parent / "dra-fleet", *command.split(), "--help"],
+        env={**os.environ, "COLUMNS": "40"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "…" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 50

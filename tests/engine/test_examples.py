@@ -1,0 +1,50 @@
+"""Every example, rehearsed from its file to allocated devices.
+
+The example of an older minor builds that minor's scheduler when first needed; a cold build takes minutes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.engine.rehearsed import PROJECT
+
+if TYPE_CHECKING:
+    from tests.engine.rehearsed import Rehearsed
+
+pytestmark = pytest.mark.engine
+
+HELD = {
+    "s09-existing-cluster": ("edge", "v1.36.3", {"render": 4}),
+    "s10-capacity": ("lab", "v1.36.3", {"train": 12}),
+    "s13-topology": ("lab", "v1.36.3", {"train-pair": 8}),
+    "floor-1.34": ("floor", "v1.34.9", {"smoke": 4}),
+}
+"""By example: its cluster, what the cluster's /version says, and the copies of each workload."""
+
+
+def test_no_example_is_left_out() -> None:
+    existing = [
+        file for file in (PROJECT / "examples").glob("*.yaml") if "cloud: existing" in file.read_text()
+    ]
+    assert {file.stem for file in existing} == set(HELD)
+
+
+@pytest.mark.parametrize("example", HELD)
+def test_an_example_reaches_allocation_and_its_cluster_is_in_order(
+    own_rehearsed: Rehearsed, example: str
+) -> None:
+    cluster, version, workloads = HELD[example]
+    file = f"examples/{example}.yaml"
+
+    up = own_rehearsed.run("rehearse", "up", file, "--json")
+    doctor = own_rehearsed.shell(f"dra-fleet doctor {file}")
+
+    assert up.code == 0, up.err
+    assert up.json["all_allocated"] is True
+    shown = up.json["clusters"][cluster]
+    assert shown["kubernetes"] == version
+    assert {name: item["allocated"] for name, item in shown["workloads"].items()} == workloads
+    assert doctor.code == 0, doctor.out + doctor.err

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from rehearsal.environment import PROJECT
+from rehearsal.errors import RehearsalError
+from rehearsal.home import Home
+from rehearsal.project import StackSource, ensure_stack, find_stack, project_directory, stack_file
+from rehearsal.stack_copy import SALT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FLEET = "dra-fleet:fleet: {clusters: {lab: {cloud: existing, kubeconfig: {context: lab}}}}"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home.at(tmp_path / "home")
+
+
+def written(file: Path) -> dict[str, Any]:
+    return YAML(typ="safe").load(file)  # pyright: ignore[reportUnknownMemberType]
+
+
+def test_a_stack_is_found_by_its_name_with_its_hardware() -> None:
+    assert find_stack("dev") == StackSource(
+        name="dev", file=PROJECT / "Pulumi.dev.yaml", hardware=PROJECT / "hardware" / "dev.yaml"
+    )
+
+
+def test_a_stack_is_found_by_its_file_wherever_the_caller_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Pulumi.lab.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+    assert stack_file("Pulumi.lab.yaml") == ("lab", tmp_path / "Pulumi.lab.yaml")
+
+
+def test_hardware_of_another_place_is_taken_where_it_is_named(tmp_path: Path) -> None:
+    other = tmp_path / "other.yaml"
+    other.touch()
+    assert find_stack("dev", hardware=other).hardware == other
+
+
+def test_a_stack_without_hardware_is_told_where_to_describe_it(tmp_path: Path) -> None:
+    file = tmp_path / "lab.yaml"
+    file.touch()
+    with pytest.raises(RehearsalError) as refused:
+        find_stack(str(file))
+    assert str(refused.value).startswith(
+        f"stack lab has no simulated hardware: {tmp_path}/hardware/lab.yaml does not exist. "
+    )
+
+
+def test_a_stack_of_the_project_runs_where_it_is(home: Home) -> None:
+    assert project_directory(home, find_stack("dev")) == PROJECT
+    assert not home.root.exists()
+
+
+def test_any_other_file_runs_from_a_project_whose_program_is_this_one(home: Home, tmp_path: Path) -> None:
+    file = tmp_path / "lab.yaml"
+    file.write_text(f"encryptionsalt: other\nconfig:\n  {FLEET}\n")
+    source = StackSource(name="lab", file=file, hardware=file)
+
+    directory = project_directory(home, source)
+
+    assert directory == home.root / "projects" / "lab"
+    assert directory.stat().st_mode & 0o777 == 0o700
+    project = written(directory / "Pulumi.yaml")
+    assert project["main"] == str(PROJECT)
+    assert project["runtime"]["options"]["virtualenv"] == str(PROJECT / ".venv")
+    assert written(directory / "Pulumi.lab.yaml")["encryptionsalt"] == SALT
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "lab.yaml"]
+
+
+def test_a_changed_file_is_copied_again(home: Home, tmp_path: Path) -> None:
+    file = tmp_path / "lab.yaml"
+    source = StackSource(name="lab", file=file, hardware=file)
+    for owner in ("first", "second"):
+        file.write_text(f"config:\n  {FLEET}\n  a:b: {owner}\n")
+        directory = project_directory(home, source)
+        assert written(directory / "Pulumi.lab.yaml")["config"]["a:b"] == owner
+
+
+def engine(directory: Path, script: str) -> Path:
+    """A program that stands for the engine's command line."""
+    directory.mkdir(exist_ok=True)
+    program = directory / "pulumi"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_a_stack_that_is_there_is_not_made_again(home: Home, tmp_path: Path) -> None:
+    stacks = home.backend / ".pulumi" / "stacks" / "dra-fleet"
+    stacks.mkdir(parents=True)
+    (stacks / "lab.json").touch()
+    ensure_stack(home, engine(tmp_path, "exit 1"), "lab", tmp_path, {})
+
+
+def test_a_stack_is_made_in_the_homes_backend(home: Home, tmp_path: Path) -> None:
+    pulumi = engine(tmp_path, 'echo "$@" > called')
+    ensure_stack(home, pulumi, "lab", tmp_path, {})
+    assert (tmp_path / "called").read_text() == "stack init lab --no-select --non-interactive\n"
+
+
+def test_what_the_engine_says_against_a_stack_is_told(home: Home, tmp_path: Path) -> None:
+    pulumi = engine(tmp_path, "echo 'error: invalid stack name' >&2; exit 255")
+    with pytest.raises(RehearsalError) as refused:
+        ensure_stack(home, pulumi, "lab", tmp_path, {})
+    assert str(refused.value) == "the engine could not create stack lab: error: invalid stack name"

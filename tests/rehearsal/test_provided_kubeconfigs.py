@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from fleet.plan import make_plan
+from fleet.settings import parse
+from rehearsal.errors import RehearsalError
+from rehearsal.home import Home
+from rehearsal.kubeconfig_sources import one_context, provide_kubeconfigs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fleet.plan.model import FleetPlan
+
+POOL = {"machine": "cpu-16", "nodes": {"min": 1, "max": 1}, "nodeSelector": {"a": "b"}}
+STACK = {"stack": "acme/infra/prod", "output": "kubeconfig"}
+NAMES = ("one", "two")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    home = Home.at(tmp_path / "home")
+    home.create()
+    merged: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": {"server": f"https://{name}"}} for name in NAMES],
+        "users": [{"name": name, "user": {"exec": {"command": "helper"}}} for name in NAMES],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}} for name in NAMES],
+        "current-context": "one",
+    }
+    home.kubeconfig.write_text(yaml.safe_dump(merged))
+    return home
+
+
+def plan(**sources: dict[str, str]) -> FleetPlan:
+    clusters = {
+        name: {"cloud": "existing", "kubeconfig": source, "drivers": {}, "pools": {"cpu": POOL}}
+        for name, source in sources.items()
+    }
+    return make_plan(
+        parse({"owner": "o", "environment": "staging", "kubernetes": "1.36", "clusters": clusters})
+    )
+
+
+def provide(home: Home, fleet: FleetPlan, directory: Path, script: str) -> None:
+    """Provide them through a program that stands for the engine's command line."""
+    program = directory / "pulumi"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    provide_kubeconfigs(home, program, fleet.clusters, stack="lab", directory=directory, env={})
+
+
+def test_the_kubeconfig_of_one_cluster_names_no_other(home: Home) -> None:
+    found = yaml.safe_load(one_context(home, "two"))
+    assert found["current-context"] == "two"
+    for section in ("clusters", "users", "contexts"):
+        assert [item["name"] for item in found[section]] == ["two"]
+
+
+def test_a_cluster_that_does_not_run_is_told(home: Home) -> None:
+    with pytest.raises(RehearsalError, match="cluster three is not in"):
+        one_context(home, "three")
+
+
+def test_a_secret_is_given_on_stdin_and_not_as_an_argument(home: Home, tmp_path: Path) -> None:
+    script = (
+        f'echo "$@" > {tmp_path}/arguments; {{ while read -r l; do echo "$l"; done; }} > {tmp_path}/stdin'
+    )
+    provide(home, plan(one={"secret": "labKubeconfig"}), tmp_path, script)
+    assert (tmp_path / "arguments").read_text() == (
+        "config set --secret dra-fleet:labKubeconfig --stack lab --non-interactive --color never\n"
+    )
+    assert "current-context: one" in (tmp_path / "stdin").read_text()
+
+
+def test_a_stack_that_exports_it_already_is_not_run_again(home: Home, tmp_path: Path) -> None:
+    fleet = plan(one=STACK)
+    provide(home, fleet, tmp_path, f'echo "$1" >> {tmp_path}/called')
+    provide(home, fleet, tmp_path, "exit 1")
+    assert (tmp_path / "called").read_text() == "stack\nup\n"
+
+
+def test_what_the_engine_says_is_told(home: Home, tmp_path: Path) -> None:
+    with pytest.raises(RehearsalError) as refused:
+        provide(home, plan(one={"secret": "k"}), tmp_path, "echo 'error: bad key' >&2; exit 255")
+    assert str(refused.value) == f"pulumi config failed in {tmp_path}:\nerror: bad key"
+
+
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [({"secret": "k"}, "secret k"), (STACK, "stack acme/infra/prod, output kubeconfig")],
+)
+def test_two_clusters_of_one_kubeconfig_are_refused(
+    home: Home, tmp_path: Path, source: dict[str, str], place: str
+) -> None:
+    with pytest.raises(RehearsalError) as refused:
+        provide(home, plan(one=source, two=source), tmp_path, "exit 1")
+    assert str(refused.value) == (
+        f"clusters one and two take their kubeconfig from the same {place}; "
+        "name one for each: a rehearsal simulates them as two clusters"
+    )

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rehearsal.home import Home
+from rehearsal.reporting import Silent
+from rehearsal.turn import own_turn
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+    from rehearsal.reporting import Step
+
+
+class Told(Silent):
+    """Remembers the steps it was told, and signals each."""
+
+    def __init__(self) -> None:
+        self.titles: list[str] = []
+        self.told = threading.Event()
+
+    @contextmanager
+    def step(self, title: str) -> Generator[Step]:
+        self.titles.append(title)
+        self.told.set()
+        with super().step(title) as step:
+            yield step
+
+
+def test_a_free_home_is_had_at_once_and_again(tmp_path: Path) -> None:
+    home, reporter = Home.at(tmp_path / "home"), Told()
+    for _ in range(2):
+        with own_turn(home, reporter):
+            assert home.turn.stat().st_mode & 0o777 == 0o600
+    assert reporter.titles == []
+
+
+def test_a_second_run_waits_for_the_first_and_says_so(tmp_path: Path) -> None:
+    home, waiting = Home.at(tmp_path / "home"), Told()
+    order: list[str] = []
+
+    def second() -> None:
+        with own_turn(home, waiting):
+            order.append("second")
+
+    with own_turn(home, Told()):
+        thread = threading.Thread(target=second)
+        thread.start()
+        assert waiting.told.wait(timeout=30)
+        order.append("first")
+    thread.join(timeout=30)
+
+    assert order == ["first", "second"]
+    assert waiting.titles == [f"waiting for another `rehearse up` that is at work in {home.root}"]
