@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clusters.preflight import Wanted
+from fleet import catalogue
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fleet.devices.claim import ClaimSpec
     from fleet.plan.model import ClusterPlan
 
 
@@ -16,6 +20,23 @@ def expectations(cluster: ClusterPlan) -> Wanted:
     return Wanted(
         kubernetes=cluster.kubernetes,
         installs=installs,
-        uses=(),
+        uses=sorted(_drivers_of_claims(cluster) - installs.keys()),
         pools={pool.name: (dict(pool.labels), pool.min_nodes) for pool in cluster.pools},
     )
+
+
+def _drivers_of_claims(cluster: ClusterPlan) -> set[str]:
+    """The drivers whose charts own the classes that claims ask for; other classes name no driver."""
+    owners = {
+        name: facts.driver for facts in catalogue.load().drivers.values() for name in facts.owned_classes()
+    }
+    asked = {name for claim in (*cluster.templates, *cluster.claims) for name in _classes(claim.spec)}
+    return {owners[name] for name in asked if name in owners}
+
+
+def _classes(spec: ClaimSpec) -> Iterator[str]:
+    for request in spec.devices.requests:
+        if request.exactly:
+            yield request.exactly.device_class_name
+        for alternative in request.first_available:
+            yield alternative.device_class_name

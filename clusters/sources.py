@@ -32,7 +32,9 @@ def open_kubeconfig(settings: ClusterSettings, stack: str) -> SingleConfig:
     """
     source = settings.kubeconfig
     if source is None:
-        raise KubeconfigError("the stack makes this cluster itself and keeps no kubeconfig of it in its settings")
+        raise KubeconfigError(
+            "the stack makes this cluster itself and keeps no kubeconfig of it in its settings"
+        )
     if isinstance(source, KubeconfigFile):
         return read_kubeconfig(source.file, source.context)
     if isinstance(source, KubeconfigSecret):

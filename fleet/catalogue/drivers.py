@@ -18,7 +18,7 @@ class ChartVersion(Entry):
     """One version of a chart: its values' keys, dotted, with their types.
 
     `plugin_tolerations`: the chart's own default of `kubeletPlugin.tolerations`.
-    `controller_needs_control_plane`: its default affinity lets the controller run on control-plane nodes only.
+    `controller_needs_control_plane`: its default affinity keeps the controller to control-plane nodes.
     `extended_resources`: extended resource names, each with the class of the chart that answers it.
     """
 

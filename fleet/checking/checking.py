@@ -13,7 +13,7 @@ from fleet.checking.finding import Finding, Subject
 from fleet.checking.inventory import clusters
 from fleet.checking.pods import check_claims, pod_of
 from fleet.checking.references import references
-from fleet.checking.resources import Resource, resources
+from fleet.checking.resources import Resource, at, resources
 from fleet.checking.scheduling import check_scheduling
 from fleet.checking.selection import Selection
 
@@ -114,9 +114,7 @@ def _check_objects(fleet: tuple[Cluster, ...], objects: list[Resource]) -> None:
     check_admin_access(fleet, claims, objects)
     known = references(fleet, claims)
     extended = {
-        str(name): item.name
-        for item in classes
-        if (name := item.value.get("spec", {}).get("extendedResourceName"))
+        str(name): item.name for item in classes if (name := at(item.value, ("spec", "extendedResourceName")))
     }
     for pod in _pods(objects):
         check_claims(pod, known)

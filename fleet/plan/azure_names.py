@@ -20,7 +20,6 @@ class NameRule:
 
 RULES = {
     "agentPool": NameRule(limit=12, strip=re.compile(r"[^a-z0-9]")),
-    "managedCluster": NameRule(limit=63, strip=re.compile(r"[^A-Za-z0-9_-]")),
     "dnsPrefix": NameRule(limit=54, strip=re.compile(r"[^A-Za-z0-9-]")),
 }
 """By resource type. Names of agent pools are the narrow ones: lower-case letters and digits, a letter first."""

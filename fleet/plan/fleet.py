@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fleet import catalogue
+from fleet.plan.aks_checks import check_aks
 from fleet.plan.claims import claim_specs, clusters_of, namespace_labels, plan_claims
 from fleet.plan.classes import class_specs, plan_classes
 from fleet.plan.findings import Findings
+from fleet.plan.isolation import check_isolation
 from fleet.plan.model import ClusterPlan, FleetPlan, NamespacePlan
 from fleet.plan.pools import plan_pools
 from fleet.plan.releases import driver_namespaces, plan_releases
 from fleet.plan.workloads import check_references, plan_workloads
+from fleet.settings.aks import AksClusterSettings
 from fleet.settings.errors import SettingsInvalid
 
 if TYPE_CHECKING:
@@ -77,6 +80,9 @@ def _plan_cluster(
         return None
     _warn_end_of_life(name, minor, findings)
     pools = plan_pools(name, cluster, findings)
+    if isinstance(cluster, AksClusterSettings):
+        check_aks(name, settings, cluster, minor, pools, findings=findings)
+    check_isolation(name, settings, findings)
     releases = plan_releases(name, cluster, minor, pools, findings)
     names = [claim for claim, clusters in shared.placed.items() if name in clusters]
     templates, claims = plan_claims(name, minor, settings, shared.claims, names, findings=findings)

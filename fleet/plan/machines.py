@@ -61,9 +61,7 @@ def find_machine(
     return _described(wanted)
 
 
-def check_sharing(
-    at: tuple[str, ...], machine: Machine, wanted: SharingSettings, findings: Findings
-) -> None:
+def check_sharing(at: tuple[str, ...], machine: Machine, wanted: SharingSettings, findings: Findings) -> None:
     """Refuse a strategy that the machine's GPUs cannot follow."""
     gpu = catalogue.load().gpus[machine.gpu] if machine.gpu is not None else None
     if gpu is not None:

@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING
 from fleet.drivers import DRIVERS
 from fleet.drivers.spec import Refusal, Release
 from fleet.drivers.values import check_values, merged, value_at
+from fleet.plan.aks_checks import check_aks_values
+from fleet.plan.aks_releases import aks_driver_values
+from fleet.plan.gpu_operator import NAME as OPERATOR
+from fleet.plan.gpu_operator import plan_gpu_operator
 from fleet.plan.model import NamespacePlan, ReleasePlan
+from fleet.settings.aks import AksClusterSettings
+from fleet.settings.existing import ExistingClusterSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fleet.drivers.spec import DriverSpec
     from fleet.plan.findings import Findings
-    from fleet.plan.model import PoolPlan
+    from fleet.plan.model import ChartValues, PoolPlan
     from fleet.settings.clusters import ClusterSettings
     from fleet.settings.releases import DriverSettings
 
@@ -25,12 +31,36 @@ PRIVILEGED = {"pod-security.kubernetes.io/enforce": "privileged"}
 def plan_releases(
     cluster: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan], findings: Findings
 ) -> tuple[ReleasePlan, ...]:
-    """The driver releases of a cluster in the order of their names; those that are wrong are left out."""
+    """The releases of a cluster, the GPU Operator first; those that are wrong are left out."""
     planned = [
-        _plan_release(("clusters", cluster, "drivers", name), name, driver, minor, pools, findings=findings)
-        for name, driver in sorted(settings.drivers.items())
+        _plan_operator(cluster, settings, pools, findings),
+        *(
+            _plan_release(
+                ("clusters", cluster, "drivers", name),
+                name,
+                driver,
+                settings,
+                minor,
+                pools,
+                findings=findings,
+            )
+            for name, driver in sorted(settings.drivers.items())
+        ),
     ]
     return tuple(release for release in planned if release is not None)
+
+
+def _plan_operator(
+    cluster: str, settings: ClusterSettings, pools: Sequence[PoolPlan], findings: Findings
+) -> ReleasePlan | None:
+    match settings:
+        case ExistingClusterSettings():
+            return None
+        case AksClusterSettings():
+            if settings.gpu_operator is None:
+                return None
+            at = ("clusters", cluster, "gpuOperator")
+            return plan_gpu_operator(at, settings.gpu_operator, pools, findings)
 
 
 def driver_namespaces(releases: Sequence[ReleasePlan]) -> tuple[NamespacePlan, ...]:
@@ -45,6 +75,7 @@ def _plan_release(
     at: tuple[str, ...],
     name: str,
     settings: DriverSettings,
+    cluster: ClusterSettings,
     minor: str,
     pools: Sequence[PoolPlan],
     *,
@@ -71,12 +102,13 @@ def _plan_release(
         version=version, minor=minor, namespace=settings.namespace or spec.facts.namespace, pools=pools
     )
     refusals = check_values(version, settings.values)
-    final = merged(spec.values(release), settings.values)
+    ours = merged(spec.values(release), _cloud_values(cluster, name, release, settings.values))
+    final = merged(ours, settings.values)
     if not refusals:
         refusals += [*_conflicts(spec, release, settings), *spec.guards(release, final)]
     for refusal in refusals:
         _tell(at, refusal, findings)
-    return ReleasePlan(
+    planned = ReleasePlan(
         name=version.chart.rpartition("/")[2],
         driver=spec.facts.driver,
         chart=version.chart,
@@ -84,7 +116,25 @@ def _plan_release(
         repository=version.repository,
         namespace=release.namespace,
         values=final,
+        after=_before(cluster),
     )
+    if isinstance(cluster, AksClusterSettings) and name == "nvidia" and not refusals:
+        check_aks_values(at, pools, planned, findings)
+    return planned
+
+
+def _cloud_values(cluster: ClusterSettings, name: str, release: Release, theirs: ChartValues) -> ChartValues:
+    match cluster:
+        case ExistingClusterSettings():
+            return {}
+        case AksClusterSettings():
+            return aks_driver_values(name, release, theirs)
+
+
+def _before(cluster: ClusterSettings) -> tuple[str, ...]:
+    """The releases that a DRA driver waits for: without a GPU driver it finds no device."""
+    installed = isinstance(cluster, AksClusterSettings) and cluster.gpu_operator is not None
+    return (OPERATOR,) if installed else ()
 
 
 def _conflicts(spec: DriverSpec, release: Release, settings: DriverSettings) -> Sequence[Refusal]:

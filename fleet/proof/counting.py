@@ -133,9 +133,9 @@ def _bins(shape: Shape, certain: Keys, ask: Ask, attribute: str) -> list[int]:
     """How many of a node's devices a claim can choose from together: all, or those of equal attribute."""
     if not attribute or ask.count == 1:
         # One device is equal to itself, but it must have the attribute.
-        known = values_of(shape, "", attribute) if attribute else dict.fromkeys(certain)
+        known = values_of(shape, attribute) if attribute else dict.fromkeys(certain)
         return [len(certain & set(known))]
-    values = values_of(shape, "", attribute)
+    values = values_of(shape, attribute)
     return sorted(Counter(repr(values[key]) for key in certain if key in values).values())
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_STATES = 6_000
 """States of a set of nodes that are visited before the search gives up being exhaustive."""
+MOST_MIXES = 100_000
+"""Ways to have placed some pods of each unit; beyond it being exhaustive is not even tried."""
 MOST_QUESTIONS = 3_000
 """Questions to the allocator before it does."""
 SAMPLED_PODS = 20_000
@@ -57,6 +60,8 @@ def explore(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> Fin
     Raises:
         Undecidable: It cannot be told.
     """
+    if prod(count + 1 for count in copies) > MOST_MIXES:
+        return _sample(packing, nodes, copies)
     found = _exhaust(packing, nodes, copies)
     return found if found.exhausted else _sample(packing, nodes, copies)
 

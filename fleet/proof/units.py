@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fleet import catalogue
 from fleet.drivers.nvidia_devices import COMPUTE_DOMAIN_DRIVER
 from fleet.proof.asks import drivers_of
+from fleet.proof.cel import UNKNOWN
 from fleet.proof.explain import RECORD, Match, Miss, match
 
 if TYPE_CHECKING:
@@ -151,13 +152,13 @@ def _doubt(unit: Unit, shape: Shape, matches: tuple[tuple[tuple[Ask, Match], ...
     return ""
 
 
-def values_of(shape: Shape, driver: str, attribute: str) -> dict[tuple[str, str], Any]:
-    """Per device its value of an attribute that a constraint names, a stand-in where it is unknown."""
+def values_of(shape: Shape, attribute: str) -> dict[tuple[str, str], Any]:
+    """Per device its value of an attribute that a constraint names or its stand-in, where there is one."""
     domain, _, identity = attribute.partition("/")
     found: dict[tuple[str, str], Any] = {}
     for device in shape.devices:
         attributes = device.placed["attributes"]
         value = attributes.get(attribute, attributes.get(identity) if domain == device.driver else None)
-        if value is not None and driver in ("", device.driver):
+        if value is not None and UNKNOWN not in value.values():
             found[device.key] = next(iter(value.values()))
     return found

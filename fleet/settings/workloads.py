@@ -42,8 +42,8 @@ class WorkloadSettings(Settings):
     accept: Annotated[
         Mapping[Accepted, Annotated[str, Field(min_length=1)]],
         Field(
-            description="Why less than certainty is enough in production: `order` where some order of arrival "
-            "leaves a pod waiting, `unknown` where a value is not known before the device exists, `isolation` where "
-            "pods share a device that keeps neither their memory nor their faults apart"
+            description="Why less than certainty is enough in production: `order` where some order of "
+            "arrival leaves a pod waiting, `unknown` where a value is not known before the device exists, `isolation` "
+            "where pods share a device that keeps neither their memory nor their faults apart"
         ),
     ] = Field(default_factory=dict[Accepted, str])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from rehearsal.clouds.values import Properties
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from rehearsal.clouds.values import Properties
 
 
 @dataclass(frozen=True, kw_only=True)

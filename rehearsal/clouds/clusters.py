@@ -29,9 +29,7 @@ class ManagedControlPlanes(Protocol):
         """The names that are taken."""
         ...
 
-    async def start(
-        self, name: str, *, version: str, scheduler: tuple[str, ...] | None, tokens: str
-    ) -> None:
+    async def start(self, name: str, *, version: str, scheduler: tuple[str, ...] | None, tokens: str) -> None:
         """Start a control plane without nodes, or wait for the one that is there.
 
         `tokens` are lines of a token file: https://kubernetes.io/docs/reference/access-authn-authz/authentication/
@@ -66,9 +64,7 @@ class WorldControlPlanes:
         """The names that are taken."""
         return {cluster.name for cluster in self._world.all()}
 
-    async def start(
-        self, name: str, *, version: str, scheduler: tuple[str, ...] | None, tokens: str
-    ) -> None:
+    async def start(self, name: str, *, version: str, scheduler: tuple[str, ...] | None, tokens: str) -> None:
         """Start a control plane without nodes, or wait for the one that is there."""
         if name in self.names():
             await self._world.get(name).ready()

@@ -8,6 +8,7 @@ knows is accepted here, and cannot come from the typed SDK.
 from __future__ import annotations
 
 import functools
+import inspect
 import types
 import typing
 from enum import Enum
@@ -23,20 +24,18 @@ _LIST_INSTEAD_OF_MAP: Final = frozenset({"userAssignedIdentities"})
 @functools.cache
 def _fields(model: str) -> dict[str, Any]:
     """The writable fields of a model by their name in JSON, with their types; nested `properties` are flat."""
-    from azure.mgmt.containerservice.models import _models  # noqa: PLC0415 - loaded late, see above
+    from azure.mgmt.containerservice import models  # noqa: PLC0415 - loaded late, see above
 
-    found = getattr(_models, model)
+    found = getattr(models, model)
     fields: dict[str, Any] = {}
-    for owner in reversed(found.__mro__):
-        hints = typing.get_type_hints(owner, {**vars(_models), "_models": _models}) if owner is not object else {}
-        for name, hint in hints.items():
-            rest = vars(owner).get(name)
-            if type(rest).__name__ != "_RestField":
-                continue
-            if name == "properties":
-                fields.update(_fields(_model_in(hint)))
-            elif rest._visibility != ["read"]:  # noqa: SLF001 - the only place where it says so
-                fields[rest._rest_name_input or name] = hint  # noqa: SLF001
+    for name, hint in typing.get_type_hints(found, {**vars(models), "_models": models}).items():
+        rest: Any = inspect.getattr_static(found, name, None)
+        if type(rest).__name__ != "_RestField":
+            continue
+        if name == "properties":
+            fields.update(_fields(_model_in(hint)))
+        elif rest._visibility != ["read"]:  # noqa: SLF001 - the only place where it says so
+            fields[rest._rest_name_input or name] = hint  # noqa: SLF001
     return fields
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E501, ISC004 - messages are written as they are told
 """The published recipes are caught with exactly their traps, and their corrected forms pass."""
 
 from __future__ import annotations

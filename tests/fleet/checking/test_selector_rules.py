@@ -1,3 +1,4 @@
+# ruff: noqa: E501, ISC004 - messages are written as they are told
 """CEL mistakes in a class: what is told and the corrected expression, which then passes."""
 
 from __future__ import annotations

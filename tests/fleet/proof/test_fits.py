@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import pytest
+from proof_helpers import fleet, gpus, plan_of, pool, proved
 
 from fleet.proof.asks import claim_ask, class_objects
 from fleet.proof.fits import Question, judge
@@ -13,7 +14,6 @@ from fleet.proof.packing import Packing
 from fleet.proof.slices import predict
 from fleet.proof.units import view
 from fleet.proof.workloads import units_of
-from proof_helpers import fleet, gpus, plan_of, pool, proved
 
 CLASS = "gpu.nvidia.com"
 ROOT = "resource.kubernetes.io/pcieRoot"
@@ -24,7 +24,9 @@ CLAIMS = {
     "pair": {"requests": {"gpu": {"class": CLASS, "count": 2}}, "constraints": [{"matchAttribute": ROOT}]},
     "either": {
         "requests": {
-            "gpu": {"firstAvailable": [{"name": "a", "class": CLASS, "count": 4}, {"name": "b", "class": CLASS}]}
+            "gpu": {
+                "firstAvailable": [{"name": "a", "class": CLASS, "count": 4}, {"name": "b", "class": CLASS}]
+            }
         }
     },
 }
@@ -110,7 +112,9 @@ def test_together_too_many_is_never_though_each_alone_would_fit() -> None:
 
 
 def test_a_constraint_on_an_unknown_place_is_unknown() -> None:
-    proof = proved(fleet({"a": pool(gpus(4), "a")}, claims={"pair": CLAIMS["pair"]}, workloads={"a": ("pair", 1)}))
+    proof = proved(
+        fleet({"a": pool(gpus(4), "a")}, claims={"pair": CLAIMS["pair"]}, workloads={"a": ("pair", 1)})
+    )
     assert [item.word for item in proof.workloads] == ["unknown"]
 
 

@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from proof_helpers import fleet, gpus, plan_of, pool
 
 from fleet.proof.cel import UNKNOWN
 from fleet.proof.errors import RecordingInvalid
 from fleet.proof.matrix import prove
 from fleet.proof.recorded import read_recordings
 from fleet.proof.slices import predict
-from proof_helpers import fleet, gpus, plan_of, pool
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,7 +92,9 @@ def recording(tmp_path: Path, devices: int, **changes: Any) -> str:
         **changes,
     }
     file = tmp_path / "recorded.json"
-    file.write_text(json.dumps({"items": [node, {"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": spec}]}))
+    file.write_text(
+        json.dumps({"items": [node, {"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": spec}]})
+    )
     return str(file)
 
 

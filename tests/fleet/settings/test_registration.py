@@ -8,6 +8,7 @@ from typing import get_args
 import pytest
 
 from fleet.drivers import DRIVERS
+from fleet.settings.aks import AksClusterSettings
 from fleet.settings.cluster import CommonClusterSettings
 from fleet.settings.existing import ExistingClusterSettings
 from fleet.settings.fleet import FleetSettings
@@ -17,8 +18,8 @@ FLEET = Path(__file__).parents[3] / "fleet"
 
 
 def test_every_cloud_s_settings_are_in_the_union() -> None:
-    assert CommonClusterSettings.__subclasses__() == [ExistingClusterSettings]
-    assert "ExistingClusterSettings" in FleetSettings.model_json_schema()["$defs"]
+    assert set(CommonClusterSettings.__subclasses__()) == {AksClusterSettings, ExistingClusterSettings}
+    assert {"AksClusterSettings", "ExistingClusterSettings"} <= set(FleetSettings.model_json_schema()["$defs"])
 
 
 def test_every_strategy_is_in_the_union_and_has_its_file() -> None:

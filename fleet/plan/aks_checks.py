@@ -1,0 +1,266 @@
+"""What is wrong with an AKS cluster as a whole, told before Azure is asked for anything.
+
+Source: https://learn.microsoft.com/en-us/azure/aks/ (GPU node pools, MIG, supported versions) and
+https://blog.aks.azure.com/ (DRA with vGPU, DRA with MIG).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleet import catalogue
+from fleet.drivers import DRIVERS
+from fleet.drivers.values import value_at
+from fleet.plan.gpu_operator import partitioned
+from fleet.settings.classes import CelClass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fleet.catalogue.model import Machine
+    from fleet.plan.findings import Findings
+    from fleet.plan.model import PoolPlan, ReleasePlan
+    from fleet.settings.aks import AksClusterSettings, AksPoolSettings
+    from fleet.settings.fleet import FleetSettings
+
+_SOON_DAYS = 60
+_ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}
+_NO_OPERATOR_OS = ("AzureLinuxOSGuard", "Flatcar", "Windows2022")
+
+
+def check_aks(
+    name: str,
+    fleet: FleetSettings,
+    settings: AksClusterSettings,
+    minor: str,
+    pools: Sequence[PoolPlan],
+    *,
+    findings: Findings,
+) -> None:
+    """Check a cluster and its pools, apart from the releases' final values."""
+    at = ("clusters", name)
+    for pool in pools:
+        _check_pool((*at, "pools", pool.name), pool, settings.pools[pool.name], settings, findings)
+    _check_operator(at, settings, pools, findings)
+    _check_provisioning(at, settings, findings)
+    _check_support(at, settings, minor, findings)
+    if partitioned(pools):
+        _check_mig_classes(name, fleet, findings)
+
+
+def check_aks_values(
+    at: tuple[str, ...], pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
+) -> None:
+    """Check the NVIDIA DRA driver's final values against the pools they serve."""
+    served = [pool for pool in pools if pool.machine.gpus]
+    root = value_at(release.values, "nvidiaDriverRoot", default="/")
+    allowed = sorted({_ROOTS[pool.gpu_driver] for pool in served})
+    if served and root not in allowed:
+        findings.error(
+            *at,
+            "values",
+            "nvidiaDriverRoot",
+            what="is not where the pools' GPU driver is installed",
+            got=str(root),
+            allowed=", ".join(allowed),
+            fix="remove it from values; it follows from the pools' gpuDriver",
+        )
+    gates = DRIVERS["nvidia"].facts.version(release.version)
+    default = gates.feature_gates.get("IMEXDaemonsWithDNSNames", False) if gates else False
+    gate = value_at(release.values, "featureGates.IMEXDaemonsWithDNSNames", default=default)
+    fractions = [pool.name for pool in served if pool.machine.gpu_fraction is not None]
+    if fractions and gate and value_at(release.values, "resources.computeDomains.enabled", default=True):
+        findings.error(
+            *at,
+            "values",
+            "resources.computeDomains.enabled",
+            what="starts a plugin that needs driver 570.158.01 on pools of vGPUs, whose GRID driver may be older "
+            f"({', '.join(fractions)})",
+            got="true",
+            allowed="false",
+            fix="set resources.computeDomains.enabled: false; vGPUs have no NVLink domain",
+        )
+
+
+def _check_pool(
+    at: tuple[str, ...],
+    plan: PoolPlan,
+    pool: AksPoolSettings,
+    settings: AksClusterSettings,
+    findings: Findings,
+) -> None:
+    _check_managed(at, plan.machine, pool, settings, findings)
+    if pool.upgrade.surge is not None:
+        findings.warnings.append(
+            f"cluster {at[1]}: pool {plan.name} upgrades by surge {pool.upgrade.surge}, which needs Azure quota for "
+            f"that many more {plan.machine.name} ({plan.machine.cpus} vCPUs each)"
+        )
+    if not plan.machine.gpus:
+        return
+    if settings.drivers and plan.min_nodes < 1:
+        findings.error(
+            *at,
+            "nodes",
+            "min",
+            what="must be at least 1: the AKS autoscaler does not know which devices a node of an empty pool would have",
+            got="0",
+            allowed="1 or more",
+            fix="set nodes: {min: 1, …}",
+        )
+    if pool.type == "VirtualMachines":
+        findings.error(
+            *at,
+            "type",
+            what="has no GPU support in AKS",
+            got=pool.type,
+            allowed="VirtualMachineScaleSets",
+            fix="remove type",
+        )
+    if pool.os_sku in _NO_OPERATOR_OS:
+        findings.error(
+            *at,
+            "osSku",
+            what="is no node image on which NVIDIA's driver pods run",
+            got=pool.os_sku,
+            allowed="Ubuntu2404, Ubuntu2204, Ubuntu, AzureLinux3, AzureLinux",
+            fix="remove osSku",
+        )
+    if plan.machine.gpu_fraction is not None and plan.gpu_driver == "operator":
+        findings.error(
+            *at,
+            "gpuDriver",
+            what=f"cannot be operator on {plan.machine.name}: its vGPU needs Azure's GRID driver",
+            got="operator",
+            allowed="aks",
+            fix="set gpuDriver: aks",
+        )
+
+
+def _check_managed(
+    at: tuple[str, ...],
+    machine: Machine,
+    pool: AksPoolSettings,
+    settings: AksClusterSettings,
+    findings: Findings,
+) -> None:
+    """What AKS manages on its own comes with a device plugin, and one GPU may have one advertiser."""
+    if pool.gpu_management == "Managed":
+        findings.error(
+            *at,
+            "gpuManagement",
+            what="brings AKS's own device plugin, which advertises the GPUs that the DRA driver publishes",
+            got="Managed",
+            allowed="Unmanaged",
+            fix="remove gpuManagement",
+        )
+    profile = pool.gpu_instance_profile
+    if profile is None:
+        return
+    if not machine.managed_mig:
+        names = sorted(key for key, item in catalogue.load().machines.items() if item.managed_mig)
+        findings.error(
+            *at,
+            "gpuInstanceProfile",
+            what=f"is not offered on {machine.name}",
+            got=profile,
+            allowed=", ".join(names),
+            fix="remove it, or choose one of these machines",
+        )
+    elif settings.drivers:
+        findings.error(
+            *at,
+            "gpuInstanceProfile",
+            what="makes partitions that AKS's device plugin advertises, never together with DRA on one pool",
+            got=profile,
+            fix="remove it and write sharing: {strategy: mig, layout: {…}}; the GPU Operator makes the partitions",
+        )
+    else:
+        findings.warnings.append(
+            f"cluster {at[1]}: gpuInstanceProfile of pool {at[3]} cannot change; another value replaces the pool"
+        )
+
+
+def _check_operator(
+    at: tuple[str, ...], settings: AksClusterSettings, pools: Sequence[PoolPlan], findings: Findings
+) -> None:
+    if settings.gpu_operator is not None:
+        return
+    versions = [entry.version for entry in catalogue.load().gpu_operator.versions]
+    fix = f"add gpuOperator: {{version: {versions[0]}}} to the cluster"
+    for pool in pools:
+        if pool.machine.gpus and pool.gpu_driver == "operator":
+            findings.error(
+                *at,
+                "pools",
+                pool.name,
+                "gpuDriver",
+                what="leaves the nodes without a GPU driver: no GPU Operator is declared to install it",
+                got="operator",
+                fix=f"{fix}, or set gpuDriver: aks",
+            )
+    for pool, _, _ in partitioned(pools):
+        if pool.gpu_driver != "operator":
+            findings.error(
+                *at,
+                "pools",
+                pool.name,
+                "sharing",
+                what="asks for MIG partitions that nobody makes: the operator's MIG manager does",
+                got="mig",
+                fix=fix,
+            )
+
+
+def _check_provisioning(at: tuple[str, ...], settings: AksClusterSettings, findings: Findings) -> None:
+    if not settings.drivers:
+        return
+    for key, value, wanted in (
+        ("sku", settings.sku, "Base"),
+        ("nodeProvisioning", settings.node_provisioning, "Manual"),
+    ):
+        if value != wanted:
+            findings.error(
+                *at,
+                key,
+                what="provisions nodes by itself and ignores device claims; pods with claims would stay Pending",
+                got=value,
+                allowed=wanted,
+                fix=f"set {key}: {wanted}; the stack's pools are scaled by the cluster autoscaler",
+            )
+
+
+def _check_support(at: tuple[str, ...], settings: AksClusterSettings, minor: str, findings: Findings) -> None:
+    facts = catalogue.load().aks
+    entry = facts.minor(minor)
+    if entry is None:
+        return
+    end = entry.standard_support_end
+    if end is not None and (end - facts.date).days <= _SOON_DAYS and not settings.long_term_support:
+        findings.warnings.append(
+            f"cluster {at[1]}: AKS supports Kubernetes {minor} without long-term support until {end}; set "
+            "longTermSupport: true, or plan the upgrade"
+        )
+    if not entry.generally_available:
+        findings.warnings.append(
+            f"cluster {at[1]}: Kubernetes {minor} was not known to be generally available in AKS on {facts.date}"
+        )
+
+
+def _check_mig_classes(cluster: str, fleet: FleetSettings, findings: Findings) -> None:
+    driver = DRIVERS["nvidia"].facts.driver
+    told: Mapping[str, CelClass] = {
+        name: wanted for name, wanted in fleet.classes.items() if isinstance(wanted, CelClass)
+    }
+    for name, wanted in sorted(told.items()):
+        text = " && ".join(wanted.cel)
+        if driver in text and not any(
+            word in text for word in (".type", "['type']", ".profile", ".parentUUID")
+        ):
+            findings.error(
+                "classes",
+                name,
+                "cel",
+                what=f"also matches whole GPUs, on cluster {cluster} with its MIG partitions",
+                got=text,
+                fix=f"add && device.attributes['{driver}'].type == 'mig', or 'gpu' if whole GPUs are meant",
+            )

@@ -1,0 +1,65 @@
+"""The DRA driver's chart values on AKS beyond the driver's own: where its plugin and controller may run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fleet.drivers.values import value_at
+from fleet.plan.aks_pools import EVICTION, GPU_PRESENT, POOL
+from fleet.plan.gpu_operator import partitioned
+
+if TYPE_CHECKING:
+    from fleet.drivers.spec import Release
+    from fleet.plan.model import ChartValues
+
+_STATE = "nvidia.com/mig.config.state"
+
+
+def aks_driver_values(name: str, release: Release, theirs: ChartValues) -> ChartValues:
+    """What the NVIDIA driver's chart needs on AKS.
+
+    Args:
+        name: the driver's name in the stack file.
+        release: the release to be made.
+        theirs: the stack's own values, which decide whether there is a controller.
+    """
+    if name != "nvidia":
+        return {}
+    chosen: dict[str, Any] = {}
+    cut = [pool.name for pool, _, _ in partitioned(release.pools)]
+    if cut:
+        chosen["kubeletPlugin"] = {"affinity": _after_partitioning(cut)}
+    if any(pool.gpu_driver == "operator" for pool in release.pools if pool.machine.gpus):
+        chosen.setdefault("kubeletPlugin", {})["nodeSelector"] = {EVICTION: "true"}
+    domains = value_at(theirs, "resources.computeDomains.enabled", default=False)
+    if domains and release.version.controller_needs_control_plane:
+        chosen["controller"] = {
+            "affinity": _node_affinity([[_in("kubernetes.azure.com/mode", "system")]]),
+            "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],
+        }
+    return chosen
+
+
+def _after_partitioning(pools: list[str]) -> dict[str, Any]:
+    """A plugin that starts before the partitions exist would publish whole GPUs."""
+    present = _in(GPU_PRESENT, "true")
+    return _node_affinity(
+        [
+            [present, {"key": POOL, "operator": "NotIn", "values": pools}],
+            [present, _in(POOL, *pools), _in(_STATE, "success")],
+        ]
+    )
+
+
+def _in(key: str, *values: str) -> dict[str, Any]:
+    return {"key": key, "operator": "In", "values": list(values)}
+
+
+def _node_affinity(terms: list[list[dict[str, Any]]]) -> dict[str, Any]:
+    return {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchExpressions": term} for term in terms]
+            }
+        }
+    }

@@ -1,0 +1,24 @@
+"""What a stack's plan expects of the cluster it meets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from clusters.expectations import expectations
+from fleet.plan import make_plan
+from fleet.settings import read_stack_file
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def test_a_driver_managed_on_the_cluster_is_expected_to_publish() -> None:
+    plan = make_plan(read_stack_file(PROJECT / "examples" / "s09-existing-cluster.yaml").settings)
+    wanted = expectations(plan.clusters[0])
+    assert (wanted.installs, wanted.uses) == ({}, ["gpu.nvidia.com"])
+
+
+def test_a_driver_the_stack_installs_is_not_expected_before_it() -> None:
+    plan = make_plan(read_stack_file(PROJECT / "Pulumi.dev.yaml").settings)
+    wanted = expectations(plan.clusters[0])
+    assert (wanted.installs, wanted.uses) == ({"gpu.nvidia.com": "dra-driver-nvidia-gpu"}, [])
+    assert wanted.pools["h100"] == ({"example.com/pool": "h100"}, 1)
