@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import re
 import sys
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from rich.console import Console
 from rich.text import Text
 
 WIDTH = 110
+FONT_FACE = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+"""Rich asks the network for a font; a picture here asks for nothing."""
 
 
 def record(command: list[str]) -> str:
@@ -38,7 +41,8 @@ def main() -> None:
     target, title, *command = sys.argv[1:]
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
     console.print(Text.from_ansi(record(command)))
-    Path(target).write_text(console.export_svg(title=title), encoding="utf-8")
+    picture = FONT_FACE.sub("", console.export_svg(title=title))
+    Path(target).write_text(picture, encoding="utf-8")
 
 
 if __name__ == "__main__":
