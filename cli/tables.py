@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from cli.output import new_table
-from rehearsal.status import devices_by_node
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,6 +34,8 @@ def pools_table(status: StackStatus, title: str, caption: str) -> Table:
 
 def workloads_table(status: StackStatus) -> Table:
     """One row per workload: copies that hold devices, where, and why one waits."""
+    from rehearsal.status import devices_by_node
+
     table = new_table("SIMULATED workloads")
     table.add_column("Cluster", overflow="fold")
     table.add_column("Workload", overflow="fold")

@@ -21,6 +21,7 @@ from rehearsal.environment import PROJECT, environment
 from rehearsal.errors import RehearsalError
 from rehearsal.interrupted import StackState, clear_interrupted
 from rehearsal.kubeconfig_sources import provide_kubeconfigs
+from rehearsal.managed_clouds import prepare_clouds, standing_clusters
 from rehearsal.preinstalled import install_charts
 from rehearsal.project import StackSource, ensure_stack, project_directory
 from rehearsal.stack_copy import PASSPHRASE
@@ -98,6 +99,7 @@ def _bring_up(
         ensure_running(home, toolset)
     notes = [*plan.warnings, *start_clusters(plan, hardware, home, toolset, reporter)]
     notes += prepare_engine(home, toolset)
+    notes += prepare_clouds(plan, hardware, home, toolset, reporter)
     with reporter.step("preflight"):
         asyncio.run(refuse_unready(plan, home))
     engine = run_program(source, plan, home, toolset, reporter)
@@ -105,13 +107,13 @@ def _bring_up(
 
 
 def refuse_mismatch(plan: FleetPlan, hardware: Hardware, source: StackSource) -> None:
-    """Check that each cluster has simulated hardware of its own minor.
+    """Check that each cluster that stands before the run has simulated hardware of its own minor.
 
     Raises:
         RehearsalError: naming every cluster that has not.
     """
     wrong: list[str] = []
-    for cluster in plan.clusters:
+    for cluster in standing_clusters(plan):
         described = hardware.clusters.get(cluster.name)
         if described is None:
             wrong.append(f"cluster {cluster.name} is not in {source.hardware}; describe its nodes there")
@@ -130,7 +132,7 @@ def start_clusters(
     """Start each cluster's control plane; returns what the user should know about them."""
     notes: list[str] = []
     with WorldClient(home) as world:
-        for cluster in plan.clusters:
+        for cluster in standing_clusters(plan):
             with reporter.step(f"cluster {cluster.name}") as step:
                 step.update(f"Kubernetes {hardware.clusters[cluster.name].kubernetes}")
                 scheduler = toolset.scheduler(cluster.kubernetes, reporter)
@@ -181,10 +183,11 @@ async def refuse_unready(plan: FleetPlan, home: Home) -> None:
     Raises:
         RehearsalError: with every problem.
     """
-    found = await asyncio.gather(*(_look(cluster, home) for cluster in plan.clusters))
+    clusters = standing_clusters(plan)
+    found = await asyncio.gather(*(_look(cluster, home) for cluster in clusters))
     problems = [
         f"cluster {cluster.name}: {item.message}" + (f"; {item.fix}" if item.fix else "")
-        for cluster, findings in zip(plan.clusters, found, strict=True)
+        for cluster, findings in zip(clusters, found, strict=True)
         for item in findings
         if item.level == "problem"
     ]
@@ -210,8 +213,11 @@ def run_program(
     ensure_stack(home, toolset.pulumi, source.name, directory, env)
     engine_session.stop_left(home.root / ENGINE_SESSION)  # of a run that was killed: this turn is ours alone
     state = StackState(pulumi=toolset.pulumi, stack=source.name, directory=directory, environment=env)
-    clear_interrupted(home, state, [cluster.name for cluster in plan.clusters])
-    provide_kubeconfigs(home, toolset.pulumi, plan.clusters, stack=source.name, directory=directory, env=env)
+    running = [cluster.name for cluster in plan.clusters if (home.clusters / cluster.name).exists()]
+    clear_interrupted(home, state, running)
+    provide_kubeconfigs(
+        home, toolset.pulumi, standing_clusters(plan), stack=source.name, directory=directory, env=env
+    )
     with reporter.step("pulumi up") as step:
         result = run_engine(
             _up_command(toolset, source.name),

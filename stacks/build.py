@@ -80,22 +80,22 @@ def _namespaces(platform: Platform, plan: ClusterPlan, identity: Identity) -> li
 
 
 def _drivers(platform: Platform, plan: ClusterPlan, after: Sequence[pulumi.Resource]) -> list[DriverRelease]:
-    return [
-        DriverRelease(
-            logical(plan.name, release.name),
-            DriverReleaseArgs(
-                release=release.name,
-                driver=release.driver,
-                chart=release.chart,
-                version=release.version,
-                repository=release.repository,
-                namespace=release.namespace,
-                values=release.values,
-            ),
-            platform.member_opts(after),
+    made: dict[str, DriverRelease] = {}
+    for release in plan.releases:
+        args = DriverReleaseArgs(
+            release=release.name,
+            driver=release.driver,
+            chart=release.chart,
+            version=release.version,
+            repository=release.repository,
+            namespace=release.namespace,
+            values=release.values,
         )
-        for release in plan.releases
-    ]
+        earlier = [made[name] for name in release.after]
+        made[release.name] = DriverRelease(
+            logical(plan.name, release.name), args, platform.member_opts([*after, *earlier])
+        )
+    return list(made.values())
 
 
 def _classes(

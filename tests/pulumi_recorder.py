@@ -54,9 +54,17 @@ class Registration:
 
 @dataclass
 class Recorder(Mocks):
-    """The recorded engine. `outputs` gives, by type token, what a provider answers beside the inputs."""
+    """The recorded engine.
+
+    `outputs` gives, by type token, what a provider answers beside the inputs; `answers` gives, by a provider
+    function's token, what it returns, and `calls` holds what the program called.
+    """
 
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    answers: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    calls: list[tuple[str, dict[str, Any], str]] = field(
+        default_factory=list[tuple[str, dict[str, Any], str]]
+    )
     registrations: dict[str, Registration] = field(default_factory=dict[str, Registration])
     published: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
@@ -65,9 +73,12 @@ class Recorder(Mocks):
         inputs = cast("dict[str, Any]", args.inputs)
         return f"{args.name}-id", {**inputs, **self.outputs.get(args.typ, {})}
 
-    def call(self, args: Any) -> tuple[dict[str, Any], None]:
-        """Refuse a provider function: the program calls none."""
-        raise AssertionError(f"the program called {args.token}")
+    def call(self, args: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        """Answer a provider function, or refuse it."""
+        self.calls.append((args.token, dict(args.args), args.provider))
+        if args.token not in self.answers:
+            raise AssertionError(f"the program called {args.token}")
+        return self.answers[args.token], []
 
     def run(self, program: Callable[[], T]) -> T:
         """Run a program to its end and return what it returned."""

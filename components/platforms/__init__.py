@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from components.platforms.platform import Platform
 
 PLATFORMS = {
+    "aks": "components.platforms.aks:AksCluster",
     "existing": "components.platforms.existing:ExistingCluster",
 }
 """Cloud -> where its component is."""

@@ -16,6 +16,7 @@ import pulumi_kubernetes
 
 from components.core.naming import logical
 from components.platforms.platform import Platform
+from fleet.settings.existing import ExistingClusterSettings
 from fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret, KubeconfigStack
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class ExistingCluster(Platform):
     @classmethod
     def planned(cls, plan: ClusterPlan, secret: SecretReader) -> Declaration:
         """Take the kubeconfig's source from the cluster's settings."""
+        if not isinstance(plan.settings, ExistingClusterSettings):
+            raise TypeError(f"cluster {plan.name} is no existing cluster but {plan.cloud}")
         source = plan.settings.kubeconfig
         match source:
             case KubeconfigFile():

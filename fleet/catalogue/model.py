@@ -94,8 +94,8 @@ class Price(Entry):
 class Machine(Entry):
     """A machine type: what one node of it has. Memory in GiB; `topology` is None where nothing is known.
 
-    `gpu_fraction`: its one GPU is a vGPU, that part of a whole one. `managed_mig`: whether the cloud makes MIG
-    partitions on it itself. `unserved`: accelerators that no driver of this program serves, in words.
+    `gpu_fraction`: its one GPU is a vGPU, that part of a whole one. `managed_mig`: whether the
+    cloud makes MIG partitions on it itself. `unserved`: accelerators that no driver of this program serves.
     """
 
     name: str

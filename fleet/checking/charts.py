@@ -18,7 +18,8 @@ from fleet.checking.placement import (
 from fleet.checking.resources import mapping, sequence
 from fleet.drivers import DRIVERS
 from fleet.drivers.spec import Release
-from fleet.drivers.values import check_values, value_at
+from fleet.drivers.value_checks import check_values
+from fleet.drivers.values import value_at
 from fleet.settings.errors import choices, mistyped
 from fleet.settings.sharing import MigSharing
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fleet.checking.inventory import Cluster, FleetDevice
-    from fleet.proof.cel import DeviceCel, Program, Verdict
+    from fleet.proof.cel import Verdict
+    from fleet.proof.cel.program import DeviceCel, Program
 
 FOREIGN = CelDevice.of({"name": "foreign"}, "other.example.com")
 """A device of a driver that nobody thought of, such as a NIC: no selector may fail on it."""

@@ -11,7 +11,7 @@ from fleet.proof.cel import CelInvalid, CelUnsupported
 from fleet.proof.cel.clauses import split
 
 if TYPE_CHECKING:
-    from fleet.proof.cel import DeviceCel
+    from fleet.proof.cel.program import DeviceCel
 
 _PREFIXED = re.compile(r"""\[\s*(?P<quote>['"])(?P<domain>[^'"/]+)/(?P<id>\w+)(?P=quote)\s*\]""")
 _LOOKUP = r"""device\.{variable}\s*\[\s*['"][^'"]+['"]\s*\]\s*(?:\.\s*\w+|\[\s*['"]\w+['"]\s*\])"""

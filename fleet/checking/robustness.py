@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fleet.checking.finding import Subject
     from fleet.checking.inventory import FleetDevice
     from fleet.checking.matching import Judged, Programs
-    from fleet.proof.cel import Program
+    from fleet.proof.cel.program import Program
 
 
 def tell_failure(subject: Subject, places: Mapping[str, Path], failed: Judged) -> None:

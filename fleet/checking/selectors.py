@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fleet.checking.documents import Path
     from fleet.checking.finding import Subject
     from fleet.checking.syntax_tree import Access
-    from fleet.proof.cel import DeviceCel, Program
+    from fleet.proof.cel.program import DeviceCel, Program
 
 STANDARD = "resource.kubernetes.io"
 _READERS = {"quantity": messages.quantity, "semver": messages.version}

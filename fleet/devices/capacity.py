@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from fleet.devices.base import DeviceModel
 from fleet.devices.problem import refuse
-from fleet.devices.quantity import Quantity, QuantityText
+from fleet.devices.quantity import Quantity
+from fleet.devices.quantity_text import QuantityText
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -22,7 +22,7 @@ from fleet.devices.names import (
 )
 from fleet.devices.opaque import OpaqueConfig
 from fleet.devices.problem import as_server, refuse
-from fleet.devices.quantity import QuantityText
+from fleet.devices.quantity_text import QuantityText
 from fleet.devices.selector import Selectors
 
 if TYPE_CHECKING:

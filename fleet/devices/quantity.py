@@ -9,11 +9,7 @@ import math
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Annotated, Literal
-
-from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
-
-from fleet.devices.problem import as_server, refuse
+from typing import Literal
 
 Format = Literal["BinarySI", "DecimalSI", "DecimalExponent"]
 
@@ -25,7 +21,8 @@ _BINARY_SUFFIX = {0: "", **{bits: suffix for suffix, bits in _BINARY.items()}}
 _LARGEST = 2**63 - 1
 _NANO = 10**9
 _KIBI = 1024
-_ALLOWED = "a number with an optional suffix: n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or e<exponent>"
+ALLOWED = "a number with an optional suffix: n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or e<exponent>"
+"""What a quantity is, for messages."""
 
 
 @dataclass(frozen=True, order=True)
@@ -44,7 +41,7 @@ class Quantity:
         """
         match = _TEXT.fullmatch(text)
         if match is None or not text:
-            msg = f"{text!r} is no quantity; allowed: {_ALLOWED}"
+            msg = f"{text!r} is no quantity; allowed: {ALLOWED}"
             raise ValueError(msg)
         sign, number, suffix = match[1], match[2], match[3] or ""
         scale, form = _scale(suffix)
@@ -90,24 +87,3 @@ def _power_of_ten(exponent: int) -> Fraction:
     # Beyond this an amount is capped or rounded anyway; a huge exponent must not cost memory.
     bounded = max(-100, min(100, exponent))
     return Fraction(10) ** bounded
-
-
-def _canonical(value: object, info: ValidationInfo) -> object:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        value = repr(value)
-    if not isinstance(value, str):
-        return value
-    fix = "for example 20Gi, 9728Mi or 500m"
-    try:
-        canonical = str(Quantity.parse(value))
-    except ValueError:
-        raise refuse("is no Kubernetes quantity", allowed=_ALLOWED, fix=fix, decoding=True) from None
-    if not as_server(info) and not any(character.isdigit() for character in value):
-        raise refuse("is a quantity without a number, which the API server reads as 0", fix=fix)
-    return canonical
-
-
-QuantityText = Annotated[
-    str, BeforeValidator(_canonical), WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "number"}]})
-]
-"""A quantity kept as its canonical text."""

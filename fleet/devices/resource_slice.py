@@ -25,7 +25,7 @@ from fleet.devices.names import (
 )
 from fleet.devices.node_selector import NodeSelector
 from fleet.devices.problem import as_server, refuse
-from fleet.devices.quantity import QuantityText
+from fleet.devices.quantity_text import QuantityText
 
 MAX_DEVICES = 128
 MAX_DEVICES_ADVANCED = 64

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from fleet.settings.fleet import FleetSettings
 
 _SOON_DAYS = 60
+_MIG_WORDS = (".type", "['type']", ".profile", ".parentUUID")
+"""What tells a partition from a whole GPU in an expression."""
 _ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}
 _NO_OPERATOR_OS = ("AzureLinuxOSGuard", "Flatcar", "Windows2022")
 
@@ -74,8 +76,8 @@ def check_aks_values(
             *at,
             "values",
             "resources.computeDomains.enabled",
-            what="starts a plugin that needs driver 570.158.01 on pools of vGPUs, whose GRID driver may be older "
-            f"({', '.join(fractions)})",
+            what="starts a plugin that needs driver 570.158.01 on pools of vGPUs, whose GRID driver may be "
+            f"older ({', '.join(fractions)})",
             got="true",
             allowed="false",
             fix="set resources.computeDomains.enabled: false; vGPUs have no NVLink domain",
@@ -92,8 +94,16 @@ def _check_pool(
     _check_managed(at, plan.machine, pool, settings, findings)
     if pool.upgrade.surge is not None:
         findings.warnings.append(
-            f"cluster {at[1]}: pool {plan.name} upgrades by surge {pool.upgrade.surge}, which needs Azure quota for "
-            f"that many more {plan.machine.name} ({plan.machine.cpus} vCPUs each)"
+            f"cluster {at[1]}: pool {plan.name} upgrades by surge {pool.upgrade.surge}, which needs Azure "
+            f"quota for that many more {plan.machine.name} ({plan.machine.cpus} vCPUs each)"
+        )
+    if pool.capacity_reservation_group and settings.create and settings.create.identity is None:
+        findings.error(
+            *at,
+            "capacityReservationGroup",
+            what="needs a cluster identity of your own with rights on the group",
+            got=pool.capacity_reservation_group,
+            fix="add identity: /subscriptions/… to create",
         )
     if not plan.machine.gpus:
         return
@@ -102,7 +112,7 @@ def _check_pool(
             *at,
             "nodes",
             "min",
-            what="must be at least 1: the AKS autoscaler does not know which devices a node of an empty pool would have",
+            what="must be at least 1: the AKS autoscaler cannot tell which devices a new node would have",
             got="0",
             allowed="1 or more",
             fix="set nodes: {min: 1, …}",
@@ -148,7 +158,7 @@ def _check_managed(
         findings.error(
             *at,
             "gpuManagement",
-            what="brings AKS's own device plugin, which advertises the GPUs that the DRA driver publishes",
+            what="brings a device plugin of AKS, which advertises the GPUs that the DRA driver publishes",
             got="Managed",
             allowed="Unmanaged",
             fix="remove gpuManagement",
@@ -172,11 +182,11 @@ def _check_managed(
             "gpuInstanceProfile",
             what="makes partitions that AKS's device plugin advertises, never together with DRA on one pool",
             got=profile,
-            fix="remove it and write sharing: {strategy: mig, layout: {…}}; the GPU Operator makes the partitions",
+            fix="remove it and write sharing: {strategy: mig, layout: {…}} for the operator's partitions",
         )
     else:
         findings.warnings.append(
-            f"cluster {at[1]}: gpuInstanceProfile of pool {at[3]} cannot change; another value replaces the pool"
+            f"cluster {at[1]}: gpuInstanceProfile of pool {at[3]} cannot change; another one replaces it"
         )
 
 
@@ -222,7 +232,7 @@ def _check_provisioning(at: tuple[str, ...], settings: AksClusterSettings, findi
             findings.error(
                 *at,
                 key,
-                what="provisions nodes by itself and ignores device claims; pods with claims would stay Pending",
+                what="provisions nodes by itself and ignores claims; pods with claims would stay Pending",
                 got=value,
                 allowed=wanted,
                 fix=f"set {key}: {wanted}; the stack's pools are scaled by the cluster autoscaler",
@@ -237,12 +247,13 @@ def _check_support(at: tuple[str, ...], settings: AksClusterSettings, minor: str
     end = entry.standard_support_end
     if end is not None and (end - facts.date).days <= _SOON_DAYS and not settings.long_term_support:
         findings.warnings.append(
-            f"cluster {at[1]}: AKS supports Kubernetes {minor} without long-term support until {end}; set "
-            "longTermSupport: true, or plan the upgrade"
+            f"cluster {at[1]}: AKS supports Kubernetes {minor} without long-term support until {end}; "
+            "set longTermSupport: true, or plan the upgrade"
         )
     if not entry.generally_available:
         findings.warnings.append(
-            f"cluster {at[1]}: Kubernetes {minor} was not known to be generally available in AKS on {facts.date}"
+            f"cluster {at[1]}: Kubernetes {minor} was not known to be generally available in AKS on "
+            f"{facts.date}"
         )
 
 
@@ -253,9 +264,7 @@ def _check_mig_classes(cluster: str, fleet: FleetSettings, findings: Findings) -
     }
     for name, wanted in sorted(told.items()):
         text = " && ".join(wanted.cel)
-        if driver in text and not any(
-            word in text for word in (".type", "['type']", ".profile", ".parentUUID")
-        ):
+        if driver in text and not any(word in text for word in _MIG_WORDS):
             findings.error(
                 "classes",
                 name,

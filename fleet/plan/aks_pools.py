@@ -26,8 +26,8 @@ EVICTION = "nvidia.com/dra-kubelet-plugin"
 SPOT = "kubernetes.azure.com/scalesetpriority"
 _RESERVED = ("kubernetes.azure.com/", "kubernetes.io/", "k8s.io/")
 _DESCRIBE = (
-    "describe it in the stack file: machine: {vmSize: Standard_NC24ads_A100_v4, gpu: A100-PCIE-80GB, gpus: 1, "
-    "cpus: 24, memory: 220}"
+    "describe it in the stack file: machine: {vmSize: Standard_NC24ads_A100_v4, gpu: A100-PCIE-80GB, "
+    "gpus: 1, cpus: 24, memory: 220}"
 )
 
 
@@ -61,7 +61,7 @@ def plan_aks_pool(
 
 
 def agent_pool_name(plan: PoolPlan, pool: AksPoolSettings) -> str:
-    """The pool's name in Azure. It changes with what AKS cannot change, so that a new pool replaces the old."""
+    """The pool's name in Azure. It changes with what AKS cannot change: a new pool replaces the old."""
     return physical_name(
         "agentPool",
         plan.name,

@@ -22,7 +22,7 @@ RULES = {
     "agentPool": NameRule(limit=12, strip=re.compile(r"[^a-z0-9]")),
     "dnsPrefix": NameRule(limit=54, strip=re.compile(r"[^A-Za-z0-9-]")),
 }
-"""By resource type. Names of agent pools are the narrow ones: lower-case letters and digits, a letter first."""
+"""By resource type. Agent pools have the narrow rule: lower-case letters and digits, a letter first."""
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _HASH_LENGTH = 6

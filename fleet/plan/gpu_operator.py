@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fleet import catalogue
-from fleet.drivers.values import check_values, merged, value_at
+from fleet.drivers.value_checks import check_values
+from fleet.drivers.values import merged, value_at
 from fleet.plan.aks_pools import EVICTION
 from fleet.plan.mig_config import config_file, is_built_in
 from fleet.plan.model import ReleasePlan
@@ -111,7 +112,7 @@ def _values(version: GpuOperatorVersion, pools: Sequence[PoolPlan]) -> dict[str,
     return chosen
 
 
-def _driver_values(installs: bool) -> dict[str, Any]:  # noqa: FBT001 - the one question the pair turns on
+def _driver_values(installs: bool) -> dict[str, Any]:
     operator = {"tolerations": [_CONTROL_PLANE, _CRITICAL]}
     if not installs:
         return {

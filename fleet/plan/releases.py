@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from fleet.drivers import DRIVERS
 from fleet.drivers.spec import Refusal, Release
-from fleet.drivers.values import check_values, merged, value_at
+from fleet.drivers.value_checks import check_values
+from fleet.drivers.values import merged, value_at
 from fleet.plan.aks_checks import check_aks_values
 from fleet.plan.aks_releases import aks_driver_values
 from fleet.plan.gpu_operator import NAME as OPERATOR
@@ -40,8 +41,8 @@ def plan_releases(
                 name,
                 driver,
                 settings,
-                minor,
                 pools,
+                minor=minor,
                 findings=findings,
             )
             for name, driver in sorted(settings.drivers.items())
@@ -76,9 +77,9 @@ def _plan_release(
     name: str,
     settings: DriverSettings,
     cluster: ClusterSettings,
-    minor: str,
     pools: Sequence[PoolPlan],
     *,
+    minor: str,
     findings: Findings,
 ) -> ReleasePlan | None:
     spec = DRIVERS.get(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fleet import catalogue
@@ -70,6 +71,14 @@ class ClaimAsk:
     def fewest(self) -> int:
         """The devices that it takes at least."""
         return sum(min(ask.count for ask in choices) for choices in self.requests if choices)
+
+    @cached_property
+    def likeness(self) -> str:
+        """Equal for claims that get the same devices wherever they are placed."""
+        devices = self.body["spec"].get("devices", {})
+        requests = [_without_selection(request) for request in devices.get("requests", [])]
+        selectors = [[selector.expression for selector in ask.selectors] for ask in self.asks]
+        return repr((requests, devices.get("constraints"), selectors))
 
 
 def class_objects(cluster: ClusterPlan) -> dict[str, Object]:
@@ -147,6 +156,15 @@ def _ask(claim: str, name: str, body: Object, classes: Mapping[str, Object]) -> 
         count=0 if body.get("adminAccess") else 1 if takes_all else int(body.get("count") or 1),
         is_plain=not special,
     )
+
+
+def _without_selection(request: Object) -> Object:
+    """A request but for the class and selectors that its asks hold already."""
+    if "exactly" in request:
+        return {**request, "exactly": _without_selection(request["exactly"])}
+    if "firstAvailable" in request:
+        return {**request, "firstAvailable": [_without_selection(body) for body in request["firstAvailable"]]}
+    return {key: value for key, value in request.items() if key not in ("deviceClassName", "selectors")}
 
 
 def _expressions(spec: Object) -> list[str]:

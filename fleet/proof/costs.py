@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from fleet.devices.quantity import Quantity
@@ -63,7 +64,17 @@ def cost(
         chosen: The devices that it gets: (request or request/alternative, driver, device).
         left: The matching devices that are free once the node is full of copies.
     """
-    devices = {device.key: device for device in shape.devices}
+    return _cost(claim, shape.devices, tuple(chosen), left)
+
+
+@lru_cache(maxsize=4096)
+def _cost(
+    claim: ClaimAsk,
+    published: tuple[ShapeDevice, ...],
+    chosen: tuple[tuple[str, str, str], ...],
+    left: frozenset[tuple[str, str]],
+) -> Cost:
+    devices = {device.key: device for device in published}
     held = [devices[driver, name] for _, driver, name in chosen]
     by_name = {ask.name: ask for ask in claim.asks}
     asks = [by_name[request] for request, _, _ in chosen]
@@ -89,6 +100,7 @@ def _least(ask: Ask, name: str) -> Fraction | None:
     return max(found, default=None)
 
 
+@lru_cache(maxsize=4096)
 def _amount(text: str) -> Fraction:
     return Quantity.parse(text).amount
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from fleet.devices.quantity import Quantity
@@ -69,11 +70,16 @@ class Match:
 
 def match(ask: Ask, shape: Shape, minor: str) -> Match:
     """What a request finds on a node whose devices are all free."""
+    return _match(ask.selectors, shape.devices, minor)
+
+
+@lru_cache(maxsize=4096)
+def _match(selectors: tuple[Selector, ...], devices: tuple[ShapeDevice, ...], minor: str) -> Match:
     certain: set[tuple[str, str]] = set()
     maybe: set[tuple[str, str]] = set()
     misses: list[Miss] = []
-    for device in shape.devices:
-        miss = _first_miss(ask.selectors, device, minor)
+    for device in devices:
+        miss = _first_miss(selectors, device, minor)
         if miss is None:
             certain.add(device.key)
         else:
@@ -99,7 +105,7 @@ def _first_miss(selectors: Sequence[Selector], device: ShapeDevice, minor: str) 
                 message=str(problem),
                 held=held,
             )
-        parts = _judgeable(clauses(selector.expression), minor)
+        parts = _judgeable(selector.expression, minor)
         if whole:
             held += max(1, len(parts))
             continue
@@ -117,13 +123,15 @@ def _first_miss(selectors: Sequence[Selector], device: ShapeDevice, minor: str) 
     return None
 
 
-def _judgeable(parts: list[str], minor: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def _judgeable(expression: str, minor: str) -> tuple[str, ...]:
     """The clauses, unless one of them means nothing on its own."""
+    parts = tuple(clauses(expression))
     try:
         for part in parts:
             environment(minor).compile(part)
     except (CelInvalid, CelUnsupported):
-        return []
+        return ()
     return parts
 
 

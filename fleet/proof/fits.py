@@ -21,6 +21,7 @@ from fleet.proof.packing import EMPTY, Packing, Undecidable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fleet.proof.placements import Placements
     from fleet.proof.shapes import NodeGroup
     from fleet.proof.units import Unit, View
 
@@ -46,13 +47,12 @@ class Answer:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Question:
-    """What is asked: which units, on which nodes, what these mean to each, with which classes and minor."""
+    """What is asked: which units, on which nodes, what these mean to each, and what becomes of nodes."""
 
     units: Sequence[Unit]
     groups: Sequence[NodeGroup]
     views: Mapping[tuple[int, int], View]
-    classes: Mapping[str, Any]
-    minor: str
+    placements: Placements
 
 
 def judge(question: Question, counts: Sequence[int]) -> dict[int, Answer]:
@@ -70,8 +70,7 @@ def per_node(question: Question, unit: int, group: int, limit: int) -> int | Non
     packing = Packing(
         [question.groups[group].shape],
         [question.units[unit]],
-        question.classes,
-        question.minor,
+        question.placements,
         counts_room=[True],
     )
     try:
@@ -135,7 +134,7 @@ def _meet(question: Question, pair: tuple[int, int], counts: Sequence[int], tigh
 
 
 def _judge_crowd(question: Question, crowd: Crowd) -> dict[int, Answer]:
-    doubts = {unit: _doubt(crowd, unit, question.minor) for unit in range(len(crowd.units))}
+    doubts = {unit: _doubt(crowd, unit, question.placements.minor) for unit in range(len(crowd.units))}
     answers: dict[int, Answer] = {}
     for unit in range(len(crowd.units)):
         reason = counting.enough(crowd, unit)
@@ -207,14 +206,18 @@ def _try_orders(question: Question, crowd: Crowd, *, sure: bool) -> dict[int, An
     packing = Packing(
         [group.shape for group in crowd.groups],
         crowd.units,
-        question.classes,
-        question.minor,
+        question.placements,
         counts_room=crowd.is_tight,
+        barred=frozenset(pair for pair, found in crowd.views.items() if found.barrier),
         sure=sure,
     )
     if len({unit.signature for unit in crowd.units}) == 1:
         return _alike(crowd, packing)
-    nodes = Counter({packing.empty(group): count for group, count in enumerate(crowd.counts) if count})
+    nodes = Counter[int]()
+    for group, count in enumerate(crowd.counts):
+        # Groups whose nodes are alike share an id.
+        if count:
+            nodes[packing.empty(group)] += count
     copies = [unit.copies for unit in crowd.units]
     return _read(crowd, packing, explore(packing, nodes, copies))
 

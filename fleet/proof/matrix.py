@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fleet.proof import explain, fits
 from fleet.proof.asks import claim_ask, class_objects, drivers_named
 from fleet.proof.fits import Answer, Question
+from fleet.proof.placements import Placements
 from fleet.proof.pools import pool_fits
 from fleet.proof.shapes import Room
 from fleet.proof.slices import predict
@@ -55,21 +56,22 @@ def _prove_cluster(
     broken = refuse_broken(cluster, asks, findings)
     named = drivers_named(asks.values(), {item.name: classes[item.name] for item in cluster.classes})
     groups = tuple(recorded) if recorded is not None else predict(cluster, named)
-    alone = {name: _question(cluster, classes, groups, [_any_pod(ask)]) for name, ask in asks.items()}
+    placements = Placements(classes, cluster.kubernetes)
+    alone = {name: _question(groups, [_any_pod(ask)], placements) for name, ask in asks.items()}
     claims = [_prove_claim(cluster, name, alone[name], findings) for name in asks if name not in broken]
     sound = [item for item in cluster.workloads if claim_of(item) not in broken]
-    return claims, _prove_workloads(cluster, sound, asks, classes, groups, findings=findings)
+    units, of_workload = units_of(sound, asks)
+    question = _question(groups, units, placements)
+    return claims, _prove_workloads(cluster, sound, of_workload, question, findings)
 
 
-def _question(
-    cluster: ClusterPlan, classes: Mapping[str, Any], groups: Sequence[NodeGroup], units: Sequence[Unit]
-) -> Question:
+def _question(groups: Sequence[NodeGroup], units: Sequence[Unit], placements: Placements) -> Question:
     views: dict[tuple[int, int], View] = {
-        (number, index): view(unit, group, cluster.kubernetes)
+        (number, index): view(unit, group, placements.minor)
         for number, unit in enumerate(units)
         for index, group in enumerate(groups)
     }
-    return Question(units=units, groups=groups, views=views, classes=classes, minor=cluster.kubernetes)
+    return Question(units=units, groups=groups, views=views, placements=placements)
 
 
 def _any_pod(ask: ClaimAsk) -> Unit:
@@ -119,14 +121,11 @@ def _error(question: Question, unit: int) -> tuple[Answer, str] | None:
 def _prove_workloads(
     cluster: ClusterPlan,
     workloads: Sequence[WorkloadPlan],
-    asks: Mapping[str, ClaimAsk],
-    classes: Mapping[str, Any],
-    groups: Sequence[NodeGroup],
-    *,
+    of_workload: Mapping[str, int],
+    question: Question,
     findings: Findings,
 ) -> list[WorkloadProof]:
-    units, of_workload = units_of(workloads, asks)
-    question = _question(cluster, classes, groups, units)
+    units, groups = question.units, question.groups
     errors = {unit: error for unit in range(len(units)) if (error := _error(question, unit)) is not None}
     judged = [unit for unit in range(len(units)) if unit not in errors]
     part = _part(question, judged)
@@ -171,8 +170,7 @@ def _part(question: Question, judged: Sequence[int]) -> Question:
             for number, unit in enumerate(judged)
             for group in range(len(question.groups))
         },
-        classes=question.classes,
-        minor=question.minor,
+        placements=question.placements,
     )
 
 

@@ -186,6 +186,6 @@ def _choose(packing: Packing, options: Sequence[int], policy: str, chance: rando
         return chance.choice(options)
 
     def used(node: int) -> int:
-        return len(packing.nodes[node][1].devices)
+        return len(packing.nodes[node][1].held.devices)
 
     return min(options, key=used) if policy == "spread" else max(options, key=used)

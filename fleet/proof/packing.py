@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from fleet.proof.allocator import Allocation, DeviceId, InUse, Node, NoFit, allocate
-from fleet.proof.shapes import NODE, Room
+from fleet.proof.placements import Held, Placements, Undecidable
+from fleet.proof.shapes import Room
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from fractions import Fraction
+    from collections.abc import Sequence
 
     from fleet.proof.shapes import Shape
     from fleet.proof.units import Unit
 
+__all__ = ["EMPTY", "Filled", "Packing", "Undecidable"]
+
 EMPTY = Room(0, 0, 0)
 
 
-class Undecidable(Exception):  # noqa: N818 - an answer on its way up, not an error
-    """The allocator has no yes or no: an unknown value, a failure, or too long a search."""
-
-
 class Filled(NamedTuple):
-    """What is in use on a node: whole devices, shares of devices, and room."""
+    """What is in use on a node: devices and room."""
 
-    devices: frozenset[DeviceId] = frozenset()
-    shares: tuple[tuple[DeviceId, tuple[tuple[str, Fraction], ...]], ...] = ()
+    held: Held = Held()
     room: Room = EMPTY
-
-    @property
-    def in_use(self) -> InUse:
-        """For the allocator."""
-        return InUse(devices=self.devices, capacity={device: dict(held) for device, held in self.shares})
 
 
 class Packing:
@@ -40,9 +31,9 @@ class Packing:
     Args:
         shapes: The sorts of node.
         units: The sorts of pod.
-        classes: The cluster's DeviceClasses.
-        minor: The scheduler's Kubernetes minor.
+        placements: What becomes of their devices.
         counts_room: Whether CPU, memory and pods are looked at; only where they can run out.
+        barred: Pairs of a sort of pod and a sort of node where its pods may not go at all.
         sure: Whether only the room that is left for certain counts.
     """
 
@@ -50,18 +41,20 @@ class Packing:
         self,
         shapes: Sequence[Shape],
         units: Sequence[Unit],
-        classes: Mapping[str, Any],
-        minor: str,
+        placements: Placements,
         *,
         counts_room: Sequence[bool],
+        barred: frozenset[tuple[int, int]] = frozenset(),
         sure: bool = True,
     ) -> None:
         self._shapes = shapes
         self._units = units
-        self._classes = classes
-        self._minor = minor
+        self._placements = placements
         self._counts_room = counts_room
+        self._barred = barred
         self._sure = sure
+        traits = [self._traits(number) for number in range(len(shapes))]
+        self._first_alike = [traits.index(found) for found in traits]
         self._ids: dict[tuple[int, Filled], int] = {}
         self.nodes: list[tuple[int, Filled]] = []
         self._next: dict[tuple[int, int], int | None] = {}
@@ -70,7 +63,7 @@ class Packing:
 
     def empty(self, shape: int) -> int:
         """The id of an empty node."""
-        return self._intern(shape, Filled())
+        return self._intern(self._first_alike[shape], Filled())
 
     def place(self, unit: int, node: int) -> int | None:
         """The id of the node after one more pod, None where it does not fit.
@@ -113,6 +106,8 @@ class Packing:
 
     def _place(self, unit: int, node: int) -> int | None:
         number, filled = self.nodes[node]
+        if (unit, number) in self._barred:
+            return None
         shape, pod = self._shapes[number], self._units[unit]
         room = filled.room
         if self._counts_room[number]:
@@ -120,37 +115,14 @@ class Packing:
             if not (shape.sure_room if self._sure else shape.room).holds(room):
                 return None
         self.questions += 1
-        outcome = allocate(
-            [pod.claim.body],
-            self._classes,
-            shape.inventory,
-            Node(NODE, shape.labels),
-            in_use=filled.in_use,
-            minor=self._minor,
-        )
-        if isinstance(outcome, NoFit):
+        placed = self._placements.place(pod.claim, shape, filled.held)
+        if placed is None:
             return None
-        if not isinstance(outcome, Allocation):
-            raise Undecidable(outcome.message)
-        self._given[unit, node] = tuple(
-            (item.request, item.device.driver, item.device.device)
-            for claim in outcome.claims
-            for item in claim
-        )
-        return self._intern(number, _after(filled, outcome)._replace(room=room))
+        self._given[unit, node] = placed.given
+        return self._intern(number, Filled(placed.held, room))
 
-
-def _after(filled: Filled, allocation: Allocation) -> Filled:
-    devices = set(filled.devices)
-    shares = {device: dict(held) for device, held in filled.shares}
-    for given in (item for claim in allocation.claims for item in claim):
-        if given.admin_access:
-            continue
-        if not given.consumed:
-            devices.add(given.device)
-            continue
-        held = shares.setdefault(given.device, {})
-        for name, value in given.consumed.items():
-            held[name] = held.get(name, 0) + value
-    frozen = tuple(sorted((device, tuple(sorted(held.items()))) for device, held in shares.items()))
-    return Filled(frozenset(devices), frozen)
+    def _traits(self, number: int) -> tuple[object, ...]:
+        """Equal for sorts of node that no pod here can tell apart."""
+        shape = self._shapes[number]
+        barred = frozenset(unit for unit, where in self._barred if where == number)
+        return (shape.devices, shape.room, shape.sure_room, self._counts_room[number], barred)

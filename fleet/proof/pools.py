@@ -87,7 +87,7 @@ def _filled(
 ) -> tuple[int | None, Cost | None, str]:
     """How many copies a node takes one after the other, what one costs, and what cannot be told."""
     item = question.units[unit]
-    packing = Packing([group.shape], [item], question.classes, question.minor, counts_room=[True])
+    packing = Packing([group.shape], [item], question.placements, counts_room=[True])
     node, count = packing.empty(0), 0
     chosen: tuple[tuple[str, str, str], ...] = ()
     try:
@@ -104,7 +104,7 @@ def _filled(
         return None, None, str(problem)
     if not count:
         return 0, None, ""
-    used = {(device.driver, device.device) for device in packing.nodes[node][1].devices}
+    used = {(device.driver, device.device) for device in packing.nodes[node][1].held.devices}
     return count, cost(item.claim, group.shape, chosen, found.certain - used), ""
 
 

@@ -6,7 +6,7 @@ What a public source says is documented; what is not known before the machine ru
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from fleet import catalogue
 from fleet.drivers.example_devices import example_devices
@@ -21,7 +21,6 @@ from fleet.drivers.values import value_at
 from fleet.proof.cel import UNKNOWN
 from fleet.proof.explain import RECORD
 from fleet.proof.shapes import MOST_PODS, NodeGroup, Object, Origin, Room, Shape, ShapeDevice
-from fleet.settings.sharing import MigSharing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -55,6 +54,13 @@ class Installed:
     values: ChartValues
 
 
+class Published(NamedTuple):
+    """What drivers publish on a node, and why that of some cannot be told."""
+
+    devices: tuple[ShapeDevice, ...]
+    unpredictable: Mapping[str, str]
+
+
 def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGroup, ...]:
     """The nodes of a cluster, one group per pool.
 
@@ -64,9 +70,33 @@ def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGrou
             brings its own.
     """
     installed = drivers_of(cluster, named)
-    return tuple(
-        NodeGroup(pool=pool.name, shape=_shape(pool, installed), least=pool.min_nodes, most=pool.max_nodes)
-        for pool in cluster.pools
+    known: list[tuple[PoolPlan, list[Installed], Published]] = []
+    groups: list[NodeGroup] = []
+    for pool in cluster.pools:
+        running = [driver for driver in installed if _runs_on(pool, driver)]
+        published = _known_already(pool, running, known)
+        if published is None:
+            published = _published(pool, running)
+            known.append((pool, running, published))
+        groups.append(
+            NodeGroup(
+                pool=pool.name, shape=_shape(pool, published), least=pool.min_nodes, most=pool.max_nodes
+            )
+        )
+    return tuple(groups)
+
+
+def _known_already(
+    pool: PoolPlan, running: list[Installed], known: Sequence[tuple[PoolPlan, list[Installed], Published]]
+) -> Published | None:
+    """What an earlier pool of the same hardware publishes, so that what follows from it is found once."""
+    return next(
+        (
+            published
+            for other, drivers, published in known
+            if drivers == running and other.machine == pool.machine and other.sharing == pool.sharing
+        ),
+        None,
     )
 
 
@@ -104,17 +134,19 @@ def rooms_of(machine: Machine) -> tuple[Room, Room]:
     )
 
 
-def _shape(pool: PoolPlan, installed: Sequence[Installed]) -> Shape:
+def _published(pool: PoolPlan, running: Sequence[Installed]) -> Published:
     devices: list[ShapeDevice] = []
     unpredictable: dict[str, str] = {}
-    for driver in installed:
-        if not _runs_on(pool, driver):
-            continue
+    for driver in running:
         predicted = _nvidia if driver.facts.name == "nvidia" else _example
         found, reason = predicted(pool, driver)
         devices += found
         if reason:
             unpredictable[driver.facts.driver] = reason
+    return Published(tuple(devices), unpredictable)
+
+
+def _shape(pool: PoolPlan, published: Published) -> Shape:
     most, sure = rooms_of(pool.machine)
     return Shape(
         labels=pool.labels,
@@ -122,8 +154,8 @@ def _shape(pool: PoolPlan, installed: Sequence[Installed]) -> Shape:
         taints=pool.taints,
         room=most,
         sure_room=sure,
-        devices=tuple(devices),
-        unpredictable=unpredictable,
+        devices=published.devices,
+        unpredictable=published.unpredictable,
     )
 
 
@@ -159,7 +191,7 @@ def _changing_gate(driver: Installed) -> str:
 
 
 def _gpus(pool: PoolPlan, model: GpuModel) -> list[PublishedDevice]:
-    layout = tuple(sorted(pool.sharing.layout.items())) if isinstance(pool.sharing, MigSharing) else None
+    layout = tuple(sorted(pool.sharing.layout.items())) if pool.sharing.strategy == "mig" else None
     slots = pool.machine.topology
     gpus = [
         GpuOnHost(

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fleet.proof.asks import compile_problem
-from fleet.settings.errors import SettingsError, under
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,6 +31,9 @@ class Findings:
 
     def refuse(self, *path: object, what: str, fix: str = "", order: Sequence[str] = ()) -> None:
         """Stop the program for what stands at a path below the fleet's key."""
+        # Whoever proves a plan has loaded the settings' models already; importing a proof must not.
+        from fleet.settings.errors import SettingsError, under  # noqa: PLC0415
+
         steps = "".join(
             f"\n  order: {line}" if not number else f"\n         {line}" for number, line in enumerate(order)
         )

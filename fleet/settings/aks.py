@@ -19,6 +19,7 @@ from fleet.settings.operator import GpuOperatorSettings
 from fleet.settings.pools import CommonPoolSettings, InlineMachine, NodeRange, machine_form
 
 ResourceGroupName = Annotated[str, Field(pattern=r"^[-\w._()]{0,89}[-\w_()]$")]
+ResourceId = Annotated[str, Field(pattern=r"^/subscriptions/.+$", description="Azure resource id")]
 Zone = Annotated[str, Field(pattern=r"^[1-9]$", description="Availability zone of the region, quoted")]
 VmSize = Annotated[str, Field(pattern=r"^[A-Z][A-Za-z0-9]*_[A-Za-z0-9_-]+$", description="Azure VM size")]
 
@@ -42,6 +43,10 @@ class CreateCluster(Settings):
     """The stack creates the resource group and the cluster, which is named after its entry in the stack."""
 
     resource_group: ResourceGroupName
+    identity: Annotated[
+        ResourceId | None,
+        Field(description="User-assigned identity with rights on capacity reservation groups"),
+    ] = None
 
 
 class AdoptCluster(Settings):
@@ -149,7 +154,11 @@ class AksPoolSettings(CommonPoolSettings):
     labels: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
     zones: tuple[Zone, ...] = ()
     spot: bool = False
-    capacity_reservation_group: Annotated[str, Field(pattern=r"^/subscriptions/.+$")] | None = None
+    capacity_reservation_group: ResourceId | None = None
+    priority: Annotated[
+        int | None,
+        Field(ge=1, description="Of pools that would do, the autoscaler grows the one with the highest"),
+    ] = None
     gpu_instance_profile: Annotated[
         Literal["MIG1g", "MIG2g", "MIG3g", "MIG4g", "MIG7g"] | None,
         Field(description="MIG partitions made and advertised by AKS; never together with DRA"),

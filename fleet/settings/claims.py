@@ -19,7 +19,7 @@ from fleet.devices.claim import (
 )
 from fleet.devices.names import DnsLabel, DnsSubdomain, LabelKey, LabelValue, QualifiedName
 from fleet.devices.problem import choose, refuse
-from fleet.devices.quantity import QuantityText
+from fleet.devices.quantity_text import QuantityText
 from fleet.devices.selector import MAX_SELECTORS, Expression
 from fleet.settings.base import Settings
 from fleet.settings.classes import OpaqueSettings

@@ -9,7 +9,8 @@ from pydantic import Field, Tag, model_validator
 
 from fleet.devices.names import ExtendedResourceName
 from fleet.devices.problem import choose, refuse
-from fleet.devices.quantity import Quantity, QuantityText
+from fleet.devices.quantity import Quantity
+from fleet.devices.quantity_text import QuantityText
 from fleet.devices.selector import MAX_SELECTORS, Expression
 from fleet.settings.base import Settings
 

@@ -94,11 +94,10 @@ def _written(location: Location, settings: Mapping[str, Any]) -> Location:
     """The location without the union tags that pydantic puts between the keys."""
     written: list[str | int] = []
     here = _as_object(settings)
-    for position, part in enumerate(location):
-        last = position == len(location) - 1
+    for part in location:
         if isinstance(part, str) and (part.startswith("<") or part == "[key]"):
             continue
-        if not last and _is_tag(here, part):
+        if _is_tag(here, part):
             continue
         here = _below(here, part)
         written.append(part)

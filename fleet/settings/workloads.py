@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from fleet.devices.names import LabelKey, LabelValue
-from fleet.devices.quantity import QuantityText
+from fleet.devices.quantity_text import QuantityText
 from fleet.settings.base import Settings
 
 Accepted = Literal["order", "unknown", "isolation"]
@@ -43,7 +43,7 @@ class WorkloadSettings(Settings):
         Mapping[Accepted, Annotated[str, Field(min_length=1)]],
         Field(
             description="Why less than certainty is enough in production: `order` where some order of "
-            "arrival leaves a pod waiting, `unknown` where a value is not known before the device exists, `isolation` "
-            "where pods share a device that keeps neither their memory nor their faults apart"
+            "arrival leaves a pod waiting, `unknown` where a value is not known before the device exists, "
+            "`isolation` where pods share a device that keeps neither their memory nor their faults apart"
         ),
     ] = Field(default_factory=dict[Accepted, str])

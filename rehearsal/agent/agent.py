@@ -59,21 +59,22 @@ async def run(
             queue.add(Key(SLICES, name))
         await queue.run(handle)
 
-    async def follow(changes: asyncio.Queue[ClusterHardware]) -> None:
-        while True:
-            fresh = {host.name: host for host in (await changes.get()).hosts()}
-            for name in joiner.exchange(fresh):
-                queue.add(Key(NODE, name))
-                queue.add(Key(SLICES, name))
-
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(informer.run()) for informer in view.informers]
             tasks.append(group.create_task(work()))
             if changes is not None:
-                tasks.append(group.create_task(follow(changes)))
+                tasks.append(group.create_task(_follow(changes, joiner, queue)))
             await stop.wait()
             for task in tasks:
                 task.cancel()
     finally:
         await identities.close()
+
+
+async def _follow(changes: asyncio.Queue[ClusterHardware], joiner: NodeJoiner, queue: WorkQueue) -> None:
+    while True:
+        fresh = {host.name: host for host in (await changes.get()).hosts()}
+        for name in joiner.exchange(fresh):
+            queue.add(Key(NODE, name))
+            queue.add(Key(SLICES, name))

@@ -42,7 +42,7 @@ class NodeJoiner:
         self._before: dict[str, Host] = {}
 
     def exchange(self, fresh: Mapping[str, Host]) -> list[str]:
-        """Take other machines from now on, in place; returns the names of those that came, went or changed."""
+        """Take other machines from now on; returns the names of those that came, went or changed."""
         names = {*self._hosts, *fresh}
         differing = sorted(name for name in names if self._hosts.get(name) != fresh.get(name))
         for name in differing:

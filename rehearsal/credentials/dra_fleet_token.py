@@ -52,14 +52,23 @@ def asked_version(exec_info: str | None) -> str:
 
 
 def fetch(path: str, cluster: str) -> dict[str, str]:
-    """Ask the world for a token: `token` and `expirationTimestamp`.
+    """Ask the world for a cluster's token: `token` and `expirationTimestamp`.
+
+    Raises:
+        HelperError: the world is not there or refuses.
+    """
+    return ask(path, f"/v1/clusters/{cluster}/tokens", {})
+
+
+def ask(path: str, route: str, body: dict[str, str]) -> dict[str, str]:
+    """Ask the world for a token at one of its routes.
 
     Raises:
         HelperError: the world is not there or refuses.
     """
     connection = _UnixConnection(path)
     try:
-        connection.request("POST", f"/v1/clusters/{cluster}/tokens")
+        connection.request("POST", route, json.dumps(body))
         response = connection.getresponse()
         answer = json.loads(response.read())
     except (OSError, HTTPException, ValueError) as error:

@@ -7,20 +7,25 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rehearsal.credentials import dra_fleet_token
+from rehearsal.credentials import dra_fleet_token, kubelogin
 from rehearsal.world.files import write_private
 
 if TYPE_CHECKING:
     from rehearsal.home import Home
 
 
-def install_token_helper(home: Home) -> None:
-    """Write `dra-fleet-token` for this home.
+def install_helpers(home: Home) -> None:
+    """Write all credential helpers for this home.
 
-    It runs without site packages and environment, which makes it start three times as fast.
+    They run without site packages and environment, which makes them start three times as fast.
     """
-    words = [sys.executable, "-I", "-S", str(Path(dra_fleet_token.__file__).resolve()), str(home.socket)]
+    for helper, name in ((dra_fleet_token, dra_fleet_token.NAME), (kubelogin, kubelogin.NAME)):
+        _install(home, Path(str(helper.__file__)), name)
+
+
+def _install(home: Home, program: Path, name: str) -> None:
+    words = [sys.executable, "-I", "-S", str(program.resolve()), str(home.socket)]
     script = f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
-    path = home.bin / dra_fleet_token.NAME
+    path = home.bin / name
     if not path.exists() or path.read_text() != script:
         write_private(path, script, mode=0o755)

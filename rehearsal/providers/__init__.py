@@ -3,6 +3,6 @@
 Each is an executable the real engine starts and speaks its own protocol with; nothing in a program knows.
 """
 
-from rehearsal.providers.installing import PublishedPlugin, install, published_plugin
+from rehearsal.providers.installing import CLOUD_PLUGINS, Plugin, PublishedPlugin, install, published_plugin
 
-__all__ = ["PublishedPlugin", "install", "published_plugin"]
+__all__ = ["CLOUD_PLUGINS", "Plugin", "PublishedPlugin", "install", "published_plugin"]

@@ -20,6 +20,8 @@ from pathlib import Path
 from aiohttp import web
 from filelock import FileLock, Timeout
 
+from rehearsal.clouds.clusters import WorldControlPlanes
+from rehearsal.clouds.registry import Clouds
 from rehearsal.home import Home, HomeUnusableError
 from rehearsal.world.errors import ALREADY_RUNNING
 from rehearsal.world.files import write_private
@@ -71,7 +73,8 @@ async def _serve(home: Home) -> None:
     with Store(home.database) as store, _listen(home.socket) as listener:
         world = World(home, store)
         await world.resume()
-        runner = web.AppRunner(application(world, home, done), access_log=None, shutdown_timeout=2.0)
+        clouds = Clouds(store, WorldControlPlanes(world, home))
+        runner = web.AppRunner(application(world, clouds, home, done), access_log=None, shutdown_timeout=2.0)
         await runner.setup()
         await web.SockSite(runner, listener).start()
         await _first(done, leave)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import httpx2
 from filelock import FileLock, Timeout
 
-from rehearsal.credentials.install import install_token_helper
+from rehearsal.credentials.install import install_helpers
 from rehearsal.world.controlplane.ending import end_components
 from rehearsal.world.controlplane.kubeconfig import merged_kubeconfig
 from rehearsal.world.errors import ALREADY_RUNNING, WorldError
@@ -140,6 +140,14 @@ class WorldClient:
         """A fresh bearer token of the cluster's administrator, valid for an hour."""
         return str(self._call("POST", f"/v1/clusters/{name}/tokens")["token"])
 
+    def configure_cloud(self, cloud: str, settings: Mapping[str, Any]) -> None:
+        """Set a simulated cloud's limits and schedulers.
+
+        Raises:
+            RefusedError: there is no such cloud, or the settings are not valid.
+        """
+        self._call("PUT", f"/v1/clouds/{cloud}/settings", settings)
+
     def shutdown(self, *, remove: bool = False) -> None:
         """Stop all clusters and the world; with `remove` delete the clusters and their data too."""
         self._call("POST", "/v1/shutdown", {"remove": remove})
@@ -166,7 +174,7 @@ def ensure_running(home: Home, tools: Tools) -> None:
     """
     home.create()
     ToolPaths.of(tools).write(home)
-    install_token_helper(home)
+    install_helpers(home)
     with WorldClient(home) as client, tempfile.NamedTemporaryFile() as words:
         if client.alive():
             return
@@ -254,5 +262,7 @@ def _stop_recorded(home: Home, *, remove: bool) -> None:
         for cluster in store.clusters() if remove else ():
             shutil.rmtree(home.clusters / cluster.name, ignore_errors=True)
             store.remove(cluster.name)
+        if remove:
+            store.clear_clouds()
     if remove:
         write_private(home.kubeconfig, merged_kubeconfig({}))

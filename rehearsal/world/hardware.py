@@ -18,6 +18,7 @@ from fleet.catalogue.model import GpuSlot
 from fleet.drivers.cuda import cuda_version_of
 from fleet.drivers.nvidia_devices import GpuOnHost, MigLayoutImpossible, place
 from fleet.drivers.published import stable_uuid
+from rehearsal.clouds.azure.limits import AzureLimits
 from rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
@@ -213,9 +214,10 @@ class ClusterHardware(_Model):
 
 
 class Hardware(_Model):
-    """A whole hardware file."""
+    """A whole hardware file: the machines of clusters that exist, and what a simulated cloud has to give."""
 
     clusters: dict[str, ClusterHardware]
+    azure: AzureLimits = AzureLimits()
 
     @classmethod
     def read(cls, path: Path) -> Self:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sqlite3
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import httpx2
 from aiohttp import web
 
 from clusters.client import ApiError
+from rehearsal.world.bodies import command, json_body, mapping, text
+from rehearsal.world.cloud_routes import cloud_routes
 from rehearsal.world.errors import InvalidRequestError, WorldError
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Awaitable, Callable
 
+    from rehearsal.clouds.registry import Clouds
     from rehearsal.home import Home
     from rehearsal.world.cluster import Cluster
     from rehearsal.world.world import World
@@ -30,7 +32,7 @@ FILE_ERRORS = (OSError, sqlite3.OperationalError)
 logger = logging.getLogger(__name__)
 
 
-def application(world: World, home: Home, done: asyncio.Event) -> web.Application:
+def application(world: World, clouds: Clouds, home: Home, done: asyncio.Event) -> web.Application:
     """The API; `done` is set once a client has shut the world down."""
     api = _Api(world, home, done)
     app = web.Application(middlewares=[web.middleware(_errors_as_json)])
@@ -44,6 +46,7 @@ def application(world: World, home: Home, done: asyncio.Event) -> web.Applicatio
             web.post("/v1/shutdown", api.shutdown),
         ]
     )
+    app.add_routes(cloud_routes(clouds))
     return app
 
 
@@ -58,7 +61,7 @@ class _Api:
         return web.json_response({"pid": os.getpid(), "home": str(self._home.root), "clusters": clusters})
 
     async def put(self, request: web.Request) -> web.Response:
-        body = await _body(request)
+        body = await json_body(request)
         unknown = sorted(body.keys() - {"version", "hardware", "scheduler"})
         if unknown:
             raise InvalidRequestError(
@@ -66,9 +69,9 @@ class _Api:
             )
         cluster = await self._world.put(
             request.match_info["name"],
-            version=_text(body, "version"),
-            hardware=_mapping(body, "hardware"),
-            scheduler=_command(body, "scheduler"),
+            version=text(body, "version"),
+            hardware=mapping(body, "hardware"),
+            scheduler=command(body, "scheduler"),
         )
         return web.json_response(cluster.summary())
 
@@ -83,48 +86,13 @@ class _Api:
         return web.json_response(await self._world.token(request.match_info["name"]))
 
     async def shutdown(self, request: web.Request) -> web.Response:
-        body = await _body(request)
+        body = await json_body(request)
         await self._world.stop(remove=body.get("remove") is True)
         self._done.set()
         return web.json_response({})
 
     def _cluster(self, request: web.Request) -> Cluster:
         return self._world.get(request.match_info["name"])
-
-
-async def _body(request: web.Request) -> dict[str, Any]:
-    text = await request.text()
-    try:
-        body: object = json.loads(text) if text.strip() else {}
-    except ValueError as error:
-        raise InvalidRequestError(f"the request's body is not JSON: {error}") from error
-    if not isinstance(body, dict):
-        raise InvalidRequestError("the request's body is not a JSON object")
-    return cast("dict[str, Any]", body)
-
-
-def _text(body: dict[str, Any], key: str) -> str:
-    value = body.get(key)
-    if not isinstance(value, str):
-        raise InvalidRequestError(f"{key} must be a text, not {value!r}")
-    return value
-
-
-def _mapping(body: dict[str, Any], key: str) -> dict[str, Any]:
-    value = body.get(key)
-    if not isinstance(value, dict):
-        raise InvalidRequestError(f"{key} must be an object, not {value!r}")
-    return cast("dict[str, Any]", value)
-
-
-def _command(body: dict[str, Any], key: str) -> tuple[str, ...] | None:
-    value: object = body.get(key)
-    if value is None:
-        return None
-    words = cast("list[object]", value) if isinstance(value, list) else []
-    if not words or not all(isinstance(word, str) for word in words):
-        raise InvalidRequestError(f"{key} must be a list of texts, the program first, not {value!r}")
-    return tuple(str(word) for word in words)
 
 
 async def _errors_as_json(

@@ -113,6 +113,7 @@ class World:
         """Stop all clusters; with `remove` delete their data too."""
         if remove:
             await asyncio.gather(*(self.remove(name) for name in list(self._clusters)))
+            self._store.clear_clouds()
         else:
             await asyncio.gather(*(cluster.stop() for cluster in self.all()))
 

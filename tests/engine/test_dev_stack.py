@@ -32,7 +32,9 @@ def test_every_workload_of_the_dev_stack_holds_its_devices(rehearsed: Rehearsed)
     lab = status["clusters"]["lab"]
     assert lab["kubernetes"] == "v1.36.3"
     assert lab["pools"] == {"h100": {"nodes": 1, "devices": 8}, "a100": {"nodes": 1, "devices": 28}}
-    assert {name: item["allocated"] for name, item in lab["workloads"].items()} == WANTED
+    allocated = {name: item["allocated"] for name, item in lab["workloads"].items()}
+    assert allocated == WANTED
+    assert rehearsed.promised("dev") == {"lab": allocated}
     devices = [
         (device["pool"], device["device"])
         for item in lab["workloads"].values()

@@ -33,7 +33,7 @@ def test_no_example_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("example", HELD)
-def test_an_example_reaches_allocation_and_its_cluster_is_in_order(
+def test_an_example_reaches_the_allocation_that_was_proved_and_its_cluster_is_in_order(
     own_rehearsed: Rehearsed, example: str
 ) -> None:
     cluster, version, workloads = HELD[example]
@@ -46,5 +46,7 @@ def test_an_example_reaches_allocation_and_its_cluster_is_in_order(
     assert up.json["all_allocated"] is True
     shown = up.json["clusters"][cluster]
     assert shown["kubernetes"] == version
-    assert {name: item["allocated"] for name, item in shown["workloads"].items()} == workloads
+    allocated = {name: item["allocated"] for name, item in shown["workloads"].items()}
+    assert allocated == workloads
+    assert own_rehearsed.promised(file) == {cluster: allocated}
     assert doctor.code == 0, doctor.out + doctor.err

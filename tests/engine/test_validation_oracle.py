@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import pytest
 
 from clusters.client import ApiError
-from fleet.devices import drop_disabled, validate_object
 from fleet.devices.claim import ClaimSpec
 from fleet.devices.device_class import DeviceClassSpec
+from fleet.devices.gates import drop_disabled
 from fleet.devices.resource_slice import ResourceSliceSpec
+from fleet.devices.validate import validate_object
 from fleet.drivers import DRIVERS
 from fleet.drivers.selectors import selector
 from fleet.settings.classes import IntentClass

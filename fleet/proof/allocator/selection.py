@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from fleet.proof.allocator import nodes
 from fleet.proof.allocator.outcome import Failure, Stop, Undecided
-from fleet.proof.cel import CelInvalid, CelUnsupported, DeviceCel, Program
+from fleet.proof.cel import CelInvalid, CelUnsupported
 
 if TYPE_CHECKING:
     from fleet.proof.allocator.features import Features
     from fleet.proof.allocator.inventory import Device, Node
     from fleet.proof.allocator.requests import Request
+    from fleet.proof.cel.program import DeviceCel, Program
 
 
 class Selection:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from typing import Any
-
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from typing import TYPE_CHECKING, Any
 
 from fleet.devices.quantity import Quantity
 from fleet.proof.cel import declarations, semver
+
+if TYPE_CHECKING:
+    from google.protobuf import descriptor_pool
 
 _NUMBER = re.compile(r"[+-]?([0-9]*)(?:\.([0-9]*))?(.*)")
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
@@ -33,6 +34,8 @@ COMPUTED = "computed__"
 @cache
 def pool() -> descriptor_pool.DescriptorPool:
     """The descriptor pool that knows the messages."""
+    from google.protobuf import descriptor_pb2, descriptor_pool  # noqa: PLC0415 - slow to import
+
     file = descriptor_pb2.FileDescriptorProto(
         name="fleet/kubernetes.proto", package="kubernetes", syntax="proto3"
     )
@@ -49,6 +52,8 @@ def pool() -> descriptor_pool.DescriptorPool:
 
 @cache
 def _class(name: str) -> type[Any]:
+    from google.protobuf import message_factory  # noqa: PLC0415 - slow to import
+
     return message_factory.GetMessageClass(pool().FindMessageTypeByName(f"kubernetes.{name}"))
 
 

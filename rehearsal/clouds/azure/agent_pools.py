@@ -28,10 +28,10 @@ class AgentPools:
     required = ("resourceGroupName", "resourceName")
     replacing = frozenset(
         {
-            "agentPoolName", "gpuInstanceProfile", "networkProfile.nodePublicIPTags", "resourceGroupName",
-            "resourceName", "vmSize",
-            # The published plugin tries an update of these, and AKS refuses it: a new pool is the only way.
-            "gpuProfile", "gpuProfile.driver", "osDiskType", "osType", "scaleSetPriority", "availabilityZones",
+            "agentPoolName", "gpuInstanceProfile", "networkProfile.nodePublicIPTags",
+            "resourceGroupName", "resourceName", "vmSize",
+            # The published plugin tries to update these, and AKS refuses it.
+            "gpuProfile", "osDiskType", "osType", "scaleSetPriority", "availabilityZones",
         }
     )  # fmt: skip
 
@@ -96,8 +96,9 @@ class AgentPools:
             inputs = record["inputs"]
             raise refuse(
                 "ParentResourceNotFound",
-                f"Failed to perform 'write' on resource of type 'managedClusters/agentPools', because the parent "
-                f"resource '{inputs['resourceName']}' could not be found in '{inputs['resourceGroupName']}'",
+                "Failed to perform 'write' on resource of type 'managedClusters/agentPools', because the "
+                f"parent resource '{inputs['resourceName']}' could not be found in "
+                f"'{inputs['resourceGroupName']}'",
             )
         return found
 

@@ -147,8 +147,8 @@ class AzureCloud:
         if arguments.get("format") != "exec":
             raise refuse(
                 "BadRequest",
-                f"format {arguments.get('format') or 'azure'} gives a kubeconfig that no client since Kubernetes "
-                '1.26 can use (auth-provider azure); ask for format "exec"',
+                f"format {arguments.get('format') or 'azure'} gives a kubeconfig that no client since "
+                'Kubernetes 1.26 can use (auth-provider azure); ask for format "exec"',
             )
         server, authority = self._account.planes.address(record["world"])
         group, name = str(inputs["resourceGroupName"]), str(inputs["resourceName"])
@@ -158,8 +158,8 @@ class AzureCloud:
         if record["inputs"].get("disableLocalAccounts"):
             raise refuse(
                 "BadRequest",
-                "Getting static credential is not allowed because this cluster is set to disable local accounts. "
-                "Use the user credentials in exec format",
+                "Getting static credential is not allowed because this cluster is set to disable local "
+                "accounts. Use the user credentials in exec format",
             )
         return self._account.planes.admin_kubeconfig(record["world"])
 

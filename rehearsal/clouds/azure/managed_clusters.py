@@ -12,6 +12,7 @@ from rehearsal.clouds.azure.pool_rules import refuse_beyond_limits, refuse_inval
 from rehearsal.clouds.azure.refusing import refuse
 from rehearsal.clouds.azure.resource_groups import require_group
 from rehearsal.clouds.azure.versions import full_version
+from rehearsal.clouds.values import at
 
 if TYPE_CHECKING:
     from rehearsal.clouds.azure.account import Account
@@ -42,8 +43,8 @@ class ManagedClusters:
     required = ("resourceGroupName",)
     replacing = frozenset(
         {
-            "diskEncryptionSetID", "dnsPrefix", "fqdnSubdomain", "linuxProfile", "location", "nodeResourceGroup",
-            "resourceGroupName", "resourceName", "windowsProfile",
+            "diskEncryptionSetID", "dnsPrefix", "fqdnSubdomain", "linuxProfile", "location",
+            "nodeResourceGroup", "resourceGroupName", "resourceName", "windowsProfile",
             *(f"networkProfile.{key}" for key in _NETWORK),
         }
     )  # fmt: skip
@@ -139,7 +140,8 @@ class ManagedClusters:
         if not any(str(pool.get("mode", "")).lower() == "system" for pool in pools):
             raise refuse(
                 "InvalidParameter",
-                "The cluster must define at least one agent pool with mode System; add it to agentPoolProfiles",
+                "The cluster must define at least one agent pool with mode System; "
+                "add it to agentPoolProfiles",
             )
         present = self._account.find(record["id"])
         had = {pool["name"]: pool for pool in own_pools(present)} if present else {}
@@ -188,7 +190,7 @@ def _outputs(record: Record, region: str, version: str) -> dict[str, Any]:
     kept.pop("resourceGroupName", None)
     prefix = inputs.get("dnsPrefix") or inputs["fqdnSubdomain"]
     host = f"{prefix}-{letters_of(identifier)}"
-    private = bool((inputs.get("apiServerAccessProfile") or {}).get("enablePrivateCluster"))
+    private = bool(at(inputs, "apiServerAccessProfile.enablePrivateCluster"))
     names = {"privateFQDN": f"{host}.privatelink.{region}.azmk8s.io"} if private else {}
     pools = [{**pool, "currentOrchestratorVersion": version} for pool in own_pools(record)]
     return {

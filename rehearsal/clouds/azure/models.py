@@ -23,7 +23,7 @@ _LIST_INSTEAD_OF_MAP: Final = frozenset({"userAssignedIdentities"})
 
 @functools.cache
 def _fields(model: str) -> dict[str, Any]:
-    """The writable fields of a model by their name in JSON, with their types; nested `properties` are flat."""
+    """The writable fields of a model by their name in JSON, with types; nested `properties` are flat."""
     from azure.mgmt.containerservice import models  # noqa: PLC0415 - loaded late, see above
 
     found = getattr(models, model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from rehearsal.clouds.azure.limits import family
 from rehearsal.clouds.azure.pool_nodes import RESERVED, count_of, is_spot, parse_taint, size_of
@@ -42,12 +42,12 @@ def refuse_invalid(name: str, pool: Properties) -> None:
             f"gpuInstanceProfile {profile} is not supported with VM size {size.name}; "
             "leave it out, or use an A100, H100 or H200 size",
         )
-    for label in pool.get("nodeLabels") or {}:
+    for label in cast("dict[str, str]", pool.get("nodeLabels") or {}):
         if label.startswith(RESERVED):
             raise _invalid(
                 name, f"label {label} is reserved: {RESERVED} belongs to AKS; choose another prefix"
             )
-    for taint in pool.get("nodeTaints") or []:
+    for taint in cast("list[str]", pool.get("nodeTaints") or []):
         parse_taint(taint)
 
 
@@ -101,11 +101,11 @@ def refuse_beyond_limits(
             raise refuse(
                 "ErrCode_InsufficientVCPUQuota",
                 f"Insufficient vcpu quota requested {more * size.cpus}, remaining {max(remaining, 0)} "
-                f"for family {group} for region {region}. Ask for more quota, or for fewer or smaller machines",
+                f"for family {group} for region {region}. Ask for more quota, or for fewer machines",
             )
     if limits.is_out_of_stock(size.name):
         raise refuse(
             "AllocationFailed",
             f"Allocation failed. We do not have sufficient capacity for the requested VM size {size.name} in "
-            f"region {region}. Try again later, another size, zone or region: https://aka.ms/allocation-guidance",
+            f"region {region}. Try later, or another size, zone or region: https://aka.ms/allocation-guidance",
         )

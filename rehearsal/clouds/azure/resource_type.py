@@ -18,9 +18,14 @@ Record = dict[str, Any]
 class ResourceType(Protocol):
     """One type. `name_key` is the input with its name; `replacing` are paths that need a new resource."""
 
-    name_key: str
-    replacing: frozenset[str]
-    required: tuple[str, ...]
+    @property
+    def name_key(self) -> str: ...  # noqa: D102 - see above
+
+    @property
+    def replacing(self) -> frozenset[str]: ...  # noqa: D102
+
+    @property
+    def required(self) -> tuple[str, ...]: ...  # noqa: D102
 
     def faults(self, inputs: Properties) -> list[Failure]:
         """What in the inputs does not fit the type's model."""

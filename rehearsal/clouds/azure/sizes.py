@@ -33,7 +33,7 @@ def find_size(name: str) -> VmSize | None:
         return VmSize(
             name=known.name,
             cpus=known.cpus,
-            memory_gib=known.memory_gib,
+            memory_gib=known.memory_gib or 4 * known.cpus,
             machine=known.name,
             gpu=known.gpu,
         )

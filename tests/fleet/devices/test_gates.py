@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from fleet import catalogue
-from fleet.devices import drop_disabled
-from fleet.devices.gates import GATED_FIELDS
+from fleet.devices.gates import GATED_FIELDS, drop_disabled
 
 
 def example(path: str) -> dict[str, Any]:

@@ -7,7 +7,8 @@ import pytest
 from fleet import catalogue
 from fleet.drivers import DRIVERS
 from fleet.drivers.spec import Release
-from fleet.drivers.values import check_values, merged, value_at
+from fleet.drivers.value_checks import check_values
+from fleet.drivers.values import merged, value_at
 from fleet.plan.model import PoolPlan
 from fleet.settings.sharing import ExclusiveSharing
 

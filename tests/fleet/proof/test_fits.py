@@ -11,6 +11,7 @@ from proof_helpers import fleet, gpus, plan_of, pool, proved
 from fleet.proof.asks import claim_ask, class_objects
 from fleet.proof.fits import Question, judge
 from fleet.proof.packing import Packing
+from fleet.proof.placements import Placements
 from fleet.proof.slices import predict
 from fleet.proof.units import view
 from fleet.proof.workloads import units_of
@@ -43,7 +44,7 @@ def question(settings: dict[str, Any]) -> Question:
         for unit in range(len(units))
         for group in range(len(groups))
     }
-    return Question(units=units, groups=groups, views=views, classes=classes, minor="1.36")
+    return Question(units=units, groups=groups, views=views, placements=Placements(classes, "1.36"))
 
 
 def play(asked: Question, chance: random.Random) -> set[int]:
@@ -51,8 +52,7 @@ def play(asked: Question, chance: random.Random) -> set[int]:
     packing = Packing(
         [group.shape for group in asked.groups],
         asked.units,
-        asked.classes,
-        "1.36",
+        asked.placements,
         counts_room=[True] * len(asked.groups),
         sure=False,
     )

@@ -223,3 +223,11 @@ def test_the_json_is_plain_and_has_the_agreed_keys() -> None:
         "multiprocessors": 432,
     } or told["workloads"][0]["pools"][0]["cost"]["got"] == {"memory": "40Gi", "multiprocessors": 108}
     assert told["workloads"][0]["pools"][0]["perNode"] == 4
+
+
+def test_nodes_that_a_workload_may_not_go_to_do_not_count_for_it() -> None:
+    here = {"claim": "two", "copies": 3, "nodeSelector": {"example.com/pool": "a"}}
+    pools = {name: pool(gpus(3), name, (2, 2)) for name in ("a", "b")}
+    proof = proved(fleet(pools, claims=PAIR, workloads={"pairs": here}))
+    assert proof.workloads[0].word == "never"
+    assert "the nodes take 2 of them; 3 are asked for" in proof.workloads[0].reason

@@ -19,7 +19,9 @@ FLEET = Path(__file__).parents[3] / "fleet"
 
 def test_every_cloud_s_settings_are_in_the_union() -> None:
     assert set(CommonClusterSettings.__subclasses__()) == {AksClusterSettings, ExistingClusterSettings}
-    assert {"AksClusterSettings", "ExistingClusterSettings"} <= set(FleetSettings.model_json_schema()["$defs"])
+    assert {"AksClusterSettings", "ExistingClusterSettings"} <= set(
+        FleetSettings.model_json_schema()["$defs"]
+    )
 
 
 def test_every_strategy_is_in_the_union_and_has_its_file() -> None:

@@ -1,4 +1,5 @@
-// Command oracle answers, for tests, what Kubernetes itself says about a device selector or an allocation: it reads cases as JSON
+// Command oracle answers, for tests, what Kubernetes itself says about a device selector or an allocation, and for benchmarks how
+// long it takes to place many claims: it reads cases as JSON
 // lines on standard input and writes one verdict per line on standard output. It runs with the default features of one minor.
 package main
 
@@ -24,6 +25,7 @@ const (
 type question struct {
 	Selector   *selectorCase   `json:"selector"`
 	Allocation *allocationCase `json:"allocation"`
+	Placement  *placementCase  `json:"placement"`
 }
 
 type oracle struct {
@@ -100,6 +102,9 @@ func (o *oracle) line(text []byte) (verdict any) {
 	}
 	if asked.Selector != nil {
 		return o.judge(asked.Selector)
+	}
+	if asked.Placement != nil {
+		return o.place(asked.Placement)
 	}
 	return o.allocate(asked.Allocation)
 }

@@ -1,0 +1,207 @@
+"""A cluster of Azure Kubernetes Service, created or adopted, with its GPU pools.
+
+Nothing secret gets into the state: local accounts are off, and the kubeconfig asks kubelogin for each token.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pulumi
+import pulumi_azure_native
+import pulumi_azure_native.containerservice as aks
+import pulumi_kubernetes
+from pulumi_azure_native import resources
+from pulumi_kubernetes.core import v1 as core
+from pulumi_kubernetes.meta import v1 as meta
+
+from components.core.naming import logical
+from components.platforms.aks_arguments import (
+    cluster_arguments,
+    maintenance_windows,
+    pool_arguments,
+    prioritised,
+    window_arguments,
+)
+from components.platforms.aks_kubeconfig import login_kubeconfig
+from components.platforms.platform import Platform
+from fleet.plan.aks_pools import agent_pool_name
+from fleet.settings.aks import AksClusterSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.platforms.platform import Declaration, SecretReader
+    from fleet.plan.model import ClusterPlan, PoolPlan
+
+_PRIORITIES = "cluster-autoscaler-priority-expander"
+"""The ConfigMap that the autoscaler reads, by its exact name in kube-system."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AksClusterArgs:
+    """What an AKS cluster takes.
+
+    Attributes:
+        kubernetes: the minor of the control plane and of all pools, such as "1.36".
+        settings: the cluster's section of the stack file, checked.
+        pools: the planned pools, with the labels and taints of their nodes.
+    """
+
+    kubernetes: str
+    settings: AksClusterSettings
+    pools: Sequence[PoolPlan]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """Where the cluster is in Azure, and what must be there before anything can be asked of it."""
+
+    group: pulumi.Input[str]
+    name: pulumi.Input[str]
+    after: list[pulumi.Resource]
+
+
+class AksCluster(Platform):
+    """An AKS cluster. Its control plane is protected with the component; pools come and go."""
+
+    TOKEN = "dra-fleet:platforms:AksCluster"  # noqa: S105 - a type token
+
+    def __init__(self, name: str, args: AksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        settings = args.settings
+        super().__init__(
+            name,
+            {
+                "cloud": "aks",
+                "kubernetes": args.kubernetes,
+                "region": settings.region,
+                "adopted": settings.adopt is not None,
+            },
+            opts,
+        )
+        azure = pulumi_azure_native.Provider(
+            logical(name, "azure"),
+            location=settings.region,
+            subscription_id=settings.subscription,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        place = self._place(name, args, azure)
+        pools = self._pools(name, args, place, azure)
+        kubeconfig = self._kubeconfig(name, args, place, azure)
+        provider = pulumi_kubernetes.Provider(
+            logical(name, "kubernetes"),
+            kubeconfig=kubeconfig,
+            cluster_identifier=name,
+            # Said aloud because the SDK would otherwise take them from whoever's environment it runs in.
+            enable_server_side_apply=True,
+            delete_unreachable=False,
+            skip_update_unreachable=False,
+            # What lives in the cluster is deleted before the pools that it runs on.
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[*place.after, *pools]),
+        )
+        self._priorities(name, args, provider)
+        self.publish(provider=provider, kubeconfig=kubeconfig)
+
+    @classmethod
+    def planned(cls, plan: ClusterPlan, secret: SecretReader) -> Declaration:
+        """Take the cluster's settings; it needs no secret."""
+        del secret
+        settings = plan.settings
+        if not isinstance(settings, AksClusterSettings):
+            raise TypeError(f"cluster {plan.name} is no AKS cluster but {plan.cloud}")
+        args = AksClusterArgs(kubernetes=plan.kubernetes, settings=settings, pools=plan.pools)
+        return lambda opts: cls(plan.name, args, opts)
+
+    def _place(self, name: str, args: AksClusterArgs, azure: pulumi_azure_native.Provider) -> _Place:
+        settings = args.settings
+        if settings.adopt is not None:
+            return _Place(group=settings.adopt.resource_group, name=settings.adopt.name, after=[])
+        if settings.create is None:
+            raise ValueError(f"cluster {name} is neither created nor adopted")
+        # Protected with the component: the options are its own, not those of what lives in the cluster.
+        opts = pulumi.ResourceOptions(parent=self, provider=azure, depends_on=self._after)
+        group = resources.ResourceGroup(
+            logical(name, "group"),
+            resource_group_name=settings.create.resource_group,
+            location=settings.region,
+            opts=opts,
+        )
+        cluster = aks.ManagedCluster(
+            name,
+            resource_group_name=group.name,
+            resource_name_=name,
+            **cluster_arguments(name, args.kubernetes, settings.create, settings),
+            opts=opts,
+        )
+        windows = [
+            aks.MaintenanceConfiguration(
+                logical(name, config),
+                resource_group_name=group.name,
+                resource_name_=cluster.name,
+                config_name=config,
+                maintenance_window=window_arguments(window),
+                opts=self.child_opts(pulumi.ResourceOptions(provider=azure)),
+            )
+            for config, window in maintenance_windows(settings).items()
+        ]
+        return _Place(group=group.name, name=cluster.name, after=[cluster, *windows])
+
+    def _pools(
+        self, name: str, args: AksClusterArgs, place: _Place, azure: pulumi_azure_native.Provider
+    ) -> list[aks.AgentPool]:
+        return [
+            aks.AgentPool(
+                logical(name, plan.name),
+                resource_group_name=place.group,
+                resource_name_=place.name,
+                **pool_arguments(args.kubernetes, plan, args.settings.pools[plan.name]),
+                opts=self.child_opts(
+                    pulumi.ResourceOptions(
+                        provider=azure,
+                        depends_on=place.after,
+                        # The autoscaler moves it between the bounds.
+                        ignore_changes=["count"] if plan.min_nodes < plan.max_nodes else None,
+                    )
+                ),
+            )
+            for plan in args.pools
+        ]
+
+    def _kubeconfig(
+        self, name: str, args: AksClusterArgs, place: _Place, azure: pulumi_azure_native.Provider
+    ) -> pulumi.Output[str]:
+        login = args.settings.access.login if args.settings.access else "azurecli"
+        credentials = aks.list_managed_cluster_user_credentials_output(
+            resource_group_name=place.group,
+            resource_name=place.name,
+            format="exec",
+            opts=pulumi.InvokeOutputOptions(parent=self, provider=azure, depends_on=place.after),
+        )
+        return pulumi.Output.secret(
+            credentials.apply(
+                lambda found: login_kubeconfig(
+                    name, found.kubeconfigs[0].value if found.kubeconfigs else "", login
+                )
+            )
+        )
+
+    def _priorities(self, name: str, args: AksClusterArgs, provider: pulumi_kubernetes.Provider) -> None:
+        """Which pool the autoscaler grows first, by the pools' names in Azure; nodes' names hold them."""
+        wanted = prioritised(args.settings)
+        if not wanted:
+            return
+        plans = {plan.name: plan for plan in args.pools}
+        priorities = {
+            str(priority): [
+                f".*-{agent_pool_name(plans[pool], args.settings.pools[pool])}-.*" for pool in pools
+            ]
+            for priority, pools in wanted.items()
+        }
+        core.ConfigMap(
+            logical(name, "priorities"),
+            metadata=meta.ObjectMetaArgs(name=_PRIORITIES, namespace="kube-system"),
+            data={"priorities": json.dumps(priorities, sort_keys=True)},
+            opts=self.child_opts(pulumi.ResourceOptions(provider=provider)),
+        )

@@ -1,0 +1,151 @@
+"""A tiny program on the simulated Azure: real engine, plugin process, control plane and kubelogin."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from clusters.client import KubeApi
+from clusters.credentials import read_kubeconfig
+from rehearsal.providers import CLOUD_PLUGINS, install
+
+if TYPE_CHECKING:
+    from rehearsal.tools import Toolset
+    from tests.engine_support import RehearsalWorld
+
+pytestmark = pytest.mark.engine
+
+PROGRAM = """
+import json, pathlib, pulumi
+import pulumi_azure_native as azure
+
+given = json.loads(pathlib.Path("given.json").read_text())
+to_azure = azure.Provider("azure", location="westeurope")
+own = pulumi.ResourceOptions(provider=to_azure)
+group = azure.resources.ResourceGroup("studio", opts=own)
+cs = azure.containerservice
+cluster = cs.ManagedCluster(
+    "studio", resource_group_name=group.name, resource_name_="tiny-studio", dns_prefix="studio",
+    kubernetes_version="1.36", disable_local_accounts=True,
+    identity=cs.ManagedClusterIdentityArgs(type=cs.ResourceIdentityType.SYSTEM_ASSIGNED),
+    aad_profile=cs.ManagedClusterAADProfileArgs(managed=True, enable_azure_rbac=True),
+    agent_pool_profiles=[cs.ManagedClusterAgentPoolProfileArgs(
+        name="system", mode="System", count=1, vm_size="Standard_D4ds_v5", os_type="Linux",
+        node_taints=["CriticalAddonsOnly=true:NoSchedule"])],
+    opts=own)
+pool = cs.AgentPool(
+    "gpu", resource_group_name=group.name, resource_name_=cluster.name, agent_pool_name="gpu", mode="User",
+    vm_size=given["size"], os_type="Linux", count=given["count"],
+    node_labels={"nvidia.com/gpu.present": "true"}, node_taints=["nvidia.com/gpu=present:NoSchedule"],
+    opts=own)
+credentials = cs.list_managed_cluster_user_credentials_output(
+    format="exec", resource_group_name=group.name, resource_name=cluster.name,
+    opts=pulumi.InvokeOutputOptions(provider=to_azure, depends_on=[pool]))
+pulumi.export("kubeconfig", credentials.kubeconfigs[0].value)
+pulumi.export("version", cluster.current_kubernetes_version)
+"""
+
+
+class AzureProject:
+    """One project with one stack, in a directory of its own."""
+
+    def __init__(self, directory: Path, tools: Toolset, world: RehearsalWorld) -> None:
+        self.directory = directory
+        self._tools = tools
+        self._world = world
+        (directory / "backend").mkdir(parents=True)
+        (directory / "Pulumi.yaml").write_text("name: tiny\nruntime: python\n")
+        (directory / "__main__.py").write_text(PROGRAM)
+        install(directory / "pulumi", Path(sys.executable), CLOUD_PLUGINS["aks"])
+        self.run("stack", "init", "dev")
+
+    def given(self, **values: Any) -> None:
+        (self.directory / "given.json").write_text(json.dumps(values))
+
+    def run(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [str(self._tools.pulumi), *arguments, "--non-interactive", "--color", "never"],
+            cwd=self.directory,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    @property
+    def environment(self) -> dict[str, str]:
+        first = [self._world.home.bin, Path(sys.executable).parent, self._tools.language_host_dir]
+        return {
+            **os.environ,
+            "PATH": os.pathsep.join([*map(str, first), os.environ["PATH"]]),
+            "DRA_FLEET_HOME": str(self._world.home.root),
+            "PULUMI_HOME": str(self.directory / "pulumi"),
+            "PULUMI_BACKEND_URL": f"file://{self.directory / 'backend'}",
+            "PULUMI_CONFIG_PASSPHRASE": "tiny",
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        }
+
+    @property
+    def state_text(self) -> str:
+        return (self.directory / "backend/.pulumi/stacks/tiny/dev.json").read_text()
+
+
+async def nodes_of(kubeconfig: Path) -> dict[str, Any]:
+    async with KubeApi.connect(read_kubeconfig(str(kubeconfig))) as api:
+        found = (await api.list("v1", "Node"))["items"]
+        version = await api.request("GET", "/version")
+    return {"version": version["gitVersion"], "nodes": {item["metadata"]["name"]: item for item in found}}
+
+
+def is_ready(node: dict[str, Any]) -> bool:
+    return any(item["type"] == "Ready" and item["status"] == "True" for item in node["status"]["conditions"])
+
+
+def test_a_cluster_with_a_gpu_pool_lives_scales_and_ends(
+    tmp_path: Path, tools: Toolset, rehearsal_world: RehearsalWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = AzureProject(tmp_path / "tiny", tools, rehearsal_world)
+    project.given(size="Standard_NC24ads_A100_v4", count=2)
+    project.run("up", "--yes", "--skip-preview")
+
+    outputs = json.loads(project.run("stack", "output", "--json", "--show-secrets"))
+    assert outputs["version"] == "1.36.2"
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_bytes(base64.b64decode(outputs["kubeconfig"]))
+    assert "kubelogin" in kubeconfig.read_text()
+    assert outputs["kubeconfig"] not in project.state_text
+    monkeypatch.setenv("PATH", f"{rehearsal_world.home.bin}{os.pathsep}{os.environ['PATH']}")
+    seen = asyncio.run(nodes_of(kubeconfig))
+    assert seen["version"] == "v1.36.2"
+    gpu = {name: node for name, node in seen["nodes"].items() if name.startswith("aks-gpu-")}
+    assert [name[-10:] for name in sorted(gpu)] == ["vmss000000", "vmss000001"]
+    assert len(seen["nodes"]) == 3
+    assert all(is_ready(node) for node in seen["nodes"].values())
+    labels = next(iter(gpu.values()))["metadata"]["labels"]
+    assert labels["accelerator"] == "nvidia"
+    assert labels["node.kubernetes.io/instance-type"] == "Standard_NC24ads_A100_v4"
+
+    project.run("preview", "--expect-no-changes")
+    project.given(size="Standard_NC48ads_A100_v4", count=2)
+    preview = project.run("preview", "--diff")
+    assert "vmSize" in preview
+    assert "1 to replace" in " ".join(preview.split())
+
+    project.given(size="Standard_NC24ads_A100_v4", count=1)
+    project.run("up", "--yes", "--skip-preview")
+    assert len(asyncio.run(nodes_of(kubeconfig))["nodes"]) == 2
+
+    project.run("destroy", "--yes", "--skip-preview")
+    assert "tiny-studio" not in {item["name"] for item in rehearsal_world.client.status()["clusters"]}
