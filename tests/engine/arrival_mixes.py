@@ -1,4 +1,4 @@
-"""Small mixes of workloads on one cluster of unlike machines, drawn from a seed, and the pods they come to."""
+"""Small mixes of workloads on one cluster of unlike machines, drawn from a seed, and their pods."""
 
 from __future__ import annotations
 
@@ -57,8 +57,18 @@ CLAIMS: dict[str, Object] = {
     "part": _claim(PART),
     "part-trio": _claim(PART, 3, PARENT),
 }
-MOST_COPIES = {"one": 12, "two": 6, "four": 4, "pair": 4, "one-big": 8, "three-big": 3, "too-many": 2}
-MOST_COPIES |= {"either": 4, "part": 12, "part-trio": 9}
+MOST_COPIES = {
+    "one": 12,
+    "two": 6,
+    "four": 4,
+    "pair": 4,
+    "one-big": 8,
+    "three-big": 3,
+    "too-many": 2,
+    "either": 4,
+    "part": 12,
+    "part-trio": 9,
+}
 NVIDIA = {"driverVersion": "580.126.9"}
 
 

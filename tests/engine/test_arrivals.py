@@ -1,4 +1,4 @@
-"""The proof's verdicts against the real scheduler: pods come one after the other, in an order drawn from a seed.
+"""The proof's verdicts against the real scheduler: pods come one by one, in an order drawn from a seed.
 
 The driver's stand-in publishes the ResourceSlices. A pod is judged by its PodScheduled condition alone.
 """
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rehearsal import charts
-from tests.engine.arrival_mixes import DEVICES, HARDWARE, Mix, draw
+from tests.engine.arrival_mixes import DEVICES, HARDWARE, draw
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Set
+    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from clusters.client import KubeApi, Object
@@ -90,7 +91,7 @@ async def _agree(cluster: SimulatedCluster, seed: int) -> None:
     assert not never or any(placed[name] < wanted[name] for name in never), shown
 
 
-async def _settled(api: KubeApi, namespace: str, guaranteed: Set[str]) -> Counter[str]:
+async def _settled(api: KubeApi, namespace: str, guaranteed: AbstractSet[str]) -> Counter[str]:
     """How many pods of each workload are placed, once nothing guaranteed waits or the deadline has passed."""
     end = time.monotonic() + DEADLINE
     while True:
@@ -154,7 +155,8 @@ async def _eventually(what: str, ask: Callable[[], Awaitable[bool]]) -> None:
 
 def _scheduled(pod: Object) -> Object:
     conditions: list[Object] = pod.get("status", {}).get("conditions", [])
-    return next((item for item in conditions if item["type"] == "PodScheduled"), {})
+    nothing: Object = {}
+    return next((item for item in conditions if item["type"] == "PodScheduled"), nothing)
 
 
 def _is_placed(pod: Object) -> bool:
