@@ -32,6 +32,18 @@ class StackSource:
     file: Path
     hardware: Path
 
+    def require_hardware(self) -> None:
+        """Check that the hardware file is there.
+
+        Raises:
+            RehearsalError: it is not.
+        """
+        if not self.hardware.is_file():
+            raise RehearsalError(
+                f"stack {self.name} has no simulated hardware: {self.hardware} does not exist. "
+                "Describe its nodes there (see docs/rehearsal.md), or name another file with --hardware"
+            )
+
 
 def stack_file(stack: str) -> tuple[str, Path]:
     """A stack's name and file, from its name (`dev`) or a path (`examples/s10-capacity.yaml`).
@@ -50,19 +62,18 @@ def stack_file(stack: str) -> tuple[str, Path]:
 
 
 def find_stack(stack: str, *, hardware: Path | None = None) -> StackSource:
-    """Find a stack and the simulated hardware that goes with it.
+    """Find a stack and where the simulated hardware that goes with it is described.
+
+    A stack whose clusters all come from clouds may have no hardware file; one that is named must be there.
 
     Raises:
-        RehearsalError: there is no such stack file, or no hardware file beside it.
+        RehearsalError: there is no such stack file, or no such hardware file.
     """
     name, file = stack_file(stack)
-    beside = hardware or file.parent / "hardware" / f"{name}.yaml"
-    if not beside.is_file():
-        raise RehearsalError(
-            f"stack {name} has no simulated hardware: {beside} does not exist. "
-            "Describe its nodes there (see docs/rehearsal.md), or name another file with --hardware"
-        )
-    return StackSource(name=name, file=file, hardware=beside)
+    source = StackSource(name=name, file=file, hardware=hardware or file.parent / "hardware" / f"{name}.yaml")
+    if hardware is not None:
+        source.require_hardware()
+    return source
 
 
 def project_directory(home: Home, source: StackSource) -> Path:

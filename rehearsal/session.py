@@ -75,7 +75,7 @@ def up(source: StackSource, home: Home, reporter: Reporter, *, wait_seconds: flo
     """
     started = time.monotonic()
     plan = make_plan(read_stack_file(source.file).settings)
-    hardware = Hardware.read(source.hardware)
+    hardware = read_hardware(plan, source)
     refuse_mismatch(plan, hardware, source)
     with own_turn(home, reporter):
         notes, engine = _bring_up(source, plan, hardware, home, reporter)
@@ -104,6 +104,17 @@ def _bring_up(
         asyncio.run(refuse_unready(plan, home))
     engine = run_program(source, plan, home, toolset, reporter)
     return [*notes, *stand_in_charts(plan)], engine
+
+
+def read_hardware(plan: FleetPlan, source: StackSource) -> Hardware:
+    """The stack's simulated hardware; none where no cluster stands before the run and no file describes any.
+
+    Raises:
+        RehearsalError: the file is missing though a cluster needs it, or it is wrong.
+    """
+    if standing_clusters(plan):
+        source.require_hardware()
+    return Hardware.read(source.hardware) if source.hardware.is_file() else Hardware(clusters={})
 
 
 def refuse_mismatch(plan: FleetPlan, hardware: Hardware, source: StackSource) -> None:

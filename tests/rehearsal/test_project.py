@@ -50,7 +50,7 @@ def test_a_stack_without_hardware_is_told_where_to_describe_it(tmp_path: Path) -
     file = tmp_path / "lab.yaml"
     file.touch()
     with pytest.raises(RehearsalError) as refused:
-        find_stack(str(file))
+        find_stack(str(file)).require_hardware()
     assert str(refused.value).startswith(
         f"stack lab has no simulated hardware: {tmp_path}/hardware/lab.yaml does not exist. "
     )

@@ -1,6 +1,6 @@
 // Command oracle answers, for tests, what Kubernetes itself says about a device selector or an allocation, and for benchmarks how
-// long it takes to place many claims: it reads cases as JSON
-// lines on standard input and writes one verdict per line on standard output. It runs with the default features of one minor.
+// long it takes to place many claims: it reads cases as JSON lines on standard input and writes one verdict per line on standard
+// output. It runs with the default features of one minor.
 package main
 
 import (

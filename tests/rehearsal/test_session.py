@@ -1,0 +1,39 @@
+"""What a rehearsal needs of its stack before it starts anything."""
+
+from __future__ import annotations
+
+import pytest
+
+from fleet.plan import make_plan
+from fleet.settings import read_stack_file
+from rehearsal.environment import PROJECT
+from rehearsal.errors import RehearsalError
+from rehearsal.project import find_stack
+from rehearsal.session import read_hardware, refuse_mismatch
+from rehearsal.world.hardware import Hardware
+
+
+def test_clusters_that_a_cloud_makes_need_no_hardware_file() -> None:
+    source = find_stack(str(PROJECT / "examples" / "s01-aks-vgpu.yaml"))
+    plan = make_plan(read_stack_file(source.file).settings)
+    assert not source.hardware.exists()
+    assert read_hardware(plan, source).clusters == {}
+
+
+def test_a_cluster_of_another_minor_than_its_hardware_is_refused() -> None:
+    source = find_stack("dev")
+    plan = make_plan(read_stack_file(source.file).settings)
+    hardware = Hardware.parse({"clusters": {"lab": {"kubernetes": "v1.35.4"}}}, "test")
+    with pytest.raises(RehearsalError) as refused:
+        refuse_mismatch(plan, hardware, source)
+    assert str(refused.value) == (
+        f"cluster lab: the stack says kubernetes 1.36, {source.hardware} says v1.35.4; make them agree"
+    )
+
+
+def test_a_cluster_that_the_hardware_file_forgets_is_named() -> None:
+    source = find_stack("dev")
+    plan = make_plan(read_stack_file(source.file).settings)
+    with pytest.raises(RehearsalError) as refused:
+        refuse_mismatch(plan, Hardware(clusters={}), source)
+    assert str(refused.value) == f"cluster lab is not in {source.hardware}; describe its nodes there"
