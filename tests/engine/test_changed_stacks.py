@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -10,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
+
+from clusters.objects import entries
+from rehearsal.access import connect
+from rehearsal.home import Home
 
 if TYPE_CHECKING:
     from tests.engine.rehearsed import Rehearsed, Settings
@@ -20,18 +25,60 @@ DEADLINE_SECONDS = 120
 
 
 def test_one_copy_more_than_devices_leaves_exactly_one_pod_pending(rehearsed: Rehearsed) -> None:
+    assert rehearsed.run("rehearse", "up", str(rehearsed.stack_file())).code == 0
+    asyncio.run(add_copy(Home.at(rehearsed.home)))
+
+    status = rehearsed.run("rehearse", "status", str(rehearsed.stack_file()), "--json").json
+
+    workloads = status["clusters"]["lab"]["workloads"]
+    waiting = [pod["name"] for item in workloads.values() for pod in item["pods"] if not pod["devices"]]
+    assert waiting == ["one-more"]
+    assert workloads["infer"]["allocated"] == 22
+    assert workloads["infer"]["reason"].startswith("no free device for request ")
+    asyncio.run(remove_copy(Home.at(rehearsed.home)))
+
+
+def test_a_stack_with_one_copy_too_many_stops_before_it_changes_anything(rehearsed: Rehearsed) -> None:
+    assert rehearsed.run("rehearse", "up", str(rehearsed.stack_file())).code == 0
+    before = declared(rehearsed)
+
     def one_more(fleet: Settings) -> None:
         fleet["workloads"]["infer"]["copies"] += 1
 
-    up = rehearsed.run("rehearse", "up", str(rehearsed.stack_file(one_more)), "--wait", "20", "--json")
+    up = rehearsed.run("rehearse", "up", str(rehearsed.stack_file(one_more)))
 
-    assert up.code == 3, up.err
-    workloads = up.json["clusters"]["lab"]["workloads"].values()
-    waiting = [pod for item in workloads for pod in item["pods"] if not pod["devices"]]
-    reasons = [item["reason"] for item in workloads if item["reason"]]
-    assert len(waiting) == 1
-    assert len(reasons) == 1
-    assert reasons[0].startswith("no free device for request ")
+    assert up.code == 1
+    assert "never: infer, infer-pair together ask for 29 devices and 28 can match" in up.err
+    assert declared(rehearsed) == before
+
+
+def declared(rehearsed: Rehearsed) -> dict[str, Any]:
+    """What the state holds of each resource."""
+    latest = json.loads(rehearsed.state("variation"))["checkpoint"]["latest"]
+    return {item["urn"]: (item.get("id"), item.get("inputs")) for item in latest["resources"]}
+
+
+async def add_copy(home: Home) -> None:
+    """Copy a running pod of the workload `infer` by hand, and wait until the scheduler has looked at it."""
+    async with connect(home, "lab") as api:
+        infer = {"labelSelector": "dra-fleet/workload=infer"}
+        model = (await api.list("v1", "Pod", "gpu-workloads", params=infer))["items"][0]
+        spec = {key: model["spec"][key] for key in ("containers", "resourceClaims", "tolerations")}
+        labels = {"dra-fleet/workload": "infer"}
+        metadata = {"name": "one-more", "namespace": "gpu-workloads", "labels": labels}
+        await api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        while time.monotonic() < deadline:
+            pod = await api.get("v1", "Pod", "one-more", "gpu-workloads")
+            if any(item["reason"] == "Unschedulable" for item in entries(pod, "status", "conditions")):
+                return
+            await asyncio.sleep(0.2)
+        pytest.fail("the scheduler never called the pod unschedulable")
+
+
+async def remove_copy(home: Home) -> None:
+    async with connect(home, "lab") as api:
+        await api.delete("v1", "Pod", "one-more", "gpu-workloads")
 
 
 def test_a_changed_template_previews_as_replacement_and_applies(rehearsed: Rehearsed) -> None:
