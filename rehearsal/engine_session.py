@@ -59,6 +59,8 @@ def stop_left(record: Path) -> int:
         return 0
     leader = ProcessId(pid=recorded["pid"], created=recorded["created"])
     left = _members(leader)
+    if engine := leader.running():
+        engine.kill()  # at once: what is under way then stays in the state as pending, and is cleared by name
     stop_processes(left, grace=GRACE_SECONDS)
     record.unlink(missing_ok=True)
     return len(left)

@@ -78,16 +78,25 @@ def clear_interrupted(home: Home, state: StackState, clusters: Iterable[str]) ->
     Raises:
         StackBusyError: another run is still at work on this stack.
     """
-    if not clear_stale_lock(home.backend, state.stack):
+    clear_stale_lock(home.backend, state.stack)
+    if not _has_pending(home.backend, state.stack):
         return []
     exported = state.export()
-    pending: list[dict[str, Any]] = exported["deployment"].get("pending_operations") or []
-    if pending:
-        begun = [operation["resource"] for operation in pending if operation["type"] == "creating"]
-        asyncio.run(_delete_begun(home, clusters, begun))
-        exported["deployment"]["pending_operations"] = []
-        state.restore(exported)
+    pending: list[dict[str, Any]] = exported["deployment"]["pending_operations"]
+    begun = [operation["resource"] for operation in pending if operation["type"] == "creating"]
+    asyncio.run(_delete_begun(home, clusters, begun))
+    exported["deployment"]["pending_operations"] = []
+    state.restore(exported)
     return [f"the last run of stack {state.stack} was interrupted; {len(pending)} operations are made again"]
+
+
+def _has_pending(backend: Path, stack: str) -> bool:
+    """Whether the stack's state remembers operations that were begun and never finished; asks no engine."""
+    file = backend / ".pulumi" / "stacks" / "dra-fleet" / f"{stack}.json"
+    if not file.exists():
+        return False
+    latest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))["checkpoint"].get("latest") or {}
+    return bool(latest.get("pending_operations"))
 
 
 def clear_stale_lock(backend: Path, stack: str) -> bool:

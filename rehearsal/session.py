@@ -102,8 +102,8 @@ def _bring_up(
     notes += prepare_clouds(plan, hardware, home, toolset, reporter)
     with reporter.step("preflight"):
         asyncio.run(refuse_unready(plan, home))
-    engine = run_program(source, plan, home, toolset, reporter)
-    return [*notes, *stand_in_charts(plan)], engine
+    cleared, engine = run_program(source, plan, home, toolset, reporter)
+    return [*notes, *cleared, *stand_in_charts(plan)], engine
 
 
 def read_hardware(plan: FleetPlan, source: StackSource) -> Hardware:
@@ -213,8 +213,8 @@ async def _look(cluster: ClusterPlan, home: Home) -> list[Finding]:
 
 def run_program(
     source: StackSource, plan: FleetPlan, home: Home, toolset: Toolset, reporter: Reporter
-) -> EngineResult:
-    """Run `pulumi up` with the policy pack.
+) -> tuple[list[str], EngineResult]:
+    """Run `pulumi up` with the policy pack; returns what an interrupted run left to clear, and the result.
 
     Raises:
         EngineFailedError: it failed.
@@ -225,7 +225,7 @@ def run_program(
     engine_session.stop_left(home.root / ENGINE_SESSION)  # of a run that was killed: this turn is ours alone
     state = StackState(pulumi=toolset.pulumi, stack=source.name, directory=directory, environment=env)
     running = [cluster.name for cluster in plan.clusters if (home.clusters / cluster.name).exists()]
-    clear_interrupted(home, state, running)
+    cleared = clear_interrupted(home, state, running)
     provide_kubeconfigs(
         home, toolset.pulumi, standing_clusters(plan), stack=source.name, directory=directory, env=env
     )
@@ -239,7 +239,7 @@ def run_program(
         )
     if result.exit_code != 0:
         raise EngineFailedError(_why(result))
-    return result
+    return cleared, result
 
 
 def _up_command(toolset: Toolset, stack: str) -> list[str]:
