@@ -52,9 +52,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
 {{- define "driver.resourceApiVersion" -}}
-{{- if .Values.resourceApiVersion -}}
-{{- .Values.resourceApiVersion -}}
-{{- else if .Capabilities.APIVersions.Has "resource.k8s.io/v1" -}}
+{{- if .Capabilities.APIVersions.Has "resource.k8s.io/v1" -}}
 resource.k8s.io/v1
 {{- else if .Capabilities.APIVersions.Has "resource.k8s.io/v1beta2" -}}
 resource.k8s.io/v1beta2
@@ -63,14 +61,9 @@ resource.k8s.io/v1beta1
 {{- end -}}
 {{- end }}
 
-{{- define "driver.hostManagedIMEX" -}}
-{{- if eq .Values.resources.computeDomains.imex.mode "hostManaged" }}true{{ end }}
-{{- end }}
-
 {{/* The environment that both plugin containers share. */}}
 {{- define "driver.commonEnv" -}}
 - {name: LOG_VERBOSITY, value: {{ .Values.logVerbosity | quote }}}
-- {name: MASK_NVIDIA_DRIVER_PARAMS, value: {{ .Values.maskNvidiaDriverParams | quote }}}
 - {name: NVIDIA_DRIVER_ROOT, value: {{ .Values.nvidiaDriverRoot | quote }}}
 - {name: NVIDIA_VISIBLE_DEVICES, value: void}
 - {name: CDI_ROOT, value: /var/run/cdi}
