@@ -6,6 +6,7 @@ https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structure
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -33,7 +34,7 @@ class RequestName(Protocol):
         ...
 
 
-class Constraint:
+class Constraint(ABC):
     """One entry of ``constraints``; a search that turns back removes devices in reverse order."""
 
     def __init__(self, requests: list[str], attribute: str) -> None:
@@ -66,11 +67,13 @@ class Constraint:
             raise Stop(Undecided(message))
         return found
 
+    @abstractmethod
     def _accept(self, request: RequestName, value: Object) -> bool:
-        raise NotImplementedError
+        """Take the value into account if it agrees with those before it."""
 
+    @abstractmethod
     def _forget(self, request: RequestName) -> None:
-        raise NotImplementedError
+        """Take the last accepted value back."""
 
 
 class MatchAttribute(Constraint):
