@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.output import print_json, stdout_console
+from cli.output import new_table, print_json, stdout_console
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -72,9 +72,7 @@ def _show(proof: Proof) -> None:
 
 
 def _table(title: str, *headings: str) -> Table:
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left")
+    table = new_table(title)
     for heading in headings:
         table.add_column(heading, overflow="fold")
     return table
