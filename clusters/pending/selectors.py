@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fleet.proof.cel import CelDevice, CelInvalid, CelUnsupported, clauses, environment
+from fleet.proof.cel import CelDevice, clauses, environment, judgeable_clauses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -92,7 +92,7 @@ def first_miss(selectors: Sequence[str], device: Device, minor: str) -> Miss | N
         if whole:
             held += len(clauses(expression))
             continue
-        for clause in _judgeable(clauses(expression), minor):
+        for clause in judgeable_clauses(expression, minor):
             verdict = cel.compile(clause).evaluate(subject)
             if verdict.outcome == whole.outcome:
                 return Miss(
@@ -101,16 +101,6 @@ def first_miss(selectors: Sequence[str], device: Device, minor: str) -> Miss | N
             held += 1
         return Miss(device=device, clause=expression, outcome=whole.outcome, message=whole.message, held=held)
     return None
-
-
-def _judgeable(parts: list[str], minor: str) -> list[str]:
-    """The clauses, unless one of them means nothing on its own."""
-    try:
-        for part in parts:
-            environment(minor).compile(part)
-    except (CelInvalid, CelUnsupported):
-        return []
-    return parts
 
 
 def value_named_in(clause: str, device: Device) -> str:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from fleet.devices.quantity import Quantity
-from fleet.proof.cel import UNKNOWN, CelInvalid, CelUnsupported, clauses, environment
+from fleet.proof.cel import UNKNOWN, CelInvalid, CelUnsupported, environment, judgeable_clauses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,7 +105,7 @@ def _first_miss(selectors: Sequence[Selector], device: ShapeDevice, minor: str) 
                 message=str(problem),
                 held=held,
             )
-        parts = _judgeable(selector.expression, minor)
+        parts = judgeable_clauses(selector.expression, minor)
         if whole:
             held += max(1, len(parts))
             continue
@@ -121,18 +121,6 @@ def _first_miss(selectors: Sequence[Selector], device: ShapeDevice, minor: str) 
             device=device, place=selector.place, clause=clause, outcome=outcome, message=message, held=held
         )
     return None
-
-
-@lru_cache(maxsize=4096)
-def _judgeable(expression: str, minor: str) -> tuple[str, ...]:
-    """The clauses, unless one of them means nothing on its own."""
-    parts = tuple(clauses(expression))
-    try:
-        for part in parts:
-            environment(minor).compile(part)
-    except (CelInvalid, CelUnsupported):
-        return ()
-    return parts
 
 
 def nearest(misses: Sequence[Miss]) -> tuple[Miss, str]:

@@ -7,7 +7,7 @@ slices nor allocates.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from fleet.proof.cel.clauses import clauses
@@ -27,6 +27,7 @@ __all__ = [
     "Verdict",
     "clauses",
     "environment",
+    "judgeable_clauses",
 ]
 
 
@@ -40,3 +41,15 @@ def environment(minor: str) -> DeviceCel:
     from fleet.proof.cel import program  # noqa: PLC0415 - native code and protobuf; many only need the words
 
     return program.environment(minor)
+
+
+@lru_cache(maxsize=4096)
+def judgeable_clauses(expression: str, minor: str) -> tuple[str, ...]:
+    """The clauses of an expression; none where one of them means nothing on its own."""
+    parts = tuple(clauses(expression))
+    try:
+        for part in parts:
+            environment(minor).compile(part)
+    except (CelInvalid, CelUnsupported):
+        return ()
+    return parts
