@@ -51,6 +51,11 @@ class Home:
         return SHORT_SOCKET_ROOT / f"dra-fleet-{os.getuid()}-{digest}" / "world.sock"
 
     @property
+    def mark(self) -> Path:
+        """Made before anything else in the root: what lies beside it is the rehearsal's."""
+        return self.root / "rehearsal-home"
+
+    @property
     def database(self) -> Path:
         """The world's state (SQLite)."""
         return self.root / "world.db"
@@ -119,8 +124,8 @@ class Home:
         if not self.root.is_dir():
             return
         found = set(self.root.iterdir())
-        made_first = {self.clusters, self.pulumi_home, self.backend, self.bin}
-        if found - made_first and not found & {self.turn, self.lock, self.tools, self.database}:
+        # Looked for after the listing: another caller may be making the home, and makes the mark first.
+        if found and not self.mark.exists():
             raise HomeUnusableError(
                 f"{self.root} holds files that are no rehearsal's; "
                 f"set {ENVIRONMENT_VARIABLE} to a new or empty directory"
@@ -133,14 +138,17 @@ class Home:
             HomeUnusableError: a directory cannot be made, belongs to someone else or holds something else.
         """
         self.refuse_foreign()
-        directories = (self.root, self.clusters, self.pulumi_home, self.backend, self.bin, self.socket.parent)
-        for directory in directories:
+        directories = (self.clusters, self.pulumi_home, self.backend, self.bin, self.socket.parent)
+        for path in (self.root, self.mark, *directories):
             try:
-                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-                _make_private(directory)
+                if path == self.mark:
+                    path.touch(mode=0o600)
+                else:
+                    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    _make_private(path)
             except OSError as error:
                 raise HomeUnusableError(
-                    f"the rehearsal's directory {directory} cannot be made: {error.strerror}; "
+                    f"the rehearsal's directory {path} cannot be made: {error.strerror}; "
                     f"free or change it, or set {ENVIRONMENT_VARIABLE} to another directory"
                 ) from error
 

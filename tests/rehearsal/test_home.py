@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from rehearsal.home import LONGEST_SOCKET_PATH, Home, HomeUnusableError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 
 def mode(path: Path) -> int:
@@ -41,9 +42,26 @@ def test_a_directory_with_other_files_is_no_home(tmp_path: Path) -> None:
 
 
 def test_a_home_that_was_only_begun_is_taken_up(tmp_path: Path) -> None:
+    (tmp_path / "rehearsal-home").touch()
     (tmp_path / "clusters").mkdir()
     Home.at(tmp_path).create()
     Home.at(tmp_path).create()
+
+
+def test_a_home_that_another_caller_makes_meanwhile_is_taken_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home.at(tmp_path / "home")
+    listing = Path.iterdir
+
+    def listed_while_the_other_works(directory: Path) -> Iterator[Path]:
+        home.mark.touch()
+        home.log.touch()
+        return iter([path for path in listing(directory) if path != home.mark])
+
+    home.root.mkdir()
+    monkeypatch.setattr(Path, "iterdir", listed_while_the_other_works)
+    home.create()
 
 
 def test_the_environment_names_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
