@@ -10,7 +10,7 @@ from rehearsal.providers.bare_sdk import use_protocol_only
 use_protocol_only()
 
 from rehearsal.providers.engine_log import EngineLog  # noqa: E402 - the line above decides what it imports
-from rehearsal.providers.kubernetes.answering import Answering  # noqa: E402
+from rehearsal.providers.kubernetes.answering import KubernetesAnswering  # noqa: E402
 from rehearsal.providers.kubernetes.servicer import KubernetesServicer  # noqa: E402
 from rehearsal.providers.serving import serve  # noqa: E402
 
@@ -18,7 +18,7 @@ from rehearsal.providers.serving import serve  # noqa: E402
 async def _run() -> None:
     addresses = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
     log = EngineLog(addresses[0] if addresses else None)
-    await serve(KubernetesServicer(log), [Answering(log)])
+    await serve(KubernetesServicer(log), [KubernetesAnswering("Kubernetes", log)])
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
     from rehearsal.providers.properties import Properties
 
-_SHORTEST_SECRET = 4  # characters; a shorter text would blot out half of every message
-
 
 class RefusedError(Exception):
     """The operation was refused; nothing changed. The message is for the user, with the server's own text."""
@@ -50,11 +48,3 @@ class InitFailedError(Exception):
         self.inputs = inputs
         self.reasons = list(reasons)
         super().__init__("; ".join(self.reasons))
-
-
-def without_secrets(message: str, secrets: Iterable[str]) -> str:
-    """A message in which no secret text is left: an API server quotes the values it refuses."""
-    for text in sorted(secrets, key=len, reverse=True):
-        if len(text) >= _SHORTEST_SECRET:
-            message = message.replace(text, "[secret]")
-    return message
