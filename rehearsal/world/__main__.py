@@ -23,6 +23,7 @@ from filelock import FileLock, Timeout
 from rehearsal.clouds.clusters import WorldControlPlanes
 from rehearsal.clouds.registry import Clouds
 from rehearsal.home import Home, HomeUnusableError
+from rehearsal.world.code import code_digest
 from rehearsal.world.errors import ALREADY_RUNNING
 from rehearsal.world.files import write_private
 from rehearsal.world.processes import ProcessId
@@ -63,6 +64,7 @@ def _run(home: Home) -> int:
 
 
 async def _serve(home: Home) -> None:
+    code = code_digest()
     me = ProcessId.of(os.getpid())
     if me is None:
         raise RuntimeError("this process is not among the system's processes")
@@ -74,7 +76,9 @@ async def _serve(home: Home) -> None:
         world = World(home, store)
         await world.resume()
         clouds = Clouds(store, WorldControlPlanes(world, home))
-        runner = web.AppRunner(application(world, clouds, home, done), access_log=None, shutdown_timeout=2.0)
+        runner = web.AppRunner(
+            application(world, clouds, home, done, code=code), access_log=None, shutdown_timeout=2.0
+        )
         await runner.setup()
         await web.SockSite(runner, listener).start()
         await _first(done, leave)

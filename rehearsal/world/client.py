@@ -16,6 +16,7 @@ import httpx2
 from filelock import FileLock, Timeout
 
 from rehearsal.credentials.install import install_helpers
+from rehearsal.world.code import code_digest
 from rehearsal.world.controlplane.ending import end_components
 from rehearsal.world.controlplane.kubeconfig import merged_kubeconfig
 from rehearsal.world.errors import ALREADY_RUNNING, WorldError
@@ -168,6 +169,8 @@ class WorldClient:
 def ensure_running(home: Home, tools: Tools) -> None:
     """Start the world of this home unless it runs. Two callers at once start one world.
 
+    A world that runs code of before an update is ended and started anew; its control planes go on.
+
     Raises:
         WorldError: it does not start; the message ends with its last words.
         HomeUnusableError: the home cannot be used.
@@ -176,8 +179,11 @@ def ensure_running(home: Home, tools: Tools) -> None:
     ToolPaths.of(tools).write(home)
     install_helpers(home)
     with WorldClient(home) as client, tempfile.NamedTemporaryFile() as words:
+        running = _recorded_world(home)  # read first: another caller may replace it meanwhile
         if client.alive():
-            return
+            if client.status().get("code") == code_digest():
+                return
+            stop_processes(running, grace=STOP_GRACE)
         world = _spawn(home, words.fileno())
         deadline = time.monotonic() + START_WITHIN
         while not client.alive():

@@ -32,9 +32,11 @@ FILE_ERRORS = (OSError, sqlite3.OperationalError)
 logger = logging.getLogger(__name__)
 
 
-def application(world: World, clouds: Clouds, home: Home, done: asyncio.Event) -> web.Application:
-    """The API; `done` is set once a client has shut the world down."""
-    api = _Api(world, home, done)
+def application(
+    world: World, clouds: Clouds, home: Home, done: asyncio.Event, *, code: str
+) -> web.Application:
+    """The API; `done` is set once a client has shut the world down, `code` says what it runs."""
+    api = _Api(world, home, done, code)
     app = web.Application(middlewares=[web.middleware(_errors_as_json)])
     app.add_routes(
         [
@@ -51,14 +53,17 @@ def application(world: World, clouds: Clouds, home: Home, done: asyncio.Event) -
 
 
 class _Api:
-    def __init__(self, world: World, home: Home, done: asyncio.Event) -> None:
+    def __init__(self, world: World, home: Home, done: asyncio.Event, code: str) -> None:
         self._world = world
         self._home = home
         self._done = done
+        self._code = code
 
     async def status(self, _: web.Request) -> web.Response:
         clusters = [cluster.details() for cluster in self._world.all()]
-        return web.json_response({"pid": os.getpid(), "home": str(self._home.root), "clusters": clusters})
+        return web.json_response(
+            {"pid": os.getpid(), "code": self._code, "home": str(self._home.root), "clusters": clusters}
+        )
 
     async def put(self, request: web.Request) -> web.Response:
         body = await json_body(request)

@@ -66,6 +66,17 @@ def test_starting_it_again_changes_nothing(client: WorldClient, home: Home) -> N
     assert client.status()["pid"] == before
 
 
+def test_a_world_that_runs_older_code_is_replaced(
+    client: WorldClient, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = client.status()
+    monkeypatch.setattr("rehearsal.world.client.code_digest", lambda: "of after the update")
+    ensure_running(home, NO_TOOLS)
+    newer = client.status()
+    assert newer["pid"] != older["pid"]
+    assert newer["code"] == older["code"]
+
+
 def test_a_second_world_on_the_same_home_is_refused(client: WorldClient, home: Home) -> None:
     command = (sys.executable, "-m", "rehearsal.world", "--home", str(home.root))
     second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
