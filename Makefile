@@ -38,4 +38,4 @@ setup:
 	@PYTHON=$(PYTHON) scripts/setup.sh
 
 tools: setup
-	@$(BIN)/python -m rehearsal.tools >/dev/null
+	@$(BIN)/python -m rehearsal.tools --oracles >/dev/null

@@ -11,7 +11,10 @@ import typer
 from cli.output import print_json, stdout_console
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fleet.checking import Finding, ValuesFile
+    from fleet.plan.model import FleetPlan
 
 EXAMPLES = """
 Examples:
@@ -19,6 +22,8 @@ Examples:
   dra-fleet check claims.yaml job.yaml --stack dev
 
   dra-fleet check --stack prod --values dra-driver-nvidia-gpu@0.5.0=values.yaml
+
+  dra-fleet check job.yaml --stack prod --cluster studio
 
   dra-fleet check deploy/*.yaml --stack examples/s10-capacity.yaml --json
 """
@@ -40,6 +45,15 @@ def check(
             show_default=False,
         ),
     ] = None,
+    cluster: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cluster",
+            metavar="NAME",
+            help="Judge for this cluster of the stack only; may be given several times. Else for each.",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
     """Judge YAML files against a stack: what a server refuses or drops, what can never run, what is too wide.
@@ -56,6 +70,7 @@ def check(
         raise typer.BadParameter("name at least one FILE, or a chart's values with --values")
     given = [_values(text) for text in values or ()]
     plan = make_plan(read_stack_file(stack_file(stack)[1]).settings)
+    _require_known(plan, cluster or ())
     unreadable: list[Finding] = []
     manifests = [
         ManifestFile(name=str(path), data=data)
@@ -63,10 +78,19 @@ def check(
         if (data := _read(path, unreadable)) is not None
     ]
     charts = [chart for item in given if (chart := _chart(*item, unreadable)) is not None]
-    found = [*unreadable, *check_files(plan, manifests, charts)]
+    found = [*unreadable, *check_files(plan, manifests, charts, cluster or ())]
     _print(found, json=json)
     if any(finding.severity == "error" for finding in found):
         raise typer.Exit(1)
+
+
+def _require_known(plan: FleetPlan, names: Sequence[str]) -> None:
+    known = [item.name for item in plan.clusters]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise typer.BadParameter(
+            f"{unknown[0]} is no cluster of this stack; it has: {', '.join(known)}", param_hint="--cluster"
+        )
 
 
 def _values(text: str) -> tuple[str, str, Path]:

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from cli import check, doctor, prove, rehearse
+from cli import check, doctor, gate, prove, rehearse, review
 from cli.output import print_error, print_json
 
 EXAMPLES = """
@@ -23,6 +23,10 @@ Examples:
   dra-fleet prove dev              will every claim find a device? without a cluster
 
   dra-fleet check pods.yaml --stack dev    will these manifests work on the stack's fleet?
+
+  dra-fleet review dev --against main    what a change does, judged, as a page and a comment
+
+  dra-fleet gate prod              do the policies hold? for pipelines, fails closed
 
   dra-fleet doctor prod            is the cluster behind this stack ready for it?
 
@@ -59,6 +63,8 @@ app = typer.Typer(
 app.add_typer(rehearse.app, name="rehearse")
 app.command("prove", epilog=prove.EXAMPLES)(prove.prove)
 app.command("check", epilog=check.EXAMPLES)(check.check)
+app.command("gate", epilog=gate.EXAMPLES)(gate.gate)
+app.command("review", epilog=review.EXAMPLES)(review.review)
 app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
 
 
@@ -108,5 +114,6 @@ def expected_errors() -> tuple[type[Exception], ...]:
     from fleet.proof.errors import RecordingInvalid
     from fleet.settings import SettingsInvalid
     from rehearsal.errors import RehearsalError
+    from review.errors import ReviewError
 
-    return (KubeconfigError, RecordingInvalid, SettingsInvalid, RehearsalError)
+    return (KubeconfigError, RecordingInvalid, SettingsInvalid, RehearsalError, ReviewError)

@@ -13,10 +13,13 @@ from rich.box import HEAVY_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+NARROW = 60
+"""Columns below which a table would break words."""
 PLAIN_WIDTH = 120
 """Columns assumed where no terminal says how wide it is."""
 
@@ -45,6 +48,24 @@ def new_table(title: str, caption: str = "") -> Table:
         caption_justify="left",
         box=HEAVY_HEAD if sys.stdout.isatty() else None,
     )
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print a table; where columns would break words, each row as lines of `heading: value`."""
+    if console.width >= NARROW:
+        console.print(table)
+        return
+    console.print(f"{table.title}", style="bold", markup=False)
+    rows = zip(*(column.cells for column in table.columns), strict=True)
+    for row in rows:
+        console.print()
+        for column, cell in zip(table.columns, row, strict=True):
+            value = cell if isinstance(cell, Text) else Text.from_markup(str(cell))
+            if value.plain:
+                console.print(Text(f"{column.header}: ").append_text(value))
+    if table.caption:
+        console.print(f"\n{table.caption}", markup=False)
+    console.print()
 
 
 def print_json(value: Mapping[str, object]) -> None:

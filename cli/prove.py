@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.output import new_table, print_json, stdout_console
+from cli.output import new_table, print_json, print_table, stdout_console
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -59,10 +59,10 @@ def prove(
 
 def _show(proof: Proof) -> None:
     console = stdout_console()
-    console.print(_claims(proof))
-    console.print(_workloads(proof))
+    print_table(console, _claims(proof))
+    print_table(console, _workloads(proof))
     if any(pool.cost for item in proof.workloads for pool in item.pools):
-        console.print(_costs(proof))
+        print_table(console, _costs(proof))
     for warning in proof.warnings:
         console.print(f"warning: {warning}", markup=False, soft_wrap=True)
     for failure in proof.failures:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.output import print_json, stderr_console, stdout_console
+from cli.output import print_json, print_table, stderr_console, stdout_console
 from cli.progress import reporting
 from cli.tables import pools_table, up_caption, workloads_table
 
@@ -76,8 +76,10 @@ def up(
         print_json(_up_json(report))
     else:
         console = stdout_console()
-        console.print(pools_table(report.status, f"SIMULATED stack {report.stack}", up_caption(report)))
-        console.print(workloads_table(report.status))
+        print_table(
+            console, pools_table(report.status, f"SIMULATED stack {report.stack}", up_caption(report))
+        )
+        print_table(console, workloads_table(report.status))
     _exit_for(report.status)
 
 
@@ -97,8 +99,8 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
         print_json(found.as_json())
     else:
         console = stdout_console()
-        console.print(pools_table(found, f"SIMULATED stack {source.name}", ""))
-        console.print(workloads_table(found))
+        print_table(console, pools_table(found, f"SIMULATED stack {source.name}", ""))
+        print_table(console, workloads_table(found))
     _exit_for(found)
 
 

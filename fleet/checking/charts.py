@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from fleet import catalogue
+from fleet.checking.operator_values import OPERATOR
 from fleet.checking.placement import (
     label_keys,
     not_tolerated,
@@ -60,9 +62,12 @@ def find_chart(name: str, version: str) -> Chart:
     charts = [
         Chart(driver=driver, version=entry) for driver in DRIVERS.values() for entry in driver.facts.versions
     ]
+    if name == OPERATOR:
+        versions = [entry.version for entry in catalogue.load().gpu_operator.versions]
+        raise ChartUnknown(f"chart {name} has no known version {version!r}; allowed: {', '.join(versions)}")
     named = [chart for chart in charts if chart_name(chart) == name]
     if not named:
-        names = {chart_name(chart) for chart in charts}
+        names = {*(chart_name(chart) for chart in charts), OPERATOR}
         raise ChartUnknown(
             f"chart {name!r} is no known driver's chart; allowed: {choices(name, names)}. "
             f"{mistyped(name, names)}"

@@ -8,26 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, cast
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from fleet.checking.yaml_nodes import MAX_DEPTH, MAX_VALUES, Node, Place, Unreadable, compose
 
 MAX_BYTES = 1024 * 1024
-MAX_VALUES = 100_000
-MAX_DEPTH = 64
 
 Path = tuple[str | int, ...]
-_TAG = "tag:yaml.org,2002:"
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a value stands; both count from 1."""
-
-    line: int = 1
-    column: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,16 +43,6 @@ class Document:
         return path
 
 
-class Unreadable(Exception):  # noqa: N818 - it says what the file is
-    """A file that cannot be judged; the message says why, at a line and column."""
-
-    def __init__(self, what: str, place: Place | None = None, fix: str = "") -> None:
-        super().__init__(what)
-        self.what = what
-        self.place = place or Place()
-        self.fix = fix
-
-
 def read_documents(file: str, data: bytes) -> list[Document]:
     """The documents of a YAML file; empty ones are left out.
 
@@ -82,7 +58,7 @@ def read_documents(file: str, data: bytes) -> list[Document]:
             f"is larger than {MAX_BYTES} bytes, which are the most that are read", fix="split the file"
         )
     reader = _Reader(file)
-    return [document for document in map(reader.document, _nodes(_text(data))) if document is not None]
+    return [reader.document(node) for node in compose(_text(data))]
 
 
 def _text(data: bytes) -> str:
@@ -94,25 +70,6 @@ def _text(data: bytes) -> str:
         raise Unreadable("is no UTF-8 text", place) from None
 
 
-def _nodes(text: str) -> list[Any]:
-    yaml: Any = YAML(typ="safe", pure=True)
-    try:
-        return list(yaml.compose_all(text))
-    except RecursionError:
-        raise Unreadable("is nested too deeply", fix=f"nest at most {MAX_DEPTH} levels") from None
-    except MarkedYAMLError as error:
-        problem: Any = error
-        mark = problem.problem_mark or problem.context_mark
-        place = Place(mark.line + 1, mark.column + 1) if mark else Place()
-        raise Unreadable(f"is no YAML: {_first_line(problem.problem)}", place) from None
-    except (YAMLError, ValueError) as error:
-        raise Unreadable(f"is no YAML: {_first_line(error)}") from None
-
-
-def _first_line(text: object) -> str:
-    return (str(text or "unreadable").strip().splitlines() or ["unreadable"])[0]
-
-
 class _Reader:
     """Turns nodes into values; `values` counts over the whole file."""
 
@@ -121,61 +78,58 @@ class _Reader:
         self.values = 0
         self.places: dict[Path, Place] = {}
 
-    def document(self, node: Any) -> Document | None:  # noqa: ANN401 - ruamel's nodes have no types
+    def document(self, node: Node) -> Document:
         self.places = {}
-        value = None if node is None else self.value(node, ())
-        return None if value is None else Document(file=self.file, value=value, places=self.places)
+        return Document(file=self.file, value=self.value(node, ()), places=self.places)
 
-    def value(self, node: Any, path: Path) -> object:  # noqa: ANN401
+    def value(self, node: Node, path: Path) -> object:
         self.values += 1
-        self.places.setdefault(path, _place(node))
+        self.places.setdefault(path, node.place)
         if self.values > MAX_VALUES:
             what = f"holds more than {MAX_VALUES} values once its anchors are followed"
-            raise Unreadable(what, _place(node), "write it without anchors, or split the file")
+            raise Unreadable(what, node.place, "write it without anchors, or split the file")
         if len(path) > MAX_DEPTH:
-            what = f"is nested more than {MAX_DEPTH} levels deep, or holds an anchor that contains itself"
-            raise Unreadable(what, _place(node), "write it without anchors")
-        if isinstance(node, MappingNode):
-            return self._mapping(node, path)
-        if isinstance(node, SequenceNode):
-            items = cast("list[Any]", cast("Any", node).value)
-            return [self.value(item, (*path, index)) for index, item in enumerate(items)]
+            what = f"is nested more than {MAX_DEPTH} levels deep once its anchors are followed"
+            raise Unreadable(what, node.place, "write it without anchors")
+        if node.pairs is not None:
+            return self._mapping(node.pairs, path)
+        if node.items is not None:
+            return [self.value(item, (*path, index)) for index, item in enumerate(node.items)]
         return _scalar(node)
 
-    def _mapping(self, node: Any, path: Path) -> dict[str, object]:  # noqa: ANN401
+    def _mapping(self, pairs: tuple[tuple[Node, Node], ...], path: Path) -> dict[str, object]:
         result: dict[str, object] = {}
-        merged: list[Any] = []
-        for key, item in cast("list[tuple[Any, Any]]", node.value):
-            if not isinstance(key, ScalarNode):
-                raise Unreadable("has a key that is no text", _place(key))
-            name, tag = str(cast("Any", key).value), str(cast("Any", key).tag)
-            if tag == f"{_TAG}merge":
-                merged += (
-                    cast("list[Any]", cast("Any", item).value) if isinstance(item, SequenceNode) else [item]
-                )
+        merged: list[Node] = []
+        for key, item in pairs:
+            if key.pairs is not None or key.items is not None:
+                raise Unreadable("has a key that is no text", key.place)
+            name = key.text
+            if key.kind == "merge":
+                merged += item.items if item.items is not None else [item]
                 continue
             if name in result:
-                raise Unreadable(f"holds the key {name!r} twice", _place(key), "remove one of the two")
-            self.places[*path, name] = _place(key)
+                raise Unreadable(f"holds the key {name!r} twice", key.place, "remove one of the two")
+            self.places[*path, name] = key.place
             result[name] = self.value(item, (*path, name))
         for item in merged:
-            if not isinstance(item, MappingNode):
-                raise Unreadable("merges (<<) something that is no mapping", _place(item))
-            result = {**self._mapping(item, path), **result}
+            if item.pairs is None:
+                raise Unreadable("merges (<<) something that is no mapping", item.place)
+            result = {**self._mapping(item.pairs, path), **result}
         return result
 
 
-def _scalar(node: Any) -> object:  # noqa: ANN401
-    text, kind = str(node.value), str(node.tag).removeprefix(_TAG)
-    if kind == "null":
-        return None
-    if kind == "bool":
-        return text.lower() == "true"
-    if kind == "int":
-        return _whole(text)
-    if kind == "float":
-        return _decimal(text)
-    return text
+def _scalar(node: Node) -> object:
+    match node.kind:
+        case "null":
+            return None
+        case "bool":
+            return node.text.lower() == "true"
+        case "int":
+            return _whole(node.text)
+        case "float":
+            return _decimal(node.text)
+        case _:
+            return node.text
 
 
 def _whole(text: str) -> object:
@@ -192,10 +146,6 @@ def _decimal(text: str) -> object:
     except ValueError:
         return text
     return number if math.isfinite(number) else text
-
-
-def _place(node: Any) -> Place:  # noqa: ANN401
-    return Place(node.start_mark.line + 1, node.start_mark.column + 1)
 
 
 def _begins(rest: str, text: str, key: str | int) -> bool:

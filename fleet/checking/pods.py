@@ -95,6 +95,15 @@ def containers(pod: Pod) -> Iterator[tuple[Path, dict[str, Any]]]:
             yield (*pod.path, kind, index), mapping(item)
 
 
+def copies_of(pod: Pod) -> tuple[Path, int] | None:
+    """How many of a workload's pods run at the same time and where it says so; None where nothing says it."""
+    path = _COPIES.get(pod.resource.kind)
+    copies = at(pod.resource.value, path) if path else None
+    if path is None or not isinstance(copies, int) or isinstance(copies, bool):
+        return None
+    return path, copies
+
+
 def _check_entry(pod: Pod, path: Path, item: Mapping[str, Any], names: set[str]) -> None:
     subject = pod.resource.subject
     name = item.get("name")

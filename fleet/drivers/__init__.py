@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from fleet.drivers.example import EXAMPLE
 from fleet.drivers.nvidia import NVIDIA
 from fleet.drivers.spec import DriverSpec
+from fleet.drivers.tpu import TPU
 
-DRIVERS: Mapping[str, DriverSpec] = {"nvidia": NVIDIA, "example": EXAMPLE}
+DRIVERS: Mapping[str, DriverSpec] = {"nvidia": NVIDIA, "tpu": TPU, "example": EXAMPLE}
 
 __all__ = ["DRIVERS", "DriverSpec"]

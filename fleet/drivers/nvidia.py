@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from fleet import catalogue
-from fleet.drivers.spec import DriverSpec, Refusal, Release
+from fleet.drivers.spec import DriverSpec, Refusal, Release, default_namespace
 from fleet.drivers.values import value_at
 
 if TYPE_CHECKING:
@@ -56,7 +56,9 @@ def conflicts(release: Release) -> Sequence[Refusal]:
     """One release has one driver root; pools whose drivers are installed in different places need two."""
     if len(_roots(release)) <= 1:
         return ()
-    told = ", ".join(f"{pool.name}: {pool.gpu_driver}" for pool in release.pools if pool.machine.gpus)
+    told = ", ".join(
+        f"{pool.name}: {pool.driver_root or pool.gpu_driver}" for pool in release.pools if pool.machine.gpus
+    )
     return (
         Refusal(
             key="",
@@ -71,6 +73,7 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
     """What the chart's templates refuse, and the combinations on which the driver crash-loops."""
     return [
         *_switches(release, final),
+        *_partitioned(release),
         *_enums(final),
         *_webhook(final),
         *_gate_conflicts(release, final),
@@ -79,7 +82,9 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
 
 
 def _roots(release: Release) -> list[str]:
-    return sorted({_ROOTS[pool.gpu_driver] for pool in release.pools if pool.machine.gpus})
+    return sorted(
+        {pool.driver_root or _ROOTS[pool.gpu_driver] for pool in release.pools if pool.machine.gpus}
+    )
 
 
 def _tolerations(release: Release) -> list[dict[str, str]]:
@@ -113,15 +118,23 @@ def _switches(release: Release, final: ChartValues) -> list[Refusal]:
                 fix="leave resources.gpus.enabled true, or remove the driver",
             )
         )
-    if release.namespace == "default" and not value_at(final, "allowDefaultNamespace", default=False):
-        found.append(
-            Refusal(
-                key="allowDefaultNamespace",
-                what="must be true to install into the namespace default; the chart refuses otherwise",
-                fix="choose another namespace",
-            )
+    return [*found, *default_namespace(release, final)]
+
+
+def _partitioned(release: Release) -> list[Refusal]:
+    """Before 25.8.1 a whole GPU is published beside its partitions: issue 719 of the driver."""
+    cut = [pool.name for pool in release.pools if pool.sharing.strategy == "mig"]
+    if not cut or not release.version.announces_partitioned_gpus:
+        return []
+    return [
+        Refusal(
+            key="",
+            what="publishes each GPU beside its partitions, so that it would be given away twice, on pools "
+            f"with partitions ({', '.join(cut)})",
+            got=release.version.version,
+            fix="use version 25.8.1 or later, where it is fixed",
         )
-    return found
+    ]
 
 
 def _enums(final: ChartValues) -> list[Refusal]:

@@ -27,6 +27,8 @@ _SOON_DAYS = 60
 _MIG_WORDS = (".type", "['type']", ".profile", ".parentUUID")
 """What tells a partition from a whole GPU in an expression."""
 _ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}
+_NEEDS_PCIE_ROOT = "25.3."
+"""https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/issues/575"""
 _NO_OPERATOR_OS = ("AzureLinuxOSGuard", "Flatcar", "Windows2022")
 
 
@@ -47,7 +49,7 @@ def check_aks(
     _check_provisioning(at, settings, findings)
     _check_support(at, settings, minor, findings)
     if partitioned(pools):
-        _check_mig_classes(name, fleet, findings)
+        check_mig_classes(name, fleet, findings)
 
 
 def check_aks_values(
@@ -66,6 +68,11 @@ def check_aks_values(
             got=str(root),
             allowed=", ".join(allowed),
             fix="remove it from values; it follows from the pools' gpuDriver",
+        )
+    if served and release.version.startswith(_NEEDS_PCIE_ROOT):
+        findings.warnings.append(
+            f"cluster {at[1]}: chart {release.version} was seen to crash on Azure machines, which do not show "
+            "the PCIe root of a GPU as it expects (issue 575 of the driver); use 25.8.1 or later"
         )
     gates = DRIVERS["nvidia"].facts.version(release.version)
     default = gates.feature_gates.get("IMEXDaemonsWithDNSNames", False) if gates else False
@@ -257,7 +264,8 @@ def _check_support(at: tuple[str, ...], settings: AksClusterSettings, minor: str
         )
 
 
-def _check_mig_classes(cluster: str, fleet: FleetSettings, findings: Findings) -> None:
+def check_mig_classes(cluster: str, fleet: FleetSettings, findings: Findings) -> None:
+    """Refuse classes that match whole GPUs as well, on a cluster with partitions."""
     driver = DRIVERS["nvidia"].facts.driver
     told: Mapping[str, CelClass] = {
         name: wanted for name, wanted in fleet.classes.items() if isinstance(wanted, CelClass)

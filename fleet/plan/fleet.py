@@ -9,14 +9,19 @@ from fleet import catalogue
 from fleet.plan.aks_checks import check_aks
 from fleet.plan.claims import claim_specs, clusters_of, namespace_labels, plan_claims
 from fleet.plan.classes import class_specs, plan_classes
+from fleet.plan.eks_checks import check_eks
 from fleet.plan.findings import Findings
+from fleet.plan.gke_checks import check_gke
 from fleet.plan.isolation import check_isolation
 from fleet.plan.model import ClusterPlan, FleetPlan, NamespacePlan
 from fleet.plan.pools import plan_pools
 from fleet.plan.releases import driver_namespaces, plan_releases
+from fleet.plan.tpu_claims import check_tpu_claims
 from fleet.plan.workloads import check_references, plan_workloads
 from fleet.settings.aks import AksClusterSettings
+from fleet.settings.eks import EksClusterSettings
 from fleet.settings.errors import SettingsInvalid
+from fleet.settings.gke import GkeClusterSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,6 +87,11 @@ def _plan_cluster(
     pools = plan_pools(name, cluster, findings)
     if isinstance(cluster, AksClusterSettings):
         check_aks(name, settings, cluster, minor, pools, findings=findings)
+    if isinstance(cluster, EksClusterSettings):
+        check_eks(name, settings, cluster, minor, pools, findings=findings)
+    if isinstance(cluster, GkeClusterSettings):
+        check_gke(name, settings, cluster, minor, pools, findings=findings)
+    check_tpu_claims(name, settings, pools, findings)
     check_isolation(name, settings, findings)
     releases = plan_releases(name, cluster, minor, pools, findings)
     names = [claim for claim, clusters in shared.placed.items() if name in clusters]

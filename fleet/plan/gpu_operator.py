@@ -36,9 +36,22 @@ _MIG_CONFIG_MAP = "dra-fleet-mig-config"
 
 
 def plan_gpu_operator(
-    at: tuple[str, ...], settings: GpuOperatorSettings, pools: Sequence[PoolPlan], findings: Findings
+    at: tuple[str, ...],
+    settings: GpuOperatorSettings,
+    pools: Sequence[PoolPlan],
+    findings: Findings,
+    *,
+    host_runtime: str = "nvidia-container-runtime",
 ) -> ReleasePlan | None:
-    """The operator's release, or None after its version was refused."""
+    """The operator's release, or None after its version was refused.
+
+    Args:
+        at: where the operator stands in the stack file.
+        settings: its version and values.
+        pools: the pools of the cluster.
+        findings: collects the problems.
+        host_runtime: the container runtime's handler on nodes whose image brings the GPU driver.
+    """
     facts = catalogue.load().gpu_operator
     version = facts.version(settings.version)
     if version is None:
@@ -61,7 +74,7 @@ def plan_gpu_operator(
             allowed=refusal.allowed,
             fix=refusal.fix,
         )
-    final = merged(_values(version, pools), settings.values)
+    final = merged(_values(version, pools, host_runtime), settings.values)
     if not refusals:
         _check(at, final, pools, findings)
     return ReleasePlan(
@@ -89,10 +102,10 @@ def _installs_driver(pools: Sequence[PoolPlan]) -> bool:
     return any(pool.gpu_driver == "operator" for pool in pools if pool.machine.gpus)
 
 
-def _values(version: GpuOperatorVersion, pools: Sequence[PoolPlan]) -> dict[str, Any]:
+def _values(version: GpuOperatorVersion, pools: Sequence[PoolPlan], host_runtime: str) -> dict[str, Any]:
     tolerations = [_GPU, *_tolerations(pools)]
     chosen: dict[str, Any] = {
-        **_driver_values(_installs_driver(pools)),
+        **_driver_values(_installs_driver(pools), host_runtime),
         "devicePlugin": {"enabled": False},
         "gfd": {"enabled": True},
         "nfd": {"enabled": True},
@@ -112,11 +125,11 @@ def _values(version: GpuOperatorVersion, pools: Sequence[PoolPlan]) -> dict[str,
     return chosen
 
 
-def _driver_values(installs: bool) -> dict[str, Any]:
+def _driver_values(installs: bool, host_runtime: str) -> dict[str, Any]:
     operator = {"tolerations": [_CONTROL_PLANE, _CRITICAL]}
     if not installs:
         return {
-            "operator": {**operator, "runtimeClass": "nvidia-container-runtime"},
+            "operator": {**operator, "runtimeClass": host_runtime},
             "driver": {"enabled": False},
             "toolkit": {"enabled": False},
             "hostPaths": {"driverInstallDir": "/"},

@@ -48,7 +48,7 @@ def check_isolation(cluster: str, settings: FleetSettings, findings: Findings) -
     for name, workload in sorted(settings.workloads.items()):
         if workload.cluster != cluster or workload.claim not in settings.claims:
             continue
-        shared = _shared_by(workload, settings)
+        shared = shared_by(workload, settings)
         if not shared or "isolation" in workload.accept:
             continue
         what = f"shares devices by {shared}, which isolates neither memory nor faults"
@@ -66,7 +66,13 @@ def check_isolation(cluster: str, settings: FleetSettings, findings: Findings) -
             findings.warnings.append(f"workload {name} {what}")
 
 
-def _shared_by(workload: WorkloadSettings, settings: FleetSettings) -> str:
+def shared_by(workload: WorkloadSettings, settings: FleetSettings) -> str:
+    """By what the pods of a workload share devices without isolation; empty where they do not.
+
+    Args:
+        workload: Its claim is one of the fleet's.
+        settings: The fleet.
+    """
     for config in _configs(workload, settings):
         if config.driver != catalogue.load().drivers["nvidia"].driver:
             continue

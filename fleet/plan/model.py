@@ -45,7 +45,8 @@ class PoolPlan:
     """A group of nodes of one machine type.
 
     `labels` are on every node of the pool (on an existing cluster: they select it). `isolation` says in words
-    what keeps the holders of its devices apart.
+    what keeps the holders of its devices apart. `driver_root`: where on the host the GPU driver is, if that
+    does not follow from who installs it.
     """
 
     name: str
@@ -57,6 +58,7 @@ class PoolPlan:
     gpu_driver: Literal["host", "operator"]
     sharing: SharingSettings
     isolation: str = ""
+    driver_root: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

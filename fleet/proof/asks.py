@@ -68,6 +68,20 @@ class ClaimAsk:
         return tuple(ask for alternatives in self.requests for ask in alternatives)
 
     @property
+    def constraints(self) -> list[dict[str, str]]:
+        """What its devices must have in common, or not."""
+        return list(self.body["spec"].get("devices", {}).get("constraints", []))
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The capacities of which some request asks for a part, by the names that it writes."""
+        requests = self.body["spec"].get("devices", {}).get("requests", [])
+        asked = [body for item in requests for body in (item.get("exactly"), *item.get("firstAvailable", []))]
+        return frozenset(
+            name for body in asked if body for name in body.get("capacity", {}).get("requests", {})
+        )
+
+    @property
     def fewest(self) -> int:
         """The devices that it takes at least."""
         return sum(min(ask.count for ask in choices) for choices in self.requests if choices)
@@ -95,7 +109,11 @@ def class_objects(cluster: ClusterPlan) -> dict[str, Object]:
 
 def claim_ask(name: str, spec: ClaimSpec, classes: Mapping[str, Object]) -> ClaimAsk:
     """A claim with its classes' selectors."""
-    body = spec.to_object()
+    return ask_of(name, spec.to_object(), classes)
+
+
+def ask_of(name: str, body: Object, classes: Mapping[str, Object]) -> ClaimAsk:
+    """A claim with its classes' selectors, from its spec as the API has it."""
     requests = body.get("devices", {}).get("requests", [])
     return ClaimAsk(
         name=name,
@@ -108,12 +126,17 @@ def drivers_named(claims: Iterable[ClaimAsk], classes: Mapping[str, Object]) -> 
     """The drivers that the selectors of classes and claims ask for by `device.driver == '…'`."""
     texts = [selector.expression for claim in claims for ask in claim.asks for selector in ask.selectors]
     texts += [expression for item in classes.values() for expression in _expressions(item["spec"])]
-    return {match["name"] for text in texts for match in _DRIVER.finditer(text)}
+    return {name for text in texts for name in drivers_in(text)}
+
+
+def drivers_in(expression: str) -> set[str]:
+    """The drivers that an expression asks for by `device.driver == '…'`."""
+    return {match["name"] for match in _DRIVER.finditer(expression)}
 
 
 def drivers_of(ask: Ask) -> set[str]:
     """The drivers that a request names."""
-    return {match["name"] for selector in ask.selectors for match in _DRIVER.finditer(selector.expression)}
+    return {name for selector in ask.selectors for name in drivers_in(selector.expression)}
 
 
 def compile_problem(expression: str, minor: str) -> str | None:

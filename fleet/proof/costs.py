@@ -106,6 +106,8 @@ def _amount(text: str) -> Fraction:
 
 
 def _has(device: ShapeDevice, name: str) -> Fraction | None:
+    if device.seen.get("allowMultipleAllocations"):
+        return None  # a copy holds a part of it
     capacity = cast("Mapping[str, Any]", device.seen.get("capacity", {}))
     for key, entry in capacity.items():
         if key.rpartition("/")[2] == name:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fleet.proof import explain, fits
 from fleet.proof.asks import claim_ask, class_objects, drivers_named
 from fleet.proof.fits import Answer, Question
+from fleet.proof.growth import must_grow
 from fleet.proof.placements import Placements
 from fleet.proof.pools import pool_fits
 from fleet.proof.shapes import Room
@@ -155,7 +156,8 @@ def _prove_workloads(
             accepted=item.accept.get(ACCEPT.get(answer.word, ""), ""),
             pools=pools,
         )
-        tell(proof, groups, findings)
+        grows = proof.word == "guaranteed" and proof.at_min != "guaranteed"
+        tell(proof, must_grow(cluster, question, unit, pools) if grows else (), findings)
         proofs.append(proof)
     return proofs
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from fleet.proof import explain
 from fleet.proof.costs import Cost, cost
+from fleet.proof.nvidia_modes import blocked
 from fleet.proof.packing import Packing, Undecidable
 from fleet.proof.verdicts import PoolFit
 
@@ -105,7 +106,8 @@ def _filled(
     if not count:
         return 0, None, ""
     used = {(device.driver, device.device) for device in packing.nodes[node][1].held.devices}
-    return count, cost(item.claim, group.shape, chosen, found.certain - used), ""
+    unusable = blocked(group.shape.devices, group.shape.counters, used)
+    return count, cost(item.claim, group.shape, chosen, found.certain - used - unusable), ""
 
 
 def _why_not(requests: Sequence[Sequence[Ask]], found: View, group: NodeGroup, known: str) -> tuple[str, str]:

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from fleet.plan.model import ClusterPlan
     from fleet.proof.asks import ClaimAsk
-    from fleet.proof.shapes import NodeGroup
     from fleet.proof.verdicts import WorkloadProof
 
 STRICT = "production"
@@ -63,8 +62,14 @@ def refuse_broken(cluster: ClusterPlan, asks: Mapping[str, ClaimAsk], findings: 
     return broken
 
 
-def tell(proof: WorkloadProof, groups: Sequence[NodeGroup], findings: Findings) -> None:
-    """Say what a workload's verdict comes to."""
+def tell(proof: WorkloadProof, growth: Sequence[str], findings: Findings) -> None:
+    """Say what a workload's verdict comes to.
+
+    Args:
+        proof: The verdict.
+        growth: What must happen to pools before its pods are placed, where the least nodes are too few.
+        findings: Collects what is said.
+    """
     where = f"on cluster {proof.cluster}"
     if proof.word in ("never", "error"):
         what = f"{where}, {proof.word}: {proof.reason}"
@@ -82,13 +87,7 @@ def tell(proof: WorkloadProof, groups: Sequence[NodeGroup], findings: Findings) 
             f"cluster {proof.cluster}: workload {proof.name} is {proof.word}: {proof.reason}{order}{accepted}"
         )
     elif proof.at_min != "guaranteed":
-        growing = [
-            f"{group.pool} ({group.least} to {group.most} nodes)"
-            for group in groups
-            if group.least < group.most
-        ]
         findings.warnings.append(
             f"cluster {proof.cluster}: workload {proof.name} fits only above the least number of nodes: "
-            f"its pods wait until {' or '.join(growing)} has grown. An autoscaler sees the devices of a pool "
-            "only through a node that it has, so a pool without nodes must be grown by hand"
+            + "; or ".join(growth)
         )

@@ -113,7 +113,7 @@ def tolerated(taint: Taint, tolerations: Sequence[Toleration]) -> bool:
 def _barrier(unit: Unit, shape: Shape) -> str:
     for key, value in unit.node_selector.items():
         has = shape.labels.get(key, _STANDARD.get(key))
-        if (has is not None or shape.knows_labels) and has != value:
+        if (has is not None or shape.knows_labels or key in shape.lacks_labels) and has != value:
             return f"its nodes lack label {key}={value}"
     for taint in shape.taints:
         if unit.tolerations is None or taint.effect not in _STOPPING:
@@ -129,27 +129,53 @@ def _barrier(unit: Unit, shape: Shape) -> str:
 
 def _doubt(unit: Unit, shape: Shape, matches: tuple[tuple[tuple[Ask, Match], ...], ...]) -> str:
     for key in unit.node_selector:
-        if key not in shape.labels and key not in _STANDARD:
+        if key not in shape.labels and key not in shape.lacks_labels and key not in _STANDARD:
             return f"it is not known whether its nodes have label {key}; put it into the pool's nodeSelector"
-    facts = catalogue.load().drivers.values()
-    familiar = {COMPUTE_DOMAIN_DRIVER, *(driver.driver for driver in facts)}
     for choices in matches:
         for ask, one in choices:
-            named = drivers_of(ask)
-            for driver, reason in shape.unpredictable.items():
-                if not named or driver in named:
-                    return reason
-            strange = sorted(named - familiar - {device.driver for device in shape.devices})
-            if strange and not shape.knows_labels:
-                return f"what driver {strange[0]} publishes cannot be predicted; {RECORD}"
-            miss = one.first("unknown")
-            if miss is not None:
-                return (
-                    f"clause `{miss.clause}` of {miss.place} hangs on a value that is unknown: {miss.message}"
-                )
+            reason = _unknown_devices(ask, shape) or _unknown_value(unit.claim, ask, one, shape)
+            if reason:
+                return reason
     if not shape.sure_room.holds(unit.room):
         return "a pod asks for nearly all CPU or memory of a node, of which the system keeps a part"
     return ""
+
+
+def _unknown_devices(ask: Ask, shape: Shape) -> str:
+    """Why it cannot be told which devices the drivers publish that a request may mean."""
+    named = drivers_of(ask)
+    for driver, reason in shape.unpredictable.items():
+        if not named or driver in named:
+            return reason
+    facts = catalogue.load().drivers.values()
+    familiar = {COMPUTE_DOMAIN_DRIVER, *(driver.driver for driver in facts)}
+    strange = sorted(named - familiar - {device.driver for device in shape.devices})
+    if strange and not shape.knows_labels:
+        return f"what driver {strange[0]} publishes cannot be predicted; {RECORD}"
+    return ""
+
+
+def _unknown_value(claim: ClaimAsk, ask: Ask, one: Match, shape: Shape) -> str:
+    """The clause or the part of a capacity that hangs on a value which nobody knows."""
+    miss = one.first("unknown")
+    if miss is not None:
+        return f"clause `{miss.clause}` of {miss.place} hangs on a value that is unknown: {miss.message}"
+    part = _unknown_part(claim, one, shape)
+    return f"{ask.what} asks for a part of {part}, of which nobody knows how much there is" if part else ""
+
+
+def _unknown_part(claim: ClaimAsk, found: Match, shape: Shape) -> str:
+    """A capacity of which a claim asks for a part and that is unknown on a device that matches."""
+    return next(
+        (
+            name
+            for name in sorted(claim.parts)
+            for device in shape.devices
+            if device.key in found.maybe
+            and device.seen.get("capacity", {}).get(name, {}).get("value") is UNKNOWN
+        ),
+        "",
+    )
 
 
 def values_of(shape: Shape, attribute: str) -> dict[tuple[str, str], Any]:

@@ -62,7 +62,23 @@ def read_fleet(path: Path) -> Mapping[str, Any]:
     Raises:
         SettingsInvalid: The file is missing, is no YAML or holds no fleet.
     """
-    document = _load(path)
+    return _fleet(_load(path), path)
+
+
+def parse_fleet(text: str, path: Path) -> Mapping[str, Any]:
+    """The raw value of `dra-fleet:fleet` in the text of a stack file.
+
+    Args:
+        text: What the file holds, or held at another time.
+        path: What it is called in errors.
+
+    Raises:
+        SettingsInvalid: It is no YAML or holds no fleet.
+    """
+    return _fleet(_parse(text, path), path)
+
+
+def _fleet(document: object, path: Path) -> Mapping[str, Any]:
     if not isinstance(document, dict):
         raise _invalid(
             path, "must be a mapping with the key config", fix=f"see examples/ for a stack file with {KEY}"
@@ -83,16 +99,21 @@ def read_fleet(path: Path) -> Mapping[str, Any]:
 
 
 def _load(path: Path) -> object:
-    yaml: Any = YAML(typ="safe", pure=True)
-    yaml.Constructor = _constructor
     try:
-        return cast("object", yaml.load(path.read_text(encoding="utf-8")))
+        return _parse(path.read_text(encoding="utf-8"), path)
     except FileNotFoundError:
         raise _invalid(path, "does not exist", fix="name a stack file, for example Pulumi.dev.yaml") from None
     except OSError as error:
         raise _invalid(path, f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise _invalid(path, "is no UTF-8 text") from None
+
+
+def _parse(text: str, path: Path) -> object:
+    yaml: Any = YAML(typ="safe", pure=True)
+    yaml.Constructor = _constructor
+    try:
+        return cast("object", yaml.load(text))
     except DuplicateKeyError as error:
         raise _invalid(path, f"holds a key twice, {_where(error)}: {_problem(error)}") from None
     except MarkedYAMLError as error:

@@ -13,23 +13,25 @@ from typing import TYPE_CHECKING
 from clusters.client import ApiError
 from clusters.pending.state import claim_names
 from rehearsal.agent import driver_pod
+from rehearsal.agent.discovered import Discovered
 from rehearsal.agent.drivers import plugins_of
 from rehearsal.agent.drivers.plugin import PrepareFailed
 from rehearsal.agent.events import PodEvents
+from rehearsal.agent.gpu_operator.roles import role_of
 from rehearsal.agent.informer import key_of
+from rehearsal.agent.installers import installer_problem, is_installer
 from rehearsal.agent.publishing import FieldsDropped, publish
 from rehearsal.agent.view import POD, RESOURCE_API, has_claims
 from rehearsal.agent.work_queue import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from clusters.client import KubeApi, Object
     from rehearsal.agent.drivers.plugin import NodePlugin
+    from rehearsal.agent.gpu_operator.daemons import Daemons
     from rehearsal.agent.identity import Identities
+    from rehearsal.agent.machines import Machines
     from rehearsal.agent.view import ClusterView
     from rehearsal.agent.work_queue import WorkQueue
-    from rehearsal.world.hardware import Host
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +49,8 @@ class Kubelets:
         identities: everything else is done as the node's kubelet or as the driver's pod.
         view: what there is.
         queue: where to ask for another try.
-        hosts: the machines by name.
+        machines: what there is on them.
+        daemons: what the GPU Operator's pods do.
     """
 
     def __init__(
@@ -56,19 +59,25 @@ class Kubelets:
         identities: Identities,
         view: ClusterView,
         queue: WorkQueue,
-        hosts: Mapping[str, Host],
+        *,
+        machines: Machines,
+        daemons: Daemons,
     ) -> None:
         self._admin = admin
         self._identities = identities
         self._view = view
         self._queue = queue
-        self._hosts = hosts
+        self._machines = machines
+        self._daemons = daemons
+        self._discovered = Discovered(machines)
         self._events = PodEvents(identities)
 
     async def reconcile(self, key: str) -> None:
         """Bring one pod in order."""
         pod = self._view.pods.objects.get(key)
-        if pod is None or pod["spec"].get("nodeName") not in self._hosts:
+        if pod is None or pod["spec"].get("nodeName") not in self._machines:
+            return
+        if self._machines.is_down(pod["spec"]["nodeName"]):
             return
         deleting = "deletionTimestamp" in pod["metadata"]
         ended = pod.get("status", {}).get("phase") in ENDED
@@ -77,11 +86,26 @@ class Kubelets:
             if annotations.get(STOP) != "true":
                 await self._unprepare(pod)
         elif deleting:
-            self._identities.forget(pod)
-        elif ended or annotations.get(RUN) == "true":
-            return
+            for part in (self._identities, self._daemons, self._discovered):
+                part.forget(pod)
+        elif annotations.get(RUN) == "true" and not ended:
+            await self._keep(pod)
+        elif not ended:
+            await self._start(pod)
+
+    async def _keep(self, pod: Object) -> None:
+        """A pod that runs: ready again after its node was not; a driver it installed is there for others."""
+        await self._come_back(pod)
+        if is_installer(pod) and driver_pod.is_ready(pod):
+            self._view.wake_pods_on(pod["spec"]["nodeName"])
+
+    async def _start(self, pod: Object) -> None:
+        if role_of(pod):
+            await self._daemons.reconcile(pod)
         elif plugins_of(pod):
             await self._start_driver(pod)
+        elif is_installer(pod):
+            await self._install_driver(pod)
         elif not has_claims(pod):
             await self._run(pod)
         else:
@@ -92,6 +116,22 @@ class Kubelets:
         if pod.get("status", {}).get("containerStatuses"):
             await self._annotate(pod, RUN)
 
+    async def _come_back(self, pod: Object) -> None:
+        """Report a running pod as ready again after its node was not."""
+        status = pod.get("status", {})
+        conditions: list[Object] = status.get("conditions", [])
+        if status.get("phase") != "Running" or driver_pod.is_ready(pod):
+            return
+        ready = [
+            {**item, "status": "True"} if item["type"] in ("Ready", "ContainersReady") else item
+            for item in conditions
+        ]
+        meta, patch = pod["metadata"], {"status": {"conditions": ready}}
+        kubelet = self._identities.kubelet(pod["spec"]["nodeName"])
+        await kubelet.merge(
+            "v1", "Pod", meta["name"], patch, namespace=meta["namespace"], subresource="status"
+        )
+
     async def _annotate(self, pod: Object, annotation: str) -> None:
         meta = pod["metadata"]
         patch = {"metadata": {"uid": meta["uid"], "annotations": {annotation: "true"}}}
@@ -100,7 +140,7 @@ class Kubelets:
     async def _start_driver(self, pod: Object) -> None:
         """Start the plugins, publish what they find, and report as the kubelet how that went."""
         node = pod["spec"]["nodeName"]
-        outcome = driver_pod.start(pod, self._hosts[node])
+        outcome = driver_pod.start(pod, self._discovered.host(pod))
         for plugin, devices in outcome.published:
             try:
                 await publish(await self._identities.pod(pod), node, plugin.driver, devices)
@@ -122,6 +162,23 @@ class Kubelets:
             reason = "DriverNotReady" if outcome.waiting else "BackOff"
             await self._events.record(node, pod, reason, outcome.problem)
         self._view.wake_pods_on(node)
+
+    async def _install_driver(self, pod: Object) -> None:
+        """Run a driver installer's pod, or report as the kubelet why it keeps failing."""
+        node = pod["spec"]["nodeName"]
+        problem = installer_problem(pod, self._machines.delivered(node))
+        if problem is None:
+            await self._run(pod)
+            return
+        status = driver_pod.status_of(pod, driver_pod.Start(waiting=problem))
+        self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
+        if driver_pod.shows(pod, status):
+            return
+        meta = pod["metadata"]
+        await self._identities.kubelet(node).merge(
+            "v1", "Pod", meta["name"], {"status": status}, namespace=meta["namespace"], subresource="status"
+        )
+        await self._events.record(node, pod, "BackOff", problem)
 
     async def _prepare(self, pod: Object) -> None:
         """NodePrepareResources for every claim; the pod may run once all succeeded."""

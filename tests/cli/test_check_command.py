@@ -37,6 +37,14 @@ def test_a_file_that_cannot_be_read_is_told() -> None:
     assert "missing.yaml:1:1: error: cannot be read: No such file or directory" in result.stdout
 
 
+def test_a_cluster_that_the_stack_lacks_is_told_with_those_it_has() -> None:
+    stack = str(RECIPES / "s6" / "stack.yaml")
+    file = str(RECIPES / "s6" / "corrected.yaml")
+    result = RUNNER.invoke(app, ["check", file, "--stack", stack, "--cluster", "nowhere"])
+    assert result.exit_code == 2
+    assert "nowhere is no cluster of this stack" in result.output
+
+
 def test_help_tells_the_exit_codes() -> None:
     result = RUNNER.invoke(app, ["check", "--help"])
     assert "Exit code 1: there are errors" in " ".join(result.stdout.split())

@@ -84,7 +84,7 @@ def test_an_old_cluster_stops_preview_and_update(token: str, project: Project) -
     for command in (["preview"], ["up", "--yes", "--skip-preview"]):
         result = project.run(*command, "--policy-pack", str(PACK), TYPE=token, VERSION="1.33")
         assert result.returncode != 0, result.stdout
-        assert "[mandatory]  cluster-require-minimum-kubernetes" in result.stdout
+        assert "[mandatory] [severity: critical]  cluster-require-minimum-kubernetes" in result.stdout
         assert REFUSED.format(got="'1.33'") in result.stdout
     assert '"judged"' not in project.run("stack", "export").stdout
 
@@ -93,7 +93,7 @@ def test_a_version_that_is_unknown_at_preview_stops_it(project: Project) -> None
     arguments = ("preview", "--policy-pack", str(PACK))
     result = project.run(*arguments, TYPE="aws:eks/cluster:Cluster", VERSION="unknown")
     assert result.returncode != 0, result.stdout
-    assert REFUSED.format(got="unknown at preview") in result.stdout
+    assert "version is unknown at preview; allowed: a value that is known at preview" in result.stdout
 
 
 def test_a_new_cluster_passes_with_no_provider_plugin_at_all(project: Project) -> None:

@@ -44,7 +44,7 @@ class Trial:
     def has_capacity(self, request: Request, device: Device) -> bool:
         """Whether a device has what a request asks of it, beside what is held and tried."""
         held = self._in_use.capacity.get(device.id, {})
-        return capacity.fits(device, request.capacity, held, self._tried(device))
+        return capacity.fits(device, request.capacity, held, self._tried(device), self._features)
 
     def _tried(self, device: Device) -> dict[str, Fraction]:
         total: dict[str, Fraction] = {}
@@ -121,7 +121,7 @@ class Trial:
     def _record(self, request: Request, device: Device, steps: list[Undo]) -> None:
         consumed: dict[str, Fraction] = {}
         if self._is_shareable(device):
-            consumed = capacity.consumed_by(device, request.capacity)
+            consumed = capacity.consumed_by(device, request.capacity, self._features)
             self._shares[device.id].append(consumed)
             steps.append(lambda: _drop_last(self._shares[device.id]))
         else:

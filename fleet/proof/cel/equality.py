@@ -7,6 +7,8 @@ decides.
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 from typing import TYPE_CHECKING
 
 from fleet.proof.cel import messages, syntax
@@ -20,6 +22,7 @@ _IS_OPAQUE = "fleet.isOpaque"
 _EQUAL = "fleet.equal"
 _DIFFER = "fleet.differ"
 _NUMBER = "fleet.number"
+_NUMBERS = ("bool", "int", "uint", "double", "string", "duration", "timestamp")
 _ANY = 1
 _PLAIN = (
     "null_type",
@@ -100,12 +103,14 @@ def _number(value: object) -> object:
     if isinstance(value, bool):
         # The evaluator turns true into 1, a server does not.
         raise ValueError("no such overload: int(bool)")  # noqa: TRY004
-    return value
+    if isinstance(value, dt.datetime):
+        return math.floor(value.timestamp())
+    return value // dt.timedelta(microseconds=1) * 1000 if isinstance(value, dt.timedelta) else value
 
 
 IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
     _IS_OPAQUE: [("message", unary(lambda _: True)), *((kind, unary(lambda _: False)) for kind in _PLAIN)],
     _EQUAL: [("message any", _equal)],
-    _NUMBER: [(kind, _number) for kind in ("bool", "int", "uint", "double", "string")],
+    _NUMBER: [(kind, _number) for kind in _NUMBERS],
     _DIFFER: [("message any", _differ)],
 }

@@ -15,8 +15,16 @@ from rehearsal.agent.drivers.plugin import StartFailed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fleet.catalogue.drivers import ChartVersion
+
 NOT_REHEARSED = ("DynamicMIG", "ConsumableShares", "PassthroughSupport", "FabricManagerPartitioning")
 """Gates that change the published devices in a way the rehearsal does not make up."""
+
+
+def chart_version(version: str) -> ChartVersion:
+    """The facts of a driver's version; of one the catalogue does not know those of the newest."""
+    driver = catalogue.load().drivers["nvidia"]
+    return driver.version(version) or driver.versions[-1]
 
 
 def feature_gates(environment: Mapping[str, str], version: str) -> Mapping[str, bool]:
@@ -30,8 +38,7 @@ def feature_gates(environment: Mapping[str, str], version: str) -> Mapping[str, 
         StartFailed: an unknown gate, a value that is no boolean, gates that exclude each other, or a gate
             that a rehearsal cannot follow.
     """
-    driver = catalogue.load().drivers["nvidia"]
-    gates = dict((driver.version(version) or driver.versions[-1]).feature_gates)
+    gates = dict(chart_version(version).feature_gates)
     for part in filter(None, environment.get("FEATURE_GATES", "").split(",")):
         name, _, value = part.strip().partition("=")
         if name not in gates:

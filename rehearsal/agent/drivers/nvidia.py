@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from typing_extensions import override
 
 from fleet.drivers.nvidia_devices import DRIVER, nvidia_devices
-from rehearsal.agent.drivers.gates import feature_gates, refuse_what_is_not_rehearsed
+from rehearsal.agent.drivers.gates import chart_version, feature_gates, refuse_what_is_not_rehearsed
 from rehearsal.agent.drivers.opaque import DEVICE_TYPES, judge
 from rehearsal.agent.drivers.plugin import NodePlugin, PrepareFailed
 
@@ -71,7 +71,10 @@ class NvidiaGpuPlugin(NodePlugin):
         if host.nvidia is None:
             return []
         devices = nvidia_devices(
-            host.gpus, driver_version=host.nvidia.driver_version, cuda_version=host.nvidia.cuda_version
+            host.gpus,
+            driver_version=host.nvidia.driver_version,
+            cuda_version=host.nvidia.cuda_version,
+            chart=chart_version(self.version),
         )
         return [device.to_object() for device in devices]
 

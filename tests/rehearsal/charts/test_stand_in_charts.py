@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 
 NVIDIA = STAND_INS / "dra-driver-nvidia-gpu" / "0.5.0"
 EXAMPLE = STAND_INS / "dra-example-driver" / "0.4.0"
+TPU = STAND_INS / "dra-driver-google-tpu" / "0.1.0"
 PUBLISHED = {
     NVIDIA: "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu",
     EXAMPLE: "oci://registry.k8s.io/dra-example-driver/charts/dra-example-driver",
+    TPU: "oci://registry.k8s.io/dra-driver-google/charts/dra-driver-google-tpu",
 }
 GPUS_ONLY = ("gpuResourcesEnabledOverride=true", "resources.computeDomains.enabled=false")
 SERVER = ("--kube-version", "1.36.3", "--api-versions", "resource.k8s.io/v1", "--namespace", "drivers")
@@ -63,7 +65,8 @@ def schema_and_values(chart: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("chart", "driver", "version"), [(NVIDIA, "nvidia", "0.5.0"), (EXAMPLE, "example", "0.4.0")]
+    ("chart", "driver", "version"),
+    [(NVIDIA, "nvidia", "0.5.0"), (EXAMPLE, "example", "0.4.0"), (TPU, "tpu", "0.1.0")],
 )
 def test_a_stand_in_takes_the_values_that_the_catalogue_knows(chart: Path, driver: str, version: str) -> None:
     schema, values = schema_and_values(chart)
@@ -150,7 +153,7 @@ def test_the_nvidia_chart_refuses(tools: Toolset, values: tuple[str, ...], text:
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("chart", [NVIDIA, EXAMPLE], ids=["nvidia", "example"])
+@pytest.mark.parametrize("chart", [NVIDIA, EXAMPLE, TPU], ids=["nvidia", "example", "tpu"])
 def test_the_default_namespace_is_refused(tools: Toolset, chart: Path) -> None:
     server = (*SERVER[:-1], "default")
     assert "Running in the 'default' namespace is not recommended." in refusal(
@@ -159,7 +162,7 @@ def test_the_default_namespace_is_refused(tools: Toolset, chart: Path) -> None:
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("chart", [NVIDIA, EXAMPLE], ids=["nvidia", "example"])
+@pytest.mark.parametrize("chart", [NVIDIA, EXAMPLE, TPU], ids=["nvidia", "example", "tpu"])
 def test_a_namespace_that_yaml_takes_for_a_boolean_stays_a_name(tools: Toolset, chart: Path) -> None:
     objects = render(tools, chart, *(GPUS_ONLY if chart is NVIDIA else ()), more=("--namespace", "no"))
     assert {item["metadata"].get("namespace", "no") for item in objects} == {"no"}
@@ -179,8 +182,23 @@ def test_the_example_chart_refuses_what_is_not_rehearsed(tools: Toolset) -> None
 
 
 @pytest.mark.engine
+def test_the_tpu_chart_refuses_what_is_not_rehearsed(tools: Toolset) -> None:
+    assert "it does not rehearse deviceStatus" in refusal(tools, TPU, "deviceStatus=true")
+
+
+@pytest.mark.engine
+def test_the_tpu_chart_keeps_to_nodes_whose_plugin_is_off(tools: Toolset) -> None:
+    [plugin] = [item for item in render(tools, TPU) if item["kind"] == "DaemonSet"]
+    rules = plugin["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+    [term] = rules["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert {"key": "cloud.google.com/gke-tpu-dra-driver", "operator": "In", "values": ["true"]} in term[
+        "matchExpressions"
+    ]
+
+
+@pytest.mark.engine
 @pytest.mark.network
-@pytest.mark.parametrize("chart", [NVIDIA, EXAMPLE], ids=["nvidia", "example"])
+@pytest.mark.parametrize("chart", [NVIDIA, EXAMPLE, TPU], ids=["nvidia", "example", "tpu"])
 def test_the_stand_in_renders_the_kinds_and_keys_of_the_published_chart(
     tools: Toolset, chart: Path, tmp_path: Path
 ) -> None:

@@ -1,0 +1,90 @@
+"""A DRA driver's plugin tolerates the taint that GPU nodes carry by convention.
+
+GKE puts `nvidia.com/gpu=present:NoSchedule` on GPU nodes by itself, other platforms by custom. Charts of 25.x
+tolerate nothing unless told to. Other taints of a pool are judged where the pool is in the program too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from policies.reading.charts import RELEASE_TYPES, release
+from policies.rule import Finding, ResourceRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from policies.reading.charts import Release
+    from policies.resources import Resource
+    from policies.rule import Settings
+
+KEY: Final = "nvidia.com/gpu"
+TOLERATION: Final = {"key": KEY, "operator": "Exists", "effect": "NoSchedule"}
+_NVIDIA: Final = "nvidia"
+_VALUE: Final = "kubeletPlugin.tolerations"
+
+
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+    """Find NVIDIA driver releases whose plugin does not tolerate the taint of GPU nodes."""
+    del settings
+    found = _judged(resource)
+    if found is None:
+        return
+    tolerations = found.value(_VALUE)
+    if tolerations.unknown or (tolerations.given and tolerations.plain is None):
+        return  # noted
+    version = found.driver_version
+    default = () if version is None else version.plugin_tolerations
+    own = cast("Sequence[Mapping[str, Any]]", tolerations.plain or ())
+    effective = own if tolerations.given else default
+    if version is None and tolerations.absent:
+        return  # a version that nobody knows: what it tolerates is not guessed
+    if not any(_tolerates(toleration) for toleration in effective):
+        yield Finding(
+            resource,
+            tolerations,
+            f"does not tolerate the taint {KEY}:NoSchedule of GPU nodes, so no devices are published there",
+            f"a toleration of {KEY}",
+            f"add {{key: {KEY}, operator: Exists, effect: NoSchedule}} to {_VALUE}",
+        )
+
+
+def _judged(resource: Resource) -> Release | None:
+    found = release(resource)
+    return found if found is not None and found.driver is not None and found.driver.name == _NVIDIA else None
+
+
+def _tolerates(toleration: Mapping[str, Any]) -> bool:
+    everything = toleration.get("operator") == "Exists" and not toleration.get("key")
+    effect = toleration.get("effect") in (None, "", "NoSchedule")
+    return effect and (everything or toleration.get("key") == KEY)
+
+
+def remedy(resource: Resource, settings: Settings) -> Mapping[str, object] | None:
+    """The release with the toleration added to those it has."""
+    if not list(judge(resource, settings)):
+        return None
+    inputs = dict(resource.read())
+    values = dict(cast("Mapping[str, object]", inputs.get("values") or {}))
+    plugin = dict(cast("Mapping[str, object]", values.get("kubeletPlugin") or {}))
+    own = cast("list[object]", plugin.get("tolerations") or [])
+    plugin["tolerations"] = [*own, dict(TOLERATION)]
+    values["kubeletPlugin"] = plugin
+    inputs["values"] = values
+    return inputs
+
+
+RULE = ResourceRule(
+    name="driver-require-gpu-toleration",
+    description=(
+        "The NVIDIA DRA driver's plugin tolerates the taint that GPU nodes carry, "
+        "because it publishes no devices of nodes on which it may not run."
+    ),
+    fix="Add a toleration of nvidia.com/gpu to kubeletPlugin.tolerations.",
+    link="https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra",
+    severity="medium",
+    standard="advisory",
+    types=RELEASE_TYPES,
+    judge=judge,
+    remedy=remedy,
+)

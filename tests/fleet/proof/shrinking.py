@@ -1,0 +1,73 @@
+"""Make a failing case small: drop whatever it fails without."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Path = tuple[str | int, ...]
+
+_TRIES = 600
+_TOKEN = re.compile(r"'[^']*'|\w+|\W")
+
+
+def shrunk(case: Any, still_fails: Callable[[Any], bool], *, tries: int = _TRIES) -> Any:
+    """A case of plain data that still fails though more of it is gone, the smallest of so many tries."""
+    made_progress = True
+    while made_progress:
+        made_progress = False
+        for path in list(_parts(case)):
+            smaller = _without(case, path)
+            if smaller is None:
+                continue
+            if tries <= 0:
+                return case
+            tries -= 1
+            if still_fails(smaller):
+                case, made_progress = smaller, True
+    return case
+
+
+def shrunk_text(text: str, still_fails: Callable[[str], bool], *, tries: int = _TRIES) -> str:
+    """A text that still fails though runs of its tokens are gone, the smallest of so many tries."""
+    tokens: list[str] = _TOKEN.findall(text)
+    size = len(tokens) // 2
+    while size:
+        start = 0
+        while start + size <= len(tokens) and tries:
+            smaller = tokens[:start] + tokens[start + size :]
+            tries -= 1
+            if smaller and still_fails("".join(smaller)):
+                tokens = smaller
+            else:
+                start += 1
+        size -= 1
+    return "".join(tokens)
+
+
+def _parts(value: Any, path: Path = ()) -> Iterator[Path]:
+    """Every part, the largest first; items of a list from the end, so that the others keep their places."""
+    keys: list[Any] = []
+    if isinstance(value, dict):
+        keys = [*value]  # pyright: ignore[reportUnknownVariableType]
+    elif isinstance(value, list):
+        keys = [*reversed(range(len(value)))]  # pyright: ignore[reportUnknownArgumentType]
+    yield from ((*path, key) for key in keys)
+    for key in keys:
+        yield from _parts(value[key], (*path, key))
+
+
+def _without(case: Any, path: Path) -> Any:
+    smaller = copy.deepcopy(case)
+    place = smaller
+    try:
+        for key in path[:-1]:
+            place = place[key]
+        del place[path[-1]]
+    except (KeyError, IndexError, TypeError):
+        return None
+    return smaller
