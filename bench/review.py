@@ -1,7 +1,7 @@
 """How long does a review take beyond the preview that it is made of?
 
-Measures side by side in one run: the preview alone and the whole `dra-fleet review`, of the dev stack rehearsed
-in a home of its own; and everything but the preview for 500 pools and 5,000 claims. Medians of several rounds.
+Measures side by side in one run: the preview alone and the whole `dra-fleet review`, of the dev stack
+rehearsed in a home of its own; and all but the preview for 500 pools and 5,000 claims. Medians of rounds.
 """
 
 from __future__ import annotations
