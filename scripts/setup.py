@@ -106,7 +106,9 @@ def _same_python() -> bool:
 def _install(uv: str | None) -> None:
     python = str(ENVIRONMENT / "bin" / "python")
     if uv:
-        create = [uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(ENVIRONMENT)]
+        # With pip: the engine's language host asks `python -m pip list` which plugins the program needs.
+        make = [uv, "venv", "--quiet", "--seed", "--allow-existing", "--python", sys.executable]
+        create = [*make, str(ENVIRONMENT)]
         install = [uv, "pip", "install", "--python", python]
     else:
         create = [sys.executable, "-m", "venv", str(ENVIRONMENT)]
