@@ -1,4 +1,4 @@
-"""The simulated Google Cloud without control planes: every refusal, with its words, and the nodes it makes."""
+"""The simulated Google Cloud without control planes: every refusal in its words, and the nodes it makes."""
 
 from __future__ import annotations
 
@@ -257,8 +257,10 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (
         {"machineType": "g2-standard-9"},
         {},
-        "Machine type with name 'g2-standard-9' is not known to the simulated Google Cloud; nearest: "
-        "g2-standard-96, g2-standard-8, g2-standard-4. Add it to the catalogue of machines if it exists",
+        (
+            "Machine type with name 'g2-standard-9' is not known to the simulated Google Cloud; nearest: "
+            "g2-standard-96, g2-standard-8, g2-standard-4. Add it to the catalogue of machines if it exists"
+        ),
     ),
     (
         {},
@@ -343,8 +345,8 @@ def test_a_quota_counts_all_pools_of_the_project(project: Project) -> None:
     with pytest.raises(CloudRefusal) as refused:
         project.pool("second", initialNodeCount=2)
     assert str(refused.value) == (
-        "googleapi: Error 429: Insufficient quota to satisfy the request: quota NVIDIA_L4_GPUS exceeded, limit 2 "
-        "in region us-central1, in use 1, requested 2. Ask for more quota, or for fewer nodes, "
+        "googleapi: Error 429: Insufficient quota to satisfy the request: quota NVIDIA_L4_GPUS exceeded, "
+        "limit 2 in region us-central1, in use 1, requested 2. Ask for more quota, or for fewer nodes, "
         "RESOURCE_EXHAUSTED"
     )
 
