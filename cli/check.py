@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.output import print_json, stdout_console
+from cli.output import print_json, print_lines, stdout_console
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,15 +134,14 @@ def _print(found: list[Finding], *, json: bool) -> None:
         print_json({**counts, "findings": [asdict(finding) for finding in found]})
         return
     console = stdout_console()
-    for finding in found:
-        place, severity, rest = str(finding).partition(f" {finding.severity}: ")
-        console.print(place, style="bold", end=" ", markup=False, soft_wrap=True)
-        console.print(
-            severity.strip(), style=_STYLES[finding.severity], end=" ", markup=False, soft_wrap=True
-        )
-        console.print(rest, markup=False, soft_wrap=True)
+    print_lines(console, map(_line, found))
     told = [_count(errors, "error"), _count(counts["warnings"], "warning")]
     console.print(", ".join(told) if found else "nothing found", markup=False)
+
+
+def _line(finding: Finding) -> list[tuple[str, str]]:
+    place, severity, rest = str(finding).partition(f" {finding.severity}: ")
+    return [(f"{place} ", "bold"), (severity.lstrip(), _STYLES[finding.severity]), (rest, "")]
 
 
 def _count(number: int, noun: str) -> str:

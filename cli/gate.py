@@ -45,7 +45,8 @@ def gate(  # noqa: PLR0917 - Typer names them
         typer.Option(
             "--events",
             metavar="FILE",
-            help="Judge the saved streaming events of a preview; - reads stdin. Needs no engine.",
+            help="Judge the saved streaming events of a preview, whether the pack ran with it or not; "
+            "- reads stdin. Needs no engine.",
             show_default=False,
         ),
     ] = None,
@@ -92,7 +93,7 @@ def gate(  # noqa: PLR0917 - Typer names them
     expected = Expected(preset=preset, without=_known(without or ()))
     try:
         if stack is None:
-            record = _read(events or Path("-"))
+            record = _read(events or Path("-"), preset, policy_config)
         else:
             record = _preview(stack, cwd, preset, policy_config, save_events)
     except GateError as problem:
@@ -123,7 +124,23 @@ def _known(names: list[str] | tuple[str, ...]) -> frozenset[str]:
     return frozenset(names)
 
 
-def _read(events: Path) -> Record:
+def _read(events: Path, preset: Preset, policy_config: Path | None) -> Record:
+    """The record of a saved preview; the rules run on it here where the pack did not run with it."""
+    from policies.gate.preset import with_own
+    from policies.gate.without_engine import judge_record, was_judged
+
+    record = _read_events(events)
+    if not was_judged(record):
+        judge_record(record, with_own(preset, policy_config))
+    elif policy_config is not None:
+        raise typer.BadParameter(
+            "the pack has judged this preview already, with the policy config that it was given then",
+            param_hint="--policy-config",
+        )
+    return record
+
+
+def _read_events(events: Path) -> Record:
     from policies.gate.errors import GateError
     from policies.gate.record import read_record
 
@@ -132,6 +149,8 @@ def _read(events: Path) -> Record:
     try:
         with events.open(encoding="utf-8") as lines:
             return read_record(lines, str(events))
+    except OSError as problem:
+        raise GateError(f"{events}: cannot be read: {problem.strerror}") from None
     except UnicodeDecodeError:
         raise GateError(f"{events}: is no text") from None
 
@@ -184,8 +203,8 @@ def _show(verdict: Verdict) -> None:
     advisory = len(verdict.findings) - verdict.mandatory
     console.print(
         f"{'passed' if not verdict.exit_code else 'failed'}: {verdict.rules} rules judged "
-        f"{verdict.resources} resources with the preset {verdict.preset}; {verdict.mandatory} mandatory and "
-        f"{advisory} advisory findings",
+        f"{verdict.resources} resources{' without an engine' if verdict.without_engine else ''} "
+        f"with the preset {verdict.preset}; {verdict.mandatory} mandatory and {advisory} advisory findings",
         markup=False,
         soft_wrap=True,
     )

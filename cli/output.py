@@ -16,12 +16,16 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 NARROW = 60
 """Columns below which a table would break words."""
 PLAIN_WIDTH = 120
 """Columns assumed where no terminal says how wide it is."""
+
+
+STYLED = 500
+"""Lines that are coloured; a screen shows fewer, and more would cost seconds."""
 
 
 def stdout_console() -> Console:
@@ -50,9 +54,9 @@ def new_table(title: str, caption: str = "") -> Table:
     )
 
 
-def print_table(console: Console, table: Table) -> None:
-    """Print a table; where columns would break words, each row as lines of `heading: value`."""
-    if console.width >= NARROW:
+def print_table(console: Console, table: Table, least: int = NARROW) -> None:
+    """Print a table; on fewer columns than `least`, each row as lines of `heading: value`."""
+    if console.width >= least:
         console.print(table)
         return
     console.print(f"{table.title}", style="bold", markup=False)
@@ -66,6 +70,20 @@ def print_table(console: Console, table: Table) -> None:
     if table.caption:
         console.print(f"\n{table.caption}", markup=False)
     console.print()
+
+
+def print_lines(console: Console, lines: Iterable[Sequence[tuple[str, str]]]) -> None:
+    """Print lines of any length, however many, in no time.
+
+    Args:
+        console: the console for results.
+        lines: each as its parts, a text and its style.
+    """
+    for number, parts in enumerate(lines):
+        if number < STYLED and console.is_terminal:
+            console.print(Text.assemble(*parts), soft_wrap=True)
+        else:
+            console.file.write("".join(text for text, _ in parts) + "\n")
 
 
 def print_json(value: Mapping[str, object]) -> None:

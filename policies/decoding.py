@@ -69,8 +69,8 @@ def from_plain(value: object) -> object:
 
 def _marked(items: Mapping[str, object]) -> object:
     signature = items.get(SIGNATURE)
-    if signature == SECRET:
-        return Secret(items.get("value"))
+    if signature == SECRET:  # saved events hide the value: it is not known
+        return Secret(items.get("value", Missing.UNKNOWN))
     if signature == OUTPUT:
         value = items.get("value", Missing.UNKNOWN)
         return Secret(value) if items.get("secret") else value

@@ -123,6 +123,8 @@ class Rule:
         parameters: what the policy config may set.
         judged_at_update: an unknown value is only listed at preview, because almost every program takes it
             from another resource; the engine has it judged again, known, before the resource is made.
+        needs_options: it looks at options of resources that saved events do not tell, so that what it finds
+            in them proves nothing.
     """
 
     name: str
@@ -134,6 +136,7 @@ class Rule:
     production: Level | None = None
     parameters: tuple[Parameter, ...] = ()
     judged_at_update: bool = False
+    needs_options: bool = False
 
     def level(self, preset: Preset) -> Level:
         """The level in a preset. In `advisory` nothing stops a run."""

@@ -86,8 +86,8 @@ def make_review(known: Known) -> Review:
     """The whole review. It asks nobody and reads no clock: the same inputs always give the same review."""
     preview, fleet, was, running = known.preview, known.fleet, known.was, known.running
     plan = fleet.plan
-    changes = Changes(preview, plan, was, running)
     offers = [offered(cluster) for cluster in plan.clusters] if plan else []
+    changes = Changes(preview, plan, was, running, offers)
     found_pools = pools(
         offers,
         PoolContext(was=was, running=running, actions=changes.pool_actions(), maps=_maps(offers, running)),
@@ -134,7 +134,7 @@ def make_review(known: Known) -> Review:
     return Review.model_validate(scrub_all(review.model_dump(by_alias=True)))
 
 
-_NOTHING = Money(amount=0.0, unknown_nodes=0)
+_NOTHING = Money(amount=None, unknown_nodes=0)
 _NO_COST = Cost(
     currency="USD",
     basis="nothing is known: the stack file is wrong",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from review.losses import ENDING, Losses
 from review.masking import MASK, is_marked, shown
+from review.matched import matched_before_and_after
 from review.model import Blast, BlastRadius, Change, PropertyChange, ResourceChange
 from review.owners import Owner, Owners
 from review.paths import fields_of, value_at
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from review.events import Preview, Step
     from review.losses import Loss
     from review.model import Action, LostPod
+    from review.offered import Offered
     from review.running import Running
     from review.was import Was
 
@@ -49,10 +51,19 @@ class Changes:
         plan: The stack as it will be; None where its file is wrong.
         was: As it was.
         running: The running pods, where the clusters were asked.
+        offers: What each cluster offers.
     """
 
-    def __init__(self, preview: Preview, plan: FleetPlan | None, was: Was, running: Running | None) -> None:
+    def __init__(
+        self,
+        preview: Preview,
+        plan: FleetPlan | None,
+        was: Was,
+        running: Running | None,
+        offers: Sequence[Offered] = (),
+    ) -> None:
         self._plan, self._was, self._running = plan, was, running
+        self._offers = {item.cluster.name: item for item in offers}
         self._losses = Losses(plan, was, running)
         owners = Owners(preview.steps)
         grouped: dict[Owner, dict[str, list[Step]]] = {}
@@ -175,11 +186,18 @@ class Changes:
             cluster=owner.cluster,
             name=owner.name,
             text=sentence(subject),
-            details=details(subject),
+            details=(*self._matches(owner, steps), *details(subject)),
             lost_claims=subject.loss.claims,
             lost_workloads=subject.loss.workloads,
             resources=tuple(changed),
         )
+
+    def _matches(self, owner: Owner, steps: Mapping[str, Sequence[Step]]) -> tuple[str, ...]:
+        if owner.kind != "class" or self.actions[owner] not in ("update", "replace"):
+            return ()
+        found = [step for group in steps.values() for step in group]
+        told = matched_before_and_after(found, self._offers.get(owner.cluster))
+        return (told,) if told else ()
 
     def _blast(self, owner: Owner, steps: Mapping[str, Sequence[Step]]) -> Blast:
         loss = self._lost[owner]

@@ -11,11 +11,10 @@ from fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret
 from review.model import Exposure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fleet.plan.model import ClusterPlan, FleetPlan
-
-_EVERYWHERE = "0.0.0.0/0"
+    from fleet.settings.eks import EksClusterSettings
 
 
 def exposure(plan: FleetPlan, secret_keys: tuple[str, ...]) -> tuple[Exposure, ...]:
@@ -43,8 +42,7 @@ def _cluster(cluster: ClusterPlan) -> Iterator[Exposure]:
     elif isinstance(settings, GkeClusterSettings):
         yield from _gke(name, settings)
     else:
-        text = f"how clusters of {cluster.cloud} are reached is not summed up here; see the stack file"
-        yield Exposure(cluster=name, subject="API server", text=text, level="note")
+        yield from _eks(name, settings)
     yield from _privileged(name, {item.name: item.labels for item in cluster.namespaces})
     for release in cluster.releases:
         text = f"{release.name} runs privileged pods in namespace {release.namespace}, as device drivers do"
@@ -65,18 +63,9 @@ def _kubeconfig(name: str, settings: ExistingClusterSettings) -> Exposure:
 def _aks(name: str, settings: AksClusterSettings) -> Iterator[Exposure]:
     access = settings.access
     if access is None:
-        text = "the cluster is adopted; who reaches its API server is not this stack's to say"
-        yield Exposure(cluster=name, subject="API server", text=text, level="note")
+        yield _adopted(name)
         return
-    if access.private:
-        yield Exposure(cluster=name, subject="API server", text="has a private address only", level="fine")
-    else:
-        ranges = ", ".join(access.authorized_ranges)
-        open_to_all = _EVERYWHERE in access.authorized_ranges
-        text = f"public address, open to {ranges}"
-        yield Exposure(
-            cluster=name, subject="API server", text=text, level="warning" if open_to_all else "note"
-        )
+    yield _address(name, access.private, access.authorized_ranges)
     login = f"Entra ID by kubelogin ({access.login}); local accounts are off, no kubeconfig holds a secret"
     yield Exposure(cluster=name, subject="credentials", text=login, level="fine")
     groups = ", ".join(access.admin_groups) or "nobody but who has Azure's own cluster admin role"
@@ -85,8 +74,7 @@ def _aks(name: str, settings: AksClusterSettings) -> Iterator[Exposure]:
 
 def _gke(name: str, settings: GkeClusterSettings) -> Iterator[Exposure]:
     if settings.access is None:
-        text = "the cluster is adopted; who reaches its API server is not this stack's to say"
-        yield Exposure(cluster=name, subject="API server", text=text, level="note")
+        yield _adopted(name)
         return
     if settings.access.external:
         text = "DNS name that answers from everywhere to whom IAM lets in; no public address"
@@ -96,6 +84,32 @@ def _gke(name: str, settings: GkeClusterSettings) -> Iterator[Exposure]:
         yield Exposure(cluster=name, subject="API server", text=text, level="fine")
     login = "Google IAM by gke-gcloud-auth-plugin; no kubeconfig holds a secret"
     yield Exposure(cluster=name, subject="credentials", text=login, level="fine")
+
+
+def _eks(name: str, settings: EksClusterSettings) -> Iterator[Exposure]:
+    access = settings.access
+    if access is None:
+        yield _adopted(name)
+        return
+    yield _address(name, access.private, access.public_ranges)
+    login = "AWS IAM by short-lived tokens; no kubeconfig holds a secret"
+    yield Exposure(cluster=name, subject="credentials", text=login, level="fine")
+    admins = ", ".join(access.admins) or "nobody but who creates the cluster"
+    yield Exposure(cluster=name, subject="administrators", text=admins, level="fine")
+
+
+def _adopted(name: str) -> Exposure:
+    text = "the cluster is adopted; who reaches its API server is not this stack's to say"
+    return Exposure(cluster=name, subject="API server", text=text, level="note")
+
+
+def _address(name: str, is_private: bool, ranges: Sequence[str]) -> Exposure:
+    if is_private:
+        return Exposure(cluster=name, subject="API server", text="has a private address only", level="fine")
+    is_open = any(item.endswith("/0") for item in ranges)
+    text = f"public address, open to {', '.join(ranges) or 'everybody'}"
+    level = "warning" if is_open or not ranges else "note"
+    return Exposure(cluster=name, subject="API server", text=text, level=level)
 
 
 def _privileged(name: str, namespaces: Mapping[str, Mapping[str, str]]) -> Iterator[Exposure]:

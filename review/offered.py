@@ -38,6 +38,6 @@ def offered(cluster: ClusterPlan) -> Offered:
     return Offered(
         cluster=cluster,
         groups=predict(cluster, named),
-        units=units_of(known, asks)[0],
+        units=units_of(known, asks, classes)[0],
         placements=Placements(classes, cluster.kubernetes),
     )

@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 Tally = dict[str, Counter[str]]
 _TALLY = pytest.StashKey[Tally]()
 _TITLE = "compared with Kubernetes itself"
+_ALL = "cases"
+_NO_SHARES = ("agreed", "pairs of features", "answers true", "answers false", "answers error")
 
 
 @pytest.fixture
 def compared(pytestconfig: pytest.Config) -> Callable[[str, Mapping[str, int]], None]:
-    """Add counts under a title; equal titles are added up."""
+    """Add counts under a title; equal titles are added up, and counts are shown as shares of "cases" too."""
     tally: Tally = pytestconfig.stash.setdefault(_TALLY, {})
 
     def add(title: str, counts: Mapping[str, int]) -> None:
@@ -27,12 +29,22 @@ def compared(pytestconfig: pytest.Config) -> Callable[[str, Mapping[str, int]], 
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print the counts of all tests."""
+    """Print the counts of all tests, quiet or not."""
     empty: Tally = {}
     tally = config.stash.get(_TALLY, empty)
     if not tally:
         return
     terminalreporter.section(_TITLE)
     for title, counts in sorted(tally.items()):
-        told = ", ".join(f"{count} {name}" for name, count in counts.items())
-        terminalreporter.write_line(f"{title}: {told}")
+        terminalreporter.write_line(f"{title}: {told(counts)}")
+
+
+def told(counts: Mapping[str, int]) -> str:
+    """The counts in words, the number of cases first."""
+    total = counts.get(_ALL, 0)
+    words = [f"{total} {_ALL}"] if total else []
+    for name, count in counts.items():
+        if name != _ALL:
+            share = f" ({count / total:.1%})" if total and name not in _NO_SHARES else ""
+            words.append(f"{count} {name}{share}")
+    return ", ".join(words)

@@ -221,7 +221,12 @@ def _network(pool: GkePoolSettings) -> container.NodePoolNetworkConfigArgs | Non
 def _reservation(pool: GkePoolSettings) -> container.NodePoolNodeConfigReservationAffinityArgs | None:
     reservation = pool.reservation
     if reservation is None:
-        return None
+        # Such capacity never comes out of a reservation, and Google wants to be told so.
+        return (
+            container.NodePoolNodeConfigReservationAffinityArgs(consume_reservation_type="NO_RESERVATION")
+            if pool.spot or pool.flex_start or pool.queued
+            else None
+        )
     return container.NodePoolNodeConfigReservationAffinityArgs(
         consume_reservation_type=reservation.consume,
         key=_RESERVATION_KEY if reservation.names else None,

@@ -37,6 +37,13 @@ fi
 /cos-gpu-installer install --version=latest
 chmod 755 /root/home/kubernetes/bin/nvidia
 """
+_NOTE_MACHINE = """\
+set -e
+url=http://metadata.google.internal/computeMetadata/v1/instance/machine-type
+machine=$(curl --fail --retry 5 --header Metadata-Flavor:Google "$url")
+echo "${machine##*/}" > /etc/nvidia/machine_type.txt
+"""
+"""The daemons of a vGPU read there which part of a GPU they serve."""
 _COS_MOUNTS = {
     "dev": ("/dev", "/dev"),
     "vulkan-icd-mount": ("/home/kubernetes/bin/nvidia/vulkan/icd.d", "/etc/vulkan/icd.d"),
@@ -44,6 +51,7 @@ _COS_MOUNTS = {
     "root-mount": ("/", "/root"),
     "cos-tools": ("/var/lib/cos-tools", "/build/cos-tools"),
 }
+_DAEMON_MOUNTS = {"nvidia-config": ("/etc/nvidia", "/etc/nvidia")}
 _UBUNTU_MOUNTS = {"dev": ("/dev", "/dev"), "boot": ("/boot", "/boot"), "root-mount": ("/", "/root")}
 _COS_ENVIRONMENT = {
     "NVIDIA_INSTALL_DIR_HOST": "/home/kubernetes/bin/nvidia",
@@ -87,6 +95,8 @@ def driver_installer(
 def _pod(facts: GkeInstaller, pools: Sequence[str]) -> core.PodSpecArgs:
     is_cos = facts.image == "COS_CONTAINERD"
     mounts = _COS_MOUNTS if is_cos else _UBUNTU_MOUNTS
+    if facts.daemon:
+        mounts = {**mounts, **_DAEMON_MOUNTS}
     return core.PodSpecArgs(
         priority_class_name="system-node-critical",
         affinity=core.AffinityArgs(node_affinity=_nodes(pools)),
@@ -98,7 +108,7 @@ def _pod(facts: GkeInstaller, pools: Sequence[str]) -> core.PodSpecArgs:
             for volume, (host, _) in mounts.items()
         ],
         init_containers=[_installing(facts, mounts, _COS_ENVIRONMENT if is_cos else {})],
-        containers=[core.ContainerArgs(name="pause", image=_PAUSE)],
+        containers=[*_daemons(facts), core.ContainerArgs(name="pause", image=_PAUSE)],
     )
 
 
@@ -125,11 +135,39 @@ def _installing(
         name=_NAME,
         image=facts.container,
         image_pull_policy=facts.pull_policy,
-        command=["bash", "-c", _INSTALL_LATEST] if facts.version == "latest" else None,
+        command=_command(facts),
         security_context=core.SecurityContextArgs(privileged=True),
         resources=core.ResourceRequirementsArgs(requests={"cpu": "150m"}),
         env=[core.EnvVarArgs(name=key, value=value) for key, value in environment.items()],
-        volume_mounts=[
-            core.VolumeMountArgs(name=volume, mount_path=inside) for volume, (_, inside) in mounts.items()
-        ],
+        volume_mounts=_mounted(mounts),
     )
+
+
+def _command(facts: GkeInstaller) -> list[str] | None:
+    """What the installer runs; None where its image knows by itself."""
+    if facts.version != "latest":
+        return None
+    return ["bash", "-c", (_NOTE_MACHINE if facts.daemon else "") + _INSTALL_LATEST]
+
+
+def _daemons(facts: GkeInstaller) -> list[core.ContainerArgs]:
+    if facts.daemon is None:
+        return []
+    mounts = {key: _COS_MOUNTS[key] for key in ("nvidia-install-dir-host", "root-mount", "dev")}
+    environment = {
+        "LD_LIBRARY_PATH": "/usr/local/nvidia/lib64",
+        **{key: _COS_ENVIRONMENT[key] for key in ("NVIDIA_INSTALL_DIR_HOST", "ROOT_MOUNT_DIR")},
+    }
+    return [
+        core.ContainerArgs(
+            name="nvidia-daemon-installer",
+            image=facts.daemon,
+            security_context=core.SecurityContextArgs(privileged=True),
+            env=[core.EnvVarArgs(name=key, value=value) for key, value in environment.items()],
+            volume_mounts=_mounted({**mounts, **_DAEMON_MOUNTS}),
+        )
+    ]
+
+
+def _mounted(mounts: Mapping[str, tuple[str, str]]) -> list[core.VolumeMountArgs]:
+    return [core.VolumeMountArgs(name=volume, mount_path=inside) for volume, (_, inside) in mounts.items()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -39,11 +39,15 @@ class ChartVersion(Entry):
 
 
 class GateConflict(Fact):
-    """Two feature gates of a driver that cannot be on together, or one that needs another."""
+    """Two feature gates of a driver that cannot be on together, or one that needs another.
+
+    `since`: the first chart version whose driver refuses it; None where every one with the gates does.
+    """
 
     gate: str
     other: str
     rule: Literal["excludes", "requires"]
+    since: str | None = None
 
 
 class PublishedAttribute(Fact):
@@ -136,6 +140,14 @@ class DriverFacts(Entry):
             if (item.since is None or order.index(item.since) <= place)
             and (item.until is None or place <= order.index(item.until))
         )
+
+    def gate_conflicts_in(self, version: str) -> Sequence[GateConflict]:
+        """The conflicts of feature gates that a chart version's driver refuses at its start."""
+        order = [entry.version for entry in self.versions]
+        place = order.index(version)
+        return [
+            item for item in self.gate_conflicts if item.since is None or order.index(item.since) <= place
+        ]
 
     def owned_classes(self) -> frozenset[str]:
         """Every DeviceClass name that some version of the chart installs."""

@@ -54,6 +54,13 @@ class ImageSince(Entry):
     since: str
 
 
+class UltraServer(Entry):
+    """How many machines one NVLink fabric has at most, by the start of their names."""
+
+    machines: str
+    most: int
+
+
 class EksFacts(Entry):
     """All of eks.yaml."""
 
@@ -62,6 +69,7 @@ class EksFacts(Entry):
     bottlerocket_plugin_switch: PluginSwitch
     efa_driver: EfaDriver
     ultra_server_image: ImageSince
+    ultra_server: UltraServer
 
     def minor(self, minor: str) -> EksMinor | None:
         """The entry of a minor, if it is known."""

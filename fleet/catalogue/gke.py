@@ -25,7 +25,11 @@ class GkeImage(Entry):
 
 
 class GkeInstaller(Entry):
-    """A driver installer's DaemonSet. `version`: which driver it installs, `default` or `latest`."""
+    """A driver installer's DaemonSet.
+
+    `version`: which driver it installs, `default` or `latest`. `daemon`: an image that keeps the
+    driver's daemons running beside it; they read the machine type that the installer writes down.
+    """
 
     name: Installer
     image: str
@@ -34,6 +38,7 @@ class GkeInstaller(Entry):
     container: str
     pull_policy: Literal["Never", "IfNotPresent"]
     version: Literal["default", "latest"]
+    daemon: str | None = None
 
 
 class GkeKnownAccelerator(Fact):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from fleet.checking.yaml_nodes import MAX_DEPTH, MAX_VALUES, Node, Place, Unreadable, compose
 
@@ -34,13 +35,29 @@ class Document:
         """The path that a dotted text below `base` means, as far as the document has it."""
         path, rest = base, dotted
         while rest := rest.lstrip("."):
-            below = [key for key in self.places if len(key) == len(path) + 1 and key[:-1] == path]
-            found = [(str(key[-1]), key[-1]) for key in below]
-            matching = [(text, key) for text, key in found if _begins(rest, text, key)]
-            text, key = max(matching, default=_next(rest), key=lambda item: len(item[0]))
+            text, key = self._below(path, rest)
             path = (*path, key)
             rest = rest.removeprefix(f"[{text}]") if rest.startswith("[") else rest[len(text) :]
         return path
+
+    def _below(self, path: Path, rest: str) -> tuple[str, str | int]:
+        """The key that the text `rest` begins with below a path: the longest that is there, else as written."""
+        there = self._keys.get(path, {})
+        expected = _next(rest)
+        if rest.startswith("["):
+            return expected[0], expected[1] if expected[1] in there else expected[0]
+        matching = [key for key in there if isinstance(key, str) and _begins(rest, key)]
+        name = max(matching, default=expected[0], key=len)
+        return name, name
+
+    @cached_property
+    def _keys(self) -> dict[Path, dict[str | int, None]]:
+        """By path the keys of what stands directly below it."""
+        found: dict[Path, dict[str | int, None]] = {}
+        for path in self.places:
+            if path:
+                found.setdefault(path[:-1], {})[path[-1]] = None
+        return found
 
 
 def read_documents(file: str, data: bytes) -> list[Document]:
@@ -148,12 +165,8 @@ def _decimal(text: str) -> object:
     return number if math.isfinite(number) else text
 
 
-def _begins(rest: str, text: str, key: str | int) -> bool:
-    if rest.startswith("["):
-        return rest.startswith(f"[{text}]")
-    return (
-        isinstance(key, str) and rest.startswith(text) and rest[len(text) : len(text) + 1] in ("", ".", "[")
-    )
+def _begins(rest: str, key: str) -> bool:
+    return rest.startswith(key) and rest[len(key) : len(key) + 1] in ("", ".", "[")
 
 
 def _next(rest: str) -> tuple[str, str | int]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fleet.plan.model import ChartValues
 
-_ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}
+ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}
 _ROOT_KEY = "nvidiaDriverRoot"
 _CHART_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 _CLUSTER_GATES = {
@@ -46,7 +46,7 @@ def values(release: Release) -> ChartValues:
         # Rendering without a cluster could choose a version that the cluster does not serve.
         chosen["resourceApiVersion"] = "resource.k8s.io/v1"
     tolerations = _tolerations(release)
-    if tolerations:
+    if tolerations or _lacks_its_own(release):
         # Helm replaces lists, so the chart's own toleration is repeated.
         chosen["kubeletPlugin"] = {"tolerations": [_CHART_TOLERATION, *tolerations]}
     return chosen
@@ -83,7 +83,7 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
 
 def _roots(release: Release) -> list[str]:
     return sorted(
-        {pool.driver_root or _ROOTS[pool.gpu_driver] for pool in release.pools if pool.machine.gpus}
+        {pool.driver_root or ROOTS[pool.gpu_driver] for pool in release.pools if pool.machine.gpus}
     )
 
 
@@ -94,6 +94,12 @@ def _tolerations(release: Release) -> list[dict[str, str]]:
         for taint in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
         if (taint.key, taint.effect) != ("nvidia.com/gpu", "NoSchedule")
     ]
+
+
+def _lacks_its_own(release: Release) -> bool:
+    """Whether a pool has the usual taint of GPUs and the chart, up to 25.12.0, does not tolerate it."""
+    usual = any(taint.key == _CHART_TOLERATION["key"] for pool in release.pools for taint in pool.taints)
+    return usual and _CHART_TOLERATION not in release.version.plugin_tolerations
 
 
 def _switches(release: Release, final: ChartValues) -> list[Refusal]:
@@ -170,7 +176,7 @@ def _gates(release: Release, final: ChartValues) -> dict[str, bool]:
 def _gate_conflicts(release: Release, final: ChartValues) -> list[Refusal]:
     gates = _gates(release, final)
     found: list[Refusal] = []
-    for conflict in catalogue.load().drivers["nvidia"].gate_conflicts:
+    for conflict in catalogue.load().drivers["nvidia"].gate_conflicts_in(release.version.version):
         first, second = gates.get(conflict.gate, False), gates.get(conflict.other, False)
         wrong = first and (second if conflict.rule == "excludes" else not second)
         if not wrong:

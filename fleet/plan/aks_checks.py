@@ -12,6 +12,7 @@ from fleet import catalogue
 from fleet.drivers import DRIVERS
 from fleet.drivers.values import value_at
 from fleet.plan.gpu_operator import partitioned
+from fleet.plan.plugin_checks import check_plugin_placement
 from fleet.settings.classes import CelClass
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def check_aks_values(
     at: tuple[str, ...], pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
 ) -> None:
     """Check the NVIDIA DRA driver's final values against the pools they serve."""
+    check_plugin_placement(at, pools, release, findings)
     served = [pool for pool in pools if pool.machine.gpus]
     root = value_at(release.values, "nvidiaDriverRoot", default="/")
     allowed = sorted({_ROOTS[pool.gpu_driver] for pool in served})
@@ -165,7 +167,9 @@ def _check_managed(
         findings.error(
             *at,
             "gpuManagement",
-            what="brings a device plugin of AKS, which advertises the GPUs that the DRA driver publishes",
+            what="brings a device plugin of AKS, which advertises the GPUs that the DRA driver publishes"
+            if settings.drivers
+            else "is not set up by this program: it brings a device plugin of AKS beside any DRA driver",
             got="Managed",
             allowed="Unmanaged",
             fix="remove gpuManagement",
@@ -215,8 +219,8 @@ def _check_operator(
                 got="operator",
                 fix=f"{fix}, or set gpuDriver: aks",
             )
-    for pool, _, _ in partitioned(pools):
-        if pool.gpu_driver != "operator":
+    for pool, gpu, _ in partitioned(pools):
+        if pool.gpu_driver != "operator" and gpu.mig is not None:
             findings.error(
                 *at,
                 "pools",

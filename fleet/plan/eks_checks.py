@@ -47,6 +47,7 @@ def check_eks(
         check_image(pool_at, plan, pool, uses_dra=bool(settings.drivers), findings=findings)
         _check_nodes(pool_at, plan, settings, findings)
         _check_capacity(pool_at, plan, pool, settings, findings)
+        _check_ultra_server(pool_at, plan, findings)
         _check_efa(pool_at, plan, pool, findings)
         _check_mig(pool_at, plan, settings, findings)
     _check_auto_mode(at, settings, findings)
@@ -154,6 +155,22 @@ def _check_capacity(
             allowed="one zone",
             fix=f"set zones: [{zones[0] if zones else '…'}], if that is the block's",
         )
+
+
+def _check_ultra_server(at: tuple[str, ...], plan: PoolPlan, findings: Findings) -> None:
+    facts = catalogue.load().eks.ultra_server
+    if not plan.machine.name.startswith(facts.machines) or plan.max_nodes <= facts.most:
+        return
+    findings.error(
+        *at,
+        "nodes",
+        "max",
+        what="is more than one UltraServer has, and a Capacity Block of "
+        f"{plan.machine.name} is one UltraServer",
+        got=str(plan.max_nodes),
+        allowed=f"{facts.most} at most",
+        fix="add a pool with a Capacity Block of its own",
+    )
 
 
 def _check_efa(at: tuple[str, ...], plan: PoolPlan, pool: EksPoolSettings, findings: Findings) -> None:

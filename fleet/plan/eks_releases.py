@@ -15,16 +15,20 @@ if TYPE_CHECKING:
     from fleet.plan.model import ChartValues
 
 SYSTEM_POOL = "system"
+_CLIQUE_LABEL = "kubeletPlugin.containers.computeDomains.gpuCliqueLabelEnabled"
 _FABRIC_GATE = "CrashOnNVLinkFabricErrors"
 
 
-def eks_driver_values(name: str, release: Release, theirs: ChartValues) -> ChartValues:
+def eks_driver_values(
+    name: str, release: Release, theirs: ChartValues, *, discovers_features: bool
+) -> ChartValues:
     """What the NVIDIA driver's chart needs on EKS.
 
     Args:
         name: the driver's name in the stack file.
         release: the release to be made.
         theirs: the stack's own values, which decide whether there is a controller.
+        discovers_features: whether the GPU Operator's feature discovery labels the nodes' NVLink fabric.
     """
     if name != "nvidia":
         return {}
@@ -36,9 +40,12 @@ def eks_driver_values(name: str, release: Release, theirs: ChartValues) -> Chart
         if len(in_domain) < len(gpu_pools) and _FABRIC_GATE in release.version.feature_gates:
             # One DaemonSet serves all pools, and its plugin would crash where there is no such fabric.
             chosen["featureGates"] = {_FABRIC_GATE: False}
+    if in_domain and not discovers_features and _CLIQUE_LABEL in release.version.values:
+        # Pods of a ComputeDomain find each other by this label. Two who set it would undo each other.
+        chosen["kubeletPlugin"] = {"containers": {"computeDomains": {"gpuCliqueLabelEnabled": True}}}
     cut = [pool.name for pool, _, _ in partitioned(release.pools)]
     if cut:
-        chosen["kubeletPlugin"] = {"affinity": after_partitioning(cut)}
+        chosen["kubeletPlugin"] = {**chosen.get("kubeletPlugin", {}), "affinity": after_partitioning(cut)}
     domains = value_at(theirs, "resources.computeDomains.enabled", default=bool(in_domain))
     if domains:
         controller: dict[str, Any] = {

@@ -9,6 +9,7 @@ from fleet import catalogue
 from fleet.plan.aks_checks import check_aks
 from fleet.plan.claims import claim_specs, clusters_of, namespace_labels, plan_claims
 from fleet.plan.classes import class_specs, plan_classes
+from fleet.plan.compute_domains import check_compute_domains, plan_compute_domains
 from fleet.plan.eks_checks import check_eks
 from fleet.plan.findings import Findings
 from fleet.plan.gke_checks import check_gke
@@ -42,6 +43,7 @@ def make_plan(settings: FleetSettings) -> FleetPlan:
     """
     findings = Findings()
     check_references(settings, findings)
+    check_compute_domains(settings, findings)
     _check_namespace(settings, findings)
     shared = _Shared(
         classes=class_specs(settings, findings), claims=claim_specs(settings, findings), placed={}
@@ -97,7 +99,8 @@ def _plan_cluster(
     names = [claim for claim, clusters in shared.placed.items() if name in clusters]
     templates, claims = plan_claims(name, minor, settings, shared.claims, names, findings=findings)
     workloads = plan_workloads(name, settings, pools)
-    uses_namespace = bool(templates or claims or workloads)
+    domains = plan_compute_domains(name, settings, pools, releases, findings)
+    uses_namespace = bool(templates or claims or workloads or domains)
     return ClusterPlan(
         name=name,
         cloud=cluster.cloud,
@@ -112,6 +115,7 @@ def _plan_cluster(
         templates=templates,
         claims=claims,
         workloads=workloads,
+        compute_domains=domains,
     )
 
 

@@ -1,8 +1,6 @@
-"""What is wrong with one node pool of GKE: who drives and advertises its devices, and how it gets capacity.
+"""What is wrong with one node pool of GKE: who drives and advertises its devices, and where its nodes are.
 
-Sources: https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra,
-https://cloud.google.com/kubernetes-engine/docs/concepts/dws and
-https://github.com/GoogleCloudPlatform/cluster-toolkit, modules/compute/gke-node-pool (what it refuses).
+Source: https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra
 """
 
 from __future__ import annotations
@@ -10,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fleet import catalogue
+from fleet.plan.gke_capacity import check_gke_capacity
 from fleet.plan.gke_pools import allocates, fitting_installer
 from fleet.plan.google_names import is_zone, region_of
 from fleet.settings.sharing import MigSharing
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
     from fleet.settings.gke_pools import GkePoolSettings
 
 At = tuple[str, ...]
-_COMPACT_WITH_FLEX = ("a3-ultragpu", "a4", "h4d")
 
 
 def check_gke_pool(at: At, plan: PoolPlan, settings: GkeClusterSettings, findings: Findings) -> None:
     """Check one pool by itself and against its cluster."""
     pool = settings.pools[plan.name]
     _check_zones(at, plan, pool, settings, findings)
-    _check_capacity(at, plan, pool, findings)
+    check_gke_capacity(at, plan, pool, findings)
+    _check_upgrade(at, pool, settings, findings)
     if pool.dranet:
         _check_dranet(at, plan, pool, settings, findings)
     if plan.machine.tpu is not None:
@@ -37,7 +36,7 @@ def check_gke_pool(at: At, plan: PoolPlan, settings: GkeClusterSettings, finding
         _check_driver(at, plan, pool, settings, findings)
         if allocates("nvidia", settings):
             _check_advertisers(at, plan, pool, findings)
-            _check_scale_from_zero(at, plan, findings)
+            _check_scale_from_zero(at, plan, pool, findings)
 
 
 def _check_driver(
@@ -129,9 +128,13 @@ def _check_advertisers(at: At, plan: PoolPlan, pool: GkePoolSettings, findings: 
         )
 
 
-def _check_scale_from_zero(at: At, plan: PoolPlan, findings: Findings) -> None:
+def _check_scale_from_zero(at: At, plan: PoolPlan, pool: GkePoolSettings, findings: Findings) -> None:
     if plan.min_nodes > 0:
         return
+    fix = "set nodes: {min: 1, …}"
+    if pool.queued:
+        # A queued pool begins without nodes, so it is queued that has to go.
+        fix = f"remove queued, and {fix}"
     facts = catalogue.load().gke.scale_from_zero
     if facts.accelerator(plan.machine.accelerator) is None:
         findings.error(
@@ -142,7 +145,7 @@ def _check_scale_from_zero(at: At, plan: PoolPlan, findings: Findings) -> None:
             f"{plan.machine.accelerator} would have",
             got="0",
             allowed=f"1 or more; 0 with {', '.join(entry.name for entry in facts.accelerators)}",
-            fix="set nodes: {min: 1, …}",
+            fix=fix,
         )
     elif isinstance(plan.sharing, MigSharing):
         findings.error(
@@ -152,7 +155,7 @@ def _check_scale_from_zero(at: At, plan: PoolPlan, findings: Findings) -> None:
             what="must be at least 1: GKE's autoscaler expects whole GPUs of a new node, no MIG partitions",
             got="0",
             allowed="1 or more",
-            fix="set nodes: {min: 1, …}",
+            fix=fix,
         )
 
 
@@ -190,93 +193,18 @@ def _check_zones(
         )
 
 
-def _check_capacity(at: At, plan: PoolPlan, pool: GkePoolSettings, findings: Findings) -> None:
-    """Spot, reservations, Dynamic Workload Scheduler and compact placement exclude each other in part."""
-    kinds = {"spot": pool.spot, "flexStart": pool.flex_start, "queued": pool.queued}
-    chosen = [key for key, on in kinds.items() if on]
-    reservation = pool.reservation
-    if chosen and reservation is not None and reservation.consume != "NO_RESERVATION":
+def _check_upgrade(at: At, pool: GkePoolSettings, settings: GkeClusterSettings, findings: Findings) -> None:
+    channel = settings.upgrades.channel
+    if pool.upgrade.auto is False and channel != "UNSPECIFIED":
         findings.error(
             *at,
-            "reservation",
-            "consume",
-            what=f"cannot be combined with {', '.join(chosen)}",
-            got=reservation.consume,
-            allowed="NO_RESERVATION",
-            fix=f"remove reservation, or {chosen[0]}",
-        )
-    if pool.spot and len(chosen) > 1:
-        findings.error(
-            *at,
-            "spot",
-            what=f"cannot be combined with {', '.join(chosen[1:])}",
-            got="true",
-            fix=f"remove spot, or {chosen[1]}",
-        )
-    if pool.flex_start:
-        _check_flex_start(at, plan, pool, findings)
-    if pool.queued and plan.min_nodes > 0:
-        findings.error(
-            *at,
-            "nodes",
-            "min",
-            what="must be 0 with queued: nodes come with a request and go with it",
-            got=str(plan.min_nodes),
-            allowed="0",
-        )
-    _check_compact(at, plan, pool, findings)
-
-
-def _check_flex_start(at: At, plan: PoolPlan, pool: GkePoolSettings, findings: Findings) -> None:
-    if pool.auto_repair:
-        findings.error(
-            *at,
-            "autoRepair",
-            what="must be false with flexStart: a repaired node would give its capacity back",
-            got="true",
-            allowed="false",
-            fix="set autoRepair: false",
-        )
-    if plan.min_nodes == plan.max_nodes:
-        findings.error(
-            *at,
-            "nodes",
-            what="must not be a fixed number with flexStart: nodes come when there is room",
-            got=str(plan.max_nodes),
-            fix="let nodes.max be larger than nodes.min",
-        )
-
-
-def _check_compact(at: At, plan: PoolPlan, pool: GkePoolSettings, findings: Findings) -> None:
-    placement = pool.placement
-    if placement is None or not placement.compact:
-        return
-    at = (*at, "placement", "compact")
-    if pool.flex_start and not plan.machine.name.startswith(_COMPACT_WITH_FLEX):
-        findings.error(
-            *at,
-            what=f"cannot be combined with flexStart on {plan.machine.name}",
-            got="true",
-            allowed="with a3-ultragpu, a4 and h4d machines",
-            fix="remove placement, or flexStart",
-        )
-    if pool.queued and plan.machine.tpu is None:
-        findings.error(
-            *at, what="cannot be combined with queued", got="true", fix="remove placement, or queued"
-        )
-    if len(pool.zones) > 1:
-        findings.error(
-            *at,
-            what="needs nodes in one zone",
-            got=f"true with zones {', '.join(pool.zones)}",
-            fix="name exactly one zone",
-        )
-    if pool.upgrade.strategy == "BLUE_GREEN":
-        findings.error(
-            *at,
-            what="cannot be combined with upgrade strategy BLUE_GREEN",
-            got="true",
-            fix="set upgrade: {strategy: SURGE}",
+            "upgrade",
+            "auto",
+            what=f"must be true in a cluster with release channel {channel}; Google refuses the pool",
+            got="false",
+            allowed="true",
+            fix="remove auto and set upgrades: {window: …} for the cluster, or upgrades: "
+            "{channel: UNSPECIFIED}",
         )
 
 

@@ -61,6 +61,10 @@ def plan_gke_pool(
                 "arch": described.arch,
             }
         )
+    topology = None if pool.placement is None else pool.placement.topology
+    if machine.tpu is not None and topology is not None:
+        # A slice of several nodes: each of them is known by the topology of the whole.
+        machine = machine.model_copy(update={"tpu": machine.tpu.model_copy(update={"topology": topology})})
     check_sharing(at, machine, pool.sharing, findings)
     classes = compute_classes_of(name, settings)
     ours = _labels(name, pool, machine, settings, classes)

@@ -14,7 +14,9 @@ from fleet.drivers.values import merged, value_at
 from fleet.plan.aks_pools import EVICTION
 from fleet.plan.mig_config import config_file, is_built_in
 from fleet.plan.model import ReleasePlan
+from fleet.plan.placement import not_tolerated, taint_text, toleration_text
 from fleet.settings.sharing import MigSharing
+from fleet.settings.translate import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -204,6 +206,7 @@ def _check(at: tuple[str, ...], final: ChartValues, pools: Sequence[PoolPlan], f
             allowed="false",
             fix="remove it from values",
         )
+    _check_reach(at, final, pools, findings)
     if value_at(final, "gpuCluster.deployCR", default=False):
         findings.error(
             *at,
@@ -212,5 +215,35 @@ def _check(at: tuple[str, ...], final: ChartValues, pools: Sequence[PoolPlan], f
             what="makes the operator install a DRA driver of its own beside this program's",
             got="true",
             allowed="false",
+            fix="remove it from values",
+        )
+
+
+def _check_reach(
+    at: tuple[str, ...], final: ChartValues, pools: Sequence[PoolPlan], findings: Findings
+) -> None:
+    """The operator's pods must reach every pool, and its MIG manager run where partitions are wanted."""
+    given = value_at(final, "daemonsets.tolerations")
+    for pool in pools:
+        for taint in not_tolerated(pool, given) if pool.machine.gpus else ():
+            findings.error(
+                *at,
+                "values",
+                "daemonsets.tolerations",
+                what=f"does not tolerate {taint_text(taint)} of pool {pool.name}, so that none of the "
+                "operator's pods runs there",
+                got=shown(given),
+                fix="remove it from values, for the plan tolerates the pools' taints; or add "
+                f"{toleration_text(taint)}",
+            )
+    cut = [pool.name for pool, _, _ in partitioned(pools)]
+    if cut and not value_at(final, "migManager.enabled", default=True):
+        findings.error(
+            *at,
+            "values",
+            "migManager.enabled",
+            what=f"turns off who makes the MIG partitions of {', '.join(cut)}",
+            got="false",
+            allowed="true",
             fix="remove it from values",
         )

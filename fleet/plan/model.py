@@ -111,10 +111,26 @@ class ClaimPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ComputeDomainPlan:
+    """A ComputeDomain. The driver's controller makes the template of its channels, named `template`.
+
+    `external`: the template is consumed outside the stack, so it keeps its exact name.
+    """
+
+    name: str
+    namespace: str
+    num_nodes: int
+    allocation_mode: Literal["Single", "All"] | None
+    template: str
+    external: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkloadPlan:
     """A Job whose `copies` pods each hold one claim, all at the same time.
 
     `accept` holds what its owner accepts of a proof that is less than certain, each with the reason.
+    `compute_domain`: the one whose channel each pod claims too.
     """
 
     name: str
@@ -129,6 +145,7 @@ class WorkloadPlan:
     cpu: str
     memory: str
     accept: Mapping[str, str] = field(default_factory=dict[str, str])
+    compute_domain: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +163,7 @@ class ClusterPlan:
     templates: tuple[ClaimTemplatePlan, ...]
     claims: tuple[ClaimPlan, ...]
     workloads: tuple[WorkloadPlan, ...]
+    compute_domains: tuple[ComputeDomainPlan, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -148,7 +148,8 @@ def _cloud_values(cluster: ClusterSettings, name: str, release: Release, theirs:
         case GkeClusterSettings():
             return gke_driver_values(name, release, theirs)
         case EksClusterSettings():
-            return eks_driver_values(name, release, theirs)
+            discovers = cluster.gpu_operator is not None
+            return eks_driver_values(name, release, theirs, discovers_features=discovers)
 
 
 def _before(cluster: ClusterSettings) -> tuple[str, ...]:

@@ -40,6 +40,7 @@ class Ask:
         count: Devices that it takes at least: 1 for `All`, none with admin access.
         is_plain: Whether it takes `count` whole devices and nothing else: no `All`, no admin access, no part
             of a device, no tolerations.
+        parts: Per capacity, by the name that it writes, how much of each device it asks for.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Ask:
     selectors: tuple[Selector, ...]
     count: int
     is_plain: bool
+    parts: tuple[tuple[str, str], ...] = ()
 
     @property
     def what(self) -> str:
@@ -75,11 +77,7 @@ class ClaimAsk:
     @property
     def parts(self) -> frozenset[str]:
         """The capacities of which some request asks for a part, by the names that it writes."""
-        requests = self.body["spec"].get("devices", {}).get("requests", [])
-        asked = [body for item in requests for body in (item.get("exactly"), *item.get("firstAvailable", []))]
-        return frozenset(
-            name for body in asked if body for name in body.get("capacity", {}).get("requests", {})
-        )
+        return frozenset(name for ask in self.asks for name, _ in ask.parts)
 
     @property
     def fewest(self) -> int:
@@ -178,6 +176,7 @@ def _ask(claim: str, name: str, body: Object, classes: Mapping[str, Object]) -> 
         ),
         count=0 if body.get("adminAccess") else 1 if takes_all else int(body.get("count") or 1),
         is_plain=not special,
+        parts=tuple(sorted(body.get("capacity", {}).get("requests", {}).items())),
     )
 
 

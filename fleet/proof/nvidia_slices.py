@@ -18,6 +18,7 @@ from fleet.proof.cel import UNKNOWN
 from fleet.proof.explain import RECORD
 from fleet.proof.nvidia_modes import dynamic_partitions, with_shares
 from fleet.proof.shapes import Object, Origin, ShapeDevice
+from fleet.proof.stored import PARTITIONS, is_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +31,11 @@ if TYPE_CHECKING:
 _PLACES = {PCI_BUS_ID: "string", "pcieBusID": "string", PCIE_ROOT: "string", NUMA_NODE: "int"}
 _PER_HOST = frozenset({"uuid", "parentUUID", "driverVersion", "cudaDriverVersion"})
 _CHANGING_GATES = ("PassthroughSupport", "FabricManagerPartitioning", "DRAListTypeAttributes")
-_CLUSTER_GATES = {"DynamicMIG": "DRAPartitionableDevices", "ConsumableShares": "DRAConsumableCapacity"}
+_OVERLAPPING = (
+    "with feature gate DynamicMIG the driver sends counters that keep partitions apart, and the API server "
+    f"of Kubernetes {{minor}} drops them, for its gate {PARTITIONS} is off: pods would get partitions that "
+    f"overlap, and all but the first would never start; turn DynamicMIG off, use Kubernetes 1.36, or {RECORD}"
+)
 
 
 def nvidia_devices_of(
@@ -52,9 +57,11 @@ def nvidia_devices_of(
     counters: tuple[Object, ...] = ()
     if value_at(driver.values, "resources.gpus.enabled", default=True):
         gates = _gates(driver)
-        reason = _changing_gate(gates, driver, minor) or _changing_layout(gates, pool, model)
+        reason = _changing_gate(gates, driver) or _changing_layout(gates, pool, model)
         if not reason:
             found, counters = _gpu_devices(pool, driver, model, gates)
+            if counters and not is_on(PARTITIONS, minor):
+                counters, reason = (), _OVERLAPPING.format(minor=minor)
             shares = str(value_at(driver.values, "consumableShares") or "").strip()
             devices += (
                 [with_shares(item, shares) for item in found] if gates.get("ConsumableShares") else found
@@ -71,17 +78,11 @@ def _gates(driver: Installed) -> dict[str, bool]:
     return {**driver.version.feature_gates, **given}
 
 
-def _changing_gate(gates: Mapping[str, bool], driver: Installed, minor: str) -> str:
+def _changing_gate(gates: Mapping[str, bool], driver: Installed) -> str:
     """Why feature gates keep us from telling what the driver publishes."""
     on = [gate for gate in _CHANGING_GATES if gates.get(gate)]
     if on:
         return f"feature gate {on[0]} changes what the {driver.facts.name} driver publishes; {RECORD}"
-    for gate, needed in _CLUSTER_GATES.items():
-        if gates.get(gate) and not catalogue.load().kubernetes.gate(needed).is_on(minor):
-            return (
-                f"feature gate {gate} of the {driver.facts.name} driver needs the cluster's gate {needed}, "
-                f"which is off in Kubernetes {minor}; {RECORD}"
-            )
     return ""
 
 
@@ -174,7 +175,8 @@ def _on_gpu(device: PublishedDevice, driver: Installed, pool: PoolPlan, model: G
             placed=found.placed,
             origins={**found.origins, **dict.fromkeys(nobody, _unknown())},
         )
-    is_whole = device.attributes.get("type") == "gpu"
+    fraction = pool.machine.gpu_fraction
+    is_whole = device.attributes.get("type") == "gpu" and fraction is None
     return ShapeDevice(
         driver=found.driver,
         name=found.name,
@@ -182,6 +184,7 @@ def _on_gpu(device: PublishedDevice, driver: Installed, pool: PoolPlan, model: G
         placed=found.placed,
         origins=found.origins,
         multiprocessors=model.multiprocessors if is_whole else None,
+        part=f"{fraction} of a GPU ({model.name})" if fraction is not None else "",
     )
 
 

@@ -38,6 +38,7 @@ class ShapeDevice:
         origins: Where each attribute and capacity is known from.
         multiprocessors: Of the hardware behind it, where the driver does not publish them.
         group: Devices of one group share a slice where the driver splits its slices.
+        part: Which part of which GPU a vGPU is, such as "1/6 of a GPU (A10-4Q)"; empty for other devices.
     """
 
     driver: str
@@ -47,6 +48,7 @@ class ShapeDevice:
     origins: Mapping[str, Origin]
     multiprocessors: int | None = None
     group: str = ""
+    part: str = ""
 
     @property
     def key(self) -> tuple[str, str]:

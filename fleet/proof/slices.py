@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from fleet.drivers.example_devices import example_devices
 from fleet.drivers.tpu_devices import tpu_devices
 from fleet.drivers.values import value_at
-from fleet.proof.explain import RECORD
+from fleet.proof.example_slices import example_devices_of
 from fleet.proof.installed import drivers_of
 from fleet.proof.nvidia_slices import known_device, nvidia_devices_of
 from fleet.proof.shapes import MOST_PODS, NodeGroup, Object, Room, Shape, ShapeDevice
+from fleet.proof.stored import stored
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -109,8 +109,8 @@ def _published(pool: PoolPlan, running: Sequence[Installed], minor: str) -> Publ
         elif driver.facts.name == "tpu":
             found, reason, sets = _tpu(pool, driver), "", ()
         else:
-            found, reason, sets = *_example(driver), ()
-        devices += found
+            found, reason, sets = example_devices_of(driver, minor)
+        devices += stored(found, minor)
         if reason:
             unpredictable[driver.facts.driver] = reason
         if sets:
@@ -151,22 +151,3 @@ def _tpu(pool: PoolPlan, driver: Installed) -> list[ShapeDevice]:
         topology=tpu.topology,
     )
     return [known_device(driver.facts.driver, device, frozenset({"uuid"})) for device in devices]
-
-
-def _example(driver: Installed) -> tuple[list[ShapeDevice], str]:
-    values = driver.values
-    changed = [
-        key
-        for key, usual in (
-            ("deviceProfile", "gpu"),
-            ("kubeletPlugin.gpuPartitions", 0),
-            ("gpuAllowMultipleAllocations", False),
-            ("driverName", "gpu.example.com"),
-        )
-        if value_at(values, key) not in (None, "", usual)
-    ]
-    if changed:
-        return [], f"value {changed[0]} changes what the {driver.facts.name} driver publishes; {RECORD}"
-    count = cast("int", value_at(values, "kubeletPlugin.numDevices", default=8))
-    devices = example_devices(node="stand-in", count=count)
-    return [known_device(driver.facts.driver, device, frozenset({"uuid"})) for device in devices], ""

@@ -28,7 +28,15 @@ class Findings:
     failures: list[str] = field(default_factory=list[str])
     warnings: list[str] = field(default_factory=list[str])
 
-    def refuse(self, *path: object, what: str, fix: str = "", order: Sequence[str] = ()) -> None:
+    def refuse(
+        self,
+        *path: object,
+        what: str,
+        got: str = "",
+        allowed: str = "",
+        fix: str = "",
+        order: Sequence[str] = (),
+    ) -> None:
         """Stop the program for what stands at a path below the fleet's key."""
         # Whoever proves a plan has loaded the settings' models already; importing a proof must not.
         from fleet.settings.errors import SettingsError, under  # noqa: PLC0415
@@ -36,7 +44,14 @@ class Findings:
         steps = "".join(
             f"\n  order: {line}" if not number else f"\n         {line}" for number, line in enumerate(order)
         )
-        self.failures.append(str(SettingsError(path=under(*path), what=what, fix=fix)) + steps)
+        error = SettingsError(path=under(*path), what=what, got=got, allowed=allowed, fix=fix)
+        self.failures.append(f"{error}{steps}")
+
+    def warn(self, *path: object, what: str, fix: str = "") -> None:
+        """Tell what is doubtful about what stands at a path below the fleet's key."""
+        from fleet.settings.errors import under  # noqa: PLC0415 - as above
+
+        self.warnings.append(f"{under(*path)}: {what}{f'; {fix}' if fix else ''}")
 
 
 def refuse_broken(cluster: ClusterPlan, asks: Mapping[str, ClaimAsk], findings: Findings) -> set[str]:

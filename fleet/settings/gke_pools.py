@@ -76,6 +76,12 @@ class GkePoolUpgrade(Settings):
     def _some_way(self) -> Self:
         if self.strategy == "SURGE" and self.surge + self.unavailable == 0:
             raise refuse("must have surge or unavailable of at least 1", fix="set unavailable: 1")
+        given = sorted({"surge", "unavailable"} & self.model_fields_set)
+        if self.strategy == "BLUE_GREEN" and given:
+            raise refuse(
+                f"must have no {' and '.join(given)} with strategy BLUE_GREEN, which makes new nodes first",
+                fix=f"remove {' and '.join(given)}, or set strategy: SURGE",
+            )
         return self
 
 

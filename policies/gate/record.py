@@ -54,12 +54,16 @@ class Record:
 
     Attributes:
         resources: the resources that the program asks for, by URN, as their steps say.
+        outputs: their outputs, by URN, as far as they are known.
         finished: whether the engine's summary is there.
         result: the engine's word in it, `succeeded` or `failed`.
+        without_engine: the rules ran on these events alone, not within the engine.
+        not_judged: by rule what it found, although the events tell too little for it to be sure.
     """
 
     stack: str = ""
     resources: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, "Mapping[str, Any]"])
+    outputs: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, "Mapping[str, Any]"])
     judgements: list[Judgement] = field(default_factory=list[Judgement])
     stack_judgements: list[Judgement] = field(default_factory=list[Judgement])
     violations: list[Reported] = field(default_factory=list[Reported])
@@ -67,11 +71,15 @@ class Record:
     errors: list[str] = field(default_factory=list[str])
     finished: bool = False
     result: str = ""
+    without_engine: bool = False
+    not_judged: dict[str, str] = field(default_factory=dict[str, str])
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Add one event."""
         if step := event.get("resourcePreEvent"):
             self._take_step(step["metadata"])
+        elif step := event.get("resOutputsEvent"):
+            self._take_outputs(step["metadata"])
         elif analysed := event.get("policyAnalyzeSummaryEvent"):
             self.judgements.append(_judgement(analysed))
         elif analysed := event.get("policyAnalyzeStackSummaryEvent"):
@@ -85,6 +93,10 @@ class Record:
         elif "summaryEvent" in event:
             self.finished = True
             self.result = str(event["summaryEvent"].get("result", ""))
+
+    def _take_outputs(self, metadata: Mapping[str, Any]) -> None:
+        told: Mapping[str, Any] = metadata.get("new") or {}
+        self.outputs[metadata["urn"]] = told.get("outputs") or {}
 
     def _take_step(self, metadata: Mapping[str, Any]) -> None:
         urn: str = metadata["urn"]

@@ -46,6 +46,7 @@ class Verdict:
         remediated: corrections that the pack made to resources.
         resources: how many resources were judged.
         rules: how many rules judged.
+        without_engine: the rules judged saved events, not within the engine.
     """
 
     stack: str
@@ -55,6 +56,7 @@ class Verdict:
     remediated: tuple[Reported, ...]
     resources: int
     rules: int
+    without_engine: bool = False
 
     @property
     def mandatory(self) -> int:
@@ -77,6 +79,7 @@ class Verdict:
             "exitCode": self.exit_code,
             "resources": self.resources,
             "rules": self.rules,
+            "withoutEngine": self.without_engine,
             "problems": list(self.problems),
             "findings": [vars(finding) for finding in self.findings],
             "remediated": [{"rule": item.rule, "urn": item.urn} for item in self.remediated],
@@ -132,6 +135,12 @@ def judge(record: Record, expected: Expected) -> Verdict:
         f"fix: take it out of the policy config, or let it off by name: --without {rule}"
         for rule in sorted(lowered)
     ]
+    problems += [
+        f"the rule {rule} cannot be judged without an engine, because saved events tell no options: {told}; "
+        f"fix: run the preview with the pack, or let the rule off by name: --without {rule}"
+        for rule, told in record.not_judged.items()
+        if expected.level(rule) in ("mandatory", "remediate")
+    ]
     judged = {rule for item in (*ours, *stack) for rule in item.rules}
     return Verdict(
         stack=record.stack,
@@ -141,6 +150,7 @@ def judge(record: Record, expected: Expected) -> Verdict:
         remediated=tuple(record.remediations),
         resources=len({item.urn for item in ours}),
         rules=len(judged),
+        without_engine=record.without_engine,
     )
 
 

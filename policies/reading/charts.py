@@ -72,7 +72,7 @@ class Release:
             (
                 facts
                 for facts in catalogue.load().drivers.values()
-                if any(_own_name(version.chart) == self.chart_name for version in facts.versions)
+                if any(own_name(version.chart) == self.chart_name for version in facts.versions)
             ),
             None,
         )
@@ -82,6 +82,17 @@ class Release:
         """The facts of the very version of a DRA driver's chart; None if it is not known to the catalogue."""
         driver = self.driver
         return None if driver is None else driver.version(self.version_text)
+
+    @property
+    def known_version(self) -> ChartVersion | None:
+        """The facts of the very version of a DRA driver's or the GPU Operator's chart; None if not known."""
+        if not self.is_gpu_operator:
+            return self.driver_version
+        versions = catalogue.load().gpu_operator.versions
+        return next(
+            (known for known in versions if known.version.removeprefix(_VERSION_PREFIX) == self.version_text),
+            None,
+        )
 
     @property
     def is_gpu_operator(self) -> bool:
@@ -94,9 +105,9 @@ def release(resource: Resource) -> Release | None:
     if RELEASE_TYPES.fullmatch(resource.type) is None:
         return None
     chart = (resource.get("chart").text or "").rstrip("/")
-    return Release(resource=resource, chart_name=_own_name(chart))
+    return Release(resource=resource, chart_name=own_name(chart))
 
 
-def _own_name(chart: str) -> str:
+def own_name(chart: str) -> str:
     """The last part of a chart's path, address or `repo/chart`."""
     return chart.rsplit("/", 1)[-1].removesuffix(".tgz")

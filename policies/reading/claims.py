@@ -14,8 +14,12 @@ GROUP = r"kubernetes:resource\.k8s\.io/(?P<version>v\w+)"
 CLAIM_TYPES = re.compile(rf"{GROUP}:ResourceClaim(Template)?(Patch)?")
 TEMPLATE_TYPES = re.compile(rf"{GROUP}:ResourceClaimTemplate(Patch)?")
 CLASS_TYPES = re.compile(rf"{GROUP}:DeviceClass(Patch)?")
+WHOLE_CLASS_TYPES = re.compile(rf"{GROUP}:DeviceClass")
 SELECTING_TYPES = re.compile(rf"{GROUP}:(DeviceClass|ResourceClaim|ResourceClaimTemplate)(Patch)?")
-ALL_TYPES = re.compile(rf"{GROUP}:\w+")
+VERSIONED_TYPES = re.compile(
+    rf"{GROUP}:(?P<kind>(DeviceClass|ResourceClaim|ResourceClaimTemplate|ResourceSlice)(List|Patch)?)"
+)
+"""The kinds that v1 has."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
 from fleet import catalogue
 from fleet.drivers.cuda import cuda_version_of
 from fleet.drivers.nvidia_devices import DRIVER, GpuOnHost, nvidia_devices
-from fleet.proof.cel import UNKNOWN, CelDevice, CelInvalid, CelUnsupported, environment
+from fleet.proof.cel import UNKNOWN, CelDevice, CelInvalid, environment
+from fleet.proof.cel.clauses import split
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fleet.catalogue.model import GpuModel
     from fleet.drivers.published import PublishedDevice
@@ -26,6 +27,8 @@ MINOR: Final = "1.36"
 _DRIVER_VERSION: Final = "580.126.09"
 _HOST: Final = ("uuid", "parentUUID", "driverVersion", "cudaDriverVersion")
 """What differs from host to host: no verdict may rest on a value of it."""
+_WHOLE: Final = "gpu"
+_PARTITION: Final = "mig"
 
 Verdict = Literal["yes", "no", "maybe", "error"]
 
@@ -45,10 +48,13 @@ class KnownDevice:
     profile: str
     device: dict[str, object]
 
-    def as_type(self, device_type: str) -> CelDevice:
-        """The same device if it said that it is of another type."""
-        attributes = {**self._attributes, "type": {"string": device_type}}
-        return CelDevice.of({**self.device, "attributes": attributes}, DRIVER)
+    def as_whole(self) -> CelDevice:
+        """The same device if it said that it is a whole GPU, without what only partitions say."""
+        own = {name: value for name, value in self.attributes.items() if name not in _only_of_partitions()}
+        return CelDevice.of(
+            {**self.device, "attributes": {**own, "type": {"string": _WHOLE}}},
+            DRIVER,
+        )
 
     @property
     def cel(self) -> CelDevice:
@@ -56,9 +62,14 @@ class KnownDevice:
         return _cel(self.model, self.profile)
 
     @property
-    def _attributes(self) -> dict[str, object]:
-        found = self.device["attributes"]
-        return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+    def attributes(self) -> Mapping[str, object]:
+        """Its attributes by name."""
+        return cast("Mapping[str, object]", self.device["attributes"])
+
+    @property
+    def capacity(self) -> Mapping[str, object]:
+        """Its capacity by name."""
+        return cast("Mapping[str, object]", self.device["capacity"])
 
 
 @cache
@@ -102,6 +113,16 @@ def _published(model: GpuModel, mig: tuple[tuple[str, int], ...] | None) -> list
     )
 
 
+@cache
+def _only_of_partitions() -> frozenset[str]:
+    """The attributes that no whole GPU has."""
+    return frozenset(
+        item.name
+        for item in catalogue.load().drivers["nvidia"].attributes
+        if _WHOLE not in (*item.always, *item.sometimes)
+    )
+
+
 def _known(model: GpuModel, published: PublishedDevice, profile: str) -> KnownDevice:
     device = published.to_object()
     unsure = {*_HOST, *published.assumed}
@@ -109,6 +130,14 @@ def _known(model: GpuModel, published: PublishedDevice, profile: str) -> KnownDe
     capacity = {
         name: UNKNOWN if name in unsure else value for name, value in device.get("capacity", {}).items()
     }
+    facts = catalogue.load().drivers["nvidia"]
+    kind = _PARTITION if profile else _WHOLE
+    for item in facts.attributes:  # what only some hosts or versions of the driver publish
+        if kind in item.sometimes:
+            attributes.setdefault(item.name, UNKNOWN)
+    for item in facts.capacities:
+        if kind in item.sometimes:
+            capacity.setdefault(item.name, UNKNOWN)
     name = model.product_name or model.name
     return KnownDevice(
         title=f"{profile} of {name}" if profile else name,
@@ -126,19 +155,54 @@ class Selection:
 
     @classmethod
     def of(cls, expressions: Sequence[str]) -> Selection | None:
-        """Compile expressions; None where one is no CEL or cannot be judged here."""
+        """Compile expressions; None where one is no valid CEL.
+
+        Raises:
+            CelUnsupported: One may be valid, but cannot be evaluated here.
+        """
         compile_one = environment(MINOR).compile
         try:
             return cls(programs=tuple(compile_one(expression) for expression in expressions))
-        except (CelInvalid, CelUnsupported):
+        except CelInvalid:
             return None
 
     def selects(self, device: CelDevice) -> Verdict:
         """Whether a device is selected; `error` if evaluation fails on it, as in the scheduler."""
-        answers = [program.evaluate(device).outcome for program in self.programs]
-        for outcome in answers:  # in order: what follows a false or an error is never evaluated
-            if outcome == "false":
-                return "no"
-            if outcome == "error":
-                return "error"
-        return "maybe" if "unknown" in answers else "yes"
+        verdict: Verdict = "yes"
+        for program in self.programs:  # in order: what follows a false or an error is never evaluated
+            outcome = program.evaluate(device).outcome
+            if outcome in ("false", "error"):
+                return "no" if outcome == "false" else "error"
+            if outcome == "unknown":
+                if not _possible(program.expression, device).true:
+                    return "no"
+                verdict = "maybe"
+        return verdict
+
+
+class _Possible(NamedTuple):
+    """What an expression may be where some of the values it reads are unknown; neither is an error."""
+
+    true: bool
+    false: bool
+
+
+def _possible(expression: str, device: CelDevice) -> _Possible:
+    outcome = environment(MINOR).operand(expression).evaluate(device).outcome
+    operator, operands = split(expression)
+    if outcome != "unknown" or not operator:
+        return _Possible(true=outcome in ("true", "unknown"), false=outcome in ("false", "unknown"))
+    judged = [_possible(operand, device) for operand in operands]
+    match operator:
+        case "&&":
+            return _Possible(all(one.true for one in judged), any(one.false for one in judged))
+        case "||":
+            return _Possible(any(one.true for one in judged), all(one.false for one in judged))
+        case "!":
+            return _Possible(judged[0].false, judged[0].true)
+        case _:
+            condition, then, otherwise = judged
+            return _Possible(
+                (condition.true and then.true) or (condition.false and otherwise.true),
+                (condition.true and then.false) or (condition.false and otherwise.false),
+            )

@@ -49,6 +49,8 @@ class Homes:
             return self._outermost(cluster)
         if len({self._outermost(found) for found in self._clusters}) == 1:
             return self._outermost(self._clusters[0])
+        if resource.partial:
+            return ""  # what its provider depends on is not told
         return resource.provider.urn if resource.provider is not None else ""
 
     def _outermost(self, cluster: Resource) -> str:

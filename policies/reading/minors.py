@@ -9,6 +9,7 @@ from policies.reading.versions import FIELDS, KubernetesVersion
 from policies.rule import Parameter
 
 if TYPE_CHECKING:
+    from fleet.catalogue.kubernetes import FeatureGate
     from policies.resources import Resource, Stack
     from policies.rule import Settings
 
@@ -20,8 +21,26 @@ KUBERNETES: Final = Parameter(
 )
 
 
+def has(gate: FeatureGate, minor: str | None) -> bool:
+    """Whether a feature gate is on by default.
+
+    Args:
+        gate: the gate.
+        minor: the cluster's; one beyond all known is taken for the nearest known, and None for any of them.
+    """
+    known = sorted(gate.stages, key=_numbers)
+    if minor is None:
+        return all(gate.is_on(each) for each in known)
+    nearest = [each for each in known if _numbers(each) <= _numbers(minor)]
+    return gate.is_on(nearest[-1] if nearest else known[0])
+
+
+def _numbers(minor: str) -> tuple[int, int]:
+    return KubernetesVersion.read_known(minor).minor_number
+
+
 class Minors:
-    """The minors of a stack's clusters.
+    """The minors of a stack's clusters. A version that is unknown at preview is another rule's finding.
 
     Args:
         stack: all resources.
@@ -47,7 +66,7 @@ class Minors:
                 continue
             for field in FIELDS:
                 if field.required and field.types.fullmatch(cluster.type):
-                    read = KubernetesVersion.read(cluster.get(*field.path).text)
+                    read = KubernetesVersion.read_any(cluster.get(*field.path).peek)
                     if read is not None:
                         return read.minor
         return None

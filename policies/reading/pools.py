@@ -33,7 +33,7 @@ _GPU_FAMILIES: Final[Mapping[str, re.Pattern[str]]] = {
     "aks": re.compile(r"(?i)Standard_N[CDV](?!\d+as_v4|\d+adm?s_V710)"),
     "gke": re.compile(r"(a2|a3|a4|a4x|g2|g4)-"),
     "eks": re.compile(r"(p\d|g\d|gr\d)\w*\."),
-    "ack": re.compile(r"ecs\.(ebm|scc)?(gn|vgn|sgn)\w*\."),
+    "ack": re.compile(r"ecs\.(ebm|scc)?(gn|vgn|sgn)[\w-]*\."),
 }
 _AZURE_TAINT = re.compile(r"(?P<key>[^=:]+)(=(?P<value>[^:]*))?:(?P<effect>\w+)")
 
@@ -169,9 +169,15 @@ class Pool:
 
     @property
     def has_gpus(self) -> bool:
-        """Whether its nodes have NVIDIA GPUs, by the catalogue, else by the name of the machine's family."""
+        """Whether its nodes have NVIDIA GPUs, by the catalogue, else by the name of the machine's family.
+
+        A node group of EKS whose launch template names the machine tells it by its image.
+        """
         if self.cloud == "gke" and self.node("guestAccelerators").items:
             return True
+        if self.cloud == "eks" and self.at.get("instanceTypes").absent:
+            image = catalogue.load().eks.image(self.image.text or "")
+            return image is not None and image.nvidia
         return any(_is_gpu_machine(self.cloud, machine.text) for machine in self.machines)
 
     def label(self, key: str) -> Value:

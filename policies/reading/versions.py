@@ -51,6 +51,11 @@ class KubernetesVersion:
         )
 
     @classmethod
+    def read_any(cls, value: object) -> KubernetesVersion | None:
+        """The version that a value says, if it is text and says one."""
+        return cls.read(value) if isinstance(value, str) else None
+
+    @classmethod
     def read_known(cls, text: str) -> KubernetesVersion:
         """The version of a text from the catalogue.
 

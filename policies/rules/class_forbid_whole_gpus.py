@@ -2,8 +2,8 @@
 
 Decided by evaluating its selectors on every GPU and every partition of the catalogue, so no way of writing
 them (quotes, concatenation, comparing other attributes) makes a difference. It is meant for partitions if its
-name says so, or if it selects partitions because they are partitions: the same device with the type of a
-whole GPU would not be selected.
+name says so, or if it selects partitions because they are partitions: the same device, said to be whole,
+would not be selected. What cannot be evaluated here is a finding too.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fleet import catalogue
+from fleet.proof.cel import CelUnsupported
 from policies.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
 from policies.reading.devices import Selection, partitions, whole_gpus
 from policies.rule import TEXTS, Finding, Parameter, StackRule
@@ -71,7 +72,16 @@ def _judge_claim(resource: Resource, classes: Mapping[str, list[str]], told: set
 def _judge(
     resource: Resource, place: Value, names: Sequence[str], expressions: Sequence[str]
 ) -> Finding | None:
-    selection = Selection.of(expressions)
+    try:
+        selection = Selection.of(expressions)
+    except CelUnsupported as problem:
+        return Finding(
+            resource,
+            place,
+            f"cannot be judged: {problem}",
+            "selectors that can be evaluated here, because they may select whole GPUs",
+            f"write them in another way, or list the class in the parameter {MIXED.name}",
+        )
     if selection is None:
         return None  # what is no CEL is refused by selector-require-valid-cel
     named = any(NAMES_MIG.search(name) for name in names)
@@ -93,7 +103,7 @@ def _judge(
 def _is_meant(selection: Selection) -> bool:
     """Whether it selects partitions for being partitions."""
     return any(
-        selection.selects(device.cel) == "yes" and selection.selects(device.as_type("gpu")) == "no"
+        selection.selects(device.cel) == "yes" and selection.selects(device.as_whole()) in ("no", "error")
         for device in partitions()
     )
 

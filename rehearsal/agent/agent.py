@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from rehearsal.agent.compute_domains.parts import ComputeDomainParts
 from rehearsal.agent.gpu_operator.daemons import Daemons
 from rehearsal.agent.identity import Identities
 from rehearsal.agent.kubelet import Kubelets
@@ -43,8 +44,9 @@ async def run(
     identities = Identities(admin, kubeconfig)
     machines = Machines(admin, identities, view, queue, hosts)
     daemons = Daemons(identities, view, queue, machines)
+    domains = ComputeDomainParts(identities, view, queue, machines)
     joiner = NodeJoiner(admin, hosts, hardware.kubernetes, view.pods_on, machines)
-    kubelets = Kubelets(admin, identities, view, queue, machines=machines, daemons=daemons)
+    kubelets = Kubelets(admin, identities, view, queue, machines=machines, daemons=daemons, domains=domains)
     wiper = SliceWiper(identities, view, queue, hardware.slice_wiping_seconds)
 
     async def handle(key: Key) -> None:
@@ -75,6 +77,7 @@ async def run(
                 task.cancel()
     finally:
         await daemons.close()
+        await domains.close()
         await identities.close()
 
 

@@ -15,7 +15,7 @@ from clusters.pending.state import claim_names
 from rehearsal.agent import driver_pod
 from rehearsal.agent.discovered import Discovered
 from rehearsal.agent.drivers import plugins_of
-from rehearsal.agent.drivers.plugin import PrepareFailed
+from rehearsal.agent.drivers.plugin import AtWork, PrepareFailed
 from rehearsal.agent.events import PodEvents
 from rehearsal.agent.gpu_operator.roles import role_of
 from rehearsal.agent.informer import key_of
@@ -26,6 +26,7 @@ from rehearsal.agent.work_queue import Key
 
 if TYPE_CHECKING:
     from clusters.client import KubeApi, Object
+    from rehearsal.agent.compute_domains.parts import ComputeDomainParts
     from rehearsal.agent.drivers.plugin import NodePlugin
     from rehearsal.agent.gpu_operator.daemons import Daemons
     from rehearsal.agent.identity import Identities
@@ -51,6 +52,7 @@ class Kubelets:
         queue: where to ask for another try.
         machines: what there is on them.
         daemons: what the GPU Operator's pods do.
+        domains: what the pods of ComputeDomains do.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Kubelets:
         *,
         machines: Machines,
         daemons: Daemons,
+        domains: ComputeDomainParts,
     ) -> None:
         self._admin = admin
         self._identities = identities
@@ -69,6 +72,7 @@ class Kubelets:
         self._queue = queue
         self._machines = machines
         self._daemons = daemons
+        self._domains = domains
         self._discovered = Discovered(machines)
         self._events = PodEvents(identities)
 
@@ -84,9 +88,10 @@ class Kubelets:
         annotations = pod["metadata"].get("annotations", {})
         if (deleting or ended) and has_claims(pod):
             if annotations.get(STOP) != "true":
+                await self._domains.leave(pod)
                 await self._unprepare(pod)
         elif deleting:
-            for part in (self._identities, self._daemons, self._discovered):
+            for part in (self._identities, self._daemons, self._domains, self._discovered):
                 part.forget(pod)
         elif annotations.get(RUN) == "true" and not ended:
             await self._keep(pod)
@@ -96,6 +101,7 @@ class Kubelets:
     async def _keep(self, pod: Object) -> None:
         """A pod that runs: ready again after its node was not; a driver it installed is there for others."""
         await self._come_back(pod)
+        await self._domains.keep(pod)
         if is_installer(pod) and driver_pod.is_ready(pod):
             self._view.wake_pods_on(pod["spec"]["nodeName"])
 
@@ -144,6 +150,7 @@ class Kubelets:
         for plugin, devices in outcome.published:
             try:
                 await publish(await self._identities.pod(pod), node, plugin.driver, devices)
+                await self._label(pod, plugin)
             except (ApiError, FieldsDropped) as error:
                 if isinstance(error, ApiError) and error.code in (404, 409):
                     raise
@@ -162,6 +169,15 @@ class Kubelets:
             reason = "DriverNotReady" if outcome.waiting else "BackOff"
             await self._events.record(node, pod, reason, outcome.problem)
         self._view.wake_pods_on(node)
+
+    async def _label(self, pod: Object, plugin: NodePlugin) -> None:
+        """Put the labels on the node that a plugin sets when it starts."""
+        node = pod["spec"]["nodeName"]
+        wanted = plugin.node_labels(self._discovered.host(pod))
+        present = self._view.nodes.objects.get(node, {}).get("metadata", {}).get("labels", {})
+        if not wanted.items() <= present.items():
+            api = await self._identities.pod(pod)
+            await api.merge("v1", "Node", node, {"metadata": {"labels": wanted}})
 
     async def _install_driver(self, pod: Object) -> None:
         """Run a driver installer's pod, or report as the kubelet why it keeps failing."""
@@ -206,10 +222,19 @@ class Kubelets:
             try:
                 await self._fetch_as_driver(holder, claim)
                 plugin.prepare(claim, self._view.devices_of(node, driver))
+                await plugin.settle(await self._at_work(holder), claim)
             except PrepareFailed as error:
                 raise PrepareFailed(
                     f"NodePrepareResources failed for ResourceClaim {name}: {error}"
                 ) from error
+
+    async def _at_work(self, holder: Object) -> AtWork:
+        """A driver's pod at work in the cluster."""
+        return AtWork(
+            api=await self._identities.pod(holder),
+            namespace=holder["metadata"]["namespace"],
+            host=self._machines.host(holder["spec"]["nodeName"]),
+        )
 
     async def _fetch_as_driver(self, holder: Object, claim: Object) -> None:
         """The plugin's library reads the claim with the driver's own rights before it prepares anything."""
@@ -246,8 +271,10 @@ class Kubelets:
 
     async def _unprepare_claim(self, pod: Object, name: str) -> None:
         claim = await self._admin.find(RESOURCE_API, "ResourceClaim", name, pod["metadata"]["namespace"])
+        node = pod["spec"]["nodeName"]
         for driver in drivers_of(claim) if claim else ():
-            self._registered(pod["spec"]["nodeName"], driver)
+            holder, plugin = self._registered(node, driver)
+            await plugin.release(await self._at_work(holder), claim or {})
 
 
 def _claims_to_prepare(pod: Object) -> list[str]:

@@ -111,7 +111,8 @@ class NodeHardware(_Model):
     `allocatable`: what is left to pods of `cpu`, `memory` and `pods`, where the system keeps some.
     `kubelet`: its version, such as v1.35.6, where it is not the control plane's.
     `providerId`: the machine's name in its cloud. `advertised`: extended resources that the cloud's device
-    plugins advertise. `installable`: what a driver installer's pod can do here.
+    plugins advertise. `installable`: what a driver installer's pod can do here. `clique`: the NVLink fabric
+    that reaches other machines and the part of it, such as "<uuid>.1".
     """
 
     name: Annotated[str, Field(pattern=NAME, max_length=200)]
@@ -130,6 +131,7 @@ class NodeHardware(_Model):
     nvidia: NvidiaOnHost | None = None
     installable: DriverInstallable | None = None
     advertised: dict[str, Annotated[int, Field(ge=0)]] = {}
+    clique: Annotated[str, Field(pattern=r"^[0-9a-f-]{36}\.\d+$")] | None = None
 
     @model_validator(mode="after")
     def _known(self) -> Self:
@@ -186,6 +188,7 @@ class NodeHardware(_Model):
             installable=self.installable,
             advertised=self.advertised,
             tpu=machine.tpu if machine else None,
+            clique=self.clique,
         )
 
     def _gpu(
@@ -309,3 +312,4 @@ class Host:
     installable: DriverInstallable | None = None
     advertised: Mapping[str, int] = field(default_factory=dict[str, int])
     tpu: Tpu | None = None
+    clique: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,6 +28,11 @@ def git_status() -> str:
     ).stdout
 
 
+def counts(pools: dict[str, dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """How many nodes and devices each pool of a cluster shows."""
+    return {name: {"nodes": pool["nodes"], "devices": pool["devices"]} for name, pool in pools.items()}
+
+
 def expected_pools(cluster: ClusterPlan) -> dict[str, dict[str, int]]:
     """What each pool shows at its least number of nodes, as predicted from the plan alone."""
     return {
@@ -47,7 +52,7 @@ def test_every_workload_of_the_dev_stack_holds_its_devices(rehearsed: Rehearsed)
     for cluster in PLAN.clusters:
         shown = status["clusters"][cluster.name]
         assert shown["kubernetes"].startswith(f"v{cluster.kubernetes}.")
-        assert shown["pools"] == expected_pools(cluster)
+        assert counts(shown["pools"]) == expected_pools(cluster)
         allocated = {name: item["allocated"] for name, item in shown["workloads"].items()}
         assert allocated == {item.name: item.copies for item in cluster.workloads}
         assert allocated == promised[cluster.name]
@@ -71,7 +76,7 @@ def test_eight_a100_of_the_studio_are_56_partitions_and_every_vgpu_is_one_device
 ) -> None:
     assert rehearsed.run("rehearse", "up").code == 0
     pools = rehearsed.run("rehearse", "status", "--json").json["clusters"]["studio"]["pools"]
-    assert pools == {
+    assert counts(pools) == {
         "mig": {"nodes": 1, "devices": 56},
         **{name: {"nodes": 1, "devices": 1} for name in ("sixth", "third", "half")},
     }

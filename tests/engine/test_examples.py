@@ -21,6 +21,7 @@ HELD = {
     "s02-aks-mig": ("mnist", "v1.35.6", {"mnist": 7}),
     "s03-aks-strategies": ("shared", "v1.36.2", {"serve": 6, "train": 1, "trials": 3}),
     "s06-eks-mig": ("train", "v1.35.2-eks-f69f56f", {"infer": 63}),
+    "s07-eks-ultraserver": ("ultra", "v1.35.2-eks-f69f56f", {"pretrain": 2}),
     "s04-gke-cel": ("render", "v1.35.8-gke.1036000", {"render": 3, "preview": 2}),
     "s05-gke-tpu": ("tpus", "v1.36.3-gke.1089000", {"train": 2}),
     "s11-part-of-a-gpu": ("parts", "v1.35.8-gke.1036000", {"notebooks": 3}),

@@ -32,8 +32,10 @@ pytestmark = pytest.mark.engine
 RECIPES = PROJECT / "tests" / "data" / "recipes"
 Node = dict[str, Any]
 NAMESPACE = "nvidia-dra-driver-gpu"
-DEADLINE_SECONDS = 60
+DEADLINE_SECONDS = 180
+"""A guard against waiting for ever, no measure of anything."""
 OLD, NEW = ("nvidia-dra-driver-gpu", "25.8.1"), ("dra-driver-nvidia-gpu", "0.5.0")
+OPERATOR = ("gpu-operator", "v25.10.0")
 PRESENT = {"nvidia.com/gpu.present": "true"}
 VGPU: Node = {
     "name": "aks-vgpu-1",
@@ -46,6 +48,12 @@ A100: Node = {
     "machine": "Standard_ND96amsr_A100_v4",
     "labels": {**PRESENT, "nvidia.com/mig.config": "all-disabled"},
     "nvidia": {"driverVersion": "580.95.05", "driverRoot": "/run/nvidia/driver"},
+}
+# A machine of a pool made with --gpu-driver none, before the operator has seen it.
+DRIVERLESS: Node = {
+    "name": "aks-mig-1",
+    "machine": "Standard_ND96amsr_A100_v4",
+    "labels": {"accelerator": "nvidia", "kubernetes.azure.com/mode": "user"},
 }
 SKU = {"key": "sku", "value": "gpu", "effect": "NoSchedule"}
 
@@ -60,8 +68,10 @@ class Recipe:
     def install(self, chart: tuple[str, str], recipe: str, *options: str) -> subprocess.CompletedProcess[str]:
         """Install a chart with the published values."""
         command = [str(self._helm), "upgrade", "--install", chart[0], str(charts.resolve(*chart))]
-        where = ["--namespace", NAMESPACE, "--create-namespace"]
-        values = ["--values", str(RECIPES / recipe / "published-values.yaml")]
+        operator = chart == OPERATOR
+        where = ["--namespace", "gpu-operator" if operator else NAMESPACE, "--create-namespace"]
+        file = "published-operator-values.yaml" if operator else "published-values.yaml"
+        values = ["--values", str(RECIPES / recipe / file)]
         return subprocess.run(
             [*command, *where, *values, *options],
             env={"KUBECONFIG": str(self.cluster.admin_kubeconfig), "HOME": "/nonexistent"},
@@ -230,3 +240,31 @@ def test_s2_without_partitions_leaves_a_pod_that_asks_for_one_waiting_and_says_w
     assert reason.cause is Cause.SELECTOR_FALSE
     assert "is false on the nearest one, aks-mig-1/gpu-0, whose type is gpu" in str(reason)
     assert "the GPUs of node aks-mig-1 are whole: nvidia.com/mig.config is all-disabled" in str(reason)
+
+
+def test_s2_s_operator_makes_no_partitions_and_the_job_holds_a_whole_gpu(on: Callable[..., Recipe]) -> None:
+    recipe = on(**DRIVERLESS)
+    operator = recipe.install(OPERATOR, "s2")
+    assert operator.returncode == 0, operator.stderr
+    assert recipe.install(OLD, "s2", "--skip-schema-validation").returncode == 0
+
+    recipe.wait(*published("s2"), until=is_bound)
+
+    state = recipe.state()
+    [claim] = state.claims
+    assert [item["device"] for item in results_of(claim)] == ["gpu-0"]
+    [node] = state.nodes
+    assert node["metadata"]["labels"]["nvidia.com/mig.config"] == "all-disabled"
+
+
+def test_s2_s_operator_tolerates_no_taint_of_its_own_pool(on: Callable[..., Recipe]) -> None:
+    recipe = on(**DRIVERLESS, taints=[SKU])
+    assert recipe.install(OPERATOR, "s2").returncode == 0
+    assert recipe.install(OLD, "s2", "--skip-schema-validation").returncode == 0
+
+    reason = recipe.wait(*published("s2"), until=because(Cause.DRIVER_LABEL_MISSING))
+
+    assert reason.cause is Cause.DRIVER_LABEL_MISSING
+    assert "no pod of driver gpu.nvidia.com on node aks-mig-1 because it has none of the labels" in str(
+        reason
+    )

@@ -26,6 +26,7 @@ class Declared:
     properties: Mapping[str, Any] = field(default_factory=dict[str, Any])
     outputs: Mapping[str, Any] | None = None
     protect: bool = False
+    delete_before_replace: bool | None = None
     parent: str = ""
     dependencies: tuple[str, ...] = ()
     provider: tuple[str, Mapping[str, Any]] | None = None
@@ -48,6 +49,7 @@ class Declared:
             name=self.name,
             urn=self.urn,
             protect=self.protect,
+            delete_before_replace=self.delete_before_replace,
             parent=self.parent,
             dependencies=self.dependencies,
             provider=provider,

@@ -72,7 +72,14 @@ def test_a_rule_has_cases_and_some_of_them_with_an_unknown_value(rule: Rule) -> 
         assert any(broken.unknown is not None for case in cases for broken in case.breaks)
 
 
-NEVER_UNKNOWN = frozenset({"output-forbid-credentials", "provider-require-exec-credentials"})
+NEVER_UNKNOWN = frozenset(
+    {
+        "claim-require-stable-api",
+        "cluster-require-protection",
+        "output-forbid-credentials",
+        "provider-require-exec-credentials",
+    }
+)
 """Rules on options of resources, which are always known, on names and marks, and on what is listed only."""
 
 

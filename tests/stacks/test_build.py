@@ -167,6 +167,7 @@ def test_exports_are_plain_versioned_and_name_what_a_pod_refers_to(recorder: Rec
         "classes",
         "templates",
         "claims",
+        "computeDomains",
         "namespaces",
         "workloads",
     }

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
-from fleet.proof.cel import cost, declarations, equality, evaluator, lookups, syntax, typing_rules, words
+from fleet.proof.cel import (
+    cost,
+    declarations,
+    equality,
+    evaluator,
+    lookups,
+    loops,
+    syntax,
+    typing_rules,
+    words,
+)
 from fleet.proof.cel.clauses import split
 from fleet.proof.cel.verdict import FALSE, TRUE, CelInvalid, CelUnsupported, Verdict, error, unknown
 
@@ -39,6 +49,7 @@ class Program:
         self.lookups = lookups.lookups(tree)
         equality.guard(tree)
         lookups.give_missing_domains(tree)
+        loops.run_to_their_end(tree)
         self._environment = environment
         self._runnable = evaluator.runner(environment.number).deserialize(syntax.serialise(tree))
         self._verdicts: dict[str, Verdict] = {}

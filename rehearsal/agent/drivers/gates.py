@@ -38,7 +38,8 @@ def feature_gates(environment: Mapping[str, str], version: str) -> Mapping[str, 
         StartFailed: an unknown gate, a value that is no boolean, gates that exclude each other, or a gate
             that a rehearsal cannot follow.
     """
-    gates = dict(chart_version(version).feature_gates)
+    chart = chart_version(version)
+    gates = dict(chart.feature_gates)
     for part in filter(None, environment.get("FEATURE_GATES", "").split(",")):
         name, _, value = part.strip().partition("=")
         if name not in gates:
@@ -46,12 +47,12 @@ def feature_gates(environment: Mapping[str, str], version: str) -> Mapping[str, 
         if value not in ("true", "false"):
             raise StartFailed(f"failed to set feature gates: invalid value of {name}={value}: not a boolean")
         gates[name] = value == "true"
-    _refuse_conflicts(gates)
+    _refuse_conflicts(gates, chart.version)
     return gates
 
 
-def _refuse_conflicts(gates: Mapping[str, bool]) -> None:
-    for conflict in catalogue.load().drivers["nvidia"].gate_conflicts:
+def _refuse_conflicts(gates: Mapping[str, bool], version: str) -> None:
+    for conflict in catalogue.load().drivers["nvidia"].gate_conflicts_in(version):
         other = gates.get(conflict.other, False)
         if not gates.get(conflict.gate, False) or other == (conflict.rule == "requires"):
             continue

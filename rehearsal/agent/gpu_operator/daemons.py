@@ -12,13 +12,12 @@ from rehearsal.agent.events import PodEvents
 from rehearsal.agent.gpu_operator import discovery, labels, operator, policy, starting
 from rehearsal.agent.gpu_operator.mig_manager import MigManager
 from rehearsal.agent.gpu_operator.roles import Role, role_of
+from rehearsal.agent.identity import PodConnection
 from rehearsal.agent.informer import Informer, key_of
 from rehearsal.agent.view import POD
 from rehearsal.agent.work_queue import Key
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from clusters.client import Object
     from rehearsal.agent.identity import Identities
     from rehearsal.agent.machines import Machines
@@ -131,26 +130,6 @@ class Daemons:
         if uid in self._watches:
             return
         key = Key(POD, key_of(pod))
-        source = _PodConnection(self._identities, pod)
+        source = PodConnection(self._identities, pod)
         informer = Informer(source, policy.API, policy.KIND, lambda _: self._queue.add(key))
         self._watches[uid] = asyncio.create_task(informer.run(), name=f"policy/{uid}")
-
-
-class _PodConnection:
-    """Reads as a pod, with a fresh token where the old one ends."""
-
-    def __init__(self, identities: Identities, pod: Object) -> None:
-        self._identities = identities
-        self._pod = pod
-
-    async def list(self, api_version: str, kind: str) -> Object:
-        """Read a collection."""
-        return await (await self._identities.pod(self._pod)).list(api_version, kind)
-
-    async def watch(
-        self, api_version: str, kind: str, *, resource_version: str
-    ) -> AsyncIterator[tuple[str, Object]]:
-        """Follow a collection."""
-        api = await self._identities.pod(self._pod)
-        async for event in api.watch(api_version, kind, resource_version=resource_version):
-            yield event

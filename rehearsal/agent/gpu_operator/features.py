@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fleet import catalogue
+from fleet.devices.compute_domain import CLIQUE_LABEL
 from rehearsal.agent.gpu_operator.capacity import partitions
 from rehearsal.agent.gpu_operator.labels import FOUND_BY_PCI, MIG_CAPABLE, PRODUCT
 
@@ -59,6 +60,8 @@ def gpu_labels(host: Host, strategy: str) -> dict[str, str]:
         "nvidia.com/mig.strategy": strategy,
         MIG_CAPABLE: str(model.mig is not None).lower(),
     }
+    if host.clique is not None:
+        labels[CLIQUE_LABEL] = host.clique
     if is_vgpu(model):
         labels["nvidia.com/vgpu.present"] = "true"
     return labels | _partition_labels(host, strategy, product)

@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from fleet import catalogue
+from fleet.drivers.published import stable_uuid
 from rehearsal.clouds.aws.account import made_id
 from rehearsal.clouds.aws.instance_types import find_type, near
 from rehearsal.clouds.aws.refusing import refuse
@@ -114,9 +115,21 @@ def group_machines(account: Account, record: Record, minor: str) -> list[NodeHar
             nvidia=_driver(account, template, kind, ami),
             nics=cards - 1 if kind.machine else 0,
             advertised={"nvidia.com/gpu": kind.gpus} if plugin and kind.gpus else {},
+            clique=_clique(template, kind, index),
         )
         for index in range(size_of(group))
     ]
+
+
+def _clique(template: Properties, kind: InstanceType, index: int) -> str | None:
+    """The NVLink fabric of an UltraServer: a Capacity Block holds the machines of one after the other."""
+    facts = catalogue.load().eks.ultra_server
+    if not kind.name.startswith(facts.machines):
+        return None
+    told = cast("Properties", template.get("capacityReservationSpecification") or {})
+    target = cast("Properties", told.get("capacityReservationTarget") or {})
+    number = index // facts.most
+    return f"{stable_uuid('ultraserver', str(target.get('capacityReservationId')), number)}.1"
 
 
 def _host_name(urn: str, index: int, region: str) -> str:

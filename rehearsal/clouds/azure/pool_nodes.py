@@ -12,9 +12,10 @@ from rehearsal.clouds.azure.names import digits_of, group_id
 from rehearsal.clouds.azure.refusing import refuse
 from rehearsal.clouds.azure.sizes import find_size, mig_layout, near
 from rehearsal.clouds.azure.versions import full_version
-from rehearsal.world.hardware import NodeHardware, NodeTaint, NvidiaOnHost
+from rehearsal.world.hardware import InlineGpus, NodeHardware, NodeTaint, NvidiaOnHost
 
 if TYPE_CHECKING:
+    from rehearsal.clouds.azure.limits import AzureLimits
     from rehearsal.clouds.azure.sizes import VmSize
     from rehearsal.clouds.values import Properties
 
@@ -36,19 +37,20 @@ EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 RESERVED: Final = "kubernetes.azure.com/"
 
 
-def size_of(pool: Properties) -> VmSize:
+def size_of(pool: Properties, limits: AzureLimits) -> VmSize:
     """The pool's VM size.
 
     Raises:
         CloudRefusal: there is none of that name.
     """
     name = str(pool.get("vmSize", ""))
-    size = find_size(name)
+    size = find_size(name, limits)
     if size is None:
         raise refuse(
             "VMSizeNotSupported",
             f"The VM size of {name} is not known to the simulated Azure; nearest: {near(name)}. "
-            "Add it to the catalogue of machines if it exists",
+            "If it exists, describe it in the stack's hardware file: "
+            f"azure: {{sizes: {{{name}: {{gpu: A100-PCIE-80GB, gpus: 1, cpus: 24, memory: 220}}}}}}",
         )
     return size
 
@@ -58,7 +60,9 @@ def count_of(pool: Properties) -> int:
     return int(pool.get("count", pool.get("minCount", 1) if pool.get("enableAutoScaling") else 1))
 
 
-def machines(pool: Properties, name: str, cluster: Properties, cluster_id: str) -> list[NodeHardware]:
+def machines(
+    pool: Properties, name: str, cluster: Properties, cluster_id: str, limits: AzureLimits
+) -> list[NodeHardware]:
     """All machines of a pool.
 
     Args:
@@ -66,8 +70,9 @@ def machines(pool: Properties, name: str, cluster: Properties, cluster_id: str) 
         name: the pool's name.
         cluster: the cluster's properties with its outputs.
         cluster_id: the cluster's id.
+        limits: VM sizes beyond the catalogue's.
     """
-    size = size_of(pool)
+    size = size_of(pool, limits)
     version = full_version(pool.get("orchestratorVersion") or cluster["currentKubernetesVersion"], name)
     scale_set = f"aks-{name}-{digits_of(cluster_id)}-vmss"
     group = group_id(cluster_id.split("/")[2], str(cluster["nodeResourceGroup"]).lower())
@@ -75,6 +80,7 @@ def machines(pool: Properties, name: str, cluster: Properties, cluster_id: str) 
         NodeHardware(
             name=f"{scale_set}{_base36(index)}",
             machine=size.machine,
+            gpus=InlineGpus(model=size.gpu, count=size.gpus) if size.gpu and size.gpus else None,
             cpu=str(size.cpus),
             memory=f"{size.memory_gib}Gi",
             allocatable=allocatable(size, _most_pods(pool, cluster)),

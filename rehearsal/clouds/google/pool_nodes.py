@@ -122,7 +122,8 @@ def _labels(pool: Properties, name: str, machine: MachineType, zone: str) -> dic
     if machine.machine is not None and machine.machine.tpu is not None:
         tpu = machine.machine.tpu
         labels["cloud.google.com/gke-tpu-accelerator"] = tpu.accelerator
-        labels["cloud.google.com/gke-tpu-topology"] = tpu.topology
+        placement = cast("Properties", pool.get("placementPolicy") or {})
+        labels["cloud.google.com/gke-tpu-topology"] = str(placement.get("tpuTopology") or tpu.topology)
         labels["cloud.google.com/gke-accelerator-count"] = str(tpu.chips)
     if config.get("spot"):
         labels["cloud.google.com/gke-spot"] = "true"

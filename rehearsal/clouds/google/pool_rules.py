@@ -75,7 +75,8 @@ def _refuse_capacity(name: str, pool: Properties) -> None:
         raise _invalid(name, "flex-start needs management.autoRepair false")
     if flex and compact and not str(config.get("machineType")).startswith(_COMPACT_WITH_FLEX):
         raise _invalid(name, "flex-start allows compact placement only with A3 Ultra, A4 and H4D")
-    if queued and compact:
+    machine = machine_of(pool).machine
+    if queued and compact and not (machine and machine.tpu):
         raise _invalid(name, "queued provisioning cannot be combined with compact placement")
     if compact and len(cast("list[str]", pool.get("nodeLocations") or [])) > 1:
         raise _invalid(name, "compact placement needs exactly one zone")

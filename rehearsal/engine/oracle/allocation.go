@@ -16,7 +16,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-const patience = 2 * time.Second
+const (
+	// mostSteps is how many devices a search may try to add before it is given up: a count, so that every machine gives up the same
+	// searches.
+	mostSteps = 100_000
+	// patience is the scheduler's own for a node, should something else than trying devices take long.
+	patience = 10 * time.Second
+)
 
 type allocationCase struct {
 	Node     string                       `json:"node"`
@@ -69,9 +75,10 @@ func (o *oracle) allocate(asked *allocationCase) allocationVerdict {
 	for _, class := range asked.Classes {
 		known[class.Name] = class
 	}
-	steps := &retreats{}
-	ctx, cancel := context.WithTimeout(klog.NewContext(context.Background(), logr.New(steps)), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	steps := &steps{giveUp: cancel}
+	ctx = klog.NewContext(ctx, logr.New(steps))
 	allocator, err := structured.NewAllocator(ctx, o.Features, asked.state(), known, asked.Slices, o.cache)
 	if err != nil {
 		return allocationVerdict{Outcome: "error", Message: err.Error()}
@@ -80,15 +87,15 @@ func (o *oracle) allocate(asked *allocationCase) allocationVerdict {
 	found, err := allocator.Allocate(ctx, node, asked.Claims)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return allocationVerdict{Outcome: "timeout", Retreats: steps.number}
+		return allocationVerdict{Outcome: "timeout", Retreats: steps.retreats}
 	case o.onlyThisNode(err):
 		return allocationVerdict{Outcome: "node-error", Message: err.Error()}
 	case err != nil:
-		return allocationVerdict{Outcome: "error", Message: err.Error(), Retreats: steps.number}
+		return allocationVerdict{Outcome: "error", Message: err.Error(), Retreats: steps.retreats}
 	case found == nil:
-		return allocationVerdict{Outcome: "nofit", Retreats: steps.number}
+		return allocationVerdict{Outcome: "nofit", Retreats: steps.retreats}
 	}
-	return allocationVerdict{Outcome: "allocated", Claims: names(found), Retreats: steps.number}
+	return allocationVerdict{Outcome: "allocated", Claims: names(found), Retreats: steps.retreats}
 }
 
 func (c *allocationCase) state() structured.AllocatedState {
@@ -123,18 +130,26 @@ func (o *oracle) onlyThisNode(err error) bool {
 	return err != nil && o.OnlyThisNode != nil && errors.Is(err, o.OnlyThisNode)
 }
 
-// retreats is a log that only counts how often the allocator gives a device back.
-type retreats struct{ number int }
+// steps is a log that only counts what the allocator does, and gives up when that is too much.
+type steps struct {
+	taken, retreats int
+	giveUp          func()
+}
 
-var _ logr.LogSink = &retreats{}
+var _ logr.LogSink = &steps{}
 
-func (r *retreats) Init(logr.RuntimeInfo)          {}
-func (r *retreats) Enabled(int) bool               { return true }
-func (r *retreats) Error(error, string, ...any)    {}
-func (r *retreats) WithValues(...any) logr.LogSink { return r }
-func (r *retreats) WithName(string) logr.LogSink   { return r }
-func (r *retreats) Info(_ int, message string, _ ...any) {
-	if message == "Device deallocated" {
-		r.number++
+func (s *steps) Init(logr.RuntimeInfo)          {}
+func (s *steps) Enabled(int) bool               { return true }
+func (s *steps) Error(error, string, ...any)    {}
+func (s *steps) WithValues(...any) logr.LogSink { return s }
+func (s *steps) WithName(string) logr.LogSink   { return s }
+func (s *steps) Info(_ int, message string, _ ...any) {
+	switch message {
+	case "Allocating one device":
+		if s.taken++; s.taken == mostSteps {
+			s.giveUp()
+		}
+	case "Device deallocated":
+		s.retreats++
 	}
 }

@@ -56,6 +56,14 @@ def test_tpu_nodes_have_the_label_that_turns_the_plugin_off() -> None:
     assert only.driver_root is None
 
 
+def test_the_nodes_of_a_slice_are_known_by_the_topology_of_the_whole() -> None:
+    fleet = tpu()
+    pool(fleet).update(placement={"topology": "4x4"}, nodes={"min": 4, "max": 4})
+    chips = render(fleet).pools[0].machine.tpu
+    assert chips is not None
+    assert (chips.topology, chips.chips) == ("4x4", 4)
+
+
 def test_a_driver_that_does_not_allocate_gpus_leaves_their_plugin_on() -> None:
     fleet = l4()
     cluster(fleet)["drivers"] = {"tpu": {"version": "0.1.0"}}
@@ -167,7 +175,7 @@ def test_every_machine_with_gpus_has_a_name_in_google_s_words() -> None:
             "window",
             "must leave at least 48 hours of maintenance in four weeks, this leaves 16",
         ),
-        ({"location": "us-central"}, "location", "pattern"),
+        ({"location": "us-central"}, "location", "is not written as it must be"),
     ],
 )
 def test_a_wrong_cluster_is_refused_when_it_is_read(change: dict[str, Any], path: str, text: str) -> None:
@@ -190,6 +198,10 @@ def test_a_wrong_cluster_is_refused_when_it_is_read(change: dict[str, Any], path
             "must have names with SPECIFIC_RESERVATION, and only then",
         ),
         ({"upgrade": {"surge": 0, "unavailable": 0}}, "must have surge or unavailable of at least 1"),
+        (
+            {"upgrade": {"strategy": "BLUE_GREEN", "surge": 2}},
+            "must have no surge with strategy BLUE_GREEN, which makes new nodes first",
+        ),
     ],
 )
 def test_a_wrong_pool_is_refused_when_it_is_read(change: dict[str, Any], text: str) -> None:

@@ -7,41 +7,13 @@ from itertools import combinations
 from typing import Any
 
 from tests.fleet.proof.allocation_features import features_of, features_of_minor
+from tests.fleet.proof.allocation_squeezes import squeeze
+from tests.fleet.proof.allocation_values import ATTRIBUTES, CLASSES, DRIVERS, LABELS, NODE, SELECTORS
 
 Object = dict[str, Any]
 
 _WHERE_WANTED = 0.5
 _TRIES = 1000
-
-NODE = "node-a"
-LABELS = {"zone": "one", "rank": "7"}
-DRIVERS = ("gpu.example.com", "nic.example.com")
-_GUARDED = "device.driver == 'gpu.example.com' && device.attributes['gpu.example.com'].type == 'gpu'"
-CLASSES: dict[str, Object] = {
-    "any": {"metadata": {"name": "any"}, "spec": {}},
-    "gpu": {"metadata": {"name": "gpu"}, "spec": {"selectors": [{"cel": {"expression": _GUARDED}}]}},
-    "nic": {
-        "metadata": {"name": "nic"},
-        "spec": {"selectors": [{"cel": {"expression": "device.driver == 'nic.example.com'"}}]},
-    },
-    "unguarded": {
-        "metadata": {"name": "unguarded"},
-        "spec": {
-            "selectors": [{"cel": {"expression": "device.attributes['gpu.example.com'].type == 'gpu'"}}]
-        },
-    },
-}
-_SELECTORS = (
-    "device.attributes['gpu.example.com'].?size.orValue(0) >= 2",
-    "has(device.attributes['gpu.example.com'].size) && device.attributes['gpu.example.com'].size == 2",
-    "'memory' in device.capacity[device.driver]",
-    "device.capacity['gpu.example.com'].memory.compareTo(quantity('10Gi')) >= 0",
-    "device.attributes['gpu.example.com'].size == 1",
-    "'root' in device.attributes['example.com'] && device.attributes['example.com'].root == 'r0'",
-    "device.attributes[device.driver].type == 'gpu'",
-    "false",
-)
-_ATTRIBUTES = ("example.com/root", "gpu.example.com/size", "gpu.example.com/type", "nic.example.com/size")
 
 
 class AllocationCases:
@@ -50,6 +22,7 @@ class AllocationCases:
     def __init__(self, seed: int, *, minor: int) -> None:
         self._random = random.Random(seed)
         self._is_beta = minor >= 36
+        self._squeezed = 0.7 if self._is_beta else 0.45
         self._counting = False
         self._wanted: frozenset[str] = frozenset()
         self._pairs = combinations(features_of_minor(minor), 2)
@@ -57,6 +30,10 @@ class AllocationCases:
     def draw(self) -> Object:
         """One question, in the oracle's form; the first ones have each pair of features in turn."""
         self._wanted = frozenset(next(self._pairs, ()))
+        if not self._wanted and self._chance(self._squeezed):
+            case = self._case()
+            squeeze(case, self._random)
+            return case
         for _ in range(_TRIES):
             case = self._case()
             if self._wanted <= features_of(case):
@@ -66,22 +43,17 @@ class AllocationCases:
     def _case(self) -> Object:
         self._counting = self._is_beta and self._chance(0.35, "shared counters")
         slices = self._slices()
-        names = [
-            {
-                "driver": found["spec"]["driver"],
-                "pool": found["spec"]["pool"]["name"],
-                "device": device["name"],
-            }
+        devices = [
+            (_name(found["spec"], device), device)
             for found in slices
             for device in found["spec"].get("devices", [])
         ]
         shareable = {
-            (found["spec"]["driver"], found["spec"]["pool"]["name"], device["name"]): device
-            for found in slices
-            for device in found["spec"].get("devices", [])
+            tuple(name.values()): (name, device)
+            for name, device in devices
             if device.get("allowMultipleAllocations")
         }
-        exclusive = [name for name in names if tuple(name.values()) not in shareable]
+        exclusive = [name for name, _ in devices if tuple(name.values()) not in shareable]
         return {
             "node": NODE,
             "labels": LABELS,
@@ -92,12 +64,14 @@ class AllocationCases:
             ],
             "inUse": [name for name in exclusive if self._chance(0.08, "devices in use")],
             "consumed": [
-                dict(zip(("driver", "pool", "device"), name, strict=True))
-                | {"capacity": {key: self._pick("1Gi", "2Gi", "5Gi") for key in device.get("capacity", {})}}
-                for name, device in shareable.items()
+                name | {"capacity": self._consumed(device)}
+                for name, device in shareable.values()
                 if self._chance(0.3, "consumed capacity")
             ],
         }
+
+    def _consumed(self, device: Object) -> Object:
+        return {key: self._pick("1Gi", "2Gi", "5Gi") for key in device.get("capacity", {})}
 
     def _chance(self, probability: float, *features: str) -> bool:
         is_wanted = any(feature in self._wanted for feature in features)
@@ -300,7 +274,7 @@ class AllocationCases:
         weights = (9, 6, 1, 4 if "unguarded selector" in self._wanted else 0.2)
         entry: Object = {"deviceClassName": self._random.choices(tuple(CLASSES), weights)[0]}
         if self._chance(0.2, "request selector"):
-            entry["selectors"] = [{"cel": {"expression": self._pick(*_SELECTORS)}}]
+            entry["selectors"] = [{"cel": {"expression": self._pick(*SELECTORS)}}]
         if self._chance(0.12, "all devices wanted"):
             entry["allocationMode"] = "All"
         else:
@@ -344,4 +318,8 @@ class AllocationCases:
             if self._is_beta and self._chance(0.35, "distinctAttribute")
             else "matchAttribute"
         )
-        return {"requests": chosen, kind: self._random.choices(_ATTRIBUTES, (5, 3, 2, 1))[0]}
+        return {"requests": chosen, kind: self._random.choices(ATTRIBUTES, (5, 3, 2, 1))[0]}
+
+
+def _name(spec: Object, device: Object) -> Object:
+    return {"driver": spec["driver"], "pool": spec["pool"]["name"], "device": device["name"]}

@@ -2,27 +2,53 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import subprocess
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from rehearsal import tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
 MINORS = (34, 35, 36, 37)
 
 
+class _Oracle:
+    """A minor's program, kept running: it answers line by line."""
+
+    def __init__(self, minor: int) -> None:
+        command = [str(tools.oracle(f"1.{minor}"))]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._input, self._output = _open(self._process.stdin), _open(self._process.stdout)
+        atexit.register(self._end)
+
+    def answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        self._input.write(json.dumps(question) + "\n")
+        self._input.flush()
+        line = self._output.readline()
+        assert line, f"the oracle ended with {self._process.wait()} on {question}"
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _end(self) -> None:
+        self._input.close()
+        self._process.wait()
+
+
+def _open(stream: IO[str] | None) -> IO[str]:
+    assert stream is not None
+    return stream
+
+
 @cache
-def _program(minor: int) -> Path:
-    return tools.oracle(f"1.{minor}")
+def _oracle(minor: int) -> _Oracle:
+    return _Oracle(minor)
 
 
 def ask(kind: str, questions: Iterable[dict[str, Any]], *, minor: int) -> list[dict[str, Any]]:
     """One verdict per question; ``kind`` is selector or allocation."""
-    lines = "\n".join(json.dumps({kind: question}) for question in questions)
-    answered = subprocess.run([str(_program(minor))], input=lines, capture_output=True, text=True, check=True)
-    return [json.loads(line) for line in answered.stdout.splitlines()]
+    oracle = _oracle(minor)
+    return [oracle.answer({kind: question}) for question in questions]

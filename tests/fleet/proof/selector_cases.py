@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 from tests.fleet.proof import selector_values as values
+from tests.fleet.proof.selector_loops import Loops
 
 _WRONG_TYPE = 0.03
 
@@ -19,6 +20,7 @@ class SelectorCases:
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
+        self._loops = Loops(self._random)
         self._rules: dict[str, list[Callable[[int], str]]] = self._make_rules()
         self._first = iter(values.TYPE_CHECKED_ONLY)
 
@@ -82,6 +84,7 @@ class SelectorCases:
             "bool": [
                 text(("true", "false")),
                 lambda depth: self._attribute(depth, "healthy"),
+                *[self._loops.truth] * 4,
                 *compare,
                 mixed,
                 *[join("({} && {})", "bool", "bool")] * 3,

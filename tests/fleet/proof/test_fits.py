@@ -37,7 +37,7 @@ def question(settings: dict[str, Any]) -> Question:
     cluster = plan_of(settings).clusters[0]
     classes = class_objects(cluster)
     asks = {item.name: claim_ask(item.name, item.spec, classes) for item in cluster.templates}
-    units, _ = units_of(cluster.workloads, asks)
+    units, _ = units_of(cluster.workloads, asks, classes)
     groups = predict(cluster)
     views = {
         (unit, group): view(units[unit], groups[group], "1.36")

@@ -11,10 +11,11 @@ from fleet.proof.cel import UNKNOWN
 from fleet.proof.installed import drivers_of
 from fleet.proof.nvidia_slices import nvidia_devices_of
 from fleet.proof.slices import predict
+from fleet.proof.stored import stored
 
 if TYPE_CHECKING:
     from fleet.plan import FleetPlan
-    from fleet.proof.shapes import Shape
+    from fleet.proof.shapes import Shape, ShapeDevice
     from fleet.proof.verdicts import WorkloadProof
 
 ON_DEMAND: dict[str, Any] = {"featureGates": {"DynamicMIG": True}}
@@ -123,12 +124,29 @@ def test_a_layout_and_partitions_on_demand_cannot_be_told() -> None:
     assert "destroys the layout's partitions" in found.unpredictable["gpu.nvidia.com"]
 
 
-def test_a_gate_of_the_driver_that_the_cluster_lacks_cannot_be_told() -> None:
-    cluster = plan("hgx-h100-8", ON_DEMAND).clusters[0]
+def early(values: dict[str, Any], minor: str = "1.35") -> tuple[list[ShapeDevice], str, tuple[Any, ...]]:
+    """What the driver publishes on a cluster of an earlier minor, whose gates are off."""
+    cluster = plan("hgx-h100-8", values).clusters[0]
     (driver,) = drivers_of(cluster)
-    devices, reason, _ = nvidia_devices_of(cluster.pools[0], driver, "1.35")
-    assert devices == []
-    assert "needs the cluster's gate DRAPartitionableDevices, which is off in Kubernetes 1.35" in reason
+    devices, reason, counters = nvidia_devices_of(cluster.pools[0], driver, minor)
+    return list(stored(devices, minor)), reason, counters
+
+
+@pytest.mark.parametrize("minor", ["1.34", "1.35"])
+def test_partitions_on_demand_without_counters_overlap_so_that_nothing_can_be_promised(minor: str) -> None:
+    devices, reason, counters = early(ON_DEMAND, minor)
+    assert {device.seen["attributes"]["type"]["string"] for device in devices} == {"gpu", "mig"}
+    assert not any("consumesCounters" in device.placed for device in devices)
+    assert counters == ()
+    assert reason.startswith("with feature gate DynamicMIG the driver sends counters")
+    assert f"API server of Kubernetes {minor} drops them" in reason
+
+
+def test_a_gpu_that_was_sent_to_be_shared_is_stored_as_one_that_is_held_whole() -> None:
+    devices, reason, _ = early({"featureGates": {"ConsumableShares": True}, "consumableShares": "memory"})
+    assert reason == ""
+    assert not any("allowMultipleAllocations" in device.seen for device in devices)
+    assert devices[0].placed["capacity"] == {"memory": {"value": "81559Mi"}}
 
 
 def shares(option: str) -> dict[str, Any]:

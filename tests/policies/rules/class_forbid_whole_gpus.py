@@ -40,6 +40,7 @@ def wide(declared: Declared, expression: str, *, unknown: bool = False) -> Break
 
 NAMED = device_class("nvidia-mig")
 PLAIN = device_class("small")
+PARTITIONS_OF_ONE = "device.attributes['gpu.nvidia.com'].exists(k, v, k == 'profile' && v == '1g.5gb')"
 LARGE = "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('70Gi')) > 0"
 
 CASES = (
@@ -51,6 +52,21 @@ CASES = (
             wide(NAMED, 'device.driver == "gpu.nvidia.com"'),
             wide(NAMED, "device.driver == 'gpu.' + 'nvidia.com'"),
             wide(NAMED, "device.attributes['gpu.nvidia.com'].architecture == 'Ampere'"),
+            wide(NAMED, "device.attributes['resource.kubernetes.io'].pcieRoot != 'pci0000:00'"),
+            Break(
+                resource=NAMED.name,
+                path=PATH,
+                value=PARTITIONS_OF_ONE,
+                messages=(
+                    said(
+                        NAMED,
+                        "spec.selectors cannot be judged: two-variable comprehensions, existsOne and sortBy "
+                        "cannot be evaluated here",
+                        "selectors that can be evaluated here, because they may select whole GPUs",
+                        "write them in another way, or list the class in the parameter mixed",
+                    ),
+                ),
+            ),
         ),
     ),
     RuleCase(
@@ -60,6 +76,8 @@ CASES = (
             wide(PLAIN, f"{MIG} || {LARGE}"),
             wide(PLAIN, f'device.attributes["gpu.nvidia.com"].type == \'m\' + "ig" || {LARGE}'),
             wide(PLAIN, f"device.attributes['gpu.nvidia.com'].type != 'gpu' || {LARGE}"),
+            wide(PLAIN, f"device.attributes['gpu.nvidia.com'].profile == '1g.5gb' || {LARGE}"),
+            wide(PLAIN, f"device.attributes['gpu.nvidia.com'].profile.startsWith('1') || {LARGE}"),
         ),
     ),
 )

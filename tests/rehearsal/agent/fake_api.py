@@ -31,8 +31,13 @@ class FakeApi:
         *,
         params: Mapping[str, str] | None = None,
     ) -> Object:
-        del api_version, namespace, params
-        found = [item for (own, _), item in sorted(self.objects.items()) if own == kind]
+        del api_version, namespace
+        selector = (params or {}).get("labelSelector", "")
+        found = [
+            item
+            for (own, _), item in sorted(self.objects.items())
+            if own == kind and (not selector or selector in _labels_of(item))
+        ]
         return {"items": deepcopy(found), "metadata": {"resourceVersion": "1"}}
 
     async def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
@@ -58,10 +63,12 @@ class FakeApi:
         self.writes.append(f"create {name}")
         return kept
 
-    async def replace(self, body: Object) -> Object:
-        kept = self._store(body)
-        self.objects[body["kind"], body["metadata"]["name"]] = kept
-        self.writes.append(f"replace {body['metadata']['name']}")
+    async def replace(self, body: Object, *, subresource: str | None = None) -> Object:
+        kept, meta = self._store(body), body["metadata"]
+        self.objects[body["kind"], meta["name"]] = kept
+        self.writes.append(f"replace {meta['name']}{f'/{subresource}' if subresource else ''}")
+        if "deletionTimestamp" in meta and not meta.get("finalizers"):
+            del self.objects[body["kind"], meta["name"]]
         return kept
 
     async def merge(
@@ -81,8 +88,15 @@ class FakeApi:
 
     async def delete(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> None:
         del api_version, namespace
-        del self.objects[kind, name]
         self.writes.append(f"delete {name}")
+        if self.objects[kind, name]["metadata"].get("finalizers"):
+            self.objects[kind, name]["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
+        else:
+            del self.objects[kind, name]
+
+
+def _labels_of(item: Object) -> list[str]:
+    return [f"{key}={value}" for key, value in item["metadata"].get("labels", {}).items()]
 
 
 def _merged(present: Any, patch: Any) -> Any:

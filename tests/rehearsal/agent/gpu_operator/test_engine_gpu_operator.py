@@ -17,9 +17,10 @@ from tests.rehearsal.agent.agent_cluster import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from clusters.client import Object
     from rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld
 
@@ -87,9 +88,55 @@ class Operated(AgentCluster):
         info = self.run(lambda api: api.get("v1", "Node", node))["status"]["nodeInfo"]
         return int(info["bootID"].removeprefix(f"boot-{node}").lstrip("-") or 0)
 
+    def until_node(self, node: str, holds: Callable[[Object], bool]) -> Object:
+        """Follow a node until something is true of it; the node then."""
+
+        def found(nodes: list[Object]) -> Object | None:
+            return next((one for one in nodes if one["metadata"]["name"] == node and holds(one)), None)
+
+        return self.until(f"node {node}", ("v1", "Node"), found)
+
+    def until_labels(self, node: str, holds: Callable[[dict[str, str]], bool]) -> dict[str, str]:
+        """Follow a node's labels until something is true of them; the labels then."""
+        return self.until_node(node, lambda found: holds(found["metadata"]["labels"]))["metadata"]["labels"]
+
     def wait_for_state(self, node: str, state: str) -> None:
         """Wait until the MIG manager reports a state."""
-        self.eventually(f"{node} is {state}", lambda: self.labels(node).get(STATE) == state)
+        self.until_labels(node, lambda labels: labels.get(STATE) == state)
+
+    def until_devices(self, node: str, holds: Callable[[list[str]], bool]) -> list[str]:
+        """Follow the published devices of a node until something is true of their names; the names then."""
+
+        def found(slices: list[Object]) -> list[str] | None:
+            names = _devices(slices, node)
+            return names if holds(names) else None
+
+        return self.until(f"devices of {node}", (RESOURCE_API, "ResourceSlice"), found)
+
+    def until_operands(self, node: str, holds: Callable[[set[str]], bool]) -> None:
+        """Follow the operator's pods on a node until something is true of their apps."""
+
+        def found(pods: list[Object]) -> bool:
+            return holds(_apps(pods, node))
+
+        self.until(f"operands on {node}", ("v1", "Pod"), found, "gpu-operator")
+
+    def until_said(self, reason: str, text: str) -> str:
+        """Follow the events of a reason until one has a text; that one."""
+
+        def found(events: list[Object]) -> str | None:
+            told = (event["message"] for event in events if event["reason"] == reason)
+            return next((message for message in told if text in message), None)
+
+        return self.until(f"an event {reason} with {text!r}", ("v1", "Event"), found, "gpu-operator")
+
+    def until_pod(self, namespace: str, name: str, holds: Callable[[Object | None], bool]) -> None:
+        """Follow a pod until something is true of it; None stands for one that is gone."""
+
+        def found(pods: list[Object]) -> bool:
+            return holds(next((pod for pod in pods if pod["metadata"]["name"] == name), None))
+
+        self.until(f"pod {name}", ("v1", "Pod"), found, namespace)
 
     def set_label(self, node: str, key: str, value: str | None) -> None:
         """Change a node's label as an administrator."""
@@ -98,20 +145,25 @@ class Operated(AgentCluster):
 
     def operands(self, node: str) -> set[str]:
         """The apps of the operator's pods on a node."""
-        pods = self.items("v1", "Pod", "gpu-operator")
-        found = (pod["metadata"]["labels"] for pod in pods if pod["spec"].get("nodeName") == node)
-        return {labels.get("app") or labels["role"] for labels in found}
+        return _apps(self.items("v1", "Pod", "gpu-operator"), node)
 
     def devices(self, node: str) -> list[str]:
         """The devices published for a node."""
-        slices = self.items(RESOURCE_API, "ResourceSlice")
-        mine = (item["spec"].get("devices", []) for item in slices if item["spec"]["nodeName"] == node)
-        return sorted(device["name"] for devices in mine for device in devices)
+        return _devices(self.items(RESOURCE_API, "ResourceSlice"), node)
 
-    def said(self, reason: str) -> str:
-        """What events of a reason say."""
-        events = self.items("v1", "Event", "gpu-operator")
-        return "\n".join(event["message"] for event in events if event["reason"] == reason)
+
+def _apps(pods: list[Object], node: str) -> set[str]:
+    found = (pod["metadata"]["labels"] for pod in pods if pod["spec"].get("nodeName") == node)
+    return {labels.get("app") or labels["role"] for labels in found}
+
+
+def _devices(slices: list[Object], node: str) -> list[str]:
+    mine = (item["spec"].get("devices", []) for item in slices if item["spec"]["nodeName"] == node)
+    return sorted(device["name"] for devices in mine for device in devices)
+
+
+def _runs(pod: Object | None) -> bool:
+    return pod is not None and pod["status"].get("phase") == "Running"
 
 
 def made(world: RehearsalWorld, tools: Toolset, nodes: list[dict[str, Any]]) -> Operated:
@@ -154,24 +206,20 @@ def hosted(rehearsal_world: RehearsalWorld, tools: Toolset, files: Path) -> Iter
 
 def test_ampere_is_rebooted_once_and_publishes_partitions(operated: Operated) -> None:
     operated.wait_for_state("ampere-0", "success")
-    found = operated.eventually("devices of ampere-0", lambda: operated.devices("ampere-0"))
-    assert len(found) == 7
+    found = operated.until_devices("ampere-0", lambda names: len(names) == 7)
     assert all(name.startswith("gpu-0-mig-1g10gb") for name in found)
     assert operated.boots("ampere-0") == 1
 
 
 def test_hopper_needs_no_reboot(operated: Operated) -> None:
     operated.wait_for_state("hopper-0", "success")
-    operated.eventually("devices of hopper-0", lambda: len(operated.devices("hopper-0")) == 2)
+    operated.until_devices("hopper-0", lambda names: len(names) == 2)
     assert operated.boots("hopper-0") == 0
 
 
 def test_labels_tell_what_the_operands_found(operated: Operated) -> None:
     product = "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb"
-    operated.eventually(
-        "product", lambda: operated.labels("ampere-0").get("nvidia.com/gpu.product") == product
-    )
-    labels = operated.labels("ampere-0")
+    labels = operated.until_labels("ampere-0", lambda found: found.get("nvidia.com/gpu.product") == product)
     assert (labels["nvidia.com/gpu.count"], labels["nvidia.com/mig.capable"]) == ("7", "true")
     assert "feature.node.kubernetes.io/pci-10de.present" not in operated.labels("system-0")
 
@@ -179,8 +227,9 @@ def test_labels_tell_what_the_operands_found(operated: Operated) -> None:
 def test_an_unknown_configuration_fails_and_publishes_nothing(operated: Operated) -> None:
     operated.wait_for_state("unknown-0", "failed")
     assert operated.devices("unknown-0") == []
-    said = operated.eventually("a reason", lambda: operated.said("MigConfig"))
-    assert "selected mig-config not present: all-9g.99gb; the file has: all-1g.10gb" in said
+    operated.until_said(
+        "MigConfig", "selected mig-config not present: all-9g.99gb; the file has: all-1g.10gb"
+    )
     operated.set_label("unknown-0", CONFIG, "all-7g.80gb")
     operated.wait_for_state("unknown-0", "success")
 
@@ -189,28 +238,22 @@ def test_a_node_that_asks_for_nothing_gets_no_partitions(operated: Operated) -> 
     operated.wait_for_state("unasked-0", "success")
     labels = operated.labels("unasked-0")
     assert (labels[CONFIG], labels["nvidia.com/gpu.present"]) == ("all-disabled", "true")
-    operated.eventually("a whole GPU", lambda: operated.devices("unasked-0") == ["gpu-0"])
+    operated.until_devices("unasked-0", lambda names: names == ["gpu-0"])
     assert operated.boots("unasked-0") == 0
 
 
 def test_without_a_toleration_no_operand_reaches_the_node_and_its_label_goes(operated: Operated) -> None:
     operated.wait_for_state("ampere-0", "success")
-    operated.eventually(
-        "the label is taken back",
-        lambda: operated.labels("tainted-0")["nvidia.com/gpu.present"] == "false",
-    )
+    operated.until_labels("tainted-0", lambda labels: labels["nvidia.com/gpu.present"] == "false")
     assert operated.operands("tainted-0") == set()
     assert STATE not in operated.labels("tainted-0")
 
 
 def test_a_driver_of_the_host_is_left_in_place(operated: Operated) -> None:
     deploy = f"{DEPLOY}driver"
-    operated.eventually("pre-installed", lambda: operated.labels("driven-0").get(deploy) == "pre-installed")
-    operated.eventually(
-        "no driver pod", lambda: "nvidia-driver-daemonset" not in operated.operands("driven-0")
-    )
-    capable = "nvidia.com/mig.capable"
-    operated.eventually("its GPU is described", lambda: operated.labels("driven-0").get(capable) == "false")
+    operated.until_labels("driven-0", lambda labels: labels.get(deploy) == "pre-installed")
+    operated.until_operands("driven-0", lambda apps: "nvidia-driver-daemonset" not in apps)
+    operated.until_labels("driven-0", lambda labels: labels.get("nvidia.com/mig.capable") == "false")
 
 
 def test_a_pod_that_holds_a_device_keeps_a_change_pending(operated: Operated) -> None:
@@ -218,30 +261,25 @@ def test_a_pod_that_holds_a_device_keeps_a_change_pending(operated: Operated) ->
     namespace = operated.namespace()
     pod = claiming_pod(namespace, "holder", "hopper")
     operated.create(template(namespace, deviceClassName="mig.nvidia.com"), pod)
-    operated.eventually("it runs", lambda: operated.is_running(namespace, "holder"))
+    operated.until_pod(namespace, "holder", _runs)
     operated.set_label("hopper-0", CONFIG, "all-1g.10gb")
     operated.wait_for_state("hopper-0", "pending")
-    said = operated.eventually(
-        "why", lambda: operated.said("MigConfig") if "holder" in operated.said("MigConfig") else ""
-    )
-    assert "In use by another client: holder" in said
+    operated.until_said("MigConfig", "In use by another client: holder")
     assert operated.labels("hopper-0")[STATE] == "pending"
     # The manager's state made the DRA plugin leave, and without it no pod can end: the label lets it back.
     operated.set_label("hopper-0", CONFIG, "all-3g.40gb")
     operated.wait_for_state("hopper-0", "success")
     operated.run(lambda api: api.delete("v1", "Pod", "holder", namespace))
-    operated.eventually("it is gone", lambda: operated.pod(namespace, "holder") is None)
+    operated.until_pod(namespace, "holder", lambda pod: pod is None)
     operated.set_label("hopper-0", CONFIG, "all-1g.10gb")
-    operated.eventually("the new layout", lambda: len(operated.devices("hopper-0")) == 7)
+    operated.until_devices("hopper-0", lambda names: len(names) == 7)
 
 
 def test_without_leave_to_reboot_ampere_fails_until_the_policy_gives_it(
     hosted: Operated, files: Path
 ) -> None:
     hosted.wait_for_state("ampere-0", "failed")
-    assert "the MIG mode change needs a GPU reset" in hosted.eventually(
-        "why", lambda: hosted.said("MigConfig")
-    )
+    hosted.until_said("MigConfig", "the MIG mode change needs a GPU reset")
     hosted.wait_for_state("hopper-0", "success")
     hosted.operator(files, "v26.7.0", {**PARTITIONS_ONLY, "migManager": {"env": REBOOT}})
     hosted.wait_for_state("ampere-0", "success")
@@ -257,16 +295,15 @@ def test_later_operators_write_the_configurations_of_each_node(hosted: Operated)
 
 
 def test_the_device_plugin_advertises_partitions_and_takes_them_back(hosted: Operated, files: Path) -> None:
-    def amount() -> str | None:
-        node = hosted.run(lambda api: api.get("v1", "Node", "hopper-0"))
-        return node["status"]["capacity"].get("nvidia.com/gpu")
+    def advertises(amount: str) -> Callable[[Object], bool]:
+        return lambda node: node["status"]["capacity"].get("nvidia.com/gpu") == amount
 
     hosted.wait_for_state("hopper-0", "success")
     base = {**PARTITIONS_ONLY, "migManager": {"env": REBOOT}}
     hosted.operator(files, "v26.7.0", {**base, "devicePlugin": {"enabled": True}})
-    hosted.eventually("seven", lambda: amount() == "7")
+    hosted.until_node("hopper-0", advertises("7"))
     hosted.operator(files, "v26.7.0", base)
-    hosted.eventually("none", lambda: amount() == "0")
+    hosted.until_node("hopper-0", advertises("0"))
 
 
 def test_an_operator_without_rights_says_so_and_makes_nothing(hosted: Operated) -> None:
@@ -274,10 +311,25 @@ def test_an_operator_without_rights_says_so_and_makes_nothing(hosted: Operated) 
     kept = hosted.run(lambda api: api.get(rbac, binding, "gpu-operator"))
     hosted.run(lambda api: api.delete(rbac, binding, "gpu-operator"))
     hosted.set_label("system-0", "example.com/nudge", "1")
-    said = hosted.eventually("it is refused", lambda: hosted.said("Forbidden"))
-    assert (
-        'clusterpolicies.nvidia.com is forbidden: User "system:serviceaccount:gpu-operator:gpu-operator"'
-        in said
+    hosted.until_said(
+        "Forbidden",
+        'clusterpolicies.nvidia.com is forbidden: User "system:serviceaccount:gpu-operator:gpu-operator"',
     )
     owned = {key: kept["metadata"][key] for key in ("name", "labels", "annotations")}
     hosted.create({**kept, "metadata": owned})
+
+
+def test_a_plugin_that_started_before_the_partitions_goes_on_publishing_whole_gpus(
+    rehearsal_world: RehearsalWorld, tools: Toolset, files: Path
+) -> None:
+    early = made(rehearsal_world, tools, [HOSTED[0], HOSTED[2]])
+    early.helm(
+        *("install", "nvidia", str(STAND_INS / "dra-driver-nvidia-gpu" / "0.5.0"), "--namespace", "dra"),
+        *("--create-namespace", "--set", "gpuResourcesEnabledOverride=true"),
+        *("--set", "resources.computeDomains.enabled=false"),
+    )
+    early.until_devices("hopper-0", lambda names: names == ["gpu-0"])
+    early.operator(files, "v26.7.0", PARTITIONS_ONLY)
+    early.wait_for_state("hopper-0", "success")
+    assert early.devices("hopper-0") == ["gpu-0"]
+    rehearsal_world.remove(early.cluster)

@@ -1,0 +1,131 @@
+"""Every rule judges through the real engine: one program breaks them all, another has an unknown for each."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from policies import pack
+from policies.gate.running import preview
+from policies.gate.verdict import Expected, judge
+from tests.policies.breaking_program import (
+    JUDGING,
+    broken_programs,
+    problem_of,
+    resources_of,
+    unknown_programs,
+)
+from tests.policies.other_project import PACK, OtherProject
+from tests.policies.rule_cases import UNKNOWN, Declared
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from policies.gate.record import Record
+    from rehearsal.tools import Toolset
+    from tests.policies.breaking_program import Program
+
+MOST_PROGRAMS = 2
+
+
+def judged(project: OtherProject, program: Program, patch: pytest.MonkeyPatch) -> Record:
+    """The engine's record of a preview with every rule mandatory."""
+    project.declare(resources_of(program))
+    config: dict[str, dict[str, object]] = {
+        rule.name: {"enforcementLevel": "mandatory"} for rule in pack.RULES
+    }
+    for chosen in program:
+        config[chosen.rule.name] |= chosen.settings
+    for name, value in project.environment.items():
+        patch.setenv(name, value)
+    return preview("dev", directory=project.folder, config=config)
+
+
+def check(record: Record, program: Program) -> None:
+    told = {(found.rule, problem_of(found.message)) for found in record.violations if found.pack == pack.NAME}
+    wanted = {(chosen.rule.name, message) for chosen in program for message in chosen.told}
+    assert sorted(wanted - told) == []
+    assert {found.level for found in record.violations} == {"mandatory"}
+    verdict = judge(record, Expected(preset="production"))
+    assert verdict.problems == ()
+    assert verdict.exit_code == 1
+
+
+def test_the_programs_break_every_rule() -> None:
+    programs = broken_programs()
+    assert sorted(chosen.rule.name for program in programs for chosen in program) == [
+        rule.name for rule in JUDGING
+    ]
+    assert len(programs) <= MOST_PROGRAMS
+
+
+@pytest.mark.engine
+def test_every_rule_refuses_a_wrong_value(
+    tmp_path: Path, tools: Toolset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = OtherProject(tmp_path, tools)
+    for program in broken_programs():
+        check(judged(project, program, monkeypatch), program)
+
+
+@pytest.mark.engine
+def test_every_rule_refuses_an_unknown_value(
+    tmp_path: Path, tools: Toolset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = OtherProject(tmp_path, tools)
+    for program in unknown_programs():
+        assert all("is unknown at preview" in message for chosen in program for message in chosen.told)
+        check(judged(project, program, monkeypatch), program)
+
+
+SDK_PACK = """
+from pulumi_policy import EnforcementLevel, PolicyPack, ResourceValidationPolicy
+
+
+def judge(args, report):
+    if args.resource_type == "aws:eks/cluster:Cluster" and args.props["version"] < "1.34":
+        report("too old")
+
+
+policy = ResourceValidationPolicy(
+    name="floor", description="1.34", enforcement_level=EnforcementLevel.MANDATORY, validate=judge
+)
+PolicyPack(name="sdk", policies=[policy])
+"""
+
+
+def sdk_pack(folder: Path) -> Path:
+    """A pack as the policy SDK has it written."""
+    (folder / "PulumiPolicy.yaml").write_text("runtime: python\nversion: 1.0.0\n", encoding="utf-8")
+    (folder / "__main__.py").write_text(SDK_PACK, encoding="utf-8")
+    start = folder / "run-pack"
+    start.write_text(
+        f'#!/bin/sh\nexec {sys.executable} -u -m pulumi.policy "$1" {folder}\n', encoding="utf-8"
+    )
+    start.chmod(0o755)
+    return start
+
+
+@pytest.mark.engine
+def test_an_unknown_version_passes_the_policy_sdk_and_not_this_pack(tmp_path: Path, tools: Toolset) -> None:
+    project = OtherProject(tmp_path, tools)
+    cluster = Declared(type="aws:eks/cluster:Cluster", name="train", properties={"version": "1.33"})
+    folder = tmp_path / "sdk"
+    folder.mkdir()
+    theirs = sdk_pack(folder)
+
+    project.declare([cluster])
+    known = project.run("preview", "--policy-pack", str(theirs))
+    assert known.returncode != 0, known.stdout
+    assert "[mandatory]  floor" in known.stdout
+
+    project.declare([replace(cluster, properties={"version": UNKNOWN})])
+    unknown = project.run("preview", "--policy-pack", str(theirs))
+    assert unknown.returncode == 0, unknown.stdout
+    assert "[advisory]  floor" in unknown.stdout
+    ours = project.run("preview", "--policy-pack", str(PACK))
+    assert ours.returncode != 0, ours.stdout
+    assert "version is unknown at preview; allowed: a value that is known at preview" in ours.stdout
