@@ -114,7 +114,7 @@ def _chart(name: str, version: str, path: Path, unreadable: list[Finding]) -> Va
 def _read(path: Path, unreadable: list[Finding]) -> bytes | None:
     """The file's bytes, at most a little more than is ever read; None after telling why there are none."""
     from fleet.checking import Finding
-    from fleet.checking.documents import MAX_BYTES
+    from fleet.yaml_text import MAX_BYTES
 
     try:
         with path.open("rb") as file:

@@ -23,8 +23,9 @@ _INTRODUCTION: Final = """\
 # Rules of the policy pack
 
 Made by `python -m policies.docs` from `policies/rules/`; how the gate works is in [gate.md](gate.md). Levels
-are those of the presets `standard` and `production`; in the preset `advisory` no rule stops a run. Every rule
-also takes `acceptUnknown`: values that may stay unknown at preview, each as `<resource name>/<property path>`.
+are those of the presets `standard` and `production`; in the preset `advisory` no rule stops a run. Every
+rule also takes `acceptUnknown`: values that may stay unknown at preview, each as
+`<resource name>/<property path>`.
 """
 
 

@@ -12,6 +12,7 @@ from review.model import Blast, BlastRadius, Change, PropertyChange, ResourceCha
 from review.owners import Owner, Owners
 from review.paths import fields_of, value_at
 from review.pools import before_words, nodes_now
+from review.rolling import rolls_nodes
 from review.users import users_of
 from review.wording import Subject, details, sentence, weight
 
@@ -186,18 +187,20 @@ class Changes:
             cluster=owner.cluster,
             name=owner.name,
             text=sentence(subject),
-            details=(*self._matches(owner, steps), *details(subject)),
+            details=(*self._particulars(owner, steps), *details(subject)),
             lost_claims=subject.loss.claims,
             lost_workloads=subject.loss.workloads,
             resources=tuple(changed),
         )
 
-    def _matches(self, owner: Owner, steps: Mapping[str, Sequence[Step]]) -> tuple[str, ...]:
-        if owner.kind != "class" or self.actions[owner] not in ("update", "replace"):
-            return ()
+    def _particulars(self, owner: Owner, steps: Mapping[str, Sequence[Step]]) -> tuple[str, ...]:
         found = [step for group in steps.values() for step in group]
-        told = matched_before_and_after(found, self._offers.get(owner.cluster))
-        return (told,) if told else ()
+        if owner.kind == "class" and self.actions[owner] in ("update", "replace"):
+            told = matched_before_and_after(found, self._offers.get(owner.cluster))
+            return (told,) if told else ()
+        if owner.kind == "pool" and rolls_nodes(found):
+            return ("the cloud changes it by new nodes, one after the other",)
+        return ()
 
     def _blast(self, owner: Owner, steps: Mapping[str, Sequence[Step]]) -> Blast:
         loss = self._lost[owner]
@@ -235,11 +238,16 @@ class Changes:
 
 
 def _action(owner: Owner, steps: Mapping[str, Sequence[Step]]) -> Action:
-    """The strongest step of what an owner is made of; of a cluster only of the cluster itself."""
+    """The strongest step of what an owner is made of; of a cluster only of the cluster itself.
+
+    A pool whose nodes are replaced one after the other is replaced, whatever the engine calls it.
+    """
     found = [step for group in steps.values() for step in group]
     if owner.kind != "cluster":
         made = [step for step in found if not step.type.startswith("dra-fleet:")]
         found = made or found
+    if owner.kind == "pool" and rolls_nodes(found):
+        return "replace"
     return max((_OPERATIONS[step.operation] for step in found), key=lambda action: _STRENGTH[action])
 
 

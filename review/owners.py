@@ -22,6 +22,8 @@ _COMPONENTS: Mapping[str, Kind] = {
 }
 _POOL = re.compile(r".*:(AgentPool|NodePool|NodeGroup|Nodegroup)")
 """Each cloud's own resource for a group of nodes."""
+_SYSTEM = re.compile(r".*:(NodePool|NodeGroup)")
+"""Pools of these types named `system` have no GPUs: what runs on them holds no devices."""
 _CONTROL_PLANE = re.compile(
     r".*:(ManagedCluster|container/cluster:Cluster|eks/cluster:Cluster|(Managed|Edge|Serverless)?Kubernetes)"
 )
@@ -59,13 +61,7 @@ class Owners:
         if platform is None:
             kind = "credential" if step.type.startswith("pulumi:providers:") else "other"
             return Owner(kind, "", step.name)
-        if step is platform or _CONTROL_PLANE.fullmatch(step.type):
-            return Owner("cluster", cluster, cluster)
-        if _POOL.fullmatch(step.type):
-            return Owner("pool", cluster, step.name.removeprefix(f"{cluster}-"))
-        if step.type.startswith("pulumi:providers:"):
-            return Owner("credential", cluster, step.name.removeprefix(f"{cluster}-"))
-        return Owner("other", cluster, step.name.removeprefix(f"{cluster}-"))
+        return _part(step, platform)
 
     def _chain(self, step: Step) -> list[Step]:
         found: list[Step] = []
@@ -74,3 +70,16 @@ class Owners:
             found.append(self._steps[urn])
             urn = self._steps[urn].parent
         return found
+
+
+def _part(step: Step, platform: Step) -> Owner:
+    """What a cloud's own resource is to its cluster."""
+    cluster = platform.name
+    name = step.name.removeprefix(f"{cluster}-")
+    if step is platform or _CONTROL_PLANE.fullmatch(step.type):
+        return Owner("cluster", cluster, cluster)
+    if _SYSTEM.fullmatch(step.type) and name == "system":
+        return Owner("other", cluster, "node pool of system pods")
+    if _POOL.fullmatch(step.type):
+        return Owner("pool", cluster, name)
+    return Owner("credential" if step.type.startswith("pulumi:providers:") else "other", cluster, name)

@@ -20,6 +20,7 @@ PLUGIN_WORDS = {
     "gpu.nvidia.com": "gpu-kubelet-plugin",
     "compute-domain.nvidia.com": "compute-domain-kubelet-plugin",
     "tpu.google.com": "tpu-dra-kubeletplugin",
+    "dra.net": "/dranet",
     "gpu.example.com": "dra-example-kubeletplugin",
 }
 """By what a driver's pods are known where their specification does not name the driver."""

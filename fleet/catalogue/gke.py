@@ -61,12 +61,17 @@ class GkeScaleFromZero(Entry):
 
 
 class GkeFacts(Entry):
-    """All of gke.yaml. `dranet_families`: machine families whose NICs GKE's own DRANET serves."""
+    """All of gke.yaml.
+
+    `dranet_families`: machine families whose network cards GKE's own DRANET serves. `dranet_classes`: the
+    classes it brings; each selects the driver of its name.
+    """
 
     channels: tuple[str, ...]
     version_pattern: str
     floors: tuple[GkeFloor, ...]
     dranet_families: tuple[str, ...]
+    dranet_classes: tuple[str, ...]
     images: tuple[GkeImage, ...]
     installers: tuple[GkeInstaller, ...]
     scale_from_zero: GkeScaleFromZero

@@ -11,7 +11,7 @@ import yaml
 from fleet.catalogue.model import Catalogue
 
 _MACHINES = ("machines.yaml", "machines_azure.yaml", "machines_google.yaml", "machines_aws.yaml")
-_DRIVERS = ("nvidia", "tpu", "example")
+_DRIVERS = ("nvidia", "tpu", "efa", "example")
 
 
 @cache

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fleet.catalogue.drivers import ChartVersion
-    from fleet.checking.documents import Path
     from fleet.checking.finding import Subject
     from fleet.checking.inventory import Cluster
     from fleet.drivers.spec import DriverSpec
     from fleet.plan.model import ChartValues, PoolPlan
+    from fleet.yaml_text import Path
 
 _ROOT = "nvidiaDriverRoot"
 _ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}

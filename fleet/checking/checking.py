@@ -9,7 +9,6 @@ from fleet.checking.admin_access import check_admin_access
 from fleet.checking.charts import ChartUnknown, check_chart_values, find_chart
 from fleet.checking.companions import check_companions, claims_of_domains
 from fleet.checking.device_objects import all_expressions, check_object, expressions
-from fleet.checking.documents import read_documents
 from fleet.checking.finding import Finding, Found, Subject
 from fleet.checking.fitting import Fitting
 from fleet.checking.inventory import clusters
@@ -20,16 +19,16 @@ from fleet.checking.references import references
 from fleet.checking.resources import Resource, at, resources
 from fleet.checking.scheduling import check_scheduling
 from fleet.checking.selection import Selection
-from fleet.checking.yaml_nodes import Unreadable
 from fleet.proof.asks import drivers_in
+from fleet.yaml_text import Unreadable, read_documents
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from fleet.checking.documents import Document
     from fleet.checking.inventory import Cluster
     from fleet.checking.pods import Pod
     from fleet.plan.model import FleetPlan
+    from fleet.yaml_text import Document
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,9 +15,9 @@ from fleet.settings.errors import choices, mistyped
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fleet.checking.documents import Path
     from fleet.checking.references import References
     from fleet.checking.resources import Resource
+    from fleet.yaml_text import Path
 
 _NAME, _TEMPLATE = "resourceClaimName", "resourceClaimTemplateName"
 _COPIES = {

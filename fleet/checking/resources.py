@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 from fleet.checking.finding import Subject
 
 if TYPE_CHECKING:
-    from fleet.checking.documents import Document, Path
     from fleet.checking.finding import Found
+    from fleet.yaml_text import Document, Path
 
 DEVICE_KINDS = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 GROUP = "resource.k8s.io"

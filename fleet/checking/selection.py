@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fleet.checking.device_objects import Request
-    from fleet.checking.documents import Path
     from fleet.checking.finding import Subject
     from fleet.checking.inventory import Cluster, FleetDevice
     from fleet.checking.resources import Resource
     from fleet.proof.cel.program import Program
+    from fleet.yaml_text import Path
 
     class _Tell(Protocol):
         def __call__(

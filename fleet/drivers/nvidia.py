@@ -82,9 +82,7 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
 
 
 def _roots(release: Release) -> list[str]:
-    return sorted(
-        {pool.driver_root or ROOTS[pool.gpu_driver] for pool in release.pools if pool.machine.gpus}
-    )
+    return sorted({pool.driver_root or ROOTS[pool.gpu_driver] for pool in release.pools if pool.machine.gpus})
 
 
 def _tolerations(release: Release) -> list[dict[str, str]]:

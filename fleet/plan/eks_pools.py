@@ -57,6 +57,7 @@ def plan_eks_pool(
         gpu_driver="host",
         sharing=pool.sharing,
         isolation=isolation(machine, pool.sharing),
+        efa=machine.efa if pool.efa else 0,
     )
 
 

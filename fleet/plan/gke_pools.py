@@ -9,13 +9,14 @@ from fleet.plan.google_names import node_pool_name
 from fleet.plan.isolation import isolation
 from fleet.plan.machines import check_sharing, find_machine, taints_of
 from fleet.plan.model import PoolPlan, Taint
+from fleet.settings.gke import GkeClusterSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fleet.catalogue.model import Machine
     from fleet.plan.findings import Findings
-    from fleet.settings.gke import GkeClusterSettings
+    from fleet.settings.clusters import ClusterSettings
     from fleet.settings.gke_pools import GkePoolSettings
 
 POOL = "dra-fleet/pool"
@@ -124,6 +125,13 @@ def fitting_installer(machine: Machine, image: str) -> str | None:
 def allocates(driver: str, settings: GkeClusterSettings) -> bool:
     """Whether a DRA driver allocates devices here: one of the stack's, or the cluster brings its own."""
     return driver in settings.drivers or not settings.drivers
+
+
+def dranet_classes_of(cluster: ClusterSettings) -> tuple[str, ...]:
+    """The classes that GKE itself brings for network cards: where a pool has its own DRANET."""
+    if not isinstance(cluster, GkeClusterSettings) or not any(pool.dranet for pool in cluster.pools.values()):
+        return ()
+    return catalogue.load().gke.dranet_classes
 
 
 def compute_classes_of(pool: str, settings: GkeClusterSettings) -> list[str]:

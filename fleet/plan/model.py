@@ -46,7 +46,7 @@ class PoolPlan:
 
     `labels` are on every node of the pool (on an existing cluster: they select it). `isolation` says in words
     what keeps the holders of its devices apart. `driver_root`: where on the host the GPU driver is, if that
-    does not follow from who installs it.
+    does not follow from who installs it. `efa`: EFA network cards of each node.
     """
 
     name: str
@@ -59,6 +59,7 @@ class PoolPlan:
     sharing: SharingSettings
     isolation: str = ""
     driver_root: str | None = None
+    efa: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from fleet.settings.clusters import ClusterSettings
     from fleet.settings.releases import DriverSettings
 
+_OF_KUBERNETES = "kube-"
 PRIVILEGED = {"pod-security.kubernetes.io/enforce": "privileged"}
 """Driver pods mount the host's driver and devices, which no other level of Pod Security admits."""
 
@@ -76,10 +77,11 @@ def _plan_operator(
 
 
 def driver_namespaces(releases: Sequence[ReleasePlan]) -> tuple[NamespacePlan, ...]:
-    """The namespaces that the releases go into."""
+    """The namespaces that the releases go into, but for those that every cluster has."""
     return tuple(
         NamespacePlan(name=name, labels=PRIVILEGED)
         for name in sorted({release.namespace for release in releases})
+        if not name.startswith(_OF_KUBERNETES)
     )
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fleet import catalogue
+from fleet.plan.gke_pools import dranet_classes_of
 from fleet.proof.cel import CelInvalid, CelUnsupported, environment
 
 if TYPE_CHECKING:
@@ -94,10 +95,11 @@ class ClaimAsk:
 
 
 def class_objects(cluster: ClusterPlan) -> dict[str, Object]:
-    """The DeviceClasses of a cluster: those of the stack and those that its drivers' charts install."""
+    """The DeviceClasses of a cluster: the stack's, those that drivers' charts install, the cloud's own."""
     classes: dict[str, Object] = {}
-    for facts in catalogue.load().drivers.values():
-        for name, expression in facts.class_selectors.items():
+    brought = {name: f"device.driver == '{name}'" for name in dranet_classes_of(cluster.settings)}
+    for selectors in (brought, *(facts.class_selectors for facts in catalogue.load().drivers.values())):
+        for name, expression in selectors.items():
             spec: Object = {"selectors": [{"cel": {"expression": expression}}]}
             classes[name] = {"metadata": {"name": name}, "spec": spec}
     for item in cluster.classes:

@@ -73,7 +73,7 @@ def enough(crowd: Crowd, unit: int) -> str:
 
 def too_many(crowd: Crowd) -> str:
     """Why not all pods can ever be placed together; empty if counting does not tell."""
-    if not _is_countable(crowd):
+    if not _is_countable(crowd) or any(found.has_more for found in crowd.views.values()):
         return ""
     for unit, item in enumerate(crowd.units):
         there = _devices(crowd, [unit])

@@ -16,11 +16,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Installed:
-    """A driver that runs on a cluster, by this program's release or by somebody else's."""
+    """A driver that runs on a cluster, by this program's release or by somebody else's.
+
+    Attributes:
+        facts: What is known of the driver.
+        version: The chart version.
+        values: The chart's values.
+        is_assumed: Whether somebody else installed it, so that version and values are a guess.
+    """
 
     facts: DriverFacts
     version: ChartVersion
     values: ChartValues
+    is_assumed: bool = False
 
 
 def drivers_of(cluster: ClusterPlan, named: Collection[str] = ()) -> list[Installed]:
@@ -28,7 +36,7 @@ def drivers_of(cluster: ClusterPlan, named: Collection[str] = ()) -> list[Instal
     drivers = catalogue.load().drivers
     if not cluster.settings.drivers:
         return [
-            Installed(facts=facts, version=facts.versions[-1], values={})
+            Installed(facts=facts, version=facts.versions[-1], values={}, is_assumed=True)
             for name, facts in drivers.items()
             if name == "nvidia" or facts.driver in named
         ]

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from fleet.devices.quantity import Quantity
+from fleet.drivers.nvidia_shares import is_shared, with_parts
 from fleet.proof.cel import UNKNOWN
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ CAPACITIES = (
     "jpegEngines",
     "ofaEngines",
 )
-_NO_SHARES = ("", "disabled")
 _EXTENDED = "+"
 _EXTENSIONS = "media-extensions"
 """Stands in for the engines of which a GPU has one set, where their numbers are not public."""
@@ -80,15 +80,15 @@ def with_shares(device: ShapeDevice, option: str) -> ShapeDevice:
         device: the device.
         option: the chart's `consumableShares`: memory, unlimited, or how many claims may share it.
     """
-    if option in _NO_SHARES or "memory" not in device.placed.get("capacity", {}):
+    if not is_shared(device.placed, option):
         return device
     origins: dict[str, Origin] = {**device.origins}
     if option.isdigit():
         origins["shares"] = "documented"
     return replace(
         device,
-        seen=_shared(device.seen, option),
-        placed=_shared(device.placed, option),
+        seen=with_parts(device.seen, option),
+        placed=with_parts(device.placed, option),
         origins=origins,
     )
 
@@ -159,21 +159,3 @@ def _slices(numbers: Iterable[int]) -> dict[str, str]:
 
 def _kebab(name: str) -> str:
     return re.sub(r"([A-Z])", r"-\1", name).lower()
-
-
-def _shared(body: Object, option: str) -> Object:
-    capacity: dict[str, Any] = dict(body["capacity"])
-    memory: Any = capacity["memory"]["value"]
-    # The least is 1Mi where memory is what is shared; only then does a claim take all of it by default.
-    counts_memory = option == "memory"
-    capacity["memory"] = {
-        "value": memory,
-        "requestPolicy": {
-            "default": memory if counts_memory else "0",
-            "validRange": {"min": "1Mi" if counts_memory else "0", "max": memory, "step": "1Mi"},
-        },
-    }
-    if option.isdigit():
-        policy = {"default": "1", "validRange": {"min": "1", "max": option, "step": "1"}}
-        capacity["shares"] = {"value": option, "requestPolicy": policy}
-    return {**body, "allowMultipleAllocations": True, "capacity": capacity}

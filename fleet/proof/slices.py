@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from fleet.drivers.efa_devices import PLACES, efa_devices
 from fleet.drivers.tpu_devices import tpu_devices
 from fleet.drivers.values import value_at
 from fleet.proof.example_slices import example_devices_of
+from fleet.proof.explain import RECORD
 from fleet.proof.installed import drivers_of
 from fleet.proof.nvidia_slices import known_device, nvidia_devices_of
 from fleet.proof.shapes import MOST_PODS, NodeGroup, Object, Room, Shape, ShapeDevice
@@ -79,7 +81,8 @@ def _known_already(
         (
             published
             for other, drivers, published in known
-            if drivers == running and other.machine == pool.machine and other.sharing == pool.sharing
+            if drivers == running
+            and (other.machine, other.sharing, other.efa) == (pool.machine, pool.sharing, pool.efa)
         ),
         None,
     )
@@ -108,6 +111,8 @@ def _published(pool: PoolPlan, running: Sequence[Installed], minor: str) -> Publ
             found, reason, sets = nvidia_devices_of(pool, driver, minor)
         elif driver.facts.name == "tpu":
             found, reason, sets = _tpu(pool, driver), "", ()
+        elif driver.facts.name == "efa":
+            found, reason, sets = *_efa(pool, driver), ()
         else:
             found, reason, sets = example_devices_of(driver, minor)
         devices += stored(found, minor)
@@ -151,3 +156,12 @@ def _tpu(pool: PoolPlan, driver: Installed) -> list[ShapeDevice]:
         topology=tpu.topology,
     )
     return [known_device(driver.facts.driver, device, frozenset({"uuid"})) for device in devices]
+
+
+def _efa(pool: PoolPlan, driver: Installed) -> tuple[list[ShapeDevice], str]:
+    """Network cards; where they hang in the machine is not known before it runs."""
+    name = driver.facts.driver
+    if driver.is_assumed:
+        # Other builds of the driver publish other cards, and other networks.
+        return [], f"what driver {name} publishes cannot be predicted; {RECORD}"
+    return [known_device(name, device, PLACES) for device in efa_devices(cards=pool.efa, roots=())], ""

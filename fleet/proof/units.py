@@ -60,11 +60,13 @@ class View:
         barrier: Why its pods may not go there at all; empty if they may.
         doubt: Why it cannot be told whether they may, or which devices match; empty if it can.
         matches: Per request and alternative what matches on a node.
+        has_more: Whether drivers may publish devices here that nobody can tell, beyond those that match.
     """
 
     barrier: str
     doubt: str
     matches: tuple[tuple[tuple[Ask, Match], ...], ...]
+    has_more: bool = False
 
     @property
     def error(self) -> tuple[Ask, Miss] | None:
@@ -95,7 +97,8 @@ def view(unit: Unit, group: NodeGroup, minor: str) -> View:
     matches = tuple(
         tuple((ask, match(ask, group.shape, minor)) for ask in choices) for choices in unit.claim.requests
     )
-    return View(barrier="", doubt=_doubt(unit, group.shape, matches), matches=matches)
+    has_more = any(_unknown_devices(ask, group.shape) for choices in unit.claim.requests for ask in choices)
+    return View(barrier="", doubt=_doubt(unit, group.shape, matches), matches=matches, has_more=has_more)
 
 
 def tolerated(taint: Taint, tolerations: Sequence[Toleration]) -> bool:

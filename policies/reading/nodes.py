@@ -1,4 +1,4 @@
-"""The pools with GPUs, and on which of them a DRA driver or a device plugin runs, as far as a program tells."""
+"""The pools with GPUs, and on which of them a DRA driver or a device plugin runs, as a program tells."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def _judge_pair(driver: Advertiser, other: Advertiser, nodes: GpuNodes) -> Itera
     shared = [pool.name for pool in nodes.pools if nodes.run(driver, pool) and nodes.run(other, pool)]
     if not shared and (nodes.pools or not driver.where.may_meet(other.where)):
         return
-    where = f"the pools {', '.join(shared)}" if shared else "the same nodes"
+    where = f"the pools {', '.join(sorted(shared))}" if shared else "the same nodes"
     yield Finding(
         other.resource,
         other.at,

@@ -109,7 +109,8 @@ class NodeHardware(_Model):
     """One machine, or `count` equal ones named `<name>-0` and so on.
 
     `allocatable`: what is left to pods of `cpu`, `memory` and `pods`, where the system keeps some.
-    `kubelet`: its version, such as v1.35.6, where it is not the control plane's.
+    `nics`: network cards with EFA. `kubelet`: its version, such as v1.35.6, where it is not the control
+    plane's.
     `providerId`: the machine's name in its cloud. `advertised`: extended resources that the cloud's device
     plugins advertise. `installable`: what a driver installer's pod can do here. `clique`: the NVLink fabric
     that reaches other machines and the part of it, such as "<uuid>.1".
@@ -189,6 +190,7 @@ class NodeHardware(_Model):
             advertised=self.advertised,
             tpu=machine.tpu if machine else None,
             clique=self.clique,
+            nics=self.nics,
         )
 
     def _gpu(
@@ -313,3 +315,4 @@ class Host:
     advertised: Mapping[str, int] = field(default_factory=dict[str, int])
     tpu: Tpu | None = None
     clique: str | None = None
+    nics: int = 0

@@ -94,6 +94,21 @@ def kinds(pool: Pool) -> str:
     return "; ".join(told) or "none"
 
 
+def headline(message: str) -> str:
+    """The first line of a message."""
+    return message.partition("\n")[0]
+
+
+def rest(message: str) -> str:
+    """The lines between a message's first and its fix, which is told apart."""
+    return "\n".join(line.strip() for line in message.partition("\n  fix: ")[0].splitlines()[1:])
+
+
+def is_command(text: str) -> bool:
+    """Whether a text is to be typed, and not to be read."""
+    return text.startswith(("dra-fleet ", "kubectl ", "pulumi "))
+
+
 def _named(words: Iterable[str]) -> str:
     return ", ".join(f"{count} {word}" for word, count in Counter(words).items())
 
@@ -101,11 +116,13 @@ def _named(words: Iterable[str]) -> str:
 def notes(review: Review) -> Mapping[str, str]:
     """What stands beside each part's title: its gist in some words."""
     blast = review.blast
+    is_whole = review.engine.result == "succeeded"
+    untouched = ("nothing changes", "nobody") if is_whole else ("not known", "not known")
     stranded = [item for item in review.use if item.stranded.memory not in (None, "0")]
     return {
         "verdict": "",
-        "changes": _named(item.weight for item in review.changes) or "nothing changes",
-        "blast": f"{known(blast.claims)} running claims lose their devices" if blast.items else "nobody",
+        "changes": _named(item.weight for item in review.changes) or untouched[0],
+        "blast": f"{known(blast.claims)} running claims lose their devices" if blast.items else untouched[1],
         "matrix": _named(row.word for matrix in review.matrices for row in matrix.rows),
         "workloads": _named(item.word for item in review.workloads),
         "map": {
@@ -116,7 +133,9 @@ def notes(review: Review) -> Mapping[str, str]:
         "pools": counted(len(review.pools), "pool"),
         "findings": _named(item.severity for item in review.findings) or "none",
         "versions": _named(item.status for item in review.versions),
-        "cost": f"{told_money(review.cost.now)} now, {told_money(review.cost.after)} after",
+        "cost": f"{told_money(review.cost.now)} now, {told_money(review.cost.after)} after"
+        if review.cost.pools
+        else "unknown",
         "sharing": counted(
             sum(not item.isolated for item in review.sharing), "without isolation", "without isolation"
         ),
@@ -130,6 +149,9 @@ def notes(review: Review) -> Mapping[str, str]:
 FILTERS: Final[Mapping[str, Callable[..., object]]] = {
     "known": known,
     "price": price,
+    "headline": headline,
+    "rest": rest,
+    "is_command": is_command,
     "nodes": nodes,
     "kinds": kinds,
     "money": told_money,

@@ -6,7 +6,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from review.words import counted, short_list
+from review.words import short_list
 
 if TYPE_CHECKING:
     from review.model import Cell, Column, Matrix, Row
@@ -80,7 +80,8 @@ def heat_map(matrix: Matrix) -> Heat:
     rows, columns = matrix.rows[:ROWS], matrix.columns[:COLUMNS]
     longest = max((len(row.claim) for row in rows), default=0)
     left = int(min(longest, LABEL) * CHARACTER) + 16
-    top = HEADING_LINES * 15 + 8
+    lines = [_lines(column) for column in columns]
+    top = max((len(one) for one in lines), default=0) * 15 + 8
     right = left + len(columns) * WIDTH
     return Heat(
         cluster=matrix.cluster,
@@ -111,12 +112,14 @@ def _text(matrix: Matrix) -> str:
 
 
 def _heading(column: Column, x: int, top: int) -> Heading:
-    lines = textwrap.wrap(
-        column.title, HEADING, max_lines=HEADING_LINES, placeholder="…", break_on_hyphens=True
-    )
+    lines = _lines(column)
     first = top - 8 - 15 * (len(lines) - 1)
     placed = tuple((first + 15 * number, line) for number, line in enumerate(lines))
     return Heading(x=x + (WIDTH - 4) // 2, lines=placed, title=f"{column.title}: {short_list(column.pools)}")
+
+
+def _lines(column: Column) -> list[str]:
+    return textwrap.wrap(column.title, HEADING, max_lines=HEADING_LINES, placeholder="…")
 
 
 def _row(row: Row, y: int) -> HeatRow:
@@ -156,5 +159,5 @@ def _words(cell: Cell) -> tuple[str, str]:
         case "short":
             return "short", f"was {was}" if changed else f"{cell.matched} of {cell.devices}"
         case "fits":
-            note = f"was {was}" if changed else counted(cell.per_node or 0, "copy", "copies")
+            note = f"was {was}" if changed else "copy" if cell.per_node == 1 else "copies"
             return str(cell.per_node), note

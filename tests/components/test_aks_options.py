@@ -10,7 +10,16 @@ from fleet.plan import make_plan
 from fleet.settings import parse
 from rehearsal.clouds.azure.models import faults
 from stacks.build import build
-from tests.components.test_aks import CLUSTER, CREDENTIALS, GROUP, POOL, WINDOW, no_secret, returned
+from tests.components.test_aks import (
+    CLUSTER,
+    CREDENTIALS,
+    GROUP,
+    POOL,
+    WINDOW,
+    compare,
+    no_secret,
+    returned,
+)
 from tests.fleet.plan.aks_fleets import cluster, pool, vgpu
 
 if TYPE_CHECKING:
@@ -59,6 +68,19 @@ def declared(recorder: Recorder) -> Recorder:
     plan = make_plan(parse(everything()))
     recorder.run(lambda: build(plan, no_secret))
     return recorder
+
+
+def test_every_option_is_declared_exactly_as_before(declared: Recorder) -> None:
+    compare(declared, "options")
+
+
+def test_an_adopted_cluster_is_declared_exactly_as_before(recorder: Recorder) -> None:
+    recorder.answers[CREDENTIALS] = returned({"exec": {"command": "kubelogin"}})
+    fleet = vgpu()
+    del cluster(fleet)["create"], cluster(fleet)["access"]
+    cluster(fleet)["adopt"] = {"resourceGroup": "theirs", "name": "old"}
+    recorder.run(lambda: build(make_plan(parse(fleet)), no_secret))
+    compare(recorder, "adopted")
 
 
 def test_azure_s_own_models_take_all_of_it(declared: Recorder) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -81,7 +82,7 @@ def declared(recorder: Recorder, stack: Path, *, preview: bool) -> list[Resource
     """
     if (stack, preview) not in _DECLARED:
         _DECLARED[stack, preview] = _run(recorder, stack, preview=preview)
-    return _DECLARED[stack, preview]
+    return [replace(resource, unknowns={}) for resource in _DECLARED[stack, preview]]
 
 
 def _run(recorder: Recorder, stack: Path, *, preview: bool) -> list[Resource]:

@@ -11,6 +11,8 @@ import pytest
 from policies import pack
 from policies.gate.running import preview
 from policies.gate.verdict import Expected, judge
+from policies.judging import SHORTEST_SECRET
+from policies.values import REDACTED
 from tests.policies.breaking_program import (
     JUDGING,
     broken_programs,
@@ -19,7 +21,7 @@ from tests.policies.breaking_program import (
     unknown_programs,
 )
 from tests.policies.other_project import PACK, OtherProject
-from tests.policies.rule_cases import UNKNOWN, Declared
+from tests.policies.rule_cases import UNKNOWN, Declared, all_secret, scalars
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,8 +34,13 @@ MOST_PROGRAMS = 2
 
 
 def judged(project: OtherProject, program: Program, patch: pytest.MonkeyPatch) -> Record:
-    """The engine's record of a preview with every rule mandatory."""
+    """The engine's record of a preview of a program."""
     project.declare(resources_of(program))
+    return previewed(project, program, patch)
+
+
+def previewed(project: OtherProject, program: Program, patch: pytest.MonkeyPatch) -> Record:
+    """The engine's record of a preview of what is declared, with every rule mandatory."""
     config: dict[str, dict[str, object]] = {
         rule.name: {"enforcementLevel": "mandatory"} for rule in pack.RULES
     }
@@ -79,6 +86,24 @@ def test_every_rule_refuses_an_unknown_value(
     for program in unknown_programs():
         assert all("is unknown at preview" in message for chosen in program for message in chosen.told)
         check(judged(project, program, monkeypatch), program)
+
+
+@pytest.mark.engine
+def test_no_message_shows_a_secret_value(
+    tmp_path: Path, tools: Toolset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = OtherProject(tmp_path, tools)
+    program = broken_programs()[0]
+    hidden = {found.name: scalars(found.properties) for found in resources_of(program)}
+    project.declare(
+        [replace(found, properties=all_secret(found.properties)) for found in resources_of(program)]
+    )
+    record = previewed(project, program, monkeypatch)
+    assert record.violations
+    for violation in record.violations:
+        told = violation.message.replace(REDACTED, "")
+        texts = hidden.get(violation.urn.rpartition("::")[2], [])
+        assert [text for text in texts if len(text) >= SHORTEST_SECRET and f"'{text}'" in told] == []
 
 
 SDK_PACK = """

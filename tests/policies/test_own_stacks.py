@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from fleet.plan.gke_pools import NO_PLUGIN
 from policies import pack
 from policies.judging import judge_all
 from tests.policies.own_stacks import STACKS, declared
+from tests.policies.rule_cases import put
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,6 +20,18 @@ if TYPE_CHECKING:
     from tests.pulumi_recorder import Recorder
 
 DEV = STACKS[0]
+DRIVER: Final = "kubernetes:helm.sh/v3:Release"
+CLASS: Final = "kubernetes:resource.k8s.io/v1:DeviceClass"
+JOB: Final = "kubernetes:batch/v1:Job"
+AKS: Final = "azure-native:containerservice:ManagedCluster"
+AKS_POOL: Final = "azure-native:containerservice:AgentPool"
+EKS_POOL: Final = "aws:eks/nodeGroup:NodeGroup"
+GKE_POOL: Final = "gcp:container/nodePool:NodePool"
+GATES: Final = ("values", "featureGates")
+ROOT: Final = ("values", "nvidiaDriverRoot")
+TOLERATIONS: Final = ("values", "kubeletPlugin", "tolerations")
+EXPRESSION: Final = ("spec", "selectors", 0, "cel", "expression")
+POD: Final = ("spec", "template", "spec")
 MANDATORY = [rule for rule in pack.RULES if rule.level("standard") in ("mandatory", "remediate")]
 
 
@@ -33,9 +49,53 @@ def test_a_preview_of_our_own_stack_has_unknown_values(recorder: Recorder) -> No
     assert any(found.properties.get("kubeconfig").unknown for found in providers)
 
 
-def test_a_rule_that_our_own_stack_breaks_would_be_told(recorder: Recorder) -> None:
+BREAKS: tuple[tuple[str, str, str, tuple[str | int, ...], object], ...] = (
+    ("chart-forbid-gate-conflicts", DRIVER, "lab-dra-driver-nvidia-gpu", (*GATES, "DeviceMetadata"), True),
+    ("chart-forbid-unknown-values", DRIVER, "lab-dra-driver-nvidia-gpu", ("values", "nvidiaDriveRoot"), "/"),
+    ("chart-pin-version", DRIVER, "render-dra-driver-nvidia-gpu", ("version",), ">=0.5.0"),
+    ("class-forbid-chart-names", CLASS, "lab-at-least-20g", ("metadata", "name"), "gpu.nvidia.com"),
+    ("cluster-require-minimum-kubernetes", AKS, "studio", ("kubernetesVersion",), "1.33"),
+    ("driver-match-root", DRIVER, "studio-dra-driver-nvidia-gpu", ROOT, "/run/nvidia/driver"),
+    ("driver-match-root", DRIVER, "render-dra-driver-nvidia-gpu", ROOT, "/"),
+    ("driver-require-owner", DRIVER, "studio-gpu-operator", ("values", "driver", "enabled"), True),
+    ("driver-require-owner", AKS_POOL, "studio-third", ("gpuProfile", "driver"), "None"),
+    ("driver-tolerate-pool-taints", AKS_POOL, "studio-third", ("nodeTaints",), ["a=b:NoSchedule"]),
+    ("driver-tolerate-pool-taints", DRIVER, "render-dra-driver-nvidia-gpu", TOLERATIONS, []),
+    ("node-limit-advertisers", DRIVER, "studio-gpu-operator", ("values", "devicePlugin", "enabled"), True),
+    ("driver-match-root", DRIVER, "train-dra-driver-nvidia-gpu", ROOT, "/run/nvidia/driver"),
+    ("pool-limit-scale-from-zero", EKS_POOL, "train-h100", ("scalingConfig", "minSize"), 0),
+    ("pod-require-used-claims", JOB, "lab-train", (*POD, "containers", 0, "resources", "claims"), []),
+    ("pool-limit-scale-from-zero", AKS_POOL, "studio-third", ("minCount",), 0),
+    ("pool-require-dra-labels", GKE_POOL, "render-l4", ("nodeConfig", "labels", NO_PLUGIN), "false"),
+    ("selector-require-valid-cel", CLASS, "lab-at-least-20g", EXPRESSION, "device.drivr"),
+)
+"""A rule, the type and name of a resource of the dev stack, a property of it, and a value that is wrong."""
+
+
+@pytest.mark.parametrize(
+    ("rule", "token", "name", "path", "value"), BREAKS, ids=lambda part: part if isinstance(part, str) else ""
+)
+def test_a_rule_reaches_our_own_resources(
+    rule: str, token: str, name: str, path: tuple[str | int, ...], value: object, recorder: Recorder
+) -> None:
+    resources = declared(recorder, DEV, preview=False)
+    broken = next(found for found in resources if (found.type, found.name) == (token, name))
+    properties = copy.deepcopy(dict(broken.read()))
+    put(properties, path, value)
+    changed = [
+        replace(found, read=lambda: properties, unknowns={}) if found is broken else found
+        for found in resources
+    ]
+    judged = next(each for each in pack.RULES if each.name == rule)
+    told = judge_all([judged], changed, {rule: judged.settings({})})
+    assert [found.message for found in told if found.rule is judged]
+    assert not any("unknown at preview" in found.message for found in told)
+
+
+def test_a_date_far_away_ends_the_support_of_all_our_clusters(recorder: Recorder) -> None:
     resources = declared(recorder, DEV, preview=False)
     rule = next(rule for rule in pack.RULES if rule.name == "cluster-limit-end-of-life")
     settings = {rule.name: rule.settings({"today": "2099-01-01"})}
     told = judge_all([rule], resources, settings)
-    assert {found.urn.rpartition("::")[2] for found in told} == {"lab", "studio", "render"}
+    clusters = {found.name for found in resources if found.type.startswith("dra-fleet:platforms:")}
+    assert {found.urn.rpartition("::")[2] for found in told} >= clusters

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fleet.catalogue.drivers import ChartVersion
 
-NOT_REHEARSED = ("DynamicMIG", "ConsumableShares", "PassthroughSupport", "FabricManagerPartitioning")
+NOT_REHEARSED = ("DynamicMIG", "PassthroughSupport", "FabricManagerPartitioning")
 """Gates that change the published devices in a way the rehearsal does not make up."""
 
 

@@ -100,7 +100,7 @@ def group_machines(account: Account, record: Record, minor: str) -> list[NodeHar
     ami = str(group.get("amiType") or ("CUSTOM" if template.get("imageId") else DEFAULT_AMI))
     image = catalogue.load().eks.image(ami)
     plugin = image is not None and image.plugin and not _plugin_is_off(template)
-    cards = len(cast("list[Any]", template.get("networkInterfaces") or [])) or 1
+    cards = cast("list[Properties]", template.get("networkInterfaces") or [])
     version = f"v{full_version(str(group.get('version') or record['state'].get('version') or minor))}"
     return [
         NodeHardware(
@@ -113,7 +113,7 @@ def group_machines(account: Account, record: Record, minor: str) -> list[NodeHar
             labels=_labels(record, kind, zones[index % len(zones)], ami),
             taints=tuple(_taint(item) for item in cast("list[Properties]", group.get("taints") or [])),
             nvidia=_driver(account, template, kind, ami),
-            nics=cards - 1 if kind.machine else 0,
+            nics=sum(str(card.get("interfaceType") or "").startswith("efa") for card in cards),
             advertised={"nvidia.com/gpu": kind.gpus} if plugin and kind.gpus else {},
             clique=_clique(template, kind, index),
         )

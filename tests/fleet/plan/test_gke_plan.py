@@ -13,10 +13,11 @@ from fleet import catalogue
 from fleet.plan.gke_pools import installer_of, pool_name
 from fleet.plan.google_names import node_pool_name, region_of
 from fleet.plan.model import Taint
+from fleet.proof.matrix import prove
 from fleet.settings import SettingsInvalid, parse
 from fleet.settings.gke import GkeClusterSettings
 from tests.fleet.plan.gke_fleets import cluster, l4, part, pool, tpu
-from tests.fleet.plan.plan_helpers import planned
+from tests.fleet.plan.plan_helpers import planned, refused
 
 if TYPE_CHECKING:
     from fleet.plan.model import ClusterPlan
@@ -62,6 +63,34 @@ def test_the_nodes_of_a_slice_are_known_by_the_topology_of_the_whole() -> None:
     chips = render(fleet).pools[0].machine.tpu
     assert chips is not None
     assert (chips.topology, chips.chips) == ("4x4", 4)
+
+
+def roce() -> dict[str, Any]:
+    """Each pod gets a GPU and a network card below one PCIe root."""
+    fleet = l4()
+    pool(fleet).update(machine="a3-ultragpu-8g", dranet=True)
+    fleet["claims"] = {
+        "near": {
+            "requests": {"gpu": {"class": "gpu.nvidia.com"}, "nic": {"class": "mrdma.google.com"}},
+            "constraints": [{"matchAttribute": "resource.kubernetes.io/pcieRoot"}],
+        }
+    }
+    fleet["workloads"] = {"train": {"cluster": "render", "claim": "near", "copies": 8}}
+    return fleet
+
+
+def test_claims_may_ask_for_the_network_cards_of_gke_s_own_dranet() -> None:
+    [only] = prove(planned(roce())).workloads
+    assert only.word == "unknown"
+    assert "what driver mrdma.google.com publishes cannot be predicted" in only.reason
+
+
+def test_without_dranet_there_is_no_class_of_network_cards() -> None:
+    fleet = roce()
+    del pool(fleet)["dranet"]
+    [told] = refused(fleet).items()
+    assert told[0] == "claims.near.requests.nic.class"
+    assert told[1].startswith("is neither a class of this stack nor one that a driver's chart installs\n")
 
 
 def test_a_driver_that_does_not_allocate_gpus_leaves_their_plugin_on() -> None:

@@ -13,7 +13,12 @@ Scope = tuple[str, ...]
 
 _LISTS = ("[1]", "[1, 2]", "[3, 1, 2]", "[1, 1, 2, 2]", "[0, -1]", "[]")
 _NUMBERS = ("0", "1", "2", "-1", "device.attributes['gpu.example.com'].index", "size(device.driver)")
-_TRUTHS = ("true", "false", "device.driver == 'gpu.example.com'", "device.attributes['gpu.example.com'].healthy")
+_TRUTHS = (
+    "true",
+    "false",
+    "device.driver == 'gpu.example.com'",
+    "device.attributes['gpu.example.com'].healthy",
+)
 
 
 class Loops:
@@ -45,16 +50,16 @@ class Loops:
 
     def _number(self, depth: int, scope: Scope) -> str:
         roll = self._chance.random()
-        if depth > 0 and roll < 0.25:  # noqa: PLR2004 - a quarter
+        if depth > 0 and roll < 0.25:
             name = self._name()
             bound = self._number(depth - 1, scope)
             return f"cel.bind({name}, {bound}, {self._number(depth - 1, (*scope, name))})"
-        if scope and roll < 0.8:  # noqa: PLR2004 - most of the others
+        if scope and roll < 0.8:
             return self._chance.choice(scope)
         return self._chance.choice(_NUMBERS)
 
     def _list(self, depth: int, scope: Scope) -> str:
-        if depth <= 0 or self._chance.random() < 0.5:  # noqa: PLR2004 - half
+        if depth <= 0 or self._chance.random() < 0.5:
             return self._chance.choice(_LISTS)
         name = self._name()
         inside = self._list(depth - 1, scope)

@@ -33,20 +33,44 @@ def shrunk(case: Any, still_fails: Callable[[Any], bool], *, tries: int = _TRIES
 
 
 def shrunk_text(text: str, still_fails: Callable[[str], bool], *, tries: int = _TRIES) -> str:
-    """A text that still fails though runs of its tokens are gone, the smallest of so many tries."""
+    """A text that still fails though brackets and runs of tokens are gone, the smallest of so many tries."""
     tokens: list[str] = _TOKEN.findall(text)
+    made_progress = True
+    while made_progress:
+        made_progress = False
+        for smaller in (*_unwrapped(tokens), *_without_runs(tokens)):
+            if tries <= 0:
+                return "".join(tokens)
+            tries -= 1
+            if still_fails("".join(smaller)):
+                tokens, made_progress = smaller, True
+                break
+    return "".join(tokens)
+
+
+def _unwrapped(tokens: list[str]) -> Iterator[list[str]]:
+    """What is in a pair of brackets alone, and all without the pair, the outermost pairs first."""
+    open_at: list[int] = []
+    pairs: list[tuple[int, int]] = []
+    for index, part in enumerate(tokens):
+        if part == "(":
+            open_at.append(index)
+        elif part == ")" and open_at:
+            pairs.append((open_at.pop(), index))
+    for start, end in sorted(pairs):
+        inside = tokens[start + 1 : end]
+        if inside:
+            yield inside
+            yield [*tokens[:start], *inside, *tokens[end + 1 :]]
+
+
+def _without_runs(tokens: list[str]) -> Iterator[list[str]]:
+    """All without a run of tokens, the longest runs first, each half as long as the one before."""
     size = len(tokens) // 2
     while size:
-        start = 0
-        while start + size <= len(tokens) and tries:
-            smaller = tokens[:start] + tokens[start + size :]
-            tries -= 1
-            if smaller and still_fails("".join(smaller)):
-                tokens = smaller
-            else:
-                start += 1
-        size -= 1
-    return "".join(tokens)
+        for start in range(0, len(tokens) - size + 1, max(size // 2, 1)):
+            yield tokens[:start] + tokens[start + size :]
+        size = size * 2 // 3
 
 
 def _parts(value: Any, path: Path = ()) -> Iterator[Path]:

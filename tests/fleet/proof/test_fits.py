@@ -111,6 +111,20 @@ def test_together_too_many_is_never_though_each_alone_would_fit() -> None:
     assert "a, b together ask for 9 devices and 8 can match" in proof.failures[0]
 
 
+def test_devices_that_nobody_can_tell_are_not_counted_as_missing() -> None:
+    claims = {"near": {"requests": {"gpu": {"class": "gpu.nvidia.com"}, "nic": {"class": "nic"}}}}
+    proof = proved(
+        fleet(
+            {"h": pool("hgx-h100-8", "h")},
+            classes={"nic": {"cel": ["device.driver == 'nic.example.org'"]}},
+            claims=claims,
+            workloads={"a": ("near", 8)},
+        )
+    )
+    assert [item.word for item in proof.workloads] == ["unknown"]
+    assert "what driver nic.example.org publishes cannot be predicted" in proof.workloads[0].reason
+
+
 def test_a_constraint_on_an_unknown_place_is_unknown() -> None:
     proof = proved(
         fleet({"a": pool(gpus(4), "a")}, claims={"pair": CLAIMS["pair"]}, workloads={"a": ("pair", 1)})

@@ -16,6 +16,15 @@ def test_only_what_a_text_fails_without_is_dropped() -> None:
     assert shrunk_text(text, lambda found: "'b c'" in found) == "'b c'"
 
 
+def test_brackets_go_in_pairs() -> None:
+    text = "((first && cel.bind(x, (1 + 2), x == y)) || second)"
+
+    def still_fails(found: str) -> bool:
+        return "x == y" in found and found.count("(") == found.count(")")
+
+    assert shrunk_text(text, still_fails) == "x == y"
+
+
 def test_shrinking_ends_after_so_many_tries() -> None:
     tried: list[object] = []
 

@@ -36,13 +36,13 @@ def test_a_missing_file_is_told_in_words(tmp_path: Path) -> None:
 
 def test_bad_yaml_is_told_with_line_and_column(tmp_path: Path) -> None:
     assert refused(tmp_path, "config:\n  a: [1, 2\n  b: c\n").startswith(
-        "FILE: is no YAML, line 3, column 4: "
+        "FILE:3:4: is no YAML: "
     )
 
 
 def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path, "config:\n  a: 1\n  a: 2\n").startswith(
-        "FILE: holds a key twice, line 3, column 3: "
+        "FILE:3:3: holds the key 'a' twice"
     )
 
 
@@ -52,7 +52,7 @@ def test_a_value_that_contains_itself_is_refused(tmp_path: Path) -> None:
 
 def test_two_documents_in_one_file_are_refused(tmp_path: Path) -> None:
     assert refused(tmp_path, "config: {}\n---\nconfig: {}\n").startswith(
-        "FILE: is no YAML, line 2, column 1: "
+        "FILE:3:1: is a second document"
     )
 
 

@@ -180,7 +180,7 @@ CASES = (
                     PLUGIN,
                     "spec.template.spec.containers[0].image",
                     "the device plugin's DaemonSet",
-                    "the pools modern, rocks, asia",
+                    "the pools asia, modern, rocks",
                     APART,
                 ),
             ),

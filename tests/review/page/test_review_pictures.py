@@ -121,8 +121,8 @@ def heat_of(*cells: Cell) -> Matrix:
 @pytest.mark.parametrize(
     ("one", "style", "words"),
     [
-        (cell("fits", 1), "fits1", ("1", "1 copy")),
-        (cell("fits", 28), "fits5", ("28", "28 copies")),
+        (cell("fits", 1), "fits1", ("1", "copy")),
+        (cell("fits", 28), "fits5", ("28", "copies")),
         (cell("fits", 4, 8), "fits3", ("4", "was 8")),
         (cell("short", 0), "short", ("short", "3 of 8")),
         (cell("none", 0, 5), "none", ("-", "was 5")),

@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rehearsal.charts import STAND_INS
-from tests.rehearsal.agent.agent_cluster import (
-    RESOURCE_API,
-    AgentCluster,
-    claiming_pod,
-    machine,
-    template,
-)
+from tests.rehearsal.agent.agent_cluster import claiming_pod, machine, template
+from tests.rehearsal.agent.gpu_operator.operated import STATE, Operated, runs, without_leave
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +24,6 @@ pytestmark = pytest.mark.engine
 A100 = {"model": "A100-SXM4-80GB", "count": 1}
 H100 = {"model": "H100-SXM5-80GB", "count": 1}
 CONFIG = "nvidia.com/mig.config"
-STATE = f"{CONFIG}.state"
 DEPLOY = "nvidia.com/gpu.deploy."
 TAINT = {"key": "team", "value": "a", "effect": "NoSchedule"}
 HOST_DRIVER = {"driverVersion": "580.95.05"}
@@ -55,7 +49,7 @@ NODES = [
 ]
 HOSTED = [
     machine("system"),
-    machine("ampere", {**PRESENT, CONFIG: "all-1g.10gb"}, gpus=A100, nvidia=HOST_DRIVER),
+    machine("ampere", PRESENT, gpus=A100, nvidia=HOST_DRIVER),
     machine("hopper", {**PRESENT, CONFIG: "all-1g.10gb"}, gpus=H100, nvidia=HOST_DRIVER),
 ]
 PARTITIONS_ONLY: dict[str, Any] = {
@@ -66,104 +60,8 @@ PARTITIONS_ONLY: dict[str, Any] = {
 }
 
 
-class Operated(AgentCluster):
-    """A cluster with verbs about the operator."""
-
-    def operator(self, files: Path, version: str, values: dict[str, Any]) -> None:
-        """Install the operator, or change its values."""
-        file = files / "operator.json"
-        file.write_text(json.dumps(values))
-        chart = STAND_INS / "gpu-operator" / version
-        self.helm(
-            *("upgrade", "--install", "gpu-operator", str(chart), "--namespace", "gpu-operator"),
-            *("--create-namespace", "--values", str(file)),
-        )
-
-    def labels(self, node: str) -> dict[str, str]:
-        """A node's labels."""
-        return self.run(lambda api: api.get("v1", "Node", node))["metadata"]["labels"]
-
-    def boots(self, node: str) -> int:
-        """How often a machine was rebooted."""
-        info = self.run(lambda api: api.get("v1", "Node", node))["status"]["nodeInfo"]
-        return int(info["bootID"].removeprefix(f"boot-{node}").lstrip("-") or 0)
-
-    def until_node(self, node: str, holds: Callable[[Object], bool]) -> Object:
-        """Follow a node until something is true of it; the node then."""
-
-        def found(nodes: list[Object]) -> Object | None:
-            return next((one for one in nodes if one["metadata"]["name"] == node and holds(one)), None)
-
-        return self.until(f"node {node}", ("v1", "Node"), found)
-
-    def until_labels(self, node: str, holds: Callable[[dict[str, str]], bool]) -> dict[str, str]:
-        """Follow a node's labels until something is true of them; the labels then."""
-        return self.until_node(node, lambda found: holds(found["metadata"]["labels"]))["metadata"]["labels"]
-
-    def wait_for_state(self, node: str, state: str) -> None:
-        """Wait until the MIG manager reports a state."""
-        self.until_labels(node, lambda labels: labels.get(STATE) == state)
-
-    def until_devices(self, node: str, holds: Callable[[list[str]], bool]) -> list[str]:
-        """Follow the published devices of a node until something is true of their names; the names then."""
-
-        def found(slices: list[Object]) -> list[str] | None:
-            names = _devices(slices, node)
-            return names if holds(names) else None
-
-        return self.until(f"devices of {node}", (RESOURCE_API, "ResourceSlice"), found)
-
-    def until_operands(self, node: str, holds: Callable[[set[str]], bool]) -> None:
-        """Follow the operator's pods on a node until something is true of their apps."""
-
-        def found(pods: list[Object]) -> bool:
-            return holds(_apps(pods, node))
-
-        self.until(f"operands on {node}", ("v1", "Pod"), found, "gpu-operator")
-
-    def until_said(self, reason: str, text: str) -> str:
-        """Follow the events of a reason until one has a text; that one."""
-
-        def found(events: list[Object]) -> str | None:
-            told = (event["message"] for event in events if event["reason"] == reason)
-            return next((message for message in told if text in message), None)
-
-        return self.until(f"an event {reason} with {text!r}", ("v1", "Event"), found, "gpu-operator")
-
-    def until_pod(self, namespace: str, name: str, holds: Callable[[Object | None], bool]) -> None:
-        """Follow a pod until something is true of it; None stands for one that is gone."""
-
-        def found(pods: list[Object]) -> bool:
-            return holds(next((pod for pod in pods if pod["metadata"]["name"] == name), None))
-
-        self.until(f"pod {name}", ("v1", "Pod"), found, namespace)
-
-    def set_label(self, node: str, key: str, value: str | None) -> None:
-        """Change a node's label as an administrator."""
-        patch = {"metadata": {"labels": {key: value}}}
-        self.run(lambda api: api.merge("v1", "Node", node, patch))
-
-    def operands(self, node: str) -> set[str]:
-        """The apps of the operator's pods on a node."""
-        return _apps(self.items("v1", "Pod", "gpu-operator"), node)
-
-    def devices(self, node: str) -> list[str]:
-        """The devices published for a node."""
-        return _devices(self.items(RESOURCE_API, "ResourceSlice"), node)
-
-
-def _apps(pods: list[Object], node: str) -> set[str]:
-    found = (pod["metadata"]["labels"] for pod in pods if pod["spec"].get("nodeName") == node)
-    return {labels.get("app") or labels["role"] for labels in found}
-
-
-def _devices(slices: list[Object], node: str) -> list[str]:
-    mine = (item["spec"].get("devices", []) for item in slices if item["spec"]["nodeName"] == node)
-    return sorted(device["name"] for devices in mine for device in devices)
-
-
-def _runs(pod: Object | None) -> bool:
-    return pod is not None and pod["status"].get("phase") == "Running"
+def _for_each_node(maps: list[Object]) -> bool:
+    return {"ampere-0-mig-config", "hopper-0-mig-config"} <= {item["metadata"]["name"] for item in maps}
 
 
 def made(world: RehearsalWorld, tools: Toolset, nodes: list[dict[str, Any]]) -> Operated:
@@ -212,7 +110,7 @@ def test_ampere_is_rebooted_once_and_publishes_partitions(operated: Operated) ->
 
 
 def test_hopper_needs_no_reboot(operated: Operated) -> None:
-    operated.wait_for_state("hopper-0", "success")
+    operated.set_label("hopper-0", CONFIG, "all-3g.40gb")
     operated.until_devices("hopper-0", lambda names: len(names) == 2)
     assert operated.boots("hopper-0") == 0
 
@@ -257,11 +155,12 @@ def test_a_driver_of_the_host_is_left_in_place(operated: Operated) -> None:
 
 
 def test_a_pod_that_holds_a_device_keeps_a_change_pending(operated: Operated) -> None:
-    operated.wait_for_state("hopper-0", "success")
+    operated.set_label("hopper-0", CONFIG, "all-3g.40gb")
+    operated.until_devices("hopper-0", lambda names: len(names) == 2)
     namespace = operated.namespace()
     pod = claiming_pod(namespace, "holder", "hopper")
     operated.create(template(namespace, deviceClassName="mig.nvidia.com"), pod)
-    operated.until_pod(namespace, "holder", _runs)
+    operated.until_pod(namespace, "holder", runs)
     operated.set_label("hopper-0", CONFIG, "all-1g.10gb")
     operated.wait_for_state("hopper-0", "pending")
     operated.until_said("MigConfig", "In use by another client: holder")
@@ -275,9 +174,10 @@ def test_a_pod_that_holds_a_device_keeps_a_change_pending(operated: Operated) ->
     operated.until_devices("hopper-0", lambda names: len(names) == 7)
 
 
-def test_without_leave_to_reboot_ampere_fails_until_the_policy_gives_it(
-    hosted: Operated, files: Path
-) -> None:
+def testwithout_leave_to_reboot_ampere_fails_until_the_policy_gives_it(hosted: Operated, files: Path) -> None:
+    hosted.operator(files, "v26.7.0", PARTITIONS_ONLY)
+    hosted.until("a MIG manager without leave", ("v1", "Pod"), without_leave, "gpu-operator")
+    hosted.set_label("ampere-0", CONFIG, "all-1g.10gb")
     hosted.wait_for_state("ampere-0", "failed")
     hosted.until_said("MigConfig", "the MIG mode change needs a GPU reset")
     hosted.wait_for_state("hopper-0", "success")
@@ -289,8 +189,7 @@ def test_without_leave_to_reboot_ampere_fails_until_the_policy_gives_it(
 
 def test_later_operators_write_the_configurations_of_each_node(hosted: Operated) -> None:
     hosted.wait_for_state("hopper-0", "success")
-    maps = {item["metadata"]["name"] for item in hosted.items("v1", "ConfigMap", "gpu-operator")}
-    assert {"ampere-0-mig-config", "hopper-0-mig-config"} <= maps
+    hosted.until("a configuration for each node", ("v1", "ConfigMap"), _for_each_node, "gpu-operator")
     assert hosted.labels("hopper-0")[f"{DEPLOY}client"] == "true"
 
 

@@ -7,14 +7,23 @@ YAML 1.2, as the rest of this program reads it; dates stay text.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from fleet.checking.yaml_nodes import MAX_DEPTH, MAX_VALUES, Node, Place, Unreadable, compose
+from fleet.yaml_text.nodes import MAX_DEPTH, MAX_VALUES, Node, Place, Unreadable, compose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MAX_BYTES = 1024 * 1024
 
 Path = tuple[str | int, ...]
+
+_LONGEST_KEY = 512
+"""Letters of a key up to which a dotted text is looked for in it."""
+_END = re.compile(r"[.\[]|$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,13 +50,12 @@ class Document:
         return path
 
     def _below(self, path: Path, rest: str) -> tuple[str, str | int]:
-        """The key that the text `rest` begins with below a path: the longest that is there, else as written."""
+        """The key that the text `rest` begins with below a path: the longest there is, else as written."""
         there = self._keys.get(path, {})
         expected = _next(rest)
         if rest.startswith("["):
             return expected[0], expected[1] if expected[1] in there else expected[0]
-        matching = [key for key in there if isinstance(key, str) and _begins(rest, key)]
-        name = max(matching, default=expected[0], key=len)
+        name = max((text for text in _beginnings(rest) if text in there), default=expected[0], key=len)
         return name, name
 
     @cached_property
@@ -165,8 +173,10 @@ def _decimal(text: str) -> object:
     return number if math.isfinite(number) else text
 
 
-def _begins(rest: str, key: str) -> bool:
-    return rest.startswith(key) and rest[len(key) : len(key) + 1] in ("", ".", "[")
+def _beginnings(rest: str) -> Iterator[str]:
+    """What a dotted text may begin with, since keys may hold dots too."""
+    head = rest[:_LONGEST_KEY]
+    yield from (head[: end.start()] for end in _END.finditer(head))
 
 
 def _next(rest: str) -> tuple[str, str | int]:

@@ -59,7 +59,13 @@ def host(clique: str | None = FABRIC, driver: str = "580.126.09") -> Host:
 
 
 def reconcile(api: FakeApi, **changed: Any) -> bool:
-    given: dict[str, Any] = {"image": "driver:v0.5.0", "gates": "", "has_cliques": True, "has_daemons": True, **changed}
+    given: dict[str, Any] = {
+        "image": "driver:v0.5.0",
+        "gates": "",
+        "has_cliques": True,
+        "has_daemons": True,
+        **changed,
+    }
     return asyncio.run(Controller(api=cast("KubeApi", api), namespace="nvidia", **given).reconcile())
 
 
