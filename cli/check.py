@@ -63,13 +63,17 @@ def check(
     from fleet.checking import ManifestFile
     from fleet.checking import check as check_files
     from fleet.plan import make_plan
-    from fleet.settings import read_stack_file
+    from fleet.settings import SettingsInvalid, read_stack_file
     from rehearsal.project import stack_file
 
     if not files and not values:
         raise typer.BadParameter("name at least one FILE, or a chart's values with --values")
     given = [_values(text) for text in values or ()]
-    plan = make_plan(read_stack_file(stack_file(stack)[1]).settings)
+    read = read_stack_file(stack_file(stack)[1])
+    try:
+        plan = make_plan(read.settings)
+    except SettingsInvalid as invalid:
+        raise read.located(invalid) from None
     _require_known(plan, cluster or ())
     unreadable: list[Finding] = []
     manifests = [

@@ -203,8 +203,9 @@ def _show(verdict: Verdict) -> None:
     advisory = len(verdict.findings) - verdict.mandatory
     console.print(
         f"{'passed' if not verdict.exit_code else 'failed'}: {verdict.rules} rules judged "
-        f"{verdict.resources} resources{' without an engine' if verdict.without_engine else ''} "
-        f"with the preset {verdict.preset}; {verdict.mandatory} mandatory and {advisory} advisory findings",
+        f"{verdict.resources} resource{'' if verdict.resources == 1 else 's'}"
+        f"{' without an engine' if verdict.without_engine else ''} with the preset {verdict.preset}; "
+        f"{verdict.mandatory} mandatory and {advisory} advisory findings",
         markup=False,
         soft_wrap=True,
     )

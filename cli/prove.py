@@ -47,10 +47,14 @@ def prove(
     from fleet.plan import make_plan
     from fleet.proof.matrix import prove as prove_plan
     from fleet.proof.recorded import read_recordings
-    from fleet.settings import read_stack_file
+    from fleet.settings import SettingsInvalid, read_stack_file
     from rehearsal.project import stack_file
 
-    plan = make_plan(read_stack_file(stack_file(stack)[1]).settings)
+    read = read_stack_file(stack_file(stack)[1])
+    try:
+        plan = make_plan(read.settings)
+    except SettingsInvalid as invalid:
+        raise read.located(invalid) from None
     proof = prove_plan(plan, read_recordings(plan, slices or []))
     if json:
         print_json(proof.to_json())

@@ -89,9 +89,12 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
 
         `pulumi policy analyze` and a program's run both send each resource's inputs first; a resource of
         which only outputs are known, such as one outside the targets of a targeted run, is judged by these.
+        The engine sends them in any order; rules see them in the order of registration.
         """
         rules = [rule for rule in self._rules if isinstance(rule, StackRule) and self._runs(rule)]
-        stack = Stack(resources=[self._with_outputs(resource) for resource in request.resources])
+        order = {urn: number for number, urn in enumerate(self._inputs)}
+        sent = sorted(request.resources, key=lambda found: (order.get(found.urn, len(order)), found.urn))
+        stack = Stack(resources=[self._with_outputs(resource) for resource in sent])
         return self._answer(
             context,
             (lambda rule=rule: judging.judge_stack(rule, stack, self._settings[rule.name]) for rule in rules),

@@ -30,7 +30,7 @@ def main() -> int:
     """Install Chromium unless it is there."""
     if find_browser():
         return 0
-    command = _installer()
+    command = installer()
     if command is None:
         _say(f"the page's browser tests will be skipped: {ADVICE}")
         return 0
@@ -43,7 +43,7 @@ def main() -> int:
     return 0
 
 
-def _installer() -> list[str] | None:
+def installer() -> list[str] | None:
     """How apt may be run here, if it may."""
     if shutil.which("apt-get") is None:
         return None

@@ -1,8 +1,8 @@
 """What the NVIDIA driver publishes of a device that several claims may hold parts of.
 
 Pure. The simulated agent feeds it what it publishes, the proof what it predicts; neither knows the other.
-Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `cmd/gpu-kubelet-plugin/consumable_shares.go`
-(main of 2026-08).
+Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu,
+`cmd/gpu-kubelet-plugin/consumable_shares.go` (main of 2026-08).
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from fleet.drivers.published import Object
 
 GATE = "ConsumableShares"
-_NO_SHARES = ("", "disabled")
+NO_SHARES = ("", "disabled")
+"""Values of `consumableShares` that let one claim hold a device alone."""
 
 
 def is_shared(body: Object, option: str) -> bool:
@@ -23,7 +24,7 @@ def is_shared(body: Object, option: str) -> bool:
         body: the device as resource.k8s.io/v1 has it.
         option: the chart's `consumableShares`: memory, unlimited, or how many claims may share a device.
     """
-    return option not in _NO_SHARES and "memory" in body.get("capacity", {})
+    return option not in NO_SHARES and "memory" in body.get("capacity", {})
 
 
 def with_parts(body: Object, option: str) -> Object:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _SOON_DAYS = 60
 _KARPENTER = (1, 15)
 """The first Karpenter that makes nodes for pods with claims."""
+_DRANET = (1, 35)
+"""https://github.com/aws/eks-charts, stable/aws-dranet, prerequisites."""
+EFA = "efa"
 GPU_TAINT = "nvidia.com/gpu"
 
 
@@ -51,6 +54,7 @@ def check_eks(
         _check_efa(pool_at, plan, pool, findings)
         _check_mig(pool_at, plan, settings, findings)
     _check_auto_mode(at, settings, findings)
+    _check_dranet(at, settings, minor, pools, findings)
     _check_support(at, settings, minor, findings)
     if partitioned(pools):
         check_mig_classes(name, fleet, findings)
@@ -233,6 +237,32 @@ def _check_auto_mode(at: tuple[str, ...], settings: EksClusterSettings, findings
             got="true",
             allowed="false",
             fix="remove autoMode; the stack's node groups are scaled by the cluster autoscaler",
+        )
+
+
+def _check_dranet(
+    at: tuple[str, ...],
+    settings: EksClusterSettings,
+    minor: str,
+    pools: Sequence[PoolPlan],
+    findings: Findings,
+) -> None:
+    """AWS's driver for EFA cards: its floor, and whether there are cards."""
+    if EFA not in settings.drivers:
+        return
+    if _numbers(minor) < _DRANET:
+        findings.error(
+            *at,
+            "drivers",
+            EFA,
+            what="needs a newer Kubernetes",
+            got=minor,
+            allowed="1.35 or later",
+            fix='set kubernetes: "1.35", or remove it',
+        )
+    if not any(pool.efa for pool in pools):
+        findings.warnings.append(
+            f"cluster {at[1]}: driver {EFA} finds no network card with EFA on any pool; set efa: true on one"
         )
 
 

@@ -14,9 +14,8 @@ from fleet.drivers.values import merged, value_at
 from fleet.plan.aks_pools import EVICTION
 from fleet.plan.mig_config import config_file, is_built_in
 from fleet.plan.model import ReleasePlan
-from fleet.plan.placement import not_tolerated, taint_text, toleration_text
+from fleet.plan.operator_checks import check_operator_values, check_partitioning
 from fleet.settings.sharing import MigSharing
-from fleet.settings.translate import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,9 +75,12 @@ def plan_gpu_operator(
             allowed=refusal.allowed,
             fix=refusal.fix,
         )
-    final = merged(_values(version, pools, host_runtime), settings.values)
+    ours = _values(version, pools, host_runtime)
+    final = merged(ours, settings.values)
     if not refusals:
         _check(at, final, pools, findings)
+        check_operator_values(at, ours, final, pools, findings)
+        check_partitioning(at, final, [(pool, gpu) for pool, gpu, _ in partitioned(pools)], findings)
     return ReleasePlan(
         name=NAME,
         driver=NAME,
@@ -192,9 +194,7 @@ def _check(at: tuple[str, ...], final: ChartValues, pools: Sequence[PoolPlan], f
             what="contradicts the pools: two owners of one GPU driver, or none",
             got=str(told).lower(),
             allowed=str(installs).lower(),
-            fix="set the pools' gpuDriver: operator"
-            if told
-            else "set the pools' gpuDriver: aks, or remove it",
+            fix=_other_owner(pools, wanted=bool(told)),
         )
     if value_at(final, "devicePlugin.enabled", default=True):
         findings.error(
@@ -206,7 +206,6 @@ def _check(at: tuple[str, ...], final: ChartValues, pools: Sequence[PoolPlan], f
             allowed="false",
             fix="remove it from values",
         )
-    _check_reach(at, final, pools, findings)
     if value_at(final, "gpuCluster.deployCR", default=False):
         findings.error(
             *at,
@@ -219,31 +218,8 @@ def _check(at: tuple[str, ...], final: ChartValues, pools: Sequence[PoolPlan], f
         )
 
 
-def _check_reach(
-    at: tuple[str, ...], final: ChartValues, pools: Sequence[PoolPlan], findings: Findings
-) -> None:
-    """The operator's pods must reach every pool, and its MIG manager run where partitions are wanted."""
-    given = value_at(final, "daemonsets.tolerations")
-    for pool in pools:
-        for taint in not_tolerated(pool, given) if pool.machine.gpus else ():
-            findings.error(
-                *at,
-                "values",
-                "daemonsets.tolerations",
-                what=f"does not tolerate {taint_text(taint)} of pool {pool.name}, so that none of the "
-                "operator's pods runs there",
-                got=shown(given),
-                fix="remove it from values, for the plan tolerates the pools' taints; or add "
-                f"{toleration_text(taint)}",
-            )
-    cut = [pool.name for pool, _, _ in partitioned(pools)]
-    if cut and not value_at(final, "migManager.enabled", default=True):
-        findings.error(
-            *at,
-            "values",
-            "migManager.enabled",
-            what=f"turns off who makes the MIG partitions of {', '.join(cut)}",
-            got="false",
-            allowed="true",
-            fix="remove it from values",
-        )
+def _other_owner(pools: Sequence[PoolPlan], *, wanted: bool) -> str:
+    """How pools and operator come to agree, in the words of the pools' cloud."""
+    if any(pool.machine.cloud == "eks" for pool in pools):
+        return "remove it from values: the node image brings the GPU driver"
+    return "set the pools' gpuDriver: operator" if wanted else "set the pools' gpuDriver: aks, or remove it"

@@ -1,7 +1,7 @@
 """What keeps the holders of devices apart, in words, and what a production stack must not choose silently.
 
 MIG and exclusive GPUs isolate memory and faults in hardware, a vGPU by the hypervisor. Time-slicing and MPS,
-and a claim that several pods hold together, isolate neither.
+a claim that several pods hold together, and parts of a GPU that several claims hold isolate neither.
 Source: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/ and
 https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu (sharing of a claim's configuration).
 """
@@ -11,6 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from fleet import catalogue
+from fleet.drivers.nvidia_shares import GATE, NO_SHARES
+from fleet.drivers.values import value_at
+from fleet.settings.claims import FirstAvailableRequest
 from fleet.settings.sharing import MigSharing
 
 if TYPE_CHECKING:
@@ -82,7 +85,25 @@ def shared_by(workload: WorkloadSettings, settings: FleetSettings) -> str:
             return _STRATEGIES[strategy]
     if settings.claims[workload.claim].shared and workload.copies > 1:
         return f"one claim of {workload.copies} pods"
+    if _holds_parts(workload, settings):
+        return "parts of one GPU that only the scheduler counts"
     return ""
+
+
+def _holds_parts(workload: WorkloadSettings, settings: FleetSettings) -> bool:
+    """Whether the NVIDIA driver of the cluster lets other claims hold parts of this one's GPUs."""
+    release = settings.clusters[workload.cluster].drivers.get("nvidia")
+    if release is None or not value_at(release.values, f"featureGates.{GATE}", default=False):
+        return False
+    option = str(value_at(release.values, "consumableShares") or "")
+    requests = settings.claims[workload.claim].requests.values()
+    asked = any(
+        item.capacity
+        for request in requests
+        for item in (request.first_available if isinstance(request, FirstAvailableRequest) else (request,))
+    )
+    # Where memory is what is shared, a claim that asks for none of it gets all.
+    return option not in NO_SHARES and (asked or option != "memory")
 
 
 def _configs(workload: WorkloadSettings, settings: FleetSettings) -> Iterator[OpaqueSettings]:

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from fleet.devices.base import camel
 from fleet.devices.names import DnsLabel
 from fleet.devices.problem import refuse
 from fleet.settings.base import Settings
@@ -138,6 +139,16 @@ class GkeClusterSettings(CommonClusterSettings):
                 "must say who reaches the API server",
                 allowed="access: {external: true} or access: {external: false}",
                 fix="add access",
+            )
+        unused = sorted({"access", "system_pool"} & self.model_fields_set)
+        if self.upgrades.window is not None:
+            unused.append("upgrades.window")
+        if self.adopt is not None and unused:
+            names = ", ".join(camel(name) for name in unused)
+            raise refuse(
+                f"must not set {names} beside adopt: the cluster is not changed",
+                allowed="adopt with pools, drivers, computeClasses and upgrades: {channel}",
+                fix=f"remove {names}; change the cluster where it is declared",
             )
         return self
 

@@ -80,11 +80,12 @@ def parse_fleet(text: str, path: Path) -> Mapping[str, Any]:
 
 
 def _fleet(document: Document, path: Path) -> Mapping[str, Any]:
-    if not isinstance(document.value, dict):
+    content = document.value
+    if not isinstance(content, dict):
         raise _invalid(
             path, "must be a mapping with the key config", fix=f"see examples/ for a stack file with {KEY}"
         )
-    config = cast("dict[str, Any]", document.value).get("config")
+    config = cast("dict[str, Any]", content).get("config")
     if not isinstance(config, dict):
         raise _invalid(path, "must have a mapping under the key config", fix=f"put {KEY} under config")
     values = cast("dict[str, Any]", config)

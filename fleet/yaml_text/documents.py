@@ -80,7 +80,7 @@ def read_documents(file: str, data: bytes) -> list[Document]:
     """
     if len(data) > MAX_BYTES:
         raise Unreadable(
-            f"is larger than {MAX_BYTES} bytes, which are the most that are read", fix="split the file"
+            f"is larger than {MAX_BYTES} bytes, which are the most that are read", fix="write less into one file"
         )
     reader = _Reader(file)
     return [reader.document(node) for node in compose(_text(data))]
@@ -112,7 +112,7 @@ class _Reader:
         self.places.setdefault(path, node.place)
         if self.values > MAX_VALUES:
             what = f"holds more than {MAX_VALUES} values once its anchors are followed"
-            raise Unreadable(what, node.place, "write it without anchors, or split the file")
+            raise Unreadable(what, node.place, "write it without anchors, or less into one file")
         if len(path) > MAX_DEPTH:
             what = f"is nested more than {MAX_DEPTH} levels deep once its anchors are followed"
             raise Unreadable(what, node.place, "write it without anchors")

@@ -112,7 +112,7 @@ class _Composer:
             return self._aliased(str(event.anchor), place)
         self._count += 1
         if self._count > _MAX_NODES:
-            raise Unreadable(f"holds more than {MAX_VALUES} values", place, "split the file")
+            raise Unreadable(f"holds more than {MAX_VALUES} values", place, "write less into one file")
         if depth > MAX_DEPTH:
             raise Unreadable(f"is nested more than {MAX_DEPTH} levels deep", place, "nest less")
         if event.anchor is not None:

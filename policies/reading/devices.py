@@ -6,7 +6,7 @@ Selectors are judged on these, by evaluation; how they are written does not matt
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
 from fleet import catalogue
@@ -48,18 +48,16 @@ class KnownDevice:
     profile: str
     device: dict[str, object]
 
+    @cached_property
     def as_whole(self) -> CelDevice:
         """The same device if it said that it is a whole GPU, without what only partitions say."""
         own = {name: value for name, value in self.attributes.items() if name not in _only_of_partitions()}
-        return CelDevice.of(
-            {**self.device, "attributes": {**own, "type": {"string": _WHOLE}}},
-            DRIVER,
-        )
+        return CelDevice.of({**self.device, "attributes": {**own, "type": {"string": _WHOLE}}}, DRIVER)
 
-    @property
+    @cached_property
     def cel(self) -> CelDevice:
         """The device as a selector sees it."""
-        return _cel(self.model, self.profile)
+        return CelDevice.of(self.device, DRIVER)
 
     @property
     def attributes(self) -> Mapping[str, object]:
@@ -91,13 +89,6 @@ def partitions() -> tuple[KnownDevice, ...]:
         if model.mig is not None
         for profile in model.mig.profiles
     )
-
-
-@cache
-def _cel(model: str, profile: str) -> CelDevice:
-    known = partitions() if profile else whole_gpus()
-    found = next(device for device in known if (device.model, device.profile) == (model, profile))
-    return CelDevice.of(found.device, DRIVER)
 
 
 def _published(model: GpuModel, mig: tuple[tuple[str, int], ...] | None) -> list[PublishedDevice]:

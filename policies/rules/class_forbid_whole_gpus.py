@@ -9,7 +9,8 @@ would not be selected. What cannot be evaluated here is a finding too.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from fleet import catalogue
 from fleet.proof.cel import CelUnsupported
@@ -73,7 +74,7 @@ def _judge(
     resource: Resource, place: Value, names: Sequence[str], expressions: Sequence[str]
 ) -> Finding | None:
     try:
-        selection = Selection.of(expressions)
+        reach = _reach(tuple(expressions))
     except CelUnsupported as problem:
         return Finding(
             resource,
@@ -82,13 +83,8 @@ def _judge(
             "selectors that can be evaluated here, because they may select whole GPUs",
             f"write them in another way, or list the class in the parameter {MIXED.name}",
         )
-    if selection is None:
-        return None  # what is no CEL is refused by selector-require-valid-cel
-    named = any(NAMES_MIG.search(name) for name in names)
-    if not named and not _is_meant(selection):
-        return None
-    reached = [device.title for device in whole_gpus() if selection.selects(device.cel) in ("yes", "maybe")]
-    if not reached:
+    reached = reach.whole
+    if not reached or not (reach.meant or any(NAMES_MIG.search(name) for name in names)):
         return None
     more = f" and {len(reached) - _SHOWN} more" if len(reached) > _SHOWN else ""
     return Finding(
@@ -100,12 +96,31 @@ def _judge(
     )
 
 
-def _is_meant(selection: Selection) -> bool:
-    """Whether it selects partitions for being partitions."""
-    return any(
-        selection.selects(device.cel) == "yes" and selection.selects(device.as_whole()) in ("no", "error")
+class _Reach(NamedTuple):
+    """What selectors select.
+
+    Attributes:
+        whole: the whole GPUs that they may select.
+        meant: they select partitions for being partitions.
+    """
+
+    whole: tuple[str, ...]
+    meant: bool
+
+
+@lru_cache(maxsize=4096)
+def _reach(expressions: tuple[str, ...]) -> _Reach:
+    selection = Selection.of(expressions)
+    if selection is None:  # what is no CEL is refused by selector-require-valid-cel
+        return _Reach((), meant=False)
+    whole = tuple(
+        device.title for device in whole_gpus() if selection.selects(device.cel) in ("yes", "maybe")
+    )
+    meant = bool(whole) and any(
+        selection.selects(device.cel) == "yes" and selection.selects(device.as_whole) in ("no", "error")
         for device in partitions()
     )
+    return _Reach(whole, meant)
 
 
 def _known(expressions: Sequence[Value]) -> list[str] | None:

@@ -1,7 +1,7 @@
 """A cluster has no accounts of its own beside the cloud's identities.
 
 AKS issues a certificate with all rights to whoever may list the cluster's admin credentials, GKE a client
-certificate or a grant of legacy roles where asked to. None of them can be taken back from a person who leaves.
+certificate or legacy roles where asked to. None of them can be taken back from a person who leaves.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 AKS: Final = re.compile(rf"{AZURE}:ManagedCluster")
 GKE: Final = re.compile(r"gcp:container/cluster:Cluster")
-_GKE_SWITCHES: Final = (("masterAuth", "clientCertificateConfig", "issueClientCertificate"), ("enableLegacyAbac",))
+_GKE_SWITCHES: Final = (
+    ("masterAuth", "clientCertificateConfig", "issueClientCertificate"),
+    ("enableLegacyAbac",),
+)
 
 
 def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:

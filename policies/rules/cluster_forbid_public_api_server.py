@@ -36,7 +36,8 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 
 
 def _aks(resource: Resource) -> Iterator[Finding]:
-    if resource.get("publicNetworkAccess").text == "Disabled":
+    access = resource.get("publicNetworkAccess")
+    if access.unknown or access.text == "Disabled":
         return
     profile = resource.get("apiServerAccessProfile")
     private = profile.get("enablePrivateCluster")

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fleet import catalogue
+from policies.reading.machines import machines_of
 from policies.reading.pools import POOL_TYPES, pools
 from policies.rule import Finding, StackRule
 
@@ -22,9 +23,8 @@ if TYPE_CHECKING:
     from policies.rule import Settings
     from policies.values import Value
 
-TEMPLATE_TYPES: Final = re.compile(r"aws:ec2/launchTemplate:LaunchTemplate|aws-native:ec2:LaunchTemplate")
 # Graviton: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
-ARM: Final = re.compile(r"[a-z]+\d+g[a-z]*\.[\w-]+")
+ARM: Final = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\.[\w-]+")
 
 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
@@ -33,14 +33,14 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     for resource in stack.of(POOL_TYPES):
         for pool in pools(resource):
             image = catalogue.load().eks.image(pool.image.text or "") if pool.cloud == "eks" else None
-            for machine in () if image is None else _machines(stack, pool):
-                if image is not None:
-                    yield from _judge(pool, image, machine)
+            if image is None:
+                continue
+            for machine in machines_of(stack, pool):
+                yield from _judge(pool, image, machine)
 
 
 def _judge(pool: Pool, image: EksImage, machine: Value) -> Iterator[Finding]:
-    name = machine.text
-    wanted = None if name is None else _architecture(name)
+    wanted = _architecture(machine.text or "")
     if wanted is None or wanted == image.arch:
         return
     facts = catalogue.load().eks
@@ -52,16 +52,6 @@ def _judge(pool: Pool, image: EksImage, machine: Value) -> Iterator[Finding]:
         ", ".join(allowed),
         f"set amiType: {allowed[0]}",
     )
-
-
-def _machines(stack: Stack, pool: Pool) -> list[Value]:
-    """The pool's own machines, else those of the launch template it depends on."""
-    if not pool.get("instanceTypes").absent:
-        return pool.machines
-    needed = [stack.by_urn[urn] for urn in pool.resource.dependencies if urn in stack.by_urn]
-    templates = [each for each in needed if TEMPLATE_TYPES.fullmatch(each.type)]
-    found = [each.get("instanceType") for each in templates]
-    return [*found, *(each.get("launchTemplateData", "instanceType") for each in templates)]
 
 
 def _architecture(name: str) -> str | None:

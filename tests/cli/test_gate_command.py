@@ -63,7 +63,7 @@ def test_a_preview_without_findings_passes(saved: Path) -> None:
     result = RUNNER.invoke(app, ["gate", "--events", save(saved, preview())])
     assert result.exit_code == 0
     assert "passed: " in result.stdout
-    assert "judged 1 resources with the preset standard; 0 mandatory and 0 advisory findings" in result.stdout
+    assert "judged 1 resource with the preset standard; 0 mandatory and 0 advisory findings" in result.stdout
 
 
 def test_a_finding_is_shown_whole_with_brackets(saved: Path) -> None:

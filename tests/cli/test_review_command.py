@@ -4,29 +4,42 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from cli.main import run
 from tests.review.samples import DATA
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 PROJECT = Path(__file__).resolve().parents[2]
-COMMAND = Path(sys.executable).parent / "dra-fleet"
 
 
-def review(folder: Path, *arguments: str, cwd: Path = PROJECT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(COMMAND), "review", *arguments, "--out", str(folder)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+class Ended(NamedTuple):
+    """How a command ended and what it said."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def review(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
+    """Runs `dra-fleet review` in the project, in this very process, and leaves its files in a folder."""
+
+    def call(folder: Path, *arguments: str) -> Ended:
+        monkeypatch.chdir(PROJECT)
+        monkeypatch.setattr("sys.argv", ["dra-fleet", "review", *arguments, "--out", str(folder)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            run()
+        said = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), said.out, said.err)
+
+    return call
 
 
 @pytest.mark.parametrize(
@@ -37,7 +50,9 @@ def review(folder: Path, *arguments: str, cwd: Path = PROJECT) -> subprocess.Com
         ("wrong", 1, "refuse"),
     ],
 )
-def test_the_exit_code_is_the_verdict(name: str, code: int, says: str, tmp_path: Path) -> None:
+def test_the_exit_code_is_the_verdict(
+    name: str, code: int, says: str, tmp_path: Path, review: Callable[..., Ended]
+) -> None:
     done = review(tmp_path, "dev", "--events", str(DATA / f"{name}.jsonl"))
     assert done.returncode == code, done.stderr
     assert done.stdout.startswith(says)
@@ -46,7 +61,7 @@ def test_the_exit_code_is_the_verdict(name: str, code: int, says: str, tmp_path:
     }  # fmt: skip
 
 
-def test_json_on_stdout_is_the_review(tmp_path: Path) -> None:
+def test_json_on_stdout_is_the_review(tmp_path: Path, review: Callable[..., Ended]) -> None:
     running, events = str(DATA / "running.json"), str(DATA / "destructive.jsonl")
     done = review(tmp_path, "dev", "--events", events, "--running", running, "--json")
     printed = json.loads(done.stdout)
@@ -68,7 +83,7 @@ def test_json_on_stdout_is_the_review(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_input_is_one_message_and_exit_code_1(
-    arguments: Sequence[str], message: str, tmp_path: Path
+    arguments: Sequence[str], message: str, tmp_path: Path, review: Callable[..., Ended]
 ) -> None:
     done = review(tmp_path, *arguments)
     assert done.returncode == 1
@@ -76,7 +91,7 @@ def test_wrong_input_is_one_message_and_exit_code_1(
     assert "Traceback" not in done.stderr
 
 
-def test_a_revision_gives_the_stack_file_as_it_was(tmp_path: Path) -> None:
+def test_a_revision_gives_the_stack_file_as_it_was(tmp_path: Path, review: Callable[..., Ended]) -> None:
     files = tmp_path / "repository"
     files.mkdir()
     stack = files / "Pulumi.dev.yaml"
@@ -91,7 +106,7 @@ def test_a_revision_gives_the_stack_file_as_it_was(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["against"] == "Pulumi.dev.yaml at HEAD"
 
 
-def test_an_older_plan_is_removed_where_none_is_saved(tmp_path: Path) -> None:
+def test_an_older_plan_is_removed_where_none_is_saved(tmp_path: Path, review: Callable[..., Ended]) -> None:
     (tmp_path / "plan.json").write_text("{}", encoding="utf-8")
     assert review(tmp_path, "dev", "--events", str(DATA / "same.jsonl"), "--json").returncode == 0
     assert not (tmp_path / "plan.json").exists()

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).resolve().parents[2]
 UPDATE = "UPDATE_GOLDEN"
-EXAMPLES = ["s04-gke-cel", "s05-gke-tpu", "s11-part-of-a-gpu"]
+GOLDEN = {
+    "s04-gke-cel": "s04",
+    "s05-gke-tpu": "s05",
+    "s11-part-of-a-gpu": "s11",
+    "s11-shared-gpu": "s11_shared",
+}
+"""By example the name of its golden file."""
 
 
 def shown(entry: Registration) -> dict[str, Any]:
@@ -29,10 +35,10 @@ def shown(entry: Registration) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value not in ({}, [], "", None, False)}
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
+@pytest.mark.parametrize("example", GOLDEN)
 def test_an_example_is_declared_exactly_as_before(example: str, google: Recorder) -> None:
     declare(google, make_plan(read_stack_file(PROJECT / "examples" / f"{example}.yaml").settings))
-    golden = PROJECT / "tests" / "golden" / f"gke_{example.partition('-')[0]}.json"
+    golden = PROJECT / "tests" / "golden" / f"gke_{GOLDEN[example]}.json"
     entries = sorted(google.registrations.values(), key=lambda entry: entry.urn)
     got = json.dumps([shown(entry) for entry in entries], indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     if os.environ.get(UPDATE):

@@ -71,15 +71,6 @@ class Rehearsed:
         script = f'eval "$({shlex.quote(str(COMMAND))} rehearse env)" && {line}'
         return self._finish(["bash", "-c", script], directory)
 
-    def promised(self, stack: str) -> dict[str, dict[str, int]]:
-        """By cluster the workloads that the proof of a stack calls guaranteed, and their copies."""
-        proof = self.run("prove", stack, "--json").json
-        found: dict[str, dict[str, int]] = {}
-        for item in proof["workloads"]:
-            if item["word"] == "guaranteed":
-                found.setdefault(item["cluster"], {})[item["name"]] = item["copies"]
-        return found
-
     def stack_file(self, change: Callable[[Settings], None] | None = None) -> Path:
         """Write the lab's stack, changed, as the stack `variation`, with the lab's hardware."""
         yaml = YAML(typ="safe", pure=True)

@@ -1,25 +1,25 @@
 """A program that breaks every rule of the pack, put together from the cases of the rules.
 
-It grows by itself with the pack. Some rules look at the whole stack, so what one rule's case declares may
-hide another rule's violation: each rule takes its first break that is still told beside all the others, and
-rules that are hidden all the same go into a second program.
+It grows by itself with the pack. Some rules look at a whole cluster, so each rule's resources are in a place
+of their own, and each rule takes its first break that is still told beside all the others.
 """
 
 from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from policies import pack
 from policies.judging import judge_all
-from tests.policies.rule_cases import UNKNOWN, declared_with
+from tests.policies.rule_cases import UNKNOWN, Declared, declared_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from policies.rule import Rule, Settings
-    from tests.policies.rule_cases import Break, Declared, RuleCase
+    from tests.policies.rule_cases import Break, RuleCase
 
 JUDGING = [rule for rule in pack.RULES if rule is not pack.UNJUDGED]
 
@@ -43,15 +43,17 @@ _STACK = "pulumi:pulumi:Stack"
 """Its name is the engine's."""
 
 
-def broken_programs() -> list[Program]:
-    """Programs with a wrong value for each rule; nearly all are in the first."""
-    return _programs({rule.name: list(_breaks(rule)) for rule in JUDGING})
+@cache
+def broken_program() -> Program:
+    """A wrong value for each rule."""
+    return _told_together({rule.name: list(_breaks(rule)) for rule in JUDGING})
 
 
-def unknown_programs() -> list[Program]:
-    """Programs with an unknown value for each rule; rules that never ask for one are left out."""
+@cache
+def unknown_program() -> Program:
+    """An unknown value for each rule; rules that never ask for one are left out."""
     candidates = {rule.name: list(_breaks(rule, unknown=True)) for rule in JUDGING}
-    return _programs({name: found for name, found in candidates.items() if found})
+    return _told_together({name: found for name, found in candidates.items() if found})
 
 
 def resources_of(program: Program) -> list[Declared]:
@@ -72,7 +74,8 @@ def _breaks(rule: Rule, *, unknown: bool = False) -> Iterator[Chosen]:
 def _chosen(case: RuleCase, broken: Break, *, unknown: bool) -> Chosen:
     changed = declared_with(case, broken, UNKNOWN if unknown else broken.value)
     settings = dict(case.settings)
-    resources = tuple(_renamed(found, case.rule.name) for found in changed)
+    place = Declared(type="dra-fleet:platforms:Place", name=f"{case.rule.name}-place")
+    resources = (place, *(_placed(found, case.rule.name, place) for found in changed))
     return Chosen(
         rule=case.rule,
         settings=settings,
@@ -81,8 +84,10 @@ def _chosen(case: RuleCase, broken: Break, *, unknown: bool) -> Chosen:
     )
 
 
-def _renamed(declared: Declared, rule: str) -> Declared:
-    return declared if declared.type == _STACK else replace(declared, name=f"{rule}-{declared.name}")
+def _placed(declared: Declared, rule: str, place: Declared) -> Declared:
+    if declared.type == _STACK:
+        return declared
+    return replace(declared, name=f"{rule}-{declared.name}", parent=place.urn)
 
 
 def _messages(rule: Rule, resources: Iterable[Declared], settings: Settings) -> tuple[str, ...]:
@@ -93,18 +98,6 @@ def _messages(rule: Rule, resources: Iterable[Declared], settings: Settings) -> 
 def problem_of(message: str) -> str:
     """A message without what is allowed and the fix."""
     return message.partition("; allowed: ")[0]
-
-
-def _programs(candidates: dict[str, list[Chosen]]) -> list[Program]:
-    programs: list[Program] = []
-    left = candidates
-    while left:
-        program = _told_together(left)
-        hidden = [chosen.rule.name for chosen in program if not is_told(chosen, program)]
-        assert len(hidden) < len(left), f"nothing tells of {', '.join(hidden)}"
-        programs.append([chosen for chosen in program if chosen.rule.name not in hidden])
-        left = {name: candidates[name] for name in hidden}
-    return programs
 
 
 def _told_together(candidates: dict[str, list[Chosen]]) -> Program:

@@ -43,16 +43,17 @@ class Provider(pulumi.ProviderResource):
     pass
 
 
+made = {}
 for entry in json.loads(pathlib.Path("declared.json").read_text()):
     kind, name, properties = entry["type"], entry["name"], value(entry["properties"])
-    options = pulumi.ResourceOptions(**entry["options"])
+    options = pulumi.ResourceOptions(parent=made.get(entry["parent"]), **entry["options"])
     if kind == "pulumi:pulumi:Stack":
         for key, exported in value(entry["outputs"]).items():
             pulumi.export(key, exported)
     elif kind.startswith("pulumi:providers:"):
-        Provider(kind.rpartition(":")[2], name, properties, options)
+        made[name] = Provider(kind.rpartition(":")[2], name, properties, options)
     else:
-        pulumi.ComponentResource(kind, name, properties, options)
+        made[name] = pulumi.ComponentResource(kind, name, properties, options)
 """
 
 _PLUGIN = f"""#!{sys.executable}
@@ -72,8 +73,11 @@ class Idle(provider_pb2_grpc.ResourceProviderServicer):
     def DiffConfig(self, request, context):
         return provider_pb2.DiffResponse()
 
+    def Check(self, request, context):
+        return provider_pb2.CheckResponse(inputs=request.news)
+
     def Configure(self, request, context):
-        return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True)
+        return provider_pb2.ConfigureResponse(acceptSecrets=True)
 
 
 server = grpc.server(futures.ThreadPoolExecutor())
@@ -118,6 +122,7 @@ class OtherProject:
             {
                 "type": found.type,
                 "name": found.name,
+                "parent": found.parent.rpartition("::")[2],
                 "options": {"protect": found.protect, "delete_before_replace": found.delete_before_replace},
                 "properties": marked(found.properties),
                 "outputs": marked(found.outputs or {}),

@@ -15,11 +15,17 @@ from fleet.plan.gke_pools import TRIPLE
 from policies import pack
 from policies.analyzer import Analyzer
 from policies.decoding import SECRET, SIGNATURE, decode, encode
-from policies.rules import cluster_require_minimum_kubernetes, driver_require_gpu_toleration
+from policies.rules import (
+    class_forbid_whole_gpus,
+    cluster_require_minimum_kubernetes,
+    driver_require_gpu_toleration,
+)
 from policies.values import Missing, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from policies.resources import Stack
 
 FLOOR = cluster_require_minimum_kubernetes.RULE
 CANARY = "s3cr3t-canary"
@@ -186,3 +192,22 @@ def test_secrets_cross_the_wire_as_secrets() -> None:
     sent = encode({"token": Secret(CANARY), "list": [Secret(Missing.UNKNOWN)]})
     assert json_format.MessageToDict(sent)["token"] == {SIGNATURE: SECRET, "value": CANARY}
     assert decode(sent) == {"token": Secret(CANARY), "list": [Secret(Missing.UNKNOWN)]}
+
+
+def test_rules_on_the_stack_see_resources_in_the_order_of_registration() -> None:
+    seen: list[str] = []
+
+    def note(stack: Stack, settings: object) -> tuple[()]:
+        del settings
+        seen.extend(resource.name for resource in stack.resources)
+        return ()
+
+    served = analyzer(replace(class_forbid_whole_gpus.RULE, judge=note))
+    sent = [request(POOL, {}, name) for name in ("c", "a", "b")]
+    for one in sent:
+        served.Analyze(one, CONTEXT)
+    together = [
+        analyzer_pb2.AnalyzerResource(urn=one.urn, type=one.type, name=one.name) for one in reversed(sent)
+    ]
+    served.AnalyzeStack(analyzer_pb2.AnalyzeStackRequest(resources=together), CONTEXT)
+    assert seen == ["c", "a", "b"]

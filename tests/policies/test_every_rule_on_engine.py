@@ -9,28 +9,30 @@ from typing import TYPE_CHECKING
 import pytest
 
 from policies import pack
+from policies.gate.record import read_record
 from policies.gate.running import preview
 from policies.gate.verdict import Expected, judge
+from policies.gate.without_engine import judge_record
 from policies.judging import SHORTEST_SECRET
 from policies.values import REDACTED
 from tests.policies.breaking_program import (
     JUDGING,
-    broken_programs,
+    broken_program,
+    is_told,
     problem_of,
     resources_of,
-    unknown_programs,
+    unknown_program,
 )
 from tests.policies.other_project import PACK, OtherProject
 from tests.policies.rule_cases import UNKNOWN, Declared, all_secret, scalars
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from policies.gate.record import Record
     from rehearsal.tools import Toolset
     from tests.policies.breaking_program import Program
-
-MOST_PROGRAMS = 2
 
 
 def judged(project: OtherProject, program: Program, patch: pytest.MonkeyPatch) -> Record:
@@ -41,32 +43,43 @@ def judged(project: OtherProject, program: Program, patch: pytest.MonkeyPatch) -
 
 def previewed(project: OtherProject, program: Program, patch: pytest.MonkeyPatch) -> Record:
     """The engine's record of a preview of what is declared, with every rule mandatory."""
+    for name, value in project.environment.items():
+        patch.setenv(name, value)
+    return preview("dev", directory=project.folder, config=config_of(program))
+
+
+def config_of(program: Program) -> dict[str, dict[str, object]]:
+    """The policy config: every rule mandatory, with the parameters of its case."""
     config: dict[str, dict[str, object]] = {
         rule.name: {"enforcementLevel": "mandatory"} for rule in pack.RULES
     }
     for chosen in program:
         config[chosen.rule.name] |= chosen.settings
-    for name, value in project.environment.items():
-        patch.setenv(name, value)
-    return preview("dev", directory=project.folder, config=config)
+    return config
+
+
+def told_by(record: Record) -> set[tuple[str, str]]:
+    """What the rules of this pack say, each with its rule."""
+    return {(found.rule, problem_of(found.message)) for found in record.violations if found.pack == pack.NAME}
 
 
 def check(record: Record, program: Program) -> None:
-    told = {(found.rule, problem_of(found.message)) for found in record.violations if found.pack == pack.NAME}
     wanted = {(chosen.rule.name, message) for chosen in program for message in chosen.told}
-    assert sorted(wanted - told) == []
+    assert sorted(wanted - told_by(record)) == []
     assert {found.level for found in record.violations} == {"mandatory"}
     verdict = judge(record, Expected(preset="production"))
     assert verdict.problems == ()
     assert verdict.exit_code == 1
 
 
-def test_the_programs_break_every_rule() -> None:
-    programs = broken_programs()
-    assert sorted(chosen.rule.name for program in programs for chosen in program) == [
-        rule.name for rule in JUDGING
-    ]
-    assert len(programs) <= MOST_PROGRAMS
+@pytest.mark.parametrize("made", [broken_program, unknown_program])
+def test_every_rule_tells_of_its_own_break_beside_all_others(made: Callable[[], Program]) -> None:
+    program = made()
+    assert [chosen.rule.name for chosen in program if not is_told(chosen, program)] == []
+
+
+def test_one_program_breaks_every_rule() -> None:
+    assert [chosen.rule.name for chosen in broken_program()] == [rule.name for rule in JUDGING]
 
 
 @pytest.mark.engine
@@ -74,8 +87,8 @@ def test_every_rule_refuses_a_wrong_value(
     tmp_path: Path, tools: Toolset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = OtherProject(tmp_path, tools)
-    for program in broken_programs():
-        check(judged(project, program, monkeypatch), program)
+    program = broken_program()
+    check(judged(project, program, monkeypatch), program)
 
 
 @pytest.mark.engine
@@ -83,9 +96,24 @@ def test_every_rule_refuses_an_unknown_value(
     tmp_path: Path, tools: Toolset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = OtherProject(tmp_path, tools)
-    for program in unknown_programs():
-        assert all("is unknown at preview" in message for chosen in program for message in chosen.told)
-        check(judged(project, program, monkeypatch), program)
+    program = unknown_program()
+    assert all("is unknown at preview" in message for chosen in program for message in chosen.told)
+    check(judged(project, program, monkeypatch), program)
+
+
+@pytest.mark.engine
+def test_saved_events_are_judged_as_the_engine_has_them_judged(
+    tmp_path: Path, tools: Toolset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = OtherProject(tmp_path, tools)
+    program = broken_program()
+    within = judged(project, program, monkeypatch)
+    saved = project.run("preview", "--json", PULUMI_ENABLE_STREAMING_JSON_PREVIEW="true")
+    without = read_record(saved.stdout.splitlines(), "events")
+    judge_record(without, config_of(program))
+    need_options = {rule.name for rule in pack.RULES if rule.needs_options}
+    assert without.not_judged.keys() == need_options
+    assert told_by(without) == {told for told in told_by(within) if told[0] not in need_options}
 
 
 @pytest.mark.engine
@@ -93,7 +121,7 @@ def test_no_message_shows_a_secret_value(
     tmp_path: Path, tools: Toolset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = OtherProject(tmp_path, tools)
-    program = broken_programs()[0]
+    program = broken_program()
     hidden = {found.name: scalars(found.properties) for found in resources_of(program)}
     project.declare(
         [replace(found, properties=all_secret(found.properties)) for found in resources_of(program)]

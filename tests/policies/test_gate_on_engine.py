@@ -32,6 +32,11 @@ POOL = Declared(
     properties={"nodeConfig": {"labels": {TRIPLE[0]: "true", TRIPLE[2]: "true"}}},
 )
 
+WITH_DEFAULT_PROVIDER = """
+import pulumi
+pulumi.CustomResource("kubernetes:core/v1:Namespace", "team", {"metadata": {"name": "team"}})
+"""
+
 
 @pytest.fixture
 def project(tmp_path: Path, tools: Toolset) -> OtherProject:
@@ -89,7 +94,8 @@ def test_a_missing_label_is_added_where_the_policy_config_says_so(
     events = project.folder / "events.jsonl"
     record = running.preview("dev", directory=project.folder, config=config, save=events)
     corrected = judge(record, Expected(preset="standard"))
-    assert (corrected.problems, corrected.exit_code) == ((), 0)
+    assert corrected.problems == ()
+    assert rule not in {finding.rule for finding in corrected.findings}
     assert [(item.rule, item.urn.rpartition("::")[2]) for item in corrected.remediated] == [(rule, "gpus")]
     assert f'"{TRIPLE[1]}":"true"' in events.read_text(encoding="utf-8")
 
@@ -110,3 +116,15 @@ def test_saved_events_of_a_preview_without_the_pack_are_judged_alike(project: Ot
     plain = project.run("preview", "--json")
     with pytest.raises(GateError, match="is what plain `pulumi preview --json` prints"):
         read_record(plain.stdout.splitlines(keepends=True), "plain.json")
+
+
+def test_resources_of_a_default_provider_are_judged_completely(
+    tmp_path: Path, tools: Toolset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = OtherProject(tmp_path, tools, WITH_DEFAULT_PROVIDER)
+    for name, value in project.environment.items():
+        monkeypatch.setenv(name, value)
+    record = running.preview("dev", directory=project.folder, config=preset.config("standard"))
+    assert any("pulumi:providers:kubernetes" in urn for urn in record.resources)
+    found = judge(record, Expected(preset="standard"))
+    assert (found.problems, found.exit_code) == ((), 0)

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from policies.rule import Rule
 
 ROOT = Declared(type="pulumi:pulumi:Stack", name="other-dev", outputs={})
-CLUSTER = Declared(type="aws:eks/cluster:Cluster", name="train", properties={"version": "1.35"})
+CLUSTER = Declared(
+    type="dra-fleet:platforms:ExistingCluster", name="train", properties={"kubernetes": "1.35"}
+)
 TEMPLATE = Declared(
     type="kubernetes:resource.k8s.io/v1:ResourceClaimTemplate",
     name="t",
@@ -88,28 +90,31 @@ def test_a_program_that_keeps_every_rule_passes() -> None:
 
 
 def test_a_rule_finds_in_events_what_it_finds_in_the_engine() -> None:
-    verdict = judged(ROOT, replace(CLUSTER, properties={"version": "1.33"}))
+    verdict = judged(ROOT, replace(CLUSTER, properties={"kubernetes": "1.33"}))
     (finding,) = [found for found in verdict.findings if found.level == "mandatory"]
     assert (finding.rule, finding.urn) == (FLOOR, CLUSTER.urn)
-    assert finding.message.startswith("train (aws:eks/cluster:Cluster): version is '1.33'; allowed: 1.34")
+    assert finding.message.startswith(
+        "train (dra-fleet:platforms:ExistingCluster): kubernetes is '1.33'; allowed: 1.34"
+    )
     assert verdict.exit_code == 1
 
 
 @pytest.mark.parametrize("hidden", [UNKNOWN, Secret("1.33")], ids=["unknown", "secret"])
 def test_a_value_that_events_do_not_show_is_unknown(hidden: object) -> None:
-    verdict = judged(ROOT, replace(CLUSTER, properties={"version": hidden}))
+    verdict = judged(ROOT, replace(CLUSTER, properties={"kubernetes": hidden}))
     assert f"{FLOOR} in the policy config" in verdict.findings[0].message
     assert all(
-        "train (aws:eks/cluster:Cluster): version is unknown" in found.message for found in verdict.findings
+        "train (dra-fleet:platforms:ExistingCluster): kubernetes is unknown" in found.message
+        for found in verdict.findings
     )
     assert verdict.exit_code == 1
 
 
 def test_an_unknown_value_is_accepted_by_name_in_the_policy_config() -> None:
-    accepted = {"acceptUnknown": ["train/version"]}
+    accepted = {"acceptUnknown": ["train/kubernetes"]}
     names = [rule for rule in pack.RULES if rule.name.startswith("cluster-")]
     settings = {rule.name.replace("-", "_"): accepted for rule in names}
-    verdict = judged(ROOT, replace(CLUSTER, properties={"version": UNKNOWN}), **settings)
+    verdict = judged(ROOT, replace(CLUSTER, properties={"kubernetes": UNKNOWN}), **settings)
     assert verdict.exit_code == 0
     assert {found.rule for found in verdict.findings} == {pack.UNJUDGED.name}
 
@@ -161,7 +166,7 @@ def test_events_that_end_early_prove_nothing() -> None:
 def test_the_command_judges_a_file_of_events(tmp_path: Path) -> None:
     events = tmp_path / "events.jsonl"
     events.write_text(
-        "\n".join(lines(ROOT, replace(CLUSTER, properties={"version": "1.33"}))), encoding="utf-8"
+        "\n".join(lines(ROOT, replace(CLUSTER, properties={"kubernetes": "1.33"}))), encoding="utf-8"
     )
     result = CliRunner().invoke(app, ["gate", "--events", str(events), "--json"])
     assert result.exit_code == 1

@@ -72,12 +72,11 @@ BREAKS: tuple[tuple[str, str, str, tuple[str | int, ...], object], ...] = (
 """A rule, the type and name of a resource of the dev stack, a property of it, and a value that is wrong."""
 
 
-@pytest.mark.parametrize(
-    ("rule", "token", "name", "path", "value"), BREAKS, ids=lambda part: part if isinstance(part, str) else ""
-)
+@pytest.mark.parametrize("broken_by", BREAKS, ids=lambda broken: f"{broken[0]}-{broken[2]}")
 def test_a_rule_reaches_our_own_resources(
-    rule: str, token: str, name: str, path: tuple[str | int, ...], value: object, recorder: Recorder
+    broken_by: tuple[str, str, str, tuple[str | int, ...], object], recorder: Recorder
 ) -> None:
+    rule, token, name, path, value = broken_by
     resources = declared(recorder, DEV, preview=False)
     broken = next(found for found in resources if (found.type, found.name) == (token, name))
     properties = copy.deepcopy(dict(broken.read()))

@@ -23,8 +23,9 @@ pytestmark = pytest.mark.engine
 
 PROJECT = Path(__file__).resolve().parents[2]
 SHIM = "pulumi-analyzer-policy-python"
-OLD = Declared(type="aws:eks/cluster:Cluster", name="train", properties={"version": "1.33"})
-NEW = Declared(type="aws:eks/cluster:Cluster", name="train", properties={"version": "1.35"})
+CLUSTER = "dra-fleet:platforms:ExistingCluster"
+OLD = Declared(type=CLUSTER, name="train", properties={"kubernetes": "1.33"})
+NEW = Declared(type=CLUSTER, name="train", properties={"kubernetes": "1.35"})
 FOUND = "cluster-require-minimum-kubernetes"
 
 

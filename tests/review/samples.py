@@ -1,4 +1,7 @@
-"""Reviews to render, made from saved events of the dev stack by the same code that users run."""
+"""Reviews to render, made by the same code that users run from saved events of two stacks.
+
+The lab's stack stays as it is, so tests look into it; the dev stack changes, and is only rendered.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,12 @@ def preview(name: str) -> Preview:
 
 
 def running() -> Running:
-    """What the dev stack held when its events were saved."""
+    """What the lab held when its events were saved."""
     return read_running(DATA / "running.json")
 
 
-def dev_as_it_was() -> Was:
-    """The dev stack as its own events have it."""
+def as_it_was() -> Was:
+    """The lab as its own events have it."""
     fleet = fleet_of(previewed_fleet(preview("same")) or {})
     assert fleet.plan is not None
     assert fleet.proof is not None
@@ -60,26 +63,26 @@ def review_of(name: str, *, was: Was | None = None, runs: Running | None = None)
 
 @cache
 def first() -> Review:
-    """The dev stack before anything was deployed: everything is created; one possible order on the map."""
+    """The lab before anything was deployed: everything is created; one possible order on the map."""
     return review_of("first")
 
 
 @cache
-def dev() -> Review:
-    """The dev stack without a change, its clusters asked: approved."""
-    return review_of("same", was=dev_as_it_was(), runs=running())
+def lab() -> Review:
+    """The lab without a change, its clusters asked: approved."""
+    return review_of("same", was=as_it_was(), runs=running())
 
 
 @cache
 def destructive() -> Review:
     """Workloads, a template and a class go or change: a person is needed, and the pods are named."""
-    return review_of("destructive", was=dev_as_it_was(), runs=running())
+    return review_of("destructive", was=as_it_was(), runs=running())
 
 
 @cache
 def refused() -> Review:
     """Claims that find no devices: refused, with the matrix that says why."""
-    return review_of("refused", was=dev_as_it_was())
+    return review_of("refused", was=as_it_was())
 
 
 @cache
@@ -147,7 +150,8 @@ def large() -> Review:
 
 SAMPLES = {
     "first": first,
-    "dev": dev,
+    "lab": lab,
+    "dev": lab,
     "destructive": destructive,
     "refused": refused,
     "wrong": wrong,

@@ -24,7 +24,7 @@ def known(name: str = "same") -> Known:
         stack="dev",
         preview=seen,
         fleet=fleet_of(previewed_fleet(seen) or {}),
-        was=samples.dev_as_it_was(),
+        was=samples.as_it_was(),
         running=samples.running(),
     )
 
@@ -34,7 +34,7 @@ def texts(review: Review, decision: str) -> list[str]:
 
 
 def test_a_stack_without_a_change_is_approved() -> None:
-    review = samples.dev()
+    review = samples.lab()
     assert (review.verdict.decision, review.verdict.exit_code) == ("approve", 0)
     assert review.changes == ()
     assert review.blast.pods == ()
@@ -135,7 +135,7 @@ def test_without_the_clusters_copies_are_counted_as_declared() -> None:
     ],
 )
 def test_who_loses_devices_depends_on_what_goes(kind: str, name: str, workloads: set[str]) -> None:
-    was, running = samples.dev_as_it_was(), samples.running()
+    was, running = samples.as_it_was(), samples.running()
     owner = Owner(kind, "lab", name)  # pyright: ignore[reportArgumentType] - one of the kinds
     asked = Losses(was.plan, was, running).of(owner, "delete")
     assert set(asked.workloads) == workloads
@@ -145,15 +145,15 @@ def test_who_loses_devices_depends_on_what_goes(kind: str, name: str, workloads:
 
 
 def test_the_map_shows_who_holds_each_device_or_one_possible_order() -> None:
-    for review in (samples.dev(), samples.first()):
+    for review in (samples.lab(), samples.first()):
         pool = next(item for item in review.pools if item.name == "h100")
         assert {device.holder for device in pool.nodes[0].devices} == {"train", "train-pair"}
         assert (pool.held, pool.placed_devices) == (8, 8)
-    assert all(device.pod for pool in samples.dev().pools for node in pool.nodes for device in node.devices)
+    assert all(device.pod for pool in samples.lab().pools for node in pool.nodes for device in node.devices)
 
 
 def test_machines_without_a_price_are_named_and_never_free() -> None:
-    cost = samples.dev().cost
+    cost = samples.lab().cost
     assert (cost.now.amount, cost.now.unknown_nodes) == (None, 2)
     assert len(cost.unknown) == 2
 
@@ -181,12 +181,12 @@ def test_pools_that_answer_alike_share_a_column_in_a_large_fleet() -> None:
 def test_a_stack_without_events_of_resources_has_no_changes() -> None:
     seen = Preview(stack="dev", result="succeeded", packs={"p": "1"})
     review = make_review(
-        Known(stack="dev", preview=seen, fleet=known().fleet, was=samples.dev_as_it_was(), running=None)
+        Known(stack="dev", preview=seen, fleet=known().fleet, was=samples.as_it_was(), running=None)
     )
     assert review.changes == ()
 
 
 def test_pods_of_a_pool_that_nobody_asked_about_are_not_known_rather_than_none() -> None:
-    was, running = samples.dev_as_it_was(), samples.running()
+    was, running = samples.as_it_was(), samples.running()
     found = Losses(was.plan, was, running).of(Owner("pool", "lab", "gone"), "delete")
     assert (found.claims, found.pods) == (None, ())

@@ -86,7 +86,7 @@ def test_a_large_fleet_is_summed_up_with_counts() -> None:
 
 
 def test_a_comment_that_cannot_be_summed_up_is_cut_at_a_line() -> None:
-    long = samples.dev().model_copy(update={"plan": "x" * (2 * LONGEST)})
+    long = samples.lab().model_copy(update={"plan": "x" * (2 * LONGEST)})
     text = render_markdown(long)
     assert len(text.encode()) <= LONGEST
     assert text.endswith("The rest is left out: see review.json or index.html.\n")
@@ -124,6 +124,7 @@ def canary_step() -> Step:
             "values": {"adminPassword": CANARY, "n": number},
         }
 
+    outputs = {"marked": {**SIGNED, "plaintext": CANARY}, "plain": CANARY}
     paths: dict[str, str] = dict.fromkeys(
         ("marked", "nested.deep[0]", "password", "kubeconfig", "text", "values"), "update"
     )
@@ -133,8 +134,8 @@ def canary_step() -> Step:
         type="t",
         operation="update",
         parent=parent,
-        old={"inputs": inputs(1)},
-        new={"inputs": inputs(2)},
+        old={"inputs": inputs(1), "outputs": outputs},
+        new={"inputs": inputs(2), "outputs": outputs},
         diff=paths,
         keys=(),
     )

@@ -22,6 +22,7 @@ _IS_OPAQUE = "fleet.isOpaque"
 _EQUAL = "fleet.equal"
 _DIFFER = "fleet.differ"
 _NUMBER = "fleet.number"
+_MEMBER = "fleet.member"
 _NUMBERS = ("bool", "int", "uint", "double", "string", "duration", "timestamp")
 _ANY = 1
 _PLAIN = (
@@ -54,6 +55,9 @@ def guard(tree: Tree) -> None:
             # The server folds this to false without looking at the left side.
             node.constant.bool_value = False
             return
+        if node.call.function == "@in" and _is_set(node.call.args[1]):
+            node.call.args[0].CopyFrom(syntax.call(ids, _MEMBER, node.call.args[0]))
+            return
         if node.call.function not in _OPERATORS:
             return
         kind = types.get(node.call.args[0].id)
@@ -83,6 +87,12 @@ def _is_empty_list(node: Node) -> bool:
     return node.WhichOneof("kind") == "list" and not node.list.elements
 
 
+def _is_set(node: Node) -> bool:
+    """Whether a node is a list of constants, which a server turns into a set."""
+    elements = node.list.elements if node.WhichOneof("kind") == "list" else ()
+    return bool(elements) and all(element.WhichOneof("kind") == "constant" for element in elements)
+
+
 def _equal(left: messages.Message, right: object) -> bool:
     if not messages.is_message(right) or messages.type_of(left) != messages.type_of(right):
         raise ValueError("no such overload")
@@ -108,9 +118,17 @@ def _number(value: object) -> object:
     return value // dt.timedelta(microseconds=1) * 1000 if isinstance(value, dt.timedelta) else value
 
 
+def _member(value: object) -> object:
+    # A server looks the value up in a set, which a version, holding slices, cannot be a member of.
+    if messages.is_message(value) and messages.type_of(value) == "Semver":
+        raise ValueError("internal error: runtime error: hash of unhashable type cel.Semver")
+    return value
+
+
 IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
     _IS_OPAQUE: [("message", unary(lambda _: True)), *((kind, unary(lambda _: False)) for kind in _PLAIN)],
     _EQUAL: [("message any", _equal)],
     _NUMBER: [(kind, _number) for kind in _NUMBERS],
     _DIFFER: [("message any", _differ)],
+    _MEMBER: [(kind, _member) for kind in ("message", *_PLAIN)],
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,6 +10,9 @@ from fleet.plan.aks_releases import after_partitioning
 from fleet.plan.placement import may_start_early, not_tolerated
 from tests.fleet.plan.aks_fleets import cluster, mig, pool, values, vgpu
 from tests.fleet.plan.plan_helpers import planned, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PLUGIN = "clusters.studio.drivers.nvidia.values.kubeletPlugin"
 OPERATOR = "clusters.studio.gpuOperator.values"
@@ -132,10 +135,62 @@ def test_values_that_keep_the_operator_off_a_tainted_pool_are_refused() -> None:
     }
 
 
-def test_who_makes_the_partitions_is_not_turned_off() -> None:
+@pytest.mark.parametrize(
+    ("key", "what"),
+    [
+        ("migManager", "turns off who makes the MIG partitions of gpu"),
+        (
+            "gfd",
+            "turns off who finds that GPUs can have MIG partitions, so that none are made of gpu",
+        ),
+    ],
+)
+def test_who_makes_the_partitions_is_not_turned_off(key: str, what: str) -> None:
     fleet = mig()
-    cluster(fleet)["gpuOperator"]["values"] = {"migManager": {"enabled": False}}
+    cluster(fleet)["gpuOperator"]["values"] = {key: {"enabled": False}}
     assert refused(fleet) == {
-        f"{OPERATOR}.migManager.enabled": "turns off who makes the MIG partitions of gpu\n"
-        "  got: false\n  allowed: true\n  fix: remove it from values"
+        f"{OPERATOR}.{key}.enabled": f"{what}\n  got: false\n  allowed: true\n  fix: remove it from values"
+    }
+
+
+def test_the_mig_manager_may_reboot_where_a_gpu_needs_it() -> None:
+    fleet = mig()
+    given = [{"name": "WITH_SHUTDOWN_HOST_GPU_CLIENTS", "value": "true"}]
+    cluster(fleet)["gpuOperator"]["values"] = {"migManager": {"env": given}}
+    assert refused(fleet) == {
+        f"{OPERATOR}.migManager.env": "does not let the MIG manager reboot nodes, without which the GPUs of "
+        "gpu never change their MIG mode in a virtual machine\n"
+        '  got: [{"name": "WITH_SHUTDOWN_HOST_GPU_CLIENTS", "value": "true"}]\n'
+        '  fix: add {name: WITH_REBOOT, value: "true"}'
+    }
+    cluster(fleet)["gpuOperator"]["values"]["migManager"]["env"] += [{"name": "WITH_REBOOT", "value": "true"}]
+    assert planned(fleet).warnings == ()
+
+
+def test_a_gpu_that_changes_its_mode_by_itself_needs_no_reboot() -> None:
+    fleet = mig()
+    pool(fleet)["machine"] = "Standard_ND96isr_H100_v5"
+    cluster(fleet)["gpuOperator"]["values"] = {"migManager": {"env": []}}
+    assert planned(fleet).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("fleet", "key", "wrong", "got", "allowed"),
+    [
+        (mig, "toolkit.enabled", False, "false", "true"),
+        (vgpu, "toolkit.enabled", True, "true", "false"),
+        (mig, "operator.runtimeClass", "nvidia-container-runtime", '"nvidia-container-runtime"', '"nvidia"'),
+        (vgpu, "operator.runtimeClass", "nvidia", '"nvidia"', '"nvidia-container-runtime"'),
+        (mig, "hostPaths.driverInstallDir", "/", '"/"', '"/run/nvidia/driver"'),
+    ],
+)
+def test_what_follows_from_the_driver_s_owner_is_not_mixed(
+    fleet: Callable[[], dict[str, Any]], key: str, wrong: object, got: str, allowed: str
+) -> None:
+    broken = fleet()
+    section, _, name = key.partition(".")
+    cluster(broken)["gpuOperator"] = {"version": "v25.10.0", "values": {section: {name: wrong}}}
+    assert refused(broken) == {
+        f"{OPERATOR}.{key}": f"does not go with who installs the GPU driver\n  got: {got}\n"
+        f"  allowed: {allowed}\n  fix: remove it from values; it follows from the pools' gpuDriver"
     }

@@ -66,6 +66,16 @@ def test_a_device_plugin_beside_the_dra_driver_would_advertise_the_gpus_twice() 
     }
 
 
+def test_the_operator_installs_no_driver_beside_the_image_s() -> None:
+    fleet = mig()
+    cluster(fleet)["gpuOperator"]["values"] = {"driver": {"enabled": True}}
+    assert refused(fleet) == {
+        f"{CLUSTER}.gpuOperator.values.driver.enabled": "contradicts the pools: two owners of one GPU "
+        "driver, or none\n  got: true\n  allowed: false\n"
+        "  fix: remove it from values: the node image brings the GPU driver"
+    }
+
+
 @pytest.mark.parametrize(
     ("machine", "image", "built"),
     [
@@ -164,18 +174,26 @@ def test_efa_in_a_security_group_of_one_s_own_is_told() -> None:
         (
             "1.35",
             {"DynamicMIG": True},
-            "needs the cluster's feature gate DRAPartitionableDevices, which is off",
+            (
+                "needs the cluster's feature gate DRAPartitionableDevices, which is off in Kubernetes 1.35\n"
+                "  got: true\n  fix: use Kubernetes 1.36 or later"
+            ),
         ),
-        ("1.36", {"DynamicMIG": True, "MPSSupport": True}, "cannot be on together with MPSSupport"),
+        (
+            "1.36",
+            {"DynamicMIG": True, "MPSSupport": True},
+            (
+                "cannot be on together with MPSSupport; every pod of the driver would crash-loop\n"
+                "  got: DynamicMIG=true, MPSSupport=true\n  fix: set one of them to false"
+            ),
+        ),
     ],
 )
 def test_partitions_on_demand_need_their_gates(kubernetes: str, gates: dict[str, bool], what: str) -> None:
     fleet = h100()
     fleet["kubernetes"] = kubernetes
     values(fleet, {"featureGates": gates})
-    found = refused(fleet)
-    assert list(found) == [f"{CLUSTER}.drivers.nvidia.values.featureGates.DynamicMIG"]
-    assert next(iter(found.values())).startswith(what)
+    assert refused(fleet) == {f"{CLUSTER}.drivers.nvidia.values.featureGates.DynamicMIG": what}
 
 
 @pytest.mark.parametrize(
@@ -282,13 +300,20 @@ def test_a_driver_too_old_for_its_gpus_is_refused() -> None:
 def test_an_ultra_server_is_sold_by_capacity_blocks_only() -> None:
     fleet = ultra()
     pool(fleet)["capacity"] = "ON_DEMAND"
-    assert list(refused(fleet)) == [f"{POOL}.capacity"]
+    assert refused(fleet) == {
+        f"{POOL}.capacity": "is not how p6e-gb200.36xlarge is sold\n  got: ON_DEMAND\n"
+        "  allowed: CAPACITY_BLOCK\n"
+        "  fix: buy a Capacity Block, then set capacity: CAPACITY_BLOCK and reservation: cr-…"
+    }
 
 
 def test_spot_machines_take_no_reservation() -> None:
     fleet = h100()
     pool(fleet).update(capacity="SPOT", reservation=RESERVATION)
-    assert refused(fleet)[f"{POOL}.reservation"].startswith("cannot be used by spot machines")
+    assert refused(fleet) == {
+        f"{POOL}.reservation": f"cannot be used by spot machines\n  got: {RESERVATION}\n"
+        "  fix: remove it, or set capacity: ON_DEMAND"
+    }
 
 
 def test_a_zone_needs_a_subnet() -> None:
@@ -313,18 +338,81 @@ def test_efa_needs_network_cards_that_have_it() -> None:
 def test_partitions_need_somebody_who_makes_them() -> None:
     fleet = mig()
     del cluster(fleet)["gpuOperator"]
-    assert list(refused(fleet)) == [f"{POOL}.sharing"]
-    assert "asks for MIG partitions that nobody makes" in refused(fleet)[f"{POOL}.sharing"]
+    assert refused(fleet) == {
+        f"{POOL}.sharing": "asks for MIG partitions that nobody makes: the operator's MIG manager does\n"
+        "  got: mig\n  fix: add gpuOperator: {version: v25.10.0} to the cluster"
+    }
 
 
 def test_the_driver_root_is_the_image_s() -> None:
     fleet = h100()
     values(fleet, {"nvidiaDriverRoot": "/run/nvidia/driver"})
-    assert list(refused(fleet)) == ["clusters.train.drivers.nvidia.values.nvidiaDriverRoot"]
+    assert refused(fleet) == {
+        f"{CLUSTER}.drivers.nvidia.values.nvidiaDriverRoot": "is not where the node images of EKS have the "
+        "GPU driver\n  got: /run/nvidia/driver\n  allowed: /\n  fix: remove it from values"
+    }
 
 
 def test_labels_of_eks_s_own_prefix_are_refused() -> None:
     fleet = h100()
     pool(fleet)["labels"] = {"eks.amazonaws.com/nodegroup": "mine"}
-    found = refused(fleet)[f"{POOL}.labels.eks.amazonaws.com/nodegroup"]
-    assert found.startswith("has a prefix that belongs to EKS or Kubernetes; AWS refuses it")
+    assert refused(fleet) == {
+        f"{POOL}.labels.eks.amazonaws.com/nodegroup": "has a prefix that belongs to EKS or Kubernetes; AWS "
+        "refuses it\n  got: eks.amazonaws.com/nodegroup\n  fix: choose a prefix of your own"
+    }
+
+
+def dranet() -> dict[str, Any]:
+    """An UltraServer whose EFA cards are devices, behind the taint that keeps other pods away."""
+    fleet = ultra()
+    cluster(fleet)["drivers"]["efa"] = {"version": "1.0.0"}
+    pool(fleet)["taints"] = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+    return fleet
+
+
+def test_dranet_tolerates_the_pools_taints_by_itself() -> None:
+    plan = planned(dranet())
+    release = next(item for item in plan.clusters[0].releases if item.name == "aws-dranet")
+    assert plan.warnings == ()
+    assert release.namespace == "kube-system"
+    assert release.values["tolerations"] == [
+        {"key": "nvidia.com/gpu", "operator": "Equal", "value": "present", "effect": "NoSchedule"}
+    ]
+    assert "kube-system" not in {item.name for item in plan.clusters[0].namespaces}
+
+
+@pytest.mark.parametrize("tolerations", [[], [{"key": "team", "operator": "Exists"}]])
+def test_dranet_that_does_not_tolerate_gpus_is_told(tolerations: list[Any]) -> None:
+    fleet = dranet()
+    cluster(fleet)["drivers"]["efa"]["values"] = {"tolerations": tolerations}
+    (told,) = warnings(fleet)
+    assert told == (
+        "cluster train: aws-dranet does not tolerate nvidia.com/gpu, so that it publishes no network card of "
+        "gpu; add the toleration to its values"
+    )
+
+
+@pytest.mark.parametrize("key", ["nvidia.com/gpu", None])
+def test_dranet_that_tolerates_gpus_in_its_own_words_is_in_order(key: str | None) -> None:
+    fleet = dranet()
+    toleration = {"operator": "Exists"} if key is None else {"key": key, "operator": "Exists"}
+    cluster(fleet)["drivers"]["efa"]["values"] = {"tolerations": [toleration]}
+    assert warnings(fleet) == ()
+
+
+def test_dranet_needs_1_35() -> None:
+    fleet = dranet()
+    fleet["kubernetes"] = "1.34"
+    assert refused(fleet) == {
+        f"{CLUSTER}.drivers.efa": "needs a newer Kubernetes\n  got: 1.34\n  allowed: 1.35 or later\n"
+        '  fix: set kubernetes: "1.35", or remove it'
+    }
+
+
+def test_dranet_without_cards_is_told() -> None:
+    fleet = dranet()
+    pool(fleet)["efa"] = False
+    (told,) = warnings(fleet)
+    assert told == (
+        "cluster train: driver efa finds no network card with EFA on any pool; set efa: true on one"
+    )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.fleet.plan.gke_fleets import cluster, l4, part, pool, tpu, warnings
+from tests.fleet.plan.gke_fleets import KNOWN, cluster, l4, part, pool, tpu, warnings
 from tests.fleet.plan.plan_helpers import planned, refused
 
 if TYPE_CHECKING:
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 POOL = "clusters.render.pools.gpu"
 NVIDIA = "clusters.render.drivers.nvidia"
 PLUGIN = "gke-no-default-nvidia-gpu-device-plugin"
-KNOWN = (
-    "nvidia-tesla-k80, nvidia-tesla-p100, nvidia-tesla-p4, nvidia-tesla-v100, nvidia-tesla-t4, "
-    "nvidia-tesla-a100, nvidia-a100-80gb, nvidia-l4, nvidia-h100-80gb"
-)
 
 
 @pytest.mark.parametrize("fleet", [l4, part, tpu])

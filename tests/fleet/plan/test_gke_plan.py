@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,11 +17,14 @@ from fleet.plan.model import Taint
 from fleet.proof.matrix import prove
 from fleet.settings import SettingsInvalid, parse
 from fleet.settings.gke import GkeClusterSettings
-from tests.fleet.plan.gke_fleets import cluster, l4, part, pool, tpu
+from fleet.settings.stack_file import read_fleet
+from tests.fleet.plan.gke_fleets import cluster, l4, part, pool, tpu, warnings
 from tests.fleet.plan.plan_helpers import planned, refused
 
 if TYPE_CHECKING:
     from fleet.plan.model import ClusterPlan
+
+PROJECT = Path(__file__).resolve().parents[3]
 
 
 def render(fleet: dict[str, Any]) -> ClusterPlan:
@@ -243,3 +247,19 @@ def test_a_wrong_pool_is_refused_when_it_is_read(change: dict[str, Any], text: s
 
 def test_parts_are_kept_apart_by_the_hypervisor() -> None:
     assert render(part()).pools[0].isolation.startswith("vGPU, 1/8 of a GPU")
+
+
+def test_production_takes_no_parts_of_a_gpu_that_nothing_keeps_apart() -> None:
+    fleet = read_fleet(PROJECT / "examples" / "s11-shared-gpu.yaml")
+    what = (
+        "shares devices by parts of one GPU that only the scheduler counts, which isolates neither memory "
+        "nor faults"
+    )
+    assert warnings({**fleet}) == (f"workload notebooks {what}",)
+    assert refused({**fleet, "environment": "production"}) == {
+        "workloads.notebooks.claim": f"{what}; production needs a reason for that\n  got: part\n"
+        "  allowed: exclusive GPUs, MIG partitions, vGPUs\n"
+        "  fix: ask for a MIG partition, or say why in accept: {isolation: the reason}"
+    }
+    whole = {"part": {"requests": {"gpu": {"class": "gpu.nvidia.com"}}}}
+    assert warnings({**fleet, "claims": whole}) == ()

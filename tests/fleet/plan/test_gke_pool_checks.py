@@ -2,154 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fleet.settings.stack_file import read_fleet
 from tests.fleet.plan.gke_fleets import cluster, l4, part, pool, tpu, values, warnings
 from tests.fleet.plan.plan_helpers import planned, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+PROJECT = Path(__file__).resolve().parents[3]
 POOL = "clusters.render.pools.gpu"
 NVIDIA = "clusters.render.drivers.nvidia"
 PLUGIN = "gke-no-default-nvidia-gpu-device-plugin"
-KNOWN = (
-    "nvidia-tesla-k80, nvidia-tesla-p100, nvidia-tesla-p4, nvidia-tesla-v100, nvidia-tesla-t4, "
-    "nvidia-tesla-a100, nvidia-a100-80gb, nvidia-l4, nvidia-h100-80gb"
-)
-
-
-CAPACITY: list[tuple[dict[str, Any], str, str]] = [
-    (
-        {"spot": True, "reservation": {"consume": "ANY_RESERVATION"}},
-        "reservation.consume",
-        (
-            "cannot be combined with spot\n  got: ANY_RESERVATION\n  allowed: NO_RESERVATION\n"
-            "  fix: remove reservation, or spot"
-        ),
-    ),
-    (
-        {"spot": True, "flexStart": True, "autoRepair": False},
-        "spot",
-        "cannot be combined with flexStart\n  got: true\n  fix: remove spot, or flexStart",
-    ),
-    (
-        {"flexStart": True},
-        "autoRepair",
-        (
-            "must be false with flexStart: a repaired node would give its capacity back\n  got: true\n"
-            "  allowed: false\n  fix: set autoRepair: false"
-        ),
-    ),
-    (
-        {"flexStart": True, "autoRepair": False, "nodes": {"min": 1, "max": 1}},
-        "nodes",
-        (
-            "must not be a fixed number with flexStart: nodes come when there is room\n  got: 1\n"
-            "  fix: let nodes.max be larger than nodes.min"
-        ),
-    ),
-    (
-        {"flexStart": True, "autoRepair": False, "placement": {"compact": True}},
-        "placement.compact",
-        (
-            "cannot be combined with flexStart on g2-standard-8\n  got: true\n"
-            "  allowed: with a3-ultragpu, a4 and h4d machines\n  fix: remove placement, or flexStart"
-        ),
-    ),
-    (
-        {"queued": True},
-        "nodes.min",
-        (
-            "must be 0 with queued: nodes come with a request and go with it\n  got: 1\n  allowed: 0\n"
-            "  fix: set nodes: {min: 0, …}"
-        ),
-    ),
-    (
-        {"queued": True, "nodes": {"min": 0, "max": 2}, "placement": {"compact": True}},
-        "placement.compact",
-        "cannot be combined with queued\n  got: true\n  fix: remove placement, or queued",
-    ),
-    (
-        {"placement": {"compact": True}, "zones": ["us-central1-a", "us-central1-b"]},
-        "placement.compact",
-        (
-            "needs nodes in one zone\n  got: true with zones us-central1-a, us-central1-b\n"
-            "  fix: name exactly one zone"
-        ),
-    ),
-    (
-        {"placement": {"compact": True}, "upgrade": {"strategy": "BLUE_GREEN"}},
-        "placement.compact",
-        (
-            "cannot be combined with upgrade strategy BLUE_GREEN\n  got: true\n"
-            "  fix: set upgrade: {strategy: SURGE}"
-        ),
-    ),
-]
-
-
-SLICES: list[tuple[dict[str, Any], str]] = [
-    (
-        {"placement": {"topology": "4x4"}, "nodes": {"min": 1, "max": 4}},
-        (
-            "makes the pool one slice of whole nodes with 4 chips each, which come together\n"
-            "  got: 4x4 with nodes: {min: 1, max: 4}\n  allowed: nodes: {min: 4, max: 4}\n"
-            "  fix: set nodes: {min: 4, max: 4}"
-        ),
-    ),
-    (
-        {"placement": {"topology": "3x3"}, "nodes": {"min": 2, "max": 2}},
-        (
-            "makes the pool one slice of whole nodes with 4 chips each, which come together\n"
-            "  got: 3x3 with nodes: {min: 2, max: 2}\n  allowed: a topology of 8 chips\n"
-            "  fix: change topology or nodes"
-        ),
-    ),
-    (
-        {"placement": {"topology": "2x2", "compact": False}, "machine": "g2-standard-8"},
-        "is that of a TPU slice, and g2-standard-8 has no TPU\n  got: 2x2\n  fix: remove topology",
-    ),
-]
-
-
-@pytest.mark.parametrize(("change", "text"), SLICES)
-def test_a_slice_of_tpus_comes_as_a_whole(change: dict[str, Any], text: str) -> None:
-    fleet = tpu()
-    del fleet["workloads"], fleet["claims"]
-    cluster(fleet)["drivers"]["nvidia"] = {"version": "0.5.0"}
-    pool(fleet).update(change)
-    assert refused(fleet) == {f"{POOL}.placement.topology": text}
-
-
-def test_a_release_channel_upgrades_every_pool_by_itself() -> None:
-    fleet = l4()
-    pool(fleet)["upgrade"] = {"auto": False}
-    assert refused(fleet) == {
-        f"{POOL}.upgrade.auto": "must be true in a cluster with release channel REGULAR; Google refuses the "
-        "pool\n  got: false\n  allowed: true\n"
-        "  fix: remove auto and set upgrades: {window: …} for the cluster, or upgrades: "
-        "{channel: UNSPECIFIED}"
-    }
-
-
-def test_a_queued_pool_of_gpus_that_the_autoscaler_does_not_know_cannot_be() -> None:
-    fleet = l4()
-    pool(fleet).update(machine="a3-ultragpu-8g", queued=True, nodes={"min": 0, "max": 2})
-    assert refused(fleet) == {
-        f"{POOL}.nodes.min": "must be at least 1: GKE's autoscaler does not know which devices a node with "
-        f"nvidia-h200-141gb would have\n  got: 0\n  allowed: 1 or more; 0 with {KNOWN}\n"
-        "  fix: remove queued, and set nodes: {min: 1, …}"
-    }
-
-
-@pytest.mark.parametrize(("change", "path", "text"), CAPACITY)
-def test_ways_to_capacity_exclude_each_other(change: dict[str, Any], path: str, text: str) -> None:
-    fleet = l4()
-    pool(fleet).update(change)
-    assert refused(fleet) == {f"{POOL}.{path}": text}
 
 
 def test_an_installer_for_amd64_on_arm64_nodes_is_told() -> None:
@@ -198,6 +66,23 @@ def test_critical_pods_are_not_admitted_in_a_driver_s_namespace(
         "takes critical pods only where a ResourceQuota allows them, and there is none\n"
         "  got: system-node-critical\n  allowed: an empty text, or a priority class of your own\n"
         f"  fix: remove {key} from values"
+    }
+
+
+def test_the_controller_of_compute_domains_is_not_critical_either() -> None:
+    fleet = l4()
+    values(
+        fleet,
+        {
+            "resources": {"computeDomains": {"enabled": True}},
+            "controller": {"priorityClassName": "system-cluster-critical"},
+        },
+    )
+    assert refused(fleet) == {
+        f"{NVIDIA}.values.controller.priorityClassName": "is not admitted in namespace dra-driver-nvidia-gpu"
+        ": GKE takes critical pods only where a ResourceQuota allows them, and there is none\n"
+        "  got: system-cluster-critical\n  allowed: an empty text, or a priority class of your own\n"
+        "  fix: remove controller.priorityClassName from values"
     }
 
 
@@ -341,17 +226,14 @@ def test_tpus_by_dra_need_a_version_that_can_turn_the_plugin_off() -> None:
     }
 
 
-def test_a_capacity_of_a_shared_gpu_is_refused_below_1_36() -> None:
-    fleet = l4()
-    fleet["kubernetes"] = "1.35"
-    fleet["claims"] = {
-        "part": {
-            "requests": {"gpu": {"class": "gpu.nvidia.com", "capacity": {"memory": "10Gi"}}},
-        }
+def test_a_part_of_a_gpu_by_capacity_is_refused_below_1_36() -> None:
+    fleet = read_fleet(PROJECT / "examples" / "s11-shared-gpu.yaml")
+    planned({**fleet})
+    assert refused({**fleet, "kubernetes": "1.35"}) == {
+        "claims.part.requests.gpu.capacity": "on cluster shared: Kubernetes 1.35 drops this field without a "
+        "word: feature gate DRAConsumableCapacity is off there; it is on from 1.36\n"
+        "  fix: run the cluster at 1.36 or later, or leave the field out",
+        "clusters.shared.drivers.nvidia.values.featureGates.ConsumableShares": "needs the cluster's feature "
+        "gate DRAConsumableCapacity, which is off in Kubernetes 1.35\n"
+        "  got: true\n  fix: use Kubernetes 1.36 or later",
     }
-    fleet["workloads"] = {"w": {"cluster": "render", "claim": "part", "copies": 1}}
-    found = refused(fleet)
-    assert list(found) == ["claims.part.requests.gpu.capacity"]
-    assert found["claims.part.requests.gpu.capacity"].startswith("on cluster render: ")
-    assert "DRAConsumableCapacity" in found["claims.part.requests.gpu.capacity"]
-    assert "1.36" in found["claims.part.requests.gpu.capacity"]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 NVIDIA = STAND_INS / "dra-driver-nvidia-gpu" / "0.5.0"
 EXAMPLE = STAND_INS / "dra-example-driver" / "0.4.0"
 TPU = STAND_INS / "dra-driver-google-tpu" / "0.1.0"
+EFA = STAND_INS / "aws-dranet" / "1.0.0"
 PUBLISHED = {
     NVIDIA: "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu",
     EXAMPLE: "oci://registry.k8s.io/dra-example-driver/charts/dra-example-driver",
@@ -66,7 +67,12 @@ def schema_and_values(chart: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 @pytest.mark.parametrize(
     ("chart", "driver", "version"),
-    [(NVIDIA, "nvidia", "0.5.0"), (EXAMPLE, "example", "0.4.0"), (TPU, "tpu", "0.1.0")],
+    [
+        (NVIDIA, "nvidia", "0.5.0"),
+        (EXAMPLE, "example", "0.4.0"),
+        (TPU, "tpu", "0.1.0"),
+        (EFA, "efa", "1.0.0"),
+    ],
 )
 def test_a_stand_in_takes_the_values_that_the_catalogue_knows(chart: Path, driver: str, version: str) -> None:
     schema, values = schema_and_values(chart)
@@ -110,6 +116,27 @@ def test_compute_domains_bring_a_controller_a_container_and_two_classes(tools: T
     daemonset = next(item for item in objects if item["kind"] == "DaemonSet")
     containers = daemonset["spec"]["template"]["spec"]["containers"]
     assert [container["name"] for container in containers] == ["compute-domains", "gpus"]
+
+
+@pytest.mark.engine
+def test_the_efa_chart_goes_to_the_machines_that_have_such_cards(tools: Toolset) -> None:
+    toleration = "tolerations[0].key=nvidia.com/gpu"
+    objects = {item["kind"]: item for item in render(tools, EFA, toleration)}
+    assert set(objects) == {
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "DaemonSet",
+        "DeviceClass",
+    }
+    pod = objects["DaemonSet"]["spec"]["template"]["spec"]
+    assert [item["key"] for item in pod["tolerations"]] == ["CriticalAddonsOnly", "nvidia.com/gpu"]
+    (term,) = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+        "nodeSelectorTerms"
+    ]
+    types, compute = term["matchExpressions"]
+    assert "p6e-gb200.36xlarge" in types["values"]
+    assert compute == {"key": "eks.amazonaws.com/compute-type", "operator": "NotIn", "values": ["auto"]}
 
 
 @pytest.mark.engine

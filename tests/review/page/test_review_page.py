@@ -93,7 +93,7 @@ def test_a_page_asks_for_nothing_from_outside(name: str, pages: dict[str, Docume
 
 
 def test_the_only_script_that_may_run_is_the_pages_own() -> None:
-    text = render_page(samples.dev())
+    text = render_page(samples.lab())
     scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
     policy = next(item["content"] or "" for item in Document(text).all("meta") if "http-equiv" in item)
@@ -136,11 +136,11 @@ def test_pods_that_lose_their_devices_are_named(pages: dict[str, Document]) -> N
 
 
 def test_a_price_that_is_not_known_is_never_zero(pages: dict[str, Document]) -> None:
-    for name in ("dev", "destructive", "wrong"):
+    for name in ("lab", "destructive", "wrong"):
         assert "$0.00" not in pages[name].text
-    assert "unknown (2 nodes)" in pages["dev"].text
-    for text in samples.dev().cost.unknown:
-        assert text in pages["dev"].text
+    assert "unknown (2 nodes)" in pages["lab"].text
+    for text in samples.lab().cost.unknown:
+        assert text in pages["lab"].text
 
 
 def test_every_table_has_a_caption_and_headings_and_every_picture_words(pages: dict[str, Document]) -> None:

@@ -17,7 +17,7 @@ def squares(path: str) -> int:
 
 
 def test_every_device_is_drawn_once_with_its_holders_letter() -> None:
-    review = samples.dev()
+    review = samples.lab()
     (cluster,) = fleet_map(review)
     drawn = {
         (item.pool.name, node.name): sum(squares(held.path) for held in node.held)
@@ -37,7 +37,7 @@ def test_every_device_is_drawn_once_with_its_holders_letter() -> None:
 
 
 def test_partitions_of_one_gpu_are_a_row() -> None:
-    (cluster,) = fleet_map(samples.dev())
+    (cluster,) = fleet_map(samples.lab())
     a100 = next(item for item in cluster.pools if item.pool.name == "a100")
     assert (a100.nodes[0].width, a100.nodes[0].height) == (6 * 18 + 18, 3 * 18 + 18)
 
@@ -55,7 +55,7 @@ def test_exactly_the_devices_of_pods_that_lose_them_are_struck() -> None:
 
 
 def test_a_pod_of_the_same_name_in_another_cluster_keeps_its_devices() -> None:
-    review = samples.dev()
+    review = samples.lab()
     pod = review.pools[0].nodes[0].devices[0].pod
     lost = LostPod(cluster="other", namespace="n", name=pod, workload="w", node="n", devices=("gpu-0",))
     blast = review.blast.model_copy(update={"pods": (lost,)})
@@ -64,7 +64,7 @@ def test_a_pod_of_the_same_name_in_another_cluster_keeps_its_devices() -> None:
 
 
 def test_a_free_device_has_no_letter() -> None:
-    review = samples.dev()
+    review = samples.lab()
     device = Device(name="gpu-0", kind="GPU", holder="", pod="")
     pool = review.pools[0].model_copy(update={"nodes": (Node(name="n", times=3, devices=(device,)),)})
     (cluster,) = fleet_map(review.model_copy(update={"pools": (pool,)}))
@@ -90,7 +90,7 @@ def test_what_is_not_drawn_of_a_huge_fleet_is_named() -> None:
 
 
 def test_nodes_beyond_a_dozen_are_counted() -> None:
-    review = samples.dev()
+    review = samples.lab()
     pool = review.pools[0]
     many = pool.model_copy(update={"nodes": pool.nodes * 20})
     (cluster,) = fleet_map(review.model_copy(update={"pools": (many,)}))
@@ -173,7 +173,7 @@ def test_a_bar_has_a_segment_per_known_pool_to_scale_and_a_stub_for_the_unknown(
 
 
 def test_a_fleet_without_known_prices_has_bars_without_length() -> None:
-    for bar in cost_bars(samples.dev().cost):
+    for bar in cost_bars(samples.lab().cost):
         assert bar.segments == ()
         assert bar.told == "unknown (2 nodes)"
         assert bar.unknown_at == 0.0
