@@ -17,7 +17,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
 COMMAND = str(Path(sys.executable).parent / "dra-fleet")
-ROUNDS = 5
+ROUNDS = 3
 LARGE = """
 import sys, time, json, datetime as dt
 from pathlib import Path
@@ -27,11 +27,11 @@ from review.events import Preview
 from review.was import Was
 from review.writing import StackText, write_review
 settings = large_settings()
-started = time.perf_counter()
+started, worked = time.perf_counter(), time.process_time()
 seen = Preview(stack="large", started=dt.datetime(2026, 11, 21, tzinfo=dt.UTC), result="succeeded")
 known = Known(stack="large", preview=seen, fleet=fleet_of(settings), was=Was(), running=None)
 files = write_review(make_review(known), Path(sys.argv[1]), StackText(path="Pulumi.large.yaml", text=""))
-print(json.dumps([time.perf_counter() - started, files["html"].stat().st_size]))
+print(json.dumps([time.perf_counter() - started, time.process_time() - worked, files["html"].stat().st_size]))
 """
 
 
@@ -63,15 +63,18 @@ def _measure_dev(folder: Path, environment: dict[str, str]) -> None:
 
 def _measure_large(folder: Path) -> None:
     seconds: list[float] = []
+    worked: list[float] = []
     size = 0.0
     for _ in range(ROUNDS):
         command = [sys.executable, "-c", LARGE, str(folder)]
         done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True)
-        taken, size = (float(part) for part in done.stdout.strip("[]\n ").split(","))
+        taken, busy, size = (float(part) for part in done.stdout.strip("[]\n ").split(","))
         seconds.append(taken)
+        worked.append(busy)
     print(
         f"500 pools, 5,000 claims, all but the preview, seconds: {statistics.median(seconds):.2f} (goal: 5)"
     )
+    print(f"of that on a core of its own, seconds: {statistics.median(worked):.2f}")
     print(f"their page, MB: {size / 1e6:.2f} (goal: below 3)")
 
 

@@ -96,12 +96,13 @@ def _claims(proof: Proof) -> Table:
     )
     for item in proof.claims:
         serving = [fit for fit in item.pools if fit.at_max != 0]
-        others = [fit.pool for fit in item.pools if fit.at_max == 0]
         for fit in serving:
             table.add_row(item.cluster, _plain(item.name), fit.pool, *_cells(fit))
         if not serving:
-            none = "[red]none[/]"
-            table.add_row(item.cluster, _plain(item.name), ", ".join(others) or "-", none, none, none)
+            pools = ", ".join(fit.pool for fit in item.pools) or "-"
+            most = max((count for fit in item.pools for count in fit.requests.values()), default=0)
+            matched = f"[yellow]up to {most}[/]" if most else "[red]none[/]"
+            table.add_row(item.cluster, _plain(item.name), pools, matched, "[red]none[/]", "[red]none[/]")
     return table
 
 

@@ -64,6 +64,9 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         self._settings: dict[str, Settings] = {rule.name: rule.settings({}) for rule in rules}
         self._for_type: dict[str, list[ResourceRule]] = {}
         self._inputs: dict[str, Struct] = {}
+        self._info = analyzer_pb2.AnalyzerInfo(
+            name=name, version=version, supportsConfig=True, policies=[_info(rule) for rule in rules]
+        )
 
     def Analyze(  # noqa: N802 - the protocol's name
         self, request: analyzer_pb2.AnalyzeRequest, context: grpc.ServicerContext
@@ -132,9 +135,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
     ) -> analyzer_pb2.AnalyzerInfo:
         """Every rule with its level, parameters and texts."""
         del request, context
-        info = analyzer_pb2.AnalyzerInfo(name=self._name, version=self._version, supportsConfig=True)
-        info.policies.extend(_info(rule) for rule in self._rules)
-        return info
+        return self._info
 
     def GetPluginInfo(  # noqa: N802 - the protocol's name
         self, request: empty_pb2.Empty, context: grpc.ServicerContext

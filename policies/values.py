@@ -28,6 +28,9 @@ class Missing(Enum):
     ABSENT = "absent"
     UNKNOWN = "unknown at preview"
 
+    def __repr__(self) -> str:
+        return f"[{self.value}]"
+
 
 @dataclass(frozen=True)
 class Secret:

@@ -110,7 +110,7 @@ def make_review(known: Known) -> Review:
         verdict=judged.verdict(
             [
                 *judged.engine_reasons(ran, found),
-                *judged.change_reasons(told, blast),
+                *judged.change_reasons(told, blast, clusters=len(plan.clusters) if plan else 0),
                 *judged.fleet_reasons(copies, run, shared, reached),
                 *judged.cost_reasons(money, _bought(plan, money)),
             ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from review.grouping import grouped
 from review.markdown_text import bullets, inline, table
 from review.words import counted, short_list
 
@@ -28,7 +29,12 @@ def _changes(review: Review, rows: int) -> str:
         if review.engine.result != "succeeded":
             return "Not known: the preview stopped before it had looked at every resource."
         return "Nothing changes."
-    lines = [f"{item.text}{_details(item.details)}" for item in review.changes]
+    many = review.totals.clusters > 1
+    lines = [
+        f"{item.text}{f' on {item.cluster}' if many and item.kind != 'cluster' and item.cluster else ''}"
+        f"{_details(item.details)}"
+        for item in grouped(review.changes)
+    ]
     return bullets(lines, rows, "changes")
 
 

@@ -58,13 +58,14 @@ def engine_reasons(engine: Engine, findings: Sequence[Finding]) -> Iterator[Reas
         yield _person(f"{item.rule}: {_first_line(item.message)}", "findings")
 
 
-def change_reasons(changes: Sequence[Change], blast: BlastRadius) -> Iterator[Reason]:
-    """Whom the changes hit."""
+def change_reasons(changes: Sequence[Change], blast: BlastRadius, *, clusters: int = 1) -> Iterator[Reason]:
+    """Whom the changes hit; with several clusters in the stack each says which one."""
     for name in blast.refused_by_protection:
         yield _refuse(f"{name} is protected and would be replaced or deleted", "blast")
     for item in changes:
         if item.weight != "ordinary":
-            yield _person(item.text, "changes")
+            where = f"cluster {item.cluster}: " if clusters > 1 and item.cluster else ""
+            yield _person(f"{where}{item.text}", "changes")
     if blast.claims:
         unit = "running claim loses its device" if blast.claims == 1 else "running claims lose their device"
         yield _person(f"{blast.claims} {unit}", "blast")

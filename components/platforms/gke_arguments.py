@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pulumi_gcp import container
 
 from fleet.plan.gke_pools import AUTOMATIC, pool_name
-from fleet.plan.google_names import is_zone
+from fleet.plan.google_names import zones_of
 
 if TYPE_CHECKING:
     from fleet.plan.model import PoolPlan
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from fleet.settings.gke_pools import GkePoolSettings
 
 SYSTEM_POOL = "system"
-_REGIONAL_ZONES = 3
-"""In how many zones GKE puts nodes of a regional cluster that names none."""
 _MONDAY = dt.date(2026, 1, 5)
 _EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
 _DRIVERS = {"installer": "INSTALLATION_DISABLED", "external": "INSTALLATION_DISABLED", "gke": "DEFAULT"}
@@ -78,7 +76,9 @@ def system_pool_arguments(settings: GkeClusterSettings) -> dict[str, Any]:
         "project": settings.project,
         "location": settings.location,
         "node_locations": list(system.zones) or None,
-        **_scale(system.nodes.min, system.nodes.max, zones_of(system.zones, settings), anywhere=False),
+        **_scale(
+            system.nodes.min, system.nodes.max, zones_of(system.zones, settings.location), anywhere=False
+        ),
         "management": container.NodePoolManagementArgs(auto_repair=True, auto_upgrade=_has_channel(settings)),
         "node_config": container.NodePoolNodeConfigArgs(
             machine_type=system.machine,
@@ -102,7 +102,7 @@ def pool_arguments(plan: PoolPlan, settings: GkeClusterSettings) -> dict[str, An
         **_scale(
             plan.min_nodes,
             plan.max_nodes,
-            zones_of(pool.zones, settings),
+            zones_of(pool.zones, settings.location),
             anywhere=pool.spot or pool.flex_start or pool.queued,
         ),
         "management": container.NodePoolManagementArgs(
@@ -138,11 +138,6 @@ def pool_arguments(plan: PoolPlan, settings: GkeClusterSettings) -> dict[str, An
             ),
         ),
     }
-
-
-def zones_of(zones: tuple[str, ...], settings: GkeClusterSettings) -> int:
-    """In how many zones a pool has nodes."""
-    return len(zones) or (1 if is_zone(settings.location) else _REGIONAL_ZONES)
 
 
 def _has_channel(settings: GkeClusterSettings) -> bool:

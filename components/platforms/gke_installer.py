@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pulumi
 from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
 from fleet import catalogue
+from fleet.plan.azure_names import short_hash
 from fleet.plan.gke_pools import POOL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import pulumi
 
     from fleet.catalogue.gke import GkeInstaller
 
@@ -67,7 +67,7 @@ _COS_ENVIRONMENT = {
 def driver_installer(
     name: str, installer: str, pools: Sequence[str], opts: pulumi.ResourceOptions
 ) -> apps.DaemonSet:
-    """Declare the installer of some pools.
+    """Declare the installer of some pools. Its name is this stack's own: others may adopt the same cluster.
 
     Args:
         name: the resource's logical name.
@@ -76,10 +76,12 @@ def driver_installer(
         opts: with the cluster's provider.
     """
     facts = catalogue.load().gke.installer(installer)
-    labels = {"k8s-app": f"{_NAME}-{installer}"}
+    stack = short_hash(f"{pulumi.get_project()}/{pulumi.get_stack()}/{name}")
+    own = f"{_NAME}-{installer}-{stack}"
+    labels = {"k8s-app": own}
     return apps.DaemonSet(
         name,
-        metadata=meta.ObjectMetaArgs(name=f"{_NAME}-{installer}", namespace=NAMESPACE, labels=labels),
+        metadata=meta.ObjectMetaArgs(name=own, namespace=NAMESPACE, labels=labels),
         spec=apps.DaemonSetSpecArgs(
             selector=meta.LabelSelectorArgs(match_labels=labels),
             update_strategy=apps.DaemonSetUpdateStrategyArgs(type="RollingUpdate"),

@@ -106,6 +106,12 @@ def check_chart_values(subject: Subject, chart: Chart, clusters: Iterable[Cluste
 
 def _check_on(subject: Subject, chart: Chart, cluster: Cluster, values: ChartValues, wrong: set[str]) -> None:
     pools = [pool for pool in cluster.plan.pools if pool.machine.gpus]
+    if not cluster.plan.settings.drivers:
+        subject.warning(
+            what=f"cluster {cluster.plan.name} brings its own DRA drivers (drivers: {{}}): a second driver "
+            f"of the name {chart.driver.facts.driver} on its nodes would replace the slices of the first",
+            fix="install nothing there, or name the driver under drivers of the cluster",
+        )
     release = Release(
         version=chart.version,
         minor=cluster.plan.kubernetes,
@@ -219,13 +225,12 @@ def _check_tolerations(subject: Subject, chart: Chart, pools: list[PoolPlan], va
 def _check_root(subject: Subject, pools: list[PoolPlan], values: ChartValues) -> None:
     root = str(value_at(values, _ROOT) or "/")
     for pool in pools:
-        wanted = _ROOTS[pool.gpu_driver]
+        wanted = pool.driver_root or _ROOTS[pool.gpu_driver]
         if (root.rstrip("/") or "/") != wanted:
             subject.error(
                 *_path(_ROOT),
-                what=f"is not where pool {pool.name} has its GPU driver (gpuDriver: "
-                f"{pool.gpu_driver}); the plugin "
-                "would find no GPU",
+                what=f"is not where pool {pool.name} has its GPU driver (gpuDriver: {pool.gpu_driver}); the "
+                "plugin would find no GPU",
                 got=root,
                 allowed=wanted,
                 fix=f"{_ROOT}: {wanted}",

@@ -20,6 +20,7 @@ from fleet.checking.resources import Resource, at, resources
 from fleet.checking.scheduling import check_scheduling
 from fleet.checking.selection import Selection
 from fleet.proof.asks import drivers_in
+from fleet.proof.telling import STRICT
 from fleet.yaml_text import Unreadable, read_documents
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def check(
     fleet = [cluster for cluster in everywhere if not only or cluster.plan.name in only]
     for file in charts:
         found |= _merged([_check_values(file, cluster) for cluster in fleet], fleet)
-    found |= _merged([_check_objects(cluster, everywhere, objects) for cluster in fleet], fleet)
+    strict = plan.environment == STRICT
+    found |= _merged([_check_objects(cluster, everywhere, objects, strict) for cluster in fleet], fleet)
     order = {name: index for index, name in enumerate([*(f.name for f in files), *(f.name for f in charts)])}
     return sorted(found, key=lambda finding: (order[finding.file], finding))
 
@@ -115,7 +117,12 @@ def _unreadable(name: str, unreadable: Unreadable) -> Finding:
     )
 
 
-def _check_objects(cluster: Cluster, everywhere: Sequence[Cluster], found_in: Sequence[Resource]) -> Found:
+def _check_objects(
+    cluster: Cluster,
+    everywhere: Sequence[Cluster],
+    found_in: Sequence[Resource],
+    is_production: bool,
+) -> Found:
     """What is wrong with the objects on one cluster."""
     fleet = (cluster,)
     objects = [replace(item, subject=replace(item.subject, found={})) for item in found_in]
@@ -138,7 +145,7 @@ def _check_objects(cluster: Cluster, everywhere: Sequence[Cluster], found_in: Se
     for item in claims:
         selection.check_claim(item)
     for item in (*classes, *claims):
-        check_config(item, cluster, selection.declared, config_path(item))
+        check_config(item, cluster, selection.declared, config_path(item), is_production=is_production)
     check_admin_access(fleet, claims, objects)
     known = references(fleet, claims)
     known.claims.extend(claims_of_domains(objects))

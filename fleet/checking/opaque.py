@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from fleet.checking.device_objects import class_name, devices_path, requests
 from fleet.checking.resources import at, mapping, sequence
+from fleet.plan.isolation import STRATEGIES as UNISOLATED
 from fleet.proof.parameters import judged_parameters, mismatch, wrong_types
 
 if TYPE_CHECKING:
@@ -15,9 +16,16 @@ if TYPE_CHECKING:
     from fleet.checking.resources import Resource
     from fleet.yaml_text import Path
 
+_STRATEGY = ("sharing", "strategy")
+
 
 def check_config(
-    resource: Resource, cluster: Cluster, declared: Mapping[str, Sequence[str]], path: Path
+    resource: Resource,
+    cluster: Cluster,
+    declared: Mapping[str, Sequence[str]],
+    path: Path,
+    *,
+    is_production: bool,
 ) -> None:
     """Tell what the driver would refuse of the configuration in a class or claim.
 
@@ -26,6 +34,7 @@ def check_config(
         cluster: the cluster, which says what runs there.
         declared: expressions of the classes of the files, by name.
         path: where `config` stands.
+        is_production: whether devices must not be shared without isolation in silence.
     """
     for index, item in enumerate(sequence(at(resource.value, (*path, "config")))):
         opaque = mapping(mapping(item).get("opaque"))
@@ -34,6 +43,8 @@ def check_config(
             continue
         base = (*path, "config", index, "opaque", "parameters")
         _check(resource, base, str(driver), cast("dict[str, Any]", parameters), cluster)
+        if is_production:
+            _warn_unisolated(resource, base, parameters)
         if resource.kind != "DeviceClass":
             _check_types(resource, (*path, "config", index), mapping(item), (cluster, declared))
 
@@ -52,6 +63,20 @@ def _check(
             got=refusal.got,
             allowed=refusal.allowed,
             fix=refusal.fix,
+        )
+
+
+def _warn_unisolated(resource: Resource, base: Path, parameters: Any) -> None:  # noqa: ANN401 - any YAML
+    strategy = at(parameters, _STRATEGY)
+    if strategy in UNISOLATED:
+        resource.subject.warning(
+            *base,
+            *_STRATEGY,
+            what=f"{UNISOLATED[str(strategy)]} isolates neither memory nor faults, and this is a production "
+            "stack",
+            got=str(strategy),
+            allowed="exclusive GPUs, MIG partitions, vGPUs",
+            fix="ask for a MIG partition, or say in the stack file why: accept: {isolation: the reason}",
         )
 
 

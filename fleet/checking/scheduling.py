@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from fleet.checking.pods import Pod
     from fleet.plan.model import PoolPlan
 
-_PLUGIN_NAME = re.compile(r"nvidia\.com/(gpu|mig-.+|gpu\.shared)|(gpu\.)?(amd|intel)\.com/.+")
+_PLUGIN_NAME = re.compile(
+    r"nvidia\.com/(gpu|mig-.+|gpu\.shared)|(gpu\.)?(amd|intel)\.com/.+|google\.com/tpu|aws\.amazon\.com/neuron.*"
+)
 _NODE_S_OWN = re.compile(
     r"(^|\.)(kubernetes|k8s)\.io/|^nvidia\.com/|(^|\.)(azure|amazonaws|google|aliyun)\.com/"
 )

@@ -16,8 +16,6 @@ from fleet.devices.names import DnsSubdomain
 
 API = "resource.nvidia.com/v1beta1"
 KIND = "ComputeDomain"
-CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"
-CHANNEL_REQUEST = "channel"
 CLIQUE_LABEL = "nvidia.com/gpu.clique"
 """On nodes whose GPUs are on one NVLink fabric: the fabric and the part of it."""
 

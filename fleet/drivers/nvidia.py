@@ -190,16 +190,7 @@ def _gate_conflicts(release: Release, final: ChartValues) -> list[Refusal]:
                 else f"set {conflict.other}: true, or {conflict.gate}: false as well",
             )
         )
-    shares = value_at(final, "consumableShares") or ""
-    if shares not in ("", "disabled") and not gates.get("ConsumableShares", False):
-        found.append(
-            Refusal(
-                key="consumableShares",
-                what="needs the feature gate ConsumableShares",
-                got=str(shares),
-                fix="set featureGates.ConsumableShares: true",
-            )
-        )
+    found += _shares(gates, value_at(final, "consumableShares") or "")
     host_managed = value_at(final, "resources.computeDomains.imex.mode") == "hostManaged"
     if host_managed and not gates.get("HostManagedIMEXDaemon", False):
         found.append(
@@ -208,6 +199,32 @@ def _gate_conflicts(release: Release, final: ChartValues) -> list[Refusal]:
                 what="needs the feature gate HostManagedIMEXDaemon",
                 got="hostManaged",
                 fix="set featureGates.HostManagedIMEXDaemon: true",
+            )
+        )
+    return found
+
+
+def _shares(gates: Mapping[str, bool], shares: object) -> list[Refusal]:
+    """What sharing a GPU between claims needs, and what a driver cannot prepare beside it."""
+    if shares in ("", "disabled"):
+        return []
+    found: list[Refusal] = []
+    if not gates.get("ConsumableShares", False):
+        found.append(
+            Refusal(
+                key="consumableShares",
+                what="needs the feature gate ConsumableShares",
+                got=str(shares),
+                fix="set featureGates.ConsumableShares: true",
+            )
+        )
+    if gates.get("MPSSupport", False):
+        found.append(
+            Refusal(
+                key="consumableShares",
+                what="cannot be on together with MPSSupport: no claim with MPS could be prepared",
+                got=f"consumableShares={shares}, MPSSupport=true",
+                fix="set one of them off: consumableShares: disabled, or MPSSupport: false",
             )
         )
     return found

@@ -10,9 +10,10 @@ import re
 from typing import TYPE_CHECKING
 
 from fleet.drivers.values import value_at
-from fleet.plan.gke_pool_checks import check_gke_pool
+from fleet.plan.gke_pool_checks import check_gke_pool, check_zone_counts
 from fleet.plan.gke_pools import compute_classes_of
 from fleet.plan.gke_releases import CRITICAL
+from fleet.plan.google_names import zones_of
 from fleet.settings.classes import CelClass, IntentClass
 from fleet.settings.errors import choices
 
@@ -58,6 +59,10 @@ def check_gke(
         )
     _check_version(at, settings, minor, findings)
     _check_compute_classes(at, settings, findings)
+    if settings.create is not None:
+        system = settings.system_pool
+        count = zones_of(system.zones, settings.location)
+        check_zone_counts((*at, "systemPool"), count, system.nodes.min, system.nodes.max, findings)
     for pool in pools:
         check_gke_pool((*at, "pools", pool.name), pool, settings, findings)
     _check_empty_pools(at, fleet, settings, pools, findings)

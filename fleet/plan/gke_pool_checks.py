@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fleet import catalogue
 from fleet.plan.gke_capacity import check_gke_capacity
 from fleet.plan.gke_pools import allocates, fitting_installer
-from fleet.plan.google_names import is_zone, region_of
+from fleet.plan.google_names import is_zone, region_of, zones_of
 from fleet.settings.sharing import MigSharing
 
 if TYPE_CHECKING:
@@ -182,14 +182,29 @@ def _check_zones(
             allowed="zones of the region that have the machine",
             fix=f"add zones: [{region}-a], as `gcloud compute machine-types list` tells",
         )
-    count = len(pool.zones) or 1
-    if plan.min_nodes == plan.max_nodes and plan.max_nodes % count:
+        return
+    check_zone_counts(at, zones_of(pool.zones, settings.location), plan.min_nodes, plan.max_nodes, findings)
+
+
+def check_zone_counts(at: At, zones: int, least: int, most: int, findings: Findings) -> None:
+    """Check numbers of nodes that count over all zones: GKE makes as many in each."""
+    if least == most and most % zones:
         findings.error(
             *at,
             "nodes",
-            what=f"of a fixed number must be a multiple of its {count} zones: every zone gets as many",
-            got=str(plan.max_nodes),
+            what=f"of a fixed number must be a multiple of its {zones} zones: every zone gets as many",
+            got=str(most),
             fix="change nodes or zones, or let nodes.max be larger than nodes.min",
+        )
+    elif -(-least // zones) * zones > most:
+        findings.error(
+            *at,
+            "nodes",
+            "max",
+            what=f"is less than the pool begins with: {-(-least // zones)} in each of {zones} zones",
+            got=str(most),
+            allowed=f"{-(-least // zones) * zones} or more",
+            fix="raise nodes.max, or name fewer zones",
         )
 
 

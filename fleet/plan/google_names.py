@@ -5,10 +5,18 @@ Source: https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projec
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fleet.plan.azure_names import short_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 LIMIT = 40
 """The longest name of a node pool or a cluster. Lower-case letters, digits and hyphens, a letter first."""
+
+_REGIONAL_ZONES = 3
+"""In how many zones GKE puts nodes of a regional cluster that names none."""
 
 
 def node_pool_name(name: str, *identity: str) -> str:
@@ -30,3 +38,13 @@ def region_of(location: str) -> str:
 def is_zone(location: str) -> bool:
     """Whether a location is a zone."""
     return location.count("-") == 2  # noqa: PLR2004 - continent, region, zone
+
+
+def zones_of(zones: Sequence[str], location: str) -> int:
+    """In how many zones a pool has nodes.
+
+    Args:
+        zones: those that it names.
+        location: of its cluster.
+    """
+    return len(zones) or (1 if is_zone(location) else _REGIONAL_ZONES)

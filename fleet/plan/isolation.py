@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from fleet.settings.sharing import SharingSettings
     from fleet.settings.workloads import WorkloadSettings
 
-_STRATEGIES = {"TimeSlicing": "time-slicing", "MPS": "MPS"}
+STRATEGIES = {"TimeSlicing": "time-slicing", "MPS": "MPS"}
+"""The strategies of a claim's configuration that isolate neither memory nor faults, with their names."""
 
 
 def isolation(machine: Machine, sharing: SharingSettings) -> str:
@@ -81,8 +82,8 @@ def shared_by(workload: WorkloadSettings, settings: FleetSettings) -> str:
             continue
         sharing = config.parameters.get("sharing")
         strategy = cast("Mapping[str, Any]", sharing).get("strategy") if isinstance(sharing, dict) else None
-        if strategy in _STRATEGIES:
-            return _STRATEGIES[strategy]
+        if strategy in STRATEGIES:
+            return STRATEGIES[strategy]
     if settings.claims[workload.claim].shared and workload.copies > 1:
         return f"one claim of {workload.copies} pods"
     if _holds_parts(workload, settings):

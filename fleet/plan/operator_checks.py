@@ -1,4 +1,4 @@
-"""What a stack's own values of the GPU Operator must not undo: where its pods run, the driver, the partitions.
+"""What a stack's own values of the GPU Operator must not undo: its pods' places, the driver, the partitions.
 
 Source: https://github.com/NVIDIA/aicr (the two ways of owning the driver on AKS) and
 https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fleet.devices.compute_domain import CHANNEL_CLASS, CHANNEL_REQUEST
+from fleet.devices.channel import CHANNEL_CLASS, CHANNEL_REQUEST
 from fleet.proof.asks import ask_of
 
 if TYPE_CHECKING:

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 _DRIVER = "gpu.nvidia.com"
 _KEEP = "keep nodes.min at 1, or grow it by hand"
+_AUTOSCALERS = {"aks": "the cluster autoscaler of AKS", "eks": "the Cluster Autoscaler on EKS"}
+"""Neither has a template of the slices of an empty pool: https://github.com/kubernetes/autoscaler/issues/7799."""
+_OTHERS = {"eks": ", or let Karpenter do it (from 1.15, with its alpha setting enableDRA)"}
+"""Source: https://karpenter.sh/docs/reference/settings/."""
 _MOST_PREDICTED_BYTES = "136"
 """GKE's autoscaler computes a GPU's memory as so many bytes at most, whatever the GPU has."""
 
@@ -106,7 +110,9 @@ def _sentence(cluster: ClusterPlan, pool: PoolPlan, group: NodeGroup, unit: Unit
     if group.least:
         return f"{grows}, which its autoscaler does by the devices of a node that it has"
     if cluster.cloud != "gke":
-        return f"{grows}, but an autoscaler sees devices only through a node that the pool has: {_KEEP}"
+        who = _AUTOSCALERS.get(cluster.cloud, "an autoscaler")
+        other = _OTHERS.get(cluster.cloud, "")
+        return f"{grows}, but {who} sees devices only through a node that the pool has: {_KEEP}{other}"
     devices, reason = gke_devices(pool, catalogue.load().gke.scale_from_zero)
     reason = reason or _misses(replace(group.shape, devices=devices), unit, question)
     if reason:

@@ -92,6 +92,7 @@ class Shape:
         labels: The labels that are known.
         knows_labels: Whether there are no others.
         lacks_labels: Keys of labels that it has not for certain.
+        told: The drivers of which it is known what they publish here, even if that is nothing.
         taints: Its taints.
         room: What pods may take of it at most.
         sure_room: What is left to them for certain.
@@ -109,6 +110,7 @@ class Shape:
     unpredictable: Mapping[str, str]
     counters: Mapping[str, tuple[Object, ...]] = field(default_factory=dict[str, tuple[Object, ...]])
     lacks_labels: frozenset[str] = frozenset()
+    told: frozenset[str] = frozenset()
 
     @cached_property
     def is_simple(self) -> bool:

@@ -36,6 +36,7 @@ class Published(NamedTuple):
     devices: tuple[ShapeDevice, ...]
     unpredictable: Mapping[str, str]
     counters: Mapping[str, tuple[Object, ...]]
+    told: frozenset[str] = frozenset()
 
 
 def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGroup, ...]:
@@ -120,7 +121,13 @@ def _published(pool: PoolPlan, running: Sequence[Installed], minor: str) -> Publ
             unpredictable[driver.facts.driver] = reason
         if sets:
             counters[driver.facts.driver] = sets
-    return Published(tuple(devices), unpredictable, counters)
+    # Cards of other clouds are none of AWS's, and their driver has the same name.
+    told = frozenset(item.facts.driver for item in running if _is_at_home(pool, item))
+    return Published(tuple(devices), unpredictable, counters, told)
+
+
+def _is_at_home(pool: PoolPlan, driver: Installed) -> bool:
+    return driver.facts.name != "efa" or pool.machine.cloud == "eks"
 
 
 def _shape(pool: PoolPlan, published: Published, lacks: frozenset[str]) -> Shape:
@@ -135,6 +142,7 @@ def _shape(pool: PoolPlan, published: Published, lacks: frozenset[str]) -> Shape
         unpredictable=published.unpredictable,
         counters=published.counters,
         lacks_labels=lacks,
+        told=published.told,
     )
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fleet import catalogue
+from fleet.drivers.efa_devices import DRIVER as NETWORK_DRIVER
 from fleet.drivers.nvidia_devices import COMPUTE_DOMAIN_DRIVER
 from fleet.proof.asks import drivers_of
 from fleet.proof.cel import UNKNOWN
@@ -151,7 +152,7 @@ def _unknown_devices(ask: Ask, shape: Shape) -> str:
         if not named or driver in named:
             return reason
     facts = catalogue.load().drivers.values()
-    familiar = {COMPUTE_DOMAIN_DRIVER, *(driver.driver for driver in facts)}
+    familiar = {COMPUTE_DOMAIN_DRIVER, *(driver.driver for driver in facts)} - {NETWORK_DRIVER} | shape.told
     strange = sorted(named - familiar - {device.driver for device in shape.devices})
     if strange and not shape.knows_labels:
         return f"what driver {strange[0]} publishes cannot be predicted; {RECORD}"

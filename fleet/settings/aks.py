@@ -41,7 +41,9 @@ _RANGE = "a range such as 203.0.113.0/24"
 ResourceGroupName = Annotated[
     str,
     Field(
-        pattern=r"^[-\w._()]{0,89}[-\w_()]$",
+        # A bounded repeat of \w, which has all letters of the world, takes 30 ms to compile.
+        pattern=r"^[-\w._()]*[-\w_()]$",
+        max_length=90,
         description="Name of a resource group: at most 90 letters, digits and - _ . ( ), no dot at the end",
     ),
 ]
@@ -97,7 +99,7 @@ class AdoptCluster(Settings):
     name: Annotated[
         str,
         Field(
-            pattern=r"^[A-Za-z0-9]([-\w]{0,61}[A-Za-z0-9])?$",
+            pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_]{0,61}[A-Za-z0-9])?$",
             description="Name of the cluster in Azure: at most 63 letters, digits and - _",
         ),
     ]

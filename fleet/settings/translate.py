@@ -8,7 +8,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from fleet.settings.errors import SettingsError, choices, mistyped, under
-from fleet.settings.fleet import FleetSettings
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -134,6 +133,8 @@ def _below(value: object, part: str | int) -> object:
 
 @cache
 def _schema() -> dict[str, Any]:
+    from fleet.settings.fleet import FleetSettings  # noqa: PLC0415 - brings all models; for mistakes only
+
     return FleetSettings.model_json_schema(by_alias=True)
 
 

@@ -6,13 +6,13 @@ Selectors are judged on these, by evaluation; how they are written does not matt
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
 from fleet import catalogue
 from fleet.drivers.cuda import cuda_version_of
 from fleet.drivers.nvidia_devices import DRIVER, GpuOnHost, nvidia_devices
-from fleet.proof.cel import UNKNOWN, CelDevice, CelInvalid, environment
+from fleet.proof.cel import UNKNOWN, CelDevice, CelInvalid, environment, judgeable_clauses
 from fleet.proof.cel.clauses import split
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class Selection:
         """Whether a device is selected; `error` if evaluation fails on it, as in the scheduler."""
         verdict: Verdict = "yes"
         for program in self.programs:  # in order: what follows a false or an error is never evaluated
-            outcome = program.evaluate(device).outcome
+            outcome = _outcome(program, device)
             if outcome in ("false", "error"):
                 return "no" if outcome == "false" else "error"
             if outcome == "unknown":
@@ -171,6 +171,15 @@ class Selection:
         return verdict
 
 
+def _outcome(program: Program, device: CelDevice) -> str:
+    """What an expression is; clauses that many expressions share are evaluated once per device."""
+    operand = environment(MINOR).operand
+    for clause in judgeable_clauses(program.expression, MINOR):
+        if operand(clause).evaluate(device).outcome == "false":
+            return "false"  # whatever the other clauses are, errors too
+    return program.evaluate(device).outcome
+
+
 class _Possible(NamedTuple):
     """What an expression may be where some of the values it reads are unknown; neither is an error."""
 
@@ -178,9 +187,12 @@ class _Possible(NamedTuple):
     false: bool
 
 
+_split = lru_cache(maxsize=4096)(split)
+
+
 def _possible(expression: str, device: CelDevice) -> _Possible:
     outcome = environment(MINOR).operand(expression).evaluate(device).outcome
-    operator, operands = split(expression)
+    operator, operands = _split(expression)
     if outcome != "unknown" or not operator:
         return _Possible(true=outcome in ("true", "unknown"), false=outcome in ("false", "unknown"))
     judged = [_possible(operand, device) for operand in operands]

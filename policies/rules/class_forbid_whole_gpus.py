@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from fleet import catalogue
 from fleet.proof.cel import CelUnsupported
@@ -33,6 +33,7 @@ MIXED: Final = Parameter(
 )
 NAMES_MIG: Final = re.compile(r"(?i)(^|[^a-z])mig([^a-z]|$)|(^|[^0-9a-z])\d+g[.-]\d+gb")
 _SHOWN: Final = 3
+_REMEMBERED: Final = 4096
 _FIX: Final = "add device.attributes['gpu.nvidia.com'].type == 'mig' to the selector"
 
 
@@ -73,8 +74,11 @@ def _judge_claim(resource: Resource, classes: Mapping[str, list[str]], told: set
 def _judge(
     resource: Resource, place: Value, names: Sequence[str], expressions: Sequence[str]
 ) -> Finding | None:
+    given = tuple(expressions)
     try:
-        reach = _reach(tuple(expressions))
+        if not any(NAMES_MIG.search(name) for name in names) and not _is_meant(given):
+            return None
+        reached = _reached(given)
     except CelUnsupported as problem:
         return Finding(
             resource,
@@ -83,8 +87,7 @@ def _judge(
             "selectors that can be evaluated here, because they may select whole GPUs",
             f"write them in another way, or list the class in the parameter {MIXED.name}",
         )
-    reached = reach.whole
-    if not reached or not (reach.meant or any(NAMES_MIG.search(name) for name in names)):
+    if not reached:
         return None
     more = f" and {len(reached) - _SHOWN} more" if len(reached) > _SHOWN else ""
     return Finding(
@@ -96,31 +99,23 @@ def _judge(
     )
 
 
-class _Reach(NamedTuple):
-    """What selectors select.
-
-    Attributes:
-        whole: the whole GPUs that they may select.
-        meant: they select partitions for being partitions.
-    """
-
-    whole: tuple[str, ...]
-    meant: bool
-
-
-@lru_cache(maxsize=4096)
-def _reach(expressions: tuple[str, ...]) -> _Reach:
+@lru_cache(maxsize=_REMEMBERED)
+def _is_meant(expressions: tuple[str, ...]) -> bool:
+    """Whether they select partitions for being partitions."""
     selection = Selection.of(expressions)
-    if selection is None:  # what is no CEL is refused by selector-require-valid-cel
-        return _Reach((), meant=False)
-    whole = tuple(
-        device.title for device in whole_gpus() if selection.selects(device.cel) in ("yes", "maybe")
-    )
-    meant = bool(whole) and any(
+    return selection is not None and any(
         selection.selects(device.cel) == "yes" and selection.selects(device.as_whole) in ("no", "error")
         for device in partitions()
     )
-    return _Reach(whole, meant)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _reached(expressions: tuple[str, ...]) -> tuple[str, ...]:
+    """The whole GPUs that they may select; none if one is no CEL: selector-require-valid-cel refuses it."""
+    selection = Selection.of(expressions)
+    if selection is None:
+        return ()
+    return tuple(device.title for device in whole_gpus() if selection.selects(device.cel) in ("yes", "maybe"))
 
 
 def _known(expressions: Sequence[Value]) -> list[str] | None:

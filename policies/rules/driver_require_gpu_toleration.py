@@ -6,13 +6,14 @@ tolerate nothing unless told to. Other taints of a pool are judged where the poo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from policies.reading.charts import RELEASE_TYPES, release
+from policies.reading.tolerations import Toleration, tolerations
 from policies.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from policies.reading.charts import Release
     from policies.resources import Resource
@@ -30,19 +31,18 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     found = _judged(resource)
     if found is None:
         return
-    tolerations = found.value(_VALUE)
-    if tolerations.unknown or (tolerations.given and tolerations.plain is None):
+    given = found.value(_VALUE)
+    if given.unknown or (given.given and given.plain is None):
         return  # noted
     version = found.driver_version
-    default = () if version is None else version.plugin_tolerations
-    own = cast("Sequence[Mapping[str, Any]]", tolerations.plain or ())
-    effective = own if tolerations.given else default
-    if version is None and tolerations.absent:
+    if version is None and given.absent:
         return  # a version that nobody knows: what it tolerates is not guessed
+    default = () if version is None else version.plugin_tolerations
+    effective = tolerations(given) if given.given else [Toleration.of(each) for each in default]
     if not any(_tolerates(toleration) for toleration in effective):
         yield Finding(
             resource,
-            tolerations,
+            given,
             f"does not tolerate the taint {KEY}:NoSchedule of GPU nodes, so no devices are published there",
             f"a toleration of {KEY}",
             f"add {{key: {KEY}, operator: Exists, effect: NoSchedule}} to {_VALUE}",
@@ -54,10 +54,9 @@ def _judged(resource: Resource) -> Release | None:
     return found if found is not None and found.driver is not None and found.driver.name == _NVIDIA else None
 
 
-def _tolerates(toleration: Mapping[str, Any]) -> bool:
-    everything = toleration.get("operator") == "Exists" and not toleration.get("key")
-    effect = toleration.get("effect") in (None, "", "NoSchedule")
-    return effect and (everything or toleration.get("key") == KEY)
+def _tolerates(toleration: Toleration) -> bool:
+    everything = toleration.operator == "Exists" and not toleration.key
+    return toleration.effect in ("", "NoSchedule") and (everything or toleration.key == KEY)
 
 
 def remedy(resource: Resource, settings: Settings) -> Mapping[str, object] | None:

@@ -66,8 +66,8 @@ def _judge(installed: Release, pool: Pool, effective: Sequence[Toleration]) -> I
 def _effective(installed: Release) -> Sequence[Toleration] | None:
     """What the plugin tolerates; None if nothing tells, as in the GPU Operator's own driver."""
     given = installed.value(KEY)
-    if given.unknown or installed.driver is None:
-        return None
+    if given.unknown or (given.given and given.plain is None) or installed.driver is None:
+        return None  # what is unknown is noted
     if given.given:
         return tolerations(given)
     version = installed.driver_version

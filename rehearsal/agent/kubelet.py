@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from clusters.client import ApiError
 from clusters.pending.state import claim_names
 from rehearsal.agent import driver_pod
+from rehearsal.agent.compute_domains.parts import crash_of
 from rehearsal.agent.discovered import Discovered
 from rehearsal.agent.drivers import plugins_of
 from rehearsal.agent.drivers.plugin import AtWork, PrepareFailed
@@ -112,6 +113,9 @@ class Kubelets:
             await self._start_driver(pod)
         elif is_installer(pod):
             await self._install_driver(pod)
+        elif (problem := crash_of(pod)) is not None:
+            container = pod["spec"]["containers"][0]["name"]
+            await self._report(pod, driver_pod.Start(failed={container: problem}), problem)
         elif not has_claims(pod):
             await self._run(pod)
         else:
@@ -186,11 +190,15 @@ class Kubelets:
         if problem is None:
             await self._run(pod)
             return
-        status = driver_pod.status_of(pod, driver_pod.Start(waiting=problem))
+        await self._report(pod, driver_pod.Start(waiting=problem), problem)
+
+    async def _report(self, pod: Object, outcome: driver_pod.Start, problem: str) -> None:
+        """Say as the kubelet why a pod does not start, and look at it again later."""
+        status = driver_pod.status_of(pod, outcome)
         self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
         if driver_pod.shows(pod, status):
             return
-        meta = pod["metadata"]
+        meta, node = pod["metadata"], pod["spec"]["nodeName"]
         await self._identities.kubelet(node).merge(
             "v1", "Pod", meta["name"], {"status": status}, namespace=meta["namespace"], subresource="status"
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from review.grouping import grouped
 from review.model import SECTIONS
 from review.page.telling import DECISIONS, FILTERS, MORE_CHANGES, SIGNS, TITLES, notes
 from review.pictures import cost_bars, fleet_map, heat_map
@@ -26,8 +27,10 @@ def render_page(review: Review) -> str:
     environment = _environment()
     script = _own(environment, "script.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    changes = grouped(review.changes)
     return environment.get_template("page.html").render(
         review=review,
+        changes=changes,
         sections=SECTIONS,
         titles=TITLES,
         decisions=DECISIONS,
@@ -35,7 +38,7 @@ def render_page(review: Review) -> str:
         clusters=fleet_map(review),
         heats=[heat_map(matrix) for matrix in review.matrices],
         bars=cost_bars(review.cost),
-        more=Counter((item.weight, item.action, item.kind) for item in review.changes[MORE_CHANGES:]),
+        more=Counter((item.weight, item.action, item.kind) for item in changes[MORE_CHANGES:]),
         style=_own(environment, "style.css"),
         script=script,
         script_hash=digest,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pulumi
 import pytest
 from gke_declared import CLUSTER, INSTALLER, POOL, RELEASE, declare, every, fleet_plan
 
@@ -50,6 +51,18 @@ def test_a_part_of_a_gpu_has_its_daemons_beside_the_driver(google: Recorder) -> 
     mounted = [{item["name"] for item in one["volumeMounts"]} for one in (daemon, pod["initContainers"][0])]
     assert all("nvidia-config" in names for names in mounted)
     assert mounted[0] | mounted[1] == {volume["name"] for volume in pod["volumes"]}
+
+
+def test_stacks_that_share_a_cluster_have_installers_of_their_own(google: Recorder) -> None:
+    declare(google, fleet_plan(l4()))
+    first = google.only(INSTALLER).inputs
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pulumi, "get_stack", lambda: "another")
+        google.registrations.clear()
+        declare(google, fleet_plan(l4()))
+    second = google.only(INSTALLER).inputs
+    assert first["metadata"]["name"] != second["metadata"]["name"]
+    assert first["spec"]["selector"] != second["spec"]["selector"]
 
 
 def test_the_driver_is_there_before_what_needs_it(google: Recorder) -> None:

@@ -57,3 +57,6 @@ def test_an_example_reaches_the_allocation_that_was_proved_and_its_cluster_is_in
     assert allocated == workloads
     assert disagreements(own_rehearsed.run("prove", file, "--json").json, up.json["clusters"]) == []
     assert doctor.code == 0, doctor.out + doctor.err
+    state = own_rehearsed.state(example)
+    assert "certificate-authority-data" not in state, "a kubeconfig is in the state in clear"
+    assert "PRIVATE KEY" not in state

@@ -41,6 +41,8 @@ class Chosen:
 Program = list[Chosen]
 _STACK = "pulumi:pulumi:Stack"
 """Its name is the engine's."""
+_PLACE = "eks:index:Cluster"
+"""A cluster of which nothing is demanded: what it is made of is judged by itself."""
 
 
 @cache
@@ -74,7 +76,7 @@ def _breaks(rule: Rule, *, unknown: bool = False) -> Iterator[Chosen]:
 def _chosen(case: RuleCase, broken: Break, *, unknown: bool) -> Chosen:
     changed = declared_with(case, broken, UNKNOWN if unknown else broken.value)
     settings = dict(case.settings)
-    place = Declared(type="dra-fleet:platforms:Place", name=f"{case.rule.name}-place")
+    place = Declared(type=_PLACE, name=f"{case.rule.name}-place")
     resources = (place, *(_placed(found, case.rule.name, place) for found in changed))
     return Chosen(
         rule=case.rule,

@@ -131,6 +131,19 @@ class OtherProject:
         ]
         (self.folder / "declared.json").write_text(json.dumps(entries), encoding="utf-8")
 
+    def preview_as_json(self, *, streaming: bool) -> list[str]:
+        """Preview without a pack; streaming prints the events, as a pipeline would save them."""
+        done = subprocess.run(
+            [str(self.pulumi), "--non-interactive", "preview", "--json"],
+            cwd=self.folder,
+            env={**self.environment, "PULUMI_ENABLE_STREAMING_JSON_PREVIEW": str(streaming).lower()},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=180,
+        )
+        return done.stdout.splitlines()
+
     def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run the engine; both outputs come back as one text."""
         return subprocess.run(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     import pulumi
 
+    from fleet.plan.model import FleetPlan
     from tests.pulumi_recorder import Recorder, Registration
 
 PROJECT: Final = Path(__file__).resolve().parents[2]
@@ -69,24 +70,27 @@ _OUTPUTS: Final[Mapping[str, dict[str, Any]]] = {
     },
     "aws:ec2/launchTemplate:LaunchTemplate": {"latestVersion": 3},
 }
-_DECLARED: Final[dict[tuple[Path, bool], list[Resource]]] = {}
+_DECLARED: Final[dict[tuple[Path, bool, bool], list[Resource]]] = {}
 
 
-def declared(recorder: Recorder, stack: Path, *, preview: bool) -> list[Resource]:
+def declared(recorder: Recorder, stack: Path, *, preview: bool, production: bool = False) -> list[Resource]:
     """The resources of a stack file; what it exports is not among them.
 
     Args:
         recorder: a recorded engine that nothing ran on yet.
         stack: the stack file.
         preview: whether what only a cloud can tell is unknown, as in the first preview; else it is known.
+        production: whether the stack says that it is production.
     """
-    if (stack, preview) not in _DECLARED:
-        _DECLARED[stack, preview] = _run(recorder, stack, preview=preview)
-    return [replace(resource, unknowns={}) for resource in _DECLARED[stack, preview]]
+    key = (stack, preview, production)
+    if key not in _DECLARED:
+        plan = make_plan(read_stack_file(stack).settings)
+        plan = replace(plan, environment="production") if production else plan
+        _DECLARED[key] = _run(recorder, plan, preview=preview)
+    return [replace(resource, unknowns={}) for resource in _DECLARED[key]]
 
 
-def _run(recorder: Recorder, stack: Path, *, preview: bool) -> list[Resource]:
-    plan = make_plan(read_stack_file(stack).settings)
+def _run(recorder: Recorder, plan: FleetPlan, *, preview: bool) -> list[Resource]:
     recorder.preview = preview
     recorder.answers.update(_ANSWERS)
     if not preview:

@@ -63,9 +63,32 @@ def told_by(record: Record) -> set[tuple[str, str]]:
     return {(found.rule, problem_of(found.message)) for found in record.violations if found.pack == pack.NAME}
 
 
-def check(record: Record, program: Program) -> None:
-    wanted = {(chosen.rule.name, message) for chosen in program for message in chosen.told}
-    assert sorted(wanted - told_by(record)) == []
+def rules_by_case(record: Record) -> set[tuple[str, str]]:
+    """Which rules tell of the resources of which rule's case."""
+    names = [(found.rule, found.urn.rpartition("::")[2]) for found in record.violations]
+    return {
+        (told, next((rule.name for rule in JUDGING if name.startswith(f"{rule.name}-")), ""))
+        for told, name in names
+    }
+
+
+def check(record: Record, program: Program, *, unknown: bool) -> None:
+    """Each rule tells of a resource of its own case.
+
+    The engine registers resources in any order, so that of two that contradict each other either may be told.
+    """
+    told = told_by(record)
+    silent = [
+        chosen.rule.name
+        for chosen in program
+        if not any(
+            rule == chosen.rule.name
+            and message.startswith(tuple(f"{found.name} (" for found in chosen.resources))
+            and ("is unknown at preview" in message) is unknown
+            for rule, message in told
+        )
+    ]
+    assert silent == []
     assert {found.level for found in record.violations} == {"mandatory"}
     verdict = judge(record, Expected(preset="production"))
     assert verdict.problems == ()
@@ -88,7 +111,7 @@ def test_every_rule_refuses_a_wrong_value(
 ) -> None:
     project = OtherProject(tmp_path, tools)
     program = broken_program()
-    check(judged(project, program, monkeypatch), program)
+    check(judged(project, program, monkeypatch), program, unknown=False)
 
 
 @pytest.mark.engine
@@ -98,7 +121,7 @@ def test_every_rule_refuses_an_unknown_value(
     project = OtherProject(tmp_path, tools)
     program = unknown_program()
     assert all("is unknown at preview" in message for chosen in program for message in chosen.told)
-    check(judged(project, program, monkeypatch), program)
+    check(judged(project, program, monkeypatch), program, unknown=True)
 
 
 @pytest.mark.engine
@@ -108,12 +131,11 @@ def test_saved_events_are_judged_as_the_engine_has_them_judged(
     project = OtherProject(tmp_path, tools)
     program = broken_program()
     within = judged(project, program, monkeypatch)
-    saved = project.run("preview", "--json", PULUMI_ENABLE_STREAMING_JSON_PREVIEW="true")
-    without = read_record(saved.stdout.splitlines(), "events")
+    without = read_record(project.preview_as_json(streaming=True), "events")
     judge_record(without, config_of(program))
     need_options = {rule.name for rule in pack.RULES if rule.needs_options}
     assert without.not_judged.keys() == need_options
-    assert told_by(without) == {told for told in told_by(within) if told[0] not in need_options}
+    assert rules_by_case(without) == {told for told in rules_by_case(within) if told[0] not in need_options}
 
 
 @pytest.mark.engine

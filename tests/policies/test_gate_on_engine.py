@@ -102,10 +102,7 @@ def test_a_missing_label_is_added_where_the_policy_config_says_so(
 
 def test_saved_events_of_a_preview_without_the_pack_are_judged_alike(project: OtherProject) -> None:
     project.declare([cluster("aws:eks/cluster:Cluster", "1.33"), POOL])
-    streaming = {"PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true"}
-    saved = project.run("preview", "--json", **streaming)
-    assert saved.returncode == 0, saved.stdout
-    record = read_record(saved.stdout.splitlines(), "events")
+    record = read_record(project.preview_as_json(streaming=True), "events")
     judge_record(record, preset.config("standard"))
     found = judge(record, Expected(preset="standard"))
     assert found.problems == ()
@@ -113,9 +110,8 @@ def test_saved_events_of_a_preview_without_the_pack_are_judged_alike(project: Ot
         (FLOOR, "judged"),
         ("pool-require-dra-labels", "gpus"),
     }
-    plain = project.run("preview", "--json")
     with pytest.raises(GateError, match="is what plain `pulumi preview --json` prints"):
-        read_record(plain.stdout.splitlines(keepends=True), "plain.json")
+        read_record(project.preview_as_json(streaming=False), "plain.json")
 
 
 def test_resources_of_a_default_provider_are_judged_completely(

@@ -17,6 +17,7 @@ from tests.policies.rule_cases import put
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from policies.rule import Rule
     from tests.pulumi_recorder import Recorder
 
 DEV = STACKS[0]
@@ -32,7 +33,12 @@ ROOT: Final = ("values", "nvidiaDriverRoot")
 TOLERATIONS: Final = ("values", "kubeletPlugin", "tolerations")
 EXPRESSION: Final = ("spec", "selectors", 0, "cel", "expression")
 POD: Final = ("spec", "template", "spec")
+CLOUD_CLUSTERS: Final = (AKS, "gcp:container/cluster:Cluster", "aws:eks/cluster:Cluster")
 MANDATORY = [rule for rule in pack.RULES if rule.level("standard") in ("mandatory", "remediate")]
+
+
+def rule_named(name: str) -> Rule:
+    return next(rule for rule in pack.RULES if rule.name == name)
 
 
 @pytest.mark.parametrize("preview", [True, False], ids=["preview", "update"])
@@ -47,6 +53,25 @@ def test_a_preview_of_our_own_stack_has_unknown_values(recorder: Recorder) -> No
     resources = declared(recorder, DEV, preview=True)
     providers = [found for found in resources if found.type == "pulumi:providers:kubernetes"]
     assert any(found.properties.get("kubeconfig").unknown for found in providers)
+
+
+def test_our_own_stack_as_production_passes_the_preset_production(recorder: Recorder) -> None:
+    resources = declared(recorder, DEV, preview=True, production=True)
+    rules = [rule for rule in pack.RULES if rule.level("production") in ("mandatory", "remediate")]
+    settings = {rule.name: rule.settings({}) for rule in rules}
+    settings["cluster-limit-end-of-life"] = rule_named("cluster-limit-end-of-life").settings(
+        {"today": "2026-11-21"}
+    )
+    told = judge_all(rules, resources, settings)
+    assert [found.message for found in told if not found.unjudged] == []
+
+
+def test_our_own_stack_as_development_protects_no_cluster(recorder: Recorder) -> None:
+    resources = declared(recorder, DEV, preview=True)
+    rule = rule_named("cluster-require-protection")
+    told = judge_all([rule], resources, {rule.name: rule.settings({})})
+    assert len(told) == len([found for found in resources if found.type in CLOUD_CLUSTERS])
+    assert told
 
 
 BREAKS: tuple[tuple[str, str, str, tuple[str | int, ...], object], ...] = (
@@ -85,7 +110,7 @@ def test_a_rule_reaches_our_own_resources(
         replace(found, read=lambda: properties, unknowns={}) if found is broken else found
         for found in resources
     ]
-    judged = next(each for each in pack.RULES if each.name == rule)
+    judged = rule_named(rule)
     told = judge_all([judged], changed, {rule: judged.settings({})})
     assert [found.message for found in told if found.rule is judged]
     assert not any("unknown at preview" in found.message for found in told)
@@ -93,7 +118,7 @@ def test_a_rule_reaches_our_own_resources(
 
 def test_a_date_far_away_ends_the_support_of_all_our_clusters(recorder: Recorder) -> None:
     resources = declared(recorder, DEV, preview=False)
-    rule = next(rule for rule in pack.RULES if rule.name == "cluster-limit-end-of-life")
+    rule = rule_named("cluster-limit-end-of-life")
     settings = {rule.name: rule.settings({"today": "2099-01-01"})}
     told = judge_all([rule], resources, settings)
     clusters = {found.name for found in resources if found.type.startswith("dra-fleet:platforms:")}

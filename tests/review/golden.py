@@ -15,7 +15,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "review_dev.md"
 
 def golden_text() -> str:
     """The comment as the code writes it: the dev stack before anything was deployed."""
-    return render_markdown(samples.first())
+    return render_markdown(samples.dev_first())
 
 
 if __name__ == "__main__":

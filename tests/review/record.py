@@ -97,7 +97,7 @@ def _save(rehearsed: Rehearsed, project: Path, name: str, stack: str, file: Path
         preview = f"{made} && {{ {preview}; pulumi stack rm {FRESH} --yes --non-interactive >/dev/null; }}"
     said = rehearsed.shell(preview, project)
     lines = [
-        line
+        line.replace(str(PROJECT), "/dra-fleet")
         for line in said.out.splitlines(keepends=True)
         if any(kind in line for kind in KEPT) and not any(kind in line for kind in LEFT_OUT)
     ]

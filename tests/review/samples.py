@@ -33,30 +33,32 @@ def preview(name: str) -> Preview:
         return read_events(lines, name)
 
 
-def running() -> Running:
+def running(name: str = "running") -> Running:
     """What the lab held when its events were saved."""
-    return read_running(DATA / "running.json")
+    return read_running(DATA / f"{name}.json")
 
 
-def as_it_was() -> Was:
+def as_it_was(name: str = "same") -> Was:
     """The lab as its own events have it."""
-    fleet = fleet_of(previewed_fleet(preview("same")) or {})
+    fleet = fleet_of(previewed_fleet(preview(name)) or {})
     assert fleet.plan is not None
     assert fleet.proof is not None
-    return was_planned(fleet.plan, fleet.proof, "Pulumi.dev.yaml at main")
+    return was_planned(fleet.plan, fleet.proof, "Pulumi.lab.yaml at main")
 
 
-def review_of(name: str, *, was: Was | None = None, runs: Running | None = None) -> Review:
+def review_of(
+    name: str, *, stack: str = "lab", was: Was | None = None, runs: Running | None = None
+) -> Review:
     """The review of saved events."""
     seen = preview(name)
     return make_review(
         Known(
-            stack="dev",
+            stack=stack,
             preview=seen,
             fleet=fleet_of(previewed_fleet(seen) or {}),
             was=was or was_exported(seen.outputs),
             running=runs,
-            plan_command="pulumi up --stack dev --plan build/review/dev/plan.json",
+            plan_command=f"pulumi up --stack {stack} --plan build/review/{stack}/plan.json",
         )
     )
 
@@ -71,6 +73,18 @@ def first() -> Review:
 def lab() -> Review:
     """The lab without a change, its clusters asked: approved."""
     return review_of("same", was=as_it_was(), runs=running())
+
+
+@cache
+def dev_first() -> Review:
+    """The dev stack before anything was deployed."""
+    return review_of("dev_first", stack="dev")
+
+
+@cache
+def dev() -> Review:
+    """The dev stack without a change, its clusters asked."""
+    return review_of("dev_same", stack="dev", was=as_it_was("dev_same"), runs=running("dev_running"))
 
 
 @cache
@@ -151,7 +165,8 @@ def large() -> Review:
 SAMPLES = {
     "first": first,
     "lab": lab,
-    "dev": lab,
+    "dev_first": dev_first,
+    "dev": dev,
     "destructive": destructive,
     "refused": refused,
     "wrong": wrong,

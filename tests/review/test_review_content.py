@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def known(name: str = "same") -> Known:
     seen = samples.preview(name)
     return Known(
-        stack="dev",
+        stack="lab",
         preview=seen,
         fleet=fleet_of(previewed_fleet(seen) or {}),
         was=samples.as_it_was(),
@@ -179,9 +179,9 @@ def test_pools_that_answer_alike_share_a_column_in_a_large_fleet() -> None:
 
 
 def test_a_stack_without_events_of_resources_has_no_changes() -> None:
-    seen = Preview(stack="dev", result="succeeded", packs={"p": "1"})
+    seen = Preview(stack="lab", result="succeeded", packs={"p": "1"})
     review = make_review(
-        Known(stack="dev", preview=seen, fleet=known().fleet, was=samples.as_it_was(), running=None)
+        Known(stack="lab", preview=seen, fleet=known().fleet, was=samples.as_it_was(), running=None)
     )
     assert review.changes == ()
 

@@ -14,7 +14,7 @@ from tests.review.samples import DATA, preview
 
 def test_a_preview_tells_its_stack_steps_rules_and_settings() -> None:
     seen = preview("destructive")
-    assert (seen.stack, seen.result) == ("dev", "succeeded")
+    assert (seen.stack, seen.result) == ("lab", "succeeded")
     assert seen.operations["replace"] == 2
     assert {step.operation for step in seen.steps} >= {"create-replacement", "replace", "delete"}
     assert seen.packs == {"dra-fleet": "0.1.0"}

@@ -23,6 +23,9 @@ def fits(device: Device, requested: Amounts, held: Amounts, tried: Amounts, feat
     if any(name not in device.capacity for name in requested):
         return False
     for name, capacity in device.capacity.items():
+        if not (capacity.has_policy or name in requested or name in held or name in tried):
+            # Everything is consumed, of which nobody has anything.
+            continue
         consumed = _consumption(capacity, requested.get(name), features)
         if _violates_policy(capacity, consumed, features):
             return False

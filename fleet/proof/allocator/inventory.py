@@ -81,6 +81,12 @@ class Capacity:
     most: Fraction | None = None
     step: Fraction | None = None
 
+    @cached_property
+    def has_policy(self) -> bool:
+        """Whether anything is said of how parts may be requested."""
+        limits = (self.default, self.least, self.most, self.step)
+        return bool(self.valid_values) or any(limit is not None for limit in limits)
+
     @classmethod
     def of(cls, published: Object) -> Capacity:
         """Read an entry of ``device.capacity``."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fleet.devices.compute_domain import API, CHANNEL_CLASS, CHANNEL_REQUEST
+from fleet.devices.channel import CHANNEL_CLASS, CHANNEL_REQUEST
+from fleet.devices.compute_domain import API
 from fleet.drivers.nvidia_devices import COMPUTE_DOMAIN_DRIVER
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from rehearsal.agent.compute_domains.controller import Controller
 from rehearsal.agent.compute_domains.objects import CLIQUE_KIND, CONTROLLER, DAEMON, runs
 from rehearsal.agent.driver_pod import is_ready
 from rehearsal.agent.drivers.gates import feature_gates
-from rehearsal.agent.drivers.plugin import environment_of
+from rehearsal.agent.drivers.plugin import StartFailed, environment_of
 from rehearsal.agent.events import PodEvents
 from rehearsal.agent.identity import PodConnection
 from rehearsal.agent.informer import Informer, key_of
@@ -69,7 +69,7 @@ class ComputeDomainParts:
 
     async def keep(self, pod: Object) -> None:
         """Let a pod that runs do its work once."""
-        if not is_ready(pod):
+        if not is_ready(pod) or crash_of(pod) is not None:
             return
         try:
             if runs(pod, CONTROLLER):
@@ -85,7 +85,7 @@ class ComputeDomainParts:
 
     async def leave(self, pod: Object) -> None:
         """A daemon takes its leave; where it cannot, the garbage collector does it after it."""
-        if not runs(pod, DAEMON):
+        if not runs(pod, DAEMON) or crash_of(pod) is not None:
             return
         try:
             api = await self._identities.pod(pod)
@@ -141,3 +141,14 @@ def _has_cliques(pod: Object) -> bool:
     """Whether the pod's version keeps members in ComputeDomainCliques."""
     version = pod["spec"]["containers"][0]["image"].rpartition(":")[2].removeprefix("v")
     return feature_gates(_environment(pod), version).get(CLIQUES, False)
+
+
+def crash_of(pod: Object) -> str | None:
+    """Why a controller or daemon exits as soon as it starts: its feature gates. None for any other pod."""
+    if not (runs(pod, CONTROLLER) or runs(pod, DAEMON)):
+        return None
+    try:
+        _has_cliques(pod)
+    except StartFailed as problem:
+        return str(problem)
+    return None

@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 from fleet import catalogue
-from fleet.drivers.efa_devices import DRIVER, efa_devices
+from fleet.drivers import DRIVERS
+from fleet.drivers.efa_devices import DRIVER, PRODUCT, efa_devices
 from fleet.drivers.published import PCIE_ROOT
+from fleet.drivers.selectors import selector
 from fleet.plan import make_plan
 from fleet.proof.cel import environment
 from fleet.proof.matrix import prove
 from fleet.settings import SettingsInvalid, parse
+from fleet.settings.classes import IntentClass
 from rehearsal.agent.drivers.efa import EfaPlugin
 from rehearsal.world.hardware import ClusterHardware
 from tests.fleet.plan.eks_fleets import cluster, pool, ultra
@@ -92,3 +95,22 @@ def test_another_cloud_has_no_such_cards() -> None:
         SettingsInvalid, match="serves the EFA network cards of AWS, which no machine of this"
     ):
         make_plan(parse(fleet))
+
+
+def test_network_cards_that_somebody_else_s_driver_publishes_are_not_called_absent() -> None:
+    fleet = claimed(requests={"card": {"class": "any-card"}})
+    fleet["classes"] = {"any-card": {"cel": ["device.driver == 'dra.net'"]}}
+    del cluster(fleet)["drivers"]["efa"]
+    (workload,) = prove(make_plan(parse(fleet))).workloads
+    assert workload.word == "unknown"
+    assert "what driver dra.net publishes cannot be predicted" in workload.reason
+
+
+def test_a_class_of_network_cards_asks_for_the_product_and_not_for_the_link_s_type() -> None:
+    wanted = IntentClass.model_validate({"driver": "efa", "type": "nic", "product": PRODUCT})
+    expression, problems = selector(wanted, DRIVERS["efa"])
+    assert expression == (
+        "device.driver == 'dra.net' && device.attributes['dra.net'].pciDevice == "
+        "'Elastic Fabric Adapter (EFA)'"
+    )
+    assert problems == []

@@ -78,3 +78,49 @@ def test_a_gate_that_needs_the_cluster_s_own_is_refused_below_1_36(gate: str, ne
         f"{GATES}.{gate}": f"needs the cluster's feature gate {needed}, which is off in Kubernetes 1.35\n"
         "  got: true\n  fix: use Kubernetes 1.36 or later"
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "path", "message"),
+    [
+        (
+            {"consumableShares": "memory"},
+            "consumableShares",
+            (
+                "needs the feature gate ConsumableShares\n  got: memory\n"
+                "  fix: set featureGates.ConsumableShares: true"
+            ),
+        ),
+        (
+            {"consumableShares": "memory", "featureGates": {"ConsumableShares": True, "MPSSupport": True}},
+            "consumableShares",
+            (
+                "cannot be on together with MPSSupport: no claim with MPS could be prepared\n"
+                "  got: consumableShares=memory, MPSSupport=true\n"
+                "  fix: set one of them off: consumableShares: disabled, or MPSSupport: false"
+            ),
+        ),
+        (
+            {"resources": {"computeDomains": {"imex": {"mode": "hostManaged"}}}},
+            "resources.computeDomains.imex.mode",
+            (
+                "needs the feature gate HostManagedIMEXDaemon\n  got: hostManaged\n"
+                "  fix: set featureGates.HostManagedIMEXDaemon: true"
+            ),
+        ),
+        (
+            {"featureGates": {"DynamicMig": True}},
+            "featureGates.DynamicMig",
+            (
+                "is no feature gate of chart 0.5.0; the driver would not start\n  got: DynamicMig\n"
+                "  allowed: DynamicMIG; 16 are known\n  fix: did you mean DynamicMIG?"
+            ),
+        ),
+    ],
+)
+def test_a_value_that_a_gate_decides_about_is_held_to_it(
+    given: dict[str, object], path: str, message: str
+) -> None:
+    fleet = vgpu()
+    values(fleet, given)
+    assert refused(fleet) == {f"clusters.studio.drivers.nvidia.values.{path}": message}

@@ -158,6 +158,22 @@ def test_an_installer_for_other_nodes_is_refused() -> None:
             ),
         ),
         (
+            {"zones": ["us-central1-a", "us-central1-b"], "nodes": {"min": 1, "max": 1}},
+            "nodes",
+            (
+                "of a fixed number must be a multiple of its 2 zones: every zone gets as many\n  got: 1\n"
+                "  fix: change nodes or zones, or let nodes.max be larger than nodes.min"
+            ),
+        ),
+        (
+            {"zones": ["us-central1-a", "us-central1-b", "us-central1-c"], "nodes": {"min": 1, "max": 2}},
+            "nodes.max",
+            (
+                "is less than the pool begins with: 1 in each of 3 zones\n  got: 2\n  allowed: 3 or more\n"
+                "  fix: raise nodes.max, or name fewer zones"
+            ),
+        ),
+        (
             {"labels": {"cloud.google.com/mine": "yes"}},
             "labels.cloud.google.com/mine",
             (
@@ -171,6 +187,16 @@ def test_a_pool_s_place_and_labels_are_checked(change: dict[str, Any], path: str
     fleet = l4()
     pool(fleet).update(change)
     assert refused(fleet) == {f"{POOL}.{path}": text}
+
+
+def test_the_system_pool_of_a_regional_cluster_is_in_three_zones() -> None:
+    fleet = l4()
+    cluster(fleet)["systemPool"] = {"nodes": {"min": 1, "max": 1}}
+    assert refused(fleet) == {
+        "clusters.render.systemPool.nodes": "of a fixed number must be a multiple of its 3 zones: every zone "
+        "gets as many\n  got: 1\n"
+        "  fix: change nodes or zones, or let nodes.max be larger than nodes.min"
+    }
 
 
 def test_a_version_belongs_to_the_declared_minor() -> None:

@@ -77,6 +77,10 @@ def test_a_selector_is_true_or_false(expression: str, outcome: str) -> None:
         ("device.attributes['absent.example.com'].type == 'x'", "no such key: type"),
         (f"{ATTRIBUTES}.driverVersion == '580.126.9'", "no such overload"),
         (f"{ATTRIBUTES}.type.compareTo(quantity('1')) == 0", "no such overload"),
+        (
+            f"{ATTRIBUTES}.driverVersion in ['580.126.9']",
+            "internal error: runtime error: hash of unhashable type cel.Semver",
+        ),
         ("1 / size([]) == 1", "division by zero"),
     ],
 )

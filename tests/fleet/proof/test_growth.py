@@ -55,11 +55,22 @@ def test_a_pool_with_a_node_grows_by_the_devices_of_that_node() -> None:
     )
 
 
-@pytest.mark.parametrize("cloud", ["existing", "aks", "eks"])
-def test_a_pool_without_a_node_never_grows_by_itself(cloud: str) -> None:
+@pytest.mark.parametrize(
+    ("cloud", "who", "otherwise"),
+    [
+        ("existing", "an autoscaler", ""),
+        ("aks", "the cluster autoscaler of AKS", ""),
+        (
+            "eks",
+            "the Cluster Autoscaler on EKS",
+            ", or let Karpenter do it (from 1.15, with its alpha setting enableDRA)",
+        ),
+    ],
+)
+def test_a_pool_without_a_node_never_grows_by_itself(cloud: str, who: str, otherwise: str) -> None:
     assert warning(cloud, AMPERE, (0, 4)) == (
-        "a100 must grow beyond 0 of 4 nodes, but an autoscaler sees devices only through a node that the pool has: "
-        "keep nodes.min at 1, or grow it by hand"
+        f"a100 must grow beyond 0 of 4 nodes, but {who} sees devices only through a node that the pool has: "
+        f"keep nodes.min at 1, or grow it by hand{otherwise}"
     )
 
 

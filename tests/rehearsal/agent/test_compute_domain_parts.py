@@ -11,6 +11,7 @@ from clusters.client import ApiError
 from rehearsal.agent.compute_domains import membership
 from rehearsal.agent.compute_domains.controller import Controller
 from rehearsal.agent.compute_domains.objects import CONTROLLER, DAEMON, DOMAIN, TARGET, runs
+from rehearsal.agent.compute_domains.parts import crash_of
 from rehearsal.agent.drivers.compute_domain import ComputeDomainPlugin
 from rehearsal.agent.drivers.plugin import AtWork, PrepareFailed, StartFailed
 from rehearsal.world.hardware import ClusterHardware
@@ -300,3 +301,31 @@ def test_the_fabric_s_label_is_set_where_it_was_asked_for(
 def test_the_host_s_own_imex_daemon_is_not_simulated() -> None:
     with pytest.raises(StartFailed, match=r"imex\.mode hostManaged .* is not simulated"):
         plugin(IMEX_MODE="hostManaged").devices(host())
+
+
+@pytest.mark.parametrize(
+    ("binary", "gates", "problem"),
+    [
+        (CONTROLLER, "", None),
+        (CONTROLLER, "IMEXDaemonsWithDNSNames=false,ComputeDomainCliques=false,", None),
+        (
+            CONTROLLER,
+            "IMEXDaemonsWithDNSNames=false,",
+            "feature gate ComputeDomainCliques requires IMEXDaemonsWithDNSNames to also be enabled",
+        ),
+        (DAEMON, "Nonsense=true,", "unrecognized feature gate: Nonsense"),
+        ("sleep", "Nonsense=true,", None),
+    ],
+)
+def test_gates_that_the_driver_refuses_crash_its_other_pods_too(
+    binary: str, gates: str, problem: str | None
+) -> None:
+    container = {
+        "name": "main",
+        "image": "driver:v0.5.0",
+        "command": [binary],
+        "env": [{"name": "FEATURE_GATES", "value": gates}] if gates else [],
+    }
+    told = crash_of({"spec": {"containers": [container]}})
+    assert (told is None) == (problem is None)
+    assert (problem or "") in (told or "")

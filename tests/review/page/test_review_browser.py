@@ -69,7 +69,7 @@ def opened(browser: Browser, folder: Path, request: pytest.FixtureRequest) -> Ge
     """The page that the test names, at a width and in a theme; it must say nothing and ask for nothing."""
     name, width, theme = request.param
     context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=theme, bypass_csp=False, offline=True
+        viewport={"width": width, "height": 900}, color_scheme=theme, reduced_motion="reduce", offline=True
     )
     found = Opened(context.new_page())
     address = (folder / f"{name}.html").as_uri()
@@ -85,7 +85,7 @@ def at(name: str, width: int = 1280, theme: str = "light") -> Any:
 
 
 EVERY = [at(name, width, theme) for name in PAGES for width in WIDTHS for theme in THEMES]
-WIDE = [at(name, 1280, theme) for name in PAGES for theme in THEMES]
+OPENED = [at(name, 1280, theme) for name in PAGES if name != "large" for theme in THEMES]
 
 
 @pytest.mark.parametrize("opened", EVERY, indirect=True)
@@ -103,16 +103,24 @@ def test_a_page_fits_its_window_and_is_kept_as_a_picture(
     assert len(picture) > 10_000
 
 
-@pytest.mark.parametrize("opened", WIDE, indirect=True)
-def test_axe_finds_nothing_serious(opened: Opened) -> None:
-    page = opened.page
-    page.get_by_role("button", name="Open all").click()
+@pytest.mark.parametrize("opened", OPENED, indirect=True)
+def test_axe_finds_nothing_serious_with_every_part_open(opened: Opened) -> None:
+    opened.page.get_by_role("button", name="Open all").click()
+    assert grave(opened.page, "document") == []
+
+
+@pytest.mark.parametrize("opened", [at("large")], indirect=True)
+def test_axe_finds_nothing_serious_in_long_tables_with_their_filters(opened: Opened) -> None:
+    opened.page.locator("#section-pools summary").first.click()
+    assert grave(opened.page, "'#section-pools'") == []
+
+
+def grave(page: Page, where: str) -> list[tuple[str, str]]:
+    """What axe-core finds serious or critical, with the first element."""
     page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations'], preload: false})")
-    assert [
-        (item["id"], item["nodes"][0]["html"]) for item in found["violations"] if item["impact"] in GRAVE
-    ] == []
-    assert len(found["passes"]) > 10
+    found = page.evaluate(f"axe.run({where}, {{resultTypes: ['violations'], preload: false}})")
+    assert len(found["passes"]) > 3
+    return [(item["id"], item["nodes"][0]["html"]) for item in found["violations"] if item["impact"] in GRAVE]
 
 
 @pytest.mark.parametrize("opened", [at("destructive")], indirect=True)

@@ -171,5 +171,8 @@ def test_many_changes_are_told_up_to_a_limit_and_then_counted() -> None:
 
 
 def many_changes(review: Review, count: int) -> Review:
-    changes = (review.changes * count)[:count]
+    changes = tuple(
+        item.model_copy(update={"text": f"{item.text} {number}"})
+        for number, item in enumerate((review.changes * count)[:count])
+    )
     return review.model_copy(update={"changes": changes})
