@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,6 +38,8 @@ def doctor(
 
     name, file = stack_file(stack)
     plan = make_plan(read_stack_file(file).settings)
+    import asyncio
+
     found = asyncio.run(_look_at_all(plan.clusters, name))
     if json:
         print_json({cluster: [asdict(item) for item in findings] for cluster, findings in found.items()})
@@ -51,6 +52,8 @@ def doctor(
 
 async def _look_at_all(clusters: tuple[ClusterPlan, ...], stack: str) -> dict[str, list[Finding]]:
     looks = [_look(cluster, stack) for cluster in clusters]
+    import asyncio
+
     return dict(zip((cluster.name for cluster in clusters), await asyncio.gather(*looks), strict=True))
 
 

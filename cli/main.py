@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import os
 import shutil
 import sys
 from importlib.metadata import version
@@ -90,6 +91,8 @@ def _options(  # pyright: ignore[reportUnusedFunction] - Typer calls it
 def run() -> None:
     """Run the command line; an expected error prints one message on stderr and exits 1."""
     gc.set_threshold(ALLOCATIONS)
+    # Models need no plug-ins; looking for some reads the metadata of every package that is installed.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         app()
     except SystemExit as ended:

@@ -9,9 +9,13 @@ import typer
 from cli.output import new_table, print_json, print_lines, print_table, stdout_console
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rich.table import Table
 
+    from fleet.plan import FleetPlan
     from fleet.proof.costs import Amounts, Cost
+    from fleet.proof.shapes import NodeGroup
     from fleet.proof.verdicts import PoolFit, Proof
 
 EXAMPLES = """
@@ -46,7 +50,6 @@ def prove(
     """
     from fleet.plan import make_plan
     from fleet.proof.matrix import prove as prove_plan
-    from fleet.proof.recorded import read_recordings
     from fleet.settings import SettingsInvalid, read_stack_file
     from rehearsal.project import stack_file
 
@@ -55,13 +58,21 @@ def prove(
         plan = make_plan(read.settings)
     except SettingsInvalid as invalid:
         raise read.located(invalid) from None
-    proof = prove_plan(plan, read_recordings(plan, slices or []))
+    proof = prove_plan(plan, _recordings(plan, slices))
     if json:
         print_json(proof.to_json())
     else:
         _show(proof)
     if not proof.fits:
         raise typer.Exit(1)
+
+
+def _recordings(plan: FleetPlan, files: list[str] | None) -> Mapping[str, Sequence[NodeGroup]]:
+    if not files:
+        return {}
+    from fleet.proof.recorded import read_recordings
+
+    return read_recordings(plan, files)
 
 
 def _show(proof: Proof) -> None:

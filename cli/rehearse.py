@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -94,6 +93,8 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
 
     source = find_stack(stack, hardware=hardware)
     plan = make_plan(read_stack_file(source.file).settings)
+    import asyncio
+
     found = asyncio.run(read_status(plan, Home.default()))
     if json:
         print_json(found.as_json())

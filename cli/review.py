@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -103,6 +102,8 @@ def _ask(asked: Request, plans: tuple[FleetPlan, ...], was: Was, reporter: Repor
     from review.running import parse_running
 
     with reporter.step(CLUSTERS):
+        import asyncio
+
         answer = asyncio.run(read_holders(plans, asked.name, was.copies))
     return parse_running(answer, "what the clusters answered")
 

@@ -16,6 +16,7 @@ from fleet.checking.resources import at, mapping
 from fleet.devices.claim import ClaimSpec
 from fleet.proof.allocator import Allocation, Failure, Node, NoFit, allocate
 from fleet.proof.asks import ask_of, class_objects, drivers_of
+from fleet.proof.channels import channel_spec
 from fleet.proof.placements import Held, after
 from fleet.proof.shapes import NODE
 
@@ -65,6 +66,7 @@ class Fitting:
         self._specs: dict[tuple[str, str], Object] = {
             **{("ResourceClaimTemplate", item.name): item.spec.to_object() for item in plan.templates},
             **{("ResourceClaim", item.name): item.spec.to_object() for item in plan.claims},
+            **{("ResourceClaimTemplate", item.template): channel_spec() for item in plan.compute_domains},
         }
         for resource in claims:
             spec = _spec(resource)

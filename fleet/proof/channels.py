@@ -20,8 +20,14 @@ if TYPE_CHECKING:
 
 def channel_asks(cluster: ClusterPlan, classes: Mapping[str, Object]) -> dict[str, ClaimAsk]:
     """By ComputeDomain the claim for a channel of it."""
-    body: Object = {"devices": {"requests": [_request(CHANNEL_REQUEST)]}}
-    return {domain.name: ask_of(domain.template, body, classes) for domain in cluster.compute_domains}
+    return {
+        domain.name: ask_of(domain.template, channel_spec(), classes) for domain in cluster.compute_domains
+    }
+
+
+def channel_spec() -> Object:
+    """The spec of a claim for a channel, apart from the configuration that names the domain."""
+    return {"devices": {"requests": [_request(CHANNEL_REQUEST)]}}
 
 
 def with_channel(claim: ClaimAsk, classes: Mapping[str, Object]) -> ClaimAsk:

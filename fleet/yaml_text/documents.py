@@ -80,7 +80,8 @@ def read_documents(file: str, data: bytes) -> list[Document]:
     """
     if len(data) > MAX_BYTES:
         raise Unreadable(
-            f"is larger than {MAX_BYTES} bytes, which are the most that are read", fix="write less into one file"
+            f"is larger than {MAX_BYTES} bytes, which are the most that are read",
+            fix="write less into one file",
         )
     reader = _Reader(file)
     return [reader.document(node) for node in compose(_text(data))]

@@ -42,8 +42,9 @@ class Release:
 
     @property
     def version_text(self) -> str:
-        """The version without a leading v; empty if absent or unknown."""
-        return (self.version.text or "").removeprefix(_VERSION_PREFIX)
+        """The version, or the tag of an OCI address, without a leading v; empty if absent or unknown."""
+        tag = (self.chart.text or "").rsplit("/", 1)[-1].partition("@")[0].partition(":")[2]
+        return (self.version.text or tag).removeprefix(_VERSION_PREFIX)
 
     @property
     def repository(self) -> Value:
@@ -109,5 +110,5 @@ def release(resource: Resource) -> Release | None:
 
 
 def own_name(chart: str) -> str:
-    """The last part of a chart's path, address or `repo/chart`."""
-    return chart.rsplit("/", 1)[-1].removesuffix(".tgz")
+    """The last part of a chart's path, address or `repo/chart`, without tag and digest."""
+    return chart.rsplit("/", 1)[-1].partition("@")[0].partition(":")[0].removesuffix(".tgz")

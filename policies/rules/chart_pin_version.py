@@ -37,7 +37,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     if chart.startswith(LOCAL) or DIGEST.fullmatch(chart):
         return
     version = installed.version
-    if version.unknown or EXACT.fullmatch(version.text or ""):
+    if version.unknown or EXACT.fullmatch(version.text or installed.version_text):
         return
     yield Finding(
         resource,

@@ -6,6 +6,7 @@ tolerate nothing unless told to. Other taints of a pool are judged where the poo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from policies.reading.charts import RELEASE_TYPES, release
@@ -13,7 +14,7 @@ from policies.reading.tolerations import Toleration, tolerations
 from policies.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from policies.reading.charts import Release
     from policies.resources import Resource
@@ -64,13 +65,22 @@ def remedy(resource: Resource, settings: Settings) -> Mapping[str, object] | Non
     if not list(judge(resource, settings)):
         return None
     inputs = dict(resource.read())
-    values = dict(cast("Mapping[str, object]", inputs.get("values") or {}))
-    plugin = dict(cast("Mapping[str, object]", values.get("kubeletPlugin") or {}))
-    own = cast("list[object]", plugin.get("tolerations") or [])
-    plugin["tolerations"] = [*own, dict(TOLERATION)]
+    values = _copy(inputs.get("values"))
+    plugin = None if values is None else _copy(values.get("kubeletPlugin"))
+    own: object = None if plugin is None else plugin.get("tolerations") or list[object]()
+    if values is None or plugin is None or not isinstance(own, list):
+        return None  # what is secret or of another type is left as it is
+    plugin["tolerations"] = [*cast("list[object]", own), dict(TOLERATION)]
     values["kubeletPlugin"] = plugin
     inputs["values"] = values
     return inputs
+
+
+def _copy(value: object) -> dict[str, object] | None:
+    """A copy of a map, an empty one of nothing, None of anything else."""
+    if value is None:
+        return {}
+    return dict(cast("Mapping[str, object]", value)) if isinstance(value, Mapping) else None
 
 
 RULE = ResourceRule(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 from fleet.plan.gke_pools import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TRIPLE
 from policies.reading.pools import pools
 from policies.rule import Finding, ResourceRule
+from policies.values import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -85,6 +86,8 @@ def _with(inputs: object, path: tuple[str | int, ...], labels: Mapping[str, str]
 
 
 def _added(value: object, path: tuple[str | int, ...], labels: Mapping[str, str]) -> object:
+    if isinstance(value, Secret):
+        return Secret(_added(value.value, path, labels))
     if not path:
         return {**cast("Mapping[str, object]", value), **labels}
     step = path[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from string import ascii_uppercase
+from string import ascii_lowercase, ascii_uppercase, digits
 from typing import TYPE_CHECKING
 
 from review.words import counted, short_list
@@ -29,13 +29,18 @@ DRAWN = 12_000
 NODES_OF_A_POOL = 12
 """Nodes that are drawn of one pool at most."""
 _ROW = 8
+_LETTERS = ascii_uppercase + ascii_lowercase + digits
 _PARTITION = re.compile(r"^(gpu-\d+)-mig-")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """Devices of a node that one pod holds, or that are free. `letters`: (x, y) of the holder's letter."""
+    """Devices of a node that one pod holds, or that are free. `number`: the holder's.
 
+    `xs` and `ys`: where its letter stands on each device.
+    """
+
+    number: int | None
     label: str
     colour: int | None
     path: str
@@ -71,6 +76,7 @@ class PoolMap:
 class Holder:
     """A line of the legend: a workload, its sign, how many of the drawn devices it holds."""
 
+    number: int
     name: str
     label: str
     colour: int
@@ -131,7 +137,13 @@ def _cluster(name: str, pools: Sequence[Pool], losing: frozenset[str], more: Seq
     free = amounts.pop("", 0)
     signs = {holder: number for number, holder in enumerate(sorted(amounts))}
     legend = tuple(
-        Holder(name=holder, label=letters(sign), colour=sign % COLOURS, devices=amounts[holder])
+        Holder(
+            number=sign,
+            name=holder,
+            label=letter(sign),
+            colour=sign % COLOURS,
+            devices=amounts[holder],
+        )
         for holder, sign in signs.items()
     )
     return ClusterMap(
@@ -151,14 +163,9 @@ def _each(pools: Sequence[Pool]) -> Iterator[tuple[Device, int]]:
                 yield device, node.times
 
 
-def letters(number: int) -> str:
-    """A to Z, then AA, AB and so on, for 0, 1, 2."""
-    word = ""
-    number += 1
-    while number:
-        number, rest = divmod(number - 1, len(ascii_uppercase))
-        word = ascii_uppercase[rest] + word
-    return word
+def letter(number: int) -> str:
+    """One character for the holder of a number; with its colour unique for the first 248 of a cluster."""
+    return _LETTERS[number % len(_LETTERS)]
 
 
 def _pool(pool: Pool, signs: dict[str, int], losing: frozenset[str]) -> PoolMap:
@@ -212,7 +219,8 @@ def _held(
     who = f"{holder}{f', pod {pod}' if pod else ''}" if holder else "free"
     sign = signs.get(holder)
     return Held(
-        label="" if sign is None else letters(sign),
+        number=sign,
+        label="" if sign is None else letter(sign),
         colour=None if sign is None else sign % COLOURS,
         path="".join(f"M{x} {y}h{SQUARE}v{SQUARE}h-{SQUARE}z" for x, y in corners),
         xs=" ".join(str(x + SQUARE // 2) for x, _ in corners),

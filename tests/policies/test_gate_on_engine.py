@@ -121,6 +121,6 @@ def test_resources_of_a_default_provider_are_judged_completely(
     for name, value in project.environment.items():
         monkeypatch.setenv(name, value)
     record = running.preview("dev", directory=project.folder, config=preset.config("standard"))
-    assert any("pulumi:providers:kubernetes" in urn for urn in record.resources)
+    assert any("core/v1:Namespace::team" in urn for urn in record.resources)
     found = judge(record, Expected(preset="standard"))
     assert (found.problems, found.exit_code) == ((), 0)

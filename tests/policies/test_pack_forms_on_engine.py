@@ -6,9 +6,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
+import grpc
 import pytest
+import yaml
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import analyzer_pb2_grpc
 
 from policies import pack
 from policies.gate import preset, running
@@ -17,6 +21,8 @@ from tests.policies.other_project import PACK, OtherProject
 from tests.policies.rule_cases import Declared
 
 if TYPE_CHECKING:
+    from pulumi.runtime.proto import analyzer_pb2
+
     from rehearsal.tools import Toolset
 
 pytestmark = pytest.mark.engine
@@ -62,10 +68,21 @@ def test_the_executable_pack_runs_its_own_interpreter(standing: OtherProject, tm
     assert f"[mandatory] [severity: critical]  {FOUND}" in result.stdout
 
 
-def test_the_directory_form_is_started_by_the_language_host(project: OtherProject) -> None:
-    result = project.run("preview", "--policy-pack", str(PACK.parent))
-    assert result.returncode != 0
-    assert f"[mandatory] [severity: critical]  {FOUND}" in result.stdout
+def test_the_directory_form_serves_the_pack_from_any_folder(tmp_path: Path) -> None:
+    described = yaml.safe_load((PACK.parent / "PulumiPolicy.yaml").read_text(encoding="utf-8"))
+    assert (described["runtime"]["name"], described["version"]) == ("python", pack.VERSION)
+    python = PACK.parent / described["runtime"]["options"]["virtualenv"] / "bin" / "python"
+    # As a language host starts it; this project's built one is too old to start packs.
+    command = [str(python), "-u", "-m", "pulumi.policy", "127.0.0.1:1", str(PACK.parent)]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as served:
+        assert served.stdout is not None
+        port = int(served.stdout.readline())
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            asked: Any = analyzer_pb2_grpc.AnalyzerStub(channel)
+            info = cast("analyzer_pb2.AnalyzerInfo", asked.GetAnalyzerInfo(empty_pb2.Empty()))
+        served.kill()
+    assert (info.name, info.version) == (pack.NAME, pack.VERSION)
+    assert [policy.name for policy in info.policies] == [rule.name for rule in pack.RULES]
 
 
 def shim(tools: Toolset) -> Path:

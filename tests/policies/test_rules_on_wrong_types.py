@@ -14,7 +14,7 @@ from policies.judging import judge_all
 from policies.rule import ResourceRule
 from policies.values import Secret
 from tests.policies.breaking_program import JUDGING, cases_of
-from tests.policies.rule_cases import UNKNOWN, put
+from tests.policies.rule_cases import UNKNOWN, all_secret, declared_with, put
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,6 +78,26 @@ def test_a_rule_stands_any_value_at_any_place(rule: Rule) -> None:
                         rule.remedy(resources[number], settings[rule.name])
                     judged += 1
     assert judged or rule.name in ONLY_OPTIONS
+
+
+REMEDIES = [rule for rule in JUDGING if isinstance(rule, ResourceRule) and rule.remedy is not None]
+
+
+@pytest.mark.parametrize("rule", REMEDIES, ids=lambda rule: rule.name)
+def test_a_remedy_keeps_what_is_secret(rule: ResourceRule) -> None:
+    assert rule.remedy is not None
+    for case in cases_of(rule):
+        for broken in case.breaks:
+            for declared in declared_with(case, broken, broken.value):
+                secret = replace(declared, properties=all_secret(declared.properties)).resource()
+                within = replace(
+                    declared, properties={key: Secret(value) for key, value in declared.properties.items()}
+                ).resource()
+                for resource in (secret, within):
+                    remedied = rule.remedy(resource, rule.settings(case.settings))
+                    assert remedied is None or {
+                        key for key, value in remedied.items() if isinstance(value, Secret)
+                    } >= {key for key, value in resource.read().items() if isinstance(value, Secret)}
 
 
 ONLY_OPTIONS: Final = frozenset({"cluster-require-protection", "output-forbid-credentials"})

@@ -83,10 +83,13 @@ def verdict(outcome: Outcome) -> Object:
     return {"outcome": "undecided", "message": outcome.message, "claims": None}
 
 
-def judged(theirs: Object, mine: list[Object]) -> str:
+def judged(theirs: Object, case: Object, minor: int) -> str:
     """agreed, different, or timed out on either side, which is neither."""
     assert "panic" not in theirs, theirs
-    if theirs["outcome"] == "timeout" or any(found["outcome"] == "timeout" for found in mine):
+    if theirs["outcome"] == "timeout":
+        return "timed out"
+    mine = ours(case, minor)
+    if any(found["outcome"] == "timeout" for found in mine):
         return "timed out"
     return (
         "agreed"
@@ -106,7 +109,7 @@ def refuse(case: Object, theirs: Object, minor: int, ours_as: int) -> None:
             return False
         if "panic" in their or (their["outcome"], mine[0]["outcome"]) != kinds:
             return False
-        return judged(their, mine) == "different"
+        return judged(their, smaller, ours_as) == "different"
 
     smallest = shrunk(case, still_differs)
     told = json.dumps({**smallest, "classes": "as in allocation_cases.CLASSES"})
@@ -119,7 +122,7 @@ def agree(minor: int, cases: list[Object], seed: int, compared: Compared, ours_a
     print(f"1.{minor}, seed {seed}")  # noqa: T201 - shown where the test fails
     counts: Counter[str] = Counter()
     for case, theirs in zip(cases, ask("allocation", cases, minor=minor), strict=True):
-        found = judged(theirs, ours(case, ours_as))
+        found = judged(theirs, case, ours_as)
         if found == "different":
             refuse(case, theirs, minor, ours_as)
         counts[found] += 1

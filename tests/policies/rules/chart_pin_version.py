@@ -60,6 +60,19 @@ CASES = (
     case(chart(NVIDIA, version="0.5.0"), '"0.5.0"'),
     case(chart("nvidia-dra-driver-gpu", "v4:Chart", version="25.12.0-rc.1+build"), '"25.12.0"'),
     case(chart("nvidia/gpu-operator", "v3:Chart", version="v26.7.0"), '"v26.7.0"'),
+    RuleCase(
+        rule=RULE,
+        passing=(chart(f"{NVIDIA}:0.5.0"),),
+        breaks=(
+            Break(
+                resource="c",
+                path=("chart",),
+                value=f"{NVIDIA}:latest",
+                messages=(unpinned(chart(NVIDIA), "absent", '"0.5.0"'),),
+                unknown="chart",
+            ),
+        ),
+    ),
     case(chart("nvidia-device-plugin", version="0.18.0"), "the one that you have tested"),
     *(RuleCase(rule=RULE, passing=(declared,), breaks=()) for declared in PASSING),
 )

@@ -8,7 +8,7 @@ import pytest
 
 from review.model import Cell, Column, Cost, Device, LostPod, Matrix, Money, Node, PoolCost, Row
 from review.pictures import cost_bars, fleet_map, heat_map
-from review.pictures.fleet_map import DRAWN, letters
+from review.pictures.fleet_map import COLOURS, DRAWN, letter
 from tests.review import samples
 
 
@@ -97,9 +97,9 @@ def test_nodes_beyond_a_dozen_are_counted() -> None:
     assert (len(cluster.pools[0].nodes), cluster.pools[0].more_nodes) == (12, 8)
 
 
-@pytest.mark.parametrize(("number", "word"), [(0, "A"), (25, "Z"), (26, "AA"), (27, "AB"), (702, "AAA")])
-def test_letters_go_on_after_z(number: int, word: str) -> None:
-    assert letters(number) == word
+def test_letters_and_colours_together_tell_248_holders_apart() -> None:
+    assert [letter(number) for number in (0, 25, 26, 61, 62)] == ["A", "Z", "a", "9", "A"]
+    assert len({(letter(number), number % COLOURS) for number in range(248)}) == 248
 
 
 def cell(word: str, per_node: int | None, before: int | None = None) -> Cell:
