@@ -40,10 +40,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="dra-fleet-bench-") as folder:
         environment = {**os.environ, "DRA_FLEET_HOME": f"{folder}/home"}
         try:
+            _measure_large(Path(folder))
             _measure_dev(Path(folder), environment)
         finally:
             _run([COMMAND, "rehearse", "down", "--remove"], environment)
-        _measure_large(Path(folder))
 
 
 def _measure_dev(folder: Path, environment: dict[str, str]) -> None:
@@ -55,6 +55,7 @@ def _measure_dev(folder: Path, environment: dict[str, str]) -> None:
         line = f"pulumi preview --stack dev --json --save-plan {plan} --policy-pack policies/run-pack"
         previews.append(_timed(line, environment))
         reviews.append(_timed(f"{shlex.quote(COMMAND)} review dev --out {folder / 'review'}", environment))
+        print(f"round: preview {previews[-1]:.2f} s, review {reviews[-1]:.2f} s", flush=True)
     preview, review = statistics.median(previews), statistics.median(reviews)
     print(f"preview of the dev stack, seconds: {preview:.2f}")
     print(f"review of the dev stack, seconds: {review:.2f}")
@@ -75,7 +76,7 @@ def _measure_large(folder: Path) -> None:
         f"500 pools, 5,000 claims, all but the preview, seconds: {statistics.median(seconds):.2f} (goal: 5)"
     )
     print(f"of that on a core of its own, seconds: {statistics.median(worked):.2f}")
-    print(f"their page, MB: {size / 1e6:.2f} (goal: below 3)")
+    print(f"their page, MB: {size / 1e6:.2f} (goal: below 3)", flush=True)
 
 
 def _timed(line: str, environment: dict[str, str]) -> float:

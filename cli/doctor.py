@@ -32,14 +32,14 @@ def doctor(
 
     Exit code 1: there is a problem that `pulumi up` would run into.
     """
+    import asyncio
+
     from fleet.plan import make_plan
     from fleet.settings import read_stack_file
     from rehearsal.project import stack_file
 
     name, file = stack_file(stack)
     plan = make_plan(read_stack_file(file).settings)
-    import asyncio
-
     found = asyncio.run(_look_at_all(plan.clusters, name))
     if json:
         print_json({cluster: [asdict(item) for item in findings] for cluster, findings in found.items()})
@@ -51,9 +51,9 @@ def doctor(
 
 
 async def _look_at_all(clusters: tuple[ClusterPlan, ...], stack: str) -> dict[str, list[Finding]]:
-    looks = [_look(cluster, stack) for cluster in clusters]
     import asyncio
 
+    looks = [_look(cluster, stack) for cluster in clusters]
     return dict(zip((cluster.name for cluster in clusters), await asyncio.gather(*looks), strict=True))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from fleet.proof.costs import Amounts, Cost
     from fleet.proof.shapes import NodeGroup
     from fleet.proof.verdicts import PoolFit, Proof
+    from fleet.settings import StackFile
 
 EXAMPLES = """
 Examples:
@@ -59,6 +61,7 @@ def prove(
     except SettingsInvalid as invalid:
         raise read.located(invalid) from None
     proof = prove_plan(plan, _recordings(plan, slices))
+    proof = replace(proof, failures=tuple(_located(text, read) for text in proof.failures))
     if json:
         print_json(proof.to_json())
     else:
@@ -73,6 +76,13 @@ def _recordings(plan: FleetPlan, files: list[str] | None) -> Mapping[str, Sequen
     from fleet.proof.recorded import read_recordings
 
     return read_recordings(plan, files)
+
+
+def _located(failure: str, read: StackFile) -> str:
+    """A failure with the place of the value that its first line begins with."""
+    first, newline, rest = failure.partition("\n")
+    path = first.partition(": ")[0]
+    return f"{first}\n  at: {read.at(path)}{newline}{rest}"
 
 
 def _show(proof: Proof) -> None:

@@ -85,6 +85,8 @@ def up(
 @app.command(epilog="Examples:\n\n  dra-fleet rehearse status\n\n  dra-fleet rehearse status --json")
 def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = False) -> None:
     """Which device each pod holds, and why a pod waits. Exit code 3 where one waits."""
+    import asyncio
+
     from fleet.plan import make_plan
     from fleet.settings import read_stack_file
     from rehearsal.home import Home
@@ -93,8 +95,6 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
 
     source = find_stack(stack, hardware=hardware)
     plan = make_plan(read_stack_file(source.file).settings)
-    import asyncio
-
     found = asyncio.run(read_status(plan, Home.default()))
     if json:
         print_json(found.as_json())

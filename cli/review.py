@@ -98,12 +98,12 @@ def _running(where: str | None, ask: Callable[[], Running]) -> Running | None:
 
 
 def _ask(asked: Request, plans: tuple[FleetPlan, ...], was: Was, reporter: Reporter) -> Running:
+    import asyncio
+
     from clusters.holders import read_holders
     from review.running import parse_running
 
     with reporter.step(CLUSTERS):
-        import asyncio
-
         answer = asyncio.run(read_holders(plans, asked.name, was.copies))
     return parse_running(answer, "what the clusters answered")
 

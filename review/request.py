@@ -13,6 +13,7 @@ from review.against import read_against
 from review.assemble import Fleet, Known, fleet_of, make_review, previewed_fleet
 from review.errors import ReviewError
 from review.events import read_events
+from review.page import compile_templates
 from review.previewing import Command, RunningPreview
 from review.was import Was, was_exported
 from review.writing import PLAN, StackText, prepare
@@ -175,6 +176,7 @@ class Request:
                 written = self._read()
                 fleet = fleet_of(written) if written is not None else Fleet()
                 was = read_against(self.against, self.file) if self.against else Was()
+                compile_templates()
                 preview = engine.result(lambda count: shown.update(f"{count} resources"))
             except BaseException:
                 engine.stop()

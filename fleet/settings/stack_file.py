@@ -33,6 +33,10 @@ class StackFile:
         """The same errors, each with the file, line and column of its value."""
         return _located(invalid, self.document)
 
+    def at(self, path: str) -> str:
+        """File, line and column of a path such as `dra-fleet:fleet.claims.one`, or of what is around it."""
+        return _at(self.document, path)
+
 
 def read_stack_file(path: Path) -> StackFile:
     """Read and validate a stack file.

@@ -49,6 +49,13 @@ def render_page(review: Review) -> str:
     )
 
 
+def compile_templates() -> None:
+    """Do now, while somebody else works, what the first page would have to wait for."""
+    environment = _environment()
+    for name in environment.list_templates(extensions=["html"]):
+        environment.get_template(name)
+
+
 @cache
 def _environment() -> Environment:
     found = Environment(

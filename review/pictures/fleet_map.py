@@ -37,7 +37,7 @@ _PARTITION = re.compile(r"^(gpu-\d+)-mig-")
 class Held:
     """Devices of a node that one pod holds, or that are free. `number`: the holder's.
 
-    `xs` and `ys`: where its letter stands on each device.
+    `xs` and `ys`: where its letter stands on each device. `mark`: a filled corner on each that it loses.
     """
 
     number: int | None
@@ -48,7 +48,7 @@ class Held:
     ys: str
     title: str
     loses: bool
-    strike: str
+    mark: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,5 +227,5 @@ def _held(
         ys=" ".join(str(y + SQUARE // 2 + 4) for _, y in corners),
         title=f"{who}: {devices} ({kinds}){'; loses its device' if loses else ''}",
         loses=loses,
-        strike="".join(f"M{x} {y + SQUARE}l{SQUARE}-{SQUARE}" for x, y in corners) if loses else "",
+        mark="".join(f"M{x + SQUARE} {y + 7}v9h-9z" for x, y in corners) if loses else "",
     )

@@ -1,4 +1,4 @@
-"""The pictures as shapes: devices drawn once each, losses struck, sums to scale, unknown prices apart."""
+"""The pictures as shapes: devices drawn once each, losses marked, sums to scale, unknown prices apart."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def test_partitions_of_one_gpu_are_a_row() -> None:
     assert (a100.nodes[0].width, a100.nodes[0].height) == (6 * 18 + 18, 3 * 18 + 18)
 
 
-def test_exactly_the_devices_of_pods_that_lose_them_are_struck() -> None:
+def test_exactly_the_devices_of_pods_that_lose_them_are_marked() -> None:
     review = samples.destructive()
     (cluster,) = fleet_map(review)
-    struck = [held for item in cluster.pools for node in item.nodes for held in node.held if held.loses]
+    marked = [held for item in cluster.pools for node in item.nodes for held in node.held if held.loses]
     devices = [device for pod in review.blast.pods for device in pod.devices]
-    assert sum(squares(held.strike) for held in struck) == cluster.loses == len(devices)
-    assert {held.title.split("pod ")[1].partition(":")[0] for held in struck} == {
+    assert sum(squares(held.mark) for held in marked) == cluster.loses == len(devices)
+    assert {held.title.split("pod ")[1].partition(":")[0] for held in marked} == {
         pod.name for pod in review.blast.pods
     }
-    assert all(held.title.endswith("; loses its device") for held in struck)
+    assert all(held.title.endswith("; loses its device") for held in marked)
 
 
 def test_a_pod_of_the_same_name_in_another_cluster_keeps_its_devices() -> None:

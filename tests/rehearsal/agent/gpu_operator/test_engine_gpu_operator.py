@@ -174,7 +174,9 @@ def test_a_pod_that_holds_a_device_keeps_a_change_pending(operated: Operated) ->
     operated.until_devices("hopper-0", lambda names: len(names) == 7)
 
 
-def test_without_leave_to_reboot_ampere_fails_until_the_policy_gives_it(hosted: Operated, files: Path) -> None:
+def test_without_leave_to_reboot_ampere_fails_until_the_policy_gives_it(
+    hosted: Operated, files: Path
+) -> None:
     hosted.operator(files, "v26.7.0", PARTITIONS_ONLY)
     hosted.until("a MIG manager without leave", ("v1", "Pod"), without_leave, "gpu-operator")
     hosted.set_label("ampere-0", CONFIG, "all-1g.10gb")
