@@ -86,7 +86,7 @@ def test_a_quota_stops_a_pool_and_another_machine_comes_before_the_first_goes(
 def test_a_stack_adopts_another_s_cluster_and_leaves_it_as_it_was(own_rehearsed: Rehearsed) -> None:
     files = own_rehearsed.files
     owner = stack_file(files, "owner", {"base": cluster("n1-standard-8-1xt4", drivers={})}, has_work=False)
-    tenant = stack_file(files, "tenant", {"mine": cluster("g2-standard-8", adopt={"name": "base"})})
+    tenant = stack_file(files, "tenant", {"base": cluster("g2-standard-8", adopt={"name": "base"})})
 
     made = own_rehearsed.run("rehearse", "up", str(owner), "--json")
     assert made.code == 0, made.err
