@@ -27,6 +27,9 @@ def test_an_ultra_server_s_stack_holds_no_secret_in_clear_and_goes_away_whole(
     kinds = {item["type"] for item in json.loads(state)["checkpoint"]["latest"]["resources"]}
     assert "kubernetes:resource.nvidia.com/v1beta1:ComputeDomain" in kinds
 
-    destroyed = own_rehearsed.shell(f"pulumi destroy --yes --skip-preview --color never --stack {NAME}")
+    project = own_rehearsed.home / "projects" / NAME
+    destroyed = own_rehearsed.shell(
+        f"pulumi destroy --yes --skip-preview --color never --stack {NAME}", project
+    )
     assert destroyed.code == 0, destroyed.out + destroyed.err
     assert "resources" not in json.loads(own_rehearsed.state(NAME))["checkpoint"]["latest"]
