@@ -7,6 +7,9 @@ PYTEST_ARGS ?=
 .DEFAULT_GOAL := help
 .PHONY: help up down test test-full check bench setup tools browser
 
+# Everything here starts Python often; modules are compiled once.
+unexport PYTHONDONTWRITEBYTECODE
+
 MAKEFLAGS += --no-print-directory
 
 help: ## Show this help
