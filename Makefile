@@ -5,7 +5,10 @@ STACK ?= dev
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test test-full check bench setup tools
+.PHONY: help up down test test-full check bench setup tools browser
+
+# Everything here starts Python often; modules are compiled once.
+unexport PYTHONDONTWRITEBYTECODE
 
 MAKEFLAGS += --no-print-directory
 
@@ -18,10 +21,10 @@ up: setup ## Set up everything and rehearse the dev stack (STACK=NAME for anothe
 down: setup ## Stop the rehearsal and everything it started
 	@$(BIN)/dra-fleet rehearse down
 
-test: setup tools ## Run all tests but the very long ones
+test: setup tools browser ## Run all tests but the very long ones
 	@$(BIN)/pytest -m "not full" $(PYTEST_ARGS)
 
-test-full: setup tools ## Run all tests
+test-full: setup tools browser ## Run all tests
 	@$(BIN)/pytest $(PYTEST_ARGS)
 
 check: setup ## Check format, lint, types and import contracts, then run the tests
@@ -38,4 +41,7 @@ setup:
 	@PYTHON=$(PYTHON) scripts/setup.sh
 
 tools: setup
-	@$(BIN)/python -m rehearsal.tools >/dev/null
+	@$(BIN)/python -m rehearsal.tools --oracles >/dev/null
+
+browser: setup
+	@$(BIN)/python scripts/browser.py

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.output import print_json, stdout_console
+from cli.output import print_json, print_lines, stdout_console
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fleet.checking import Finding, ValuesFile
+    from fleet.plan.model import FleetPlan
 
 EXAMPLES = """
 Examples:
@@ -19,6 +22,8 @@ Examples:
   dra-fleet check claims.yaml job.yaml --stack dev
 
   dra-fleet check --stack prod --values dra-driver-nvidia-gpu@0.5.0=values.yaml
+
+  dra-fleet check job.yaml --stack prod --cluster studio
 
   dra-fleet check deploy/*.yaml --stack examples/s10-capacity.yaml --json
 """
@@ -40,6 +45,15 @@ def check(
             show_default=False,
         ),
     ] = None,
+    cluster: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cluster",
+            metavar="NAME",
+            help="Judge for this cluster of the stack only; may be given several times. Else for each.",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
     """Judge YAML files against a stack: what a server refuses or drops, what can never run, what is too wide.
@@ -49,13 +63,18 @@ def check(
     from fleet.checking import ManifestFile
     from fleet.checking import check as check_files
     from fleet.plan import make_plan
-    from fleet.settings import read_stack_file
+    from fleet.settings import SettingsInvalid, read_stack_file
     from rehearsal.project import stack_file
 
     if not files and not values:
         raise typer.BadParameter("name at least one FILE, or a chart's values with --values")
     given = [_values(text) for text in values or ()]
-    plan = make_plan(read_stack_file(stack_file(stack)[1]).settings)
+    read = read_stack_file(stack_file(stack)[1])
+    try:
+        plan = make_plan(read.settings)
+    except SettingsInvalid as invalid:
+        raise read.located(invalid) from None
+    _require_known(plan, cluster or ())
     unreadable: list[Finding] = []
     manifests = [
         ManifestFile(name=str(path), data=data)
@@ -63,10 +82,19 @@ def check(
         if (data := _read(path, unreadable)) is not None
     ]
     charts = [chart for item in given if (chart := _chart(*item, unreadable)) is not None]
-    found = [*unreadable, *check_files(plan, manifests, charts)]
+    found = [*unreadable, *check_files(plan, manifests, charts, cluster or ())]
     _print(found, json=json)
     if any(finding.severity == "error" for finding in found):
         raise typer.Exit(1)
+
+
+def _require_known(plan: FleetPlan, names: Sequence[str]) -> None:
+    known = [item.name for item in plan.clusters]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise typer.BadParameter(
+            f"{unknown[0]} is no cluster of this stack; it has: {', '.join(known)}", param_hint="--cluster"
+        )
 
 
 def _values(text: str) -> tuple[str, str, Path]:
@@ -90,7 +118,7 @@ def _chart(name: str, version: str, path: Path, unreadable: list[Finding]) -> Va
 def _read(path: Path, unreadable: list[Finding]) -> bytes | None:
     """The file's bytes, at most a little more than is ever read; None after telling why there are none."""
     from fleet.checking import Finding
-    from fleet.checking.documents import MAX_BYTES
+    from fleet.yaml_text import MAX_BYTES
 
     try:
         with path.open("rb") as file:
@@ -110,15 +138,14 @@ def _print(found: list[Finding], *, json: bool) -> None:
         print_json({**counts, "findings": [asdict(finding) for finding in found]})
         return
     console = stdout_console()
-    for finding in found:
-        place, severity, rest = str(finding).partition(f" {finding.severity}: ")
-        console.print(place, style="bold", end=" ", markup=False, soft_wrap=True)
-        console.print(
-            severity.strip(), style=_STYLES[finding.severity], end=" ", markup=False, soft_wrap=True
-        )
-        console.print(rest, markup=False, soft_wrap=True)
+    print_lines(console, map(_line, found))
     told = [_count(errors, "error"), _count(counts["warnings"], "warning")]
     console.print(", ".join(told) if found else "nothing found", markup=False)
+
+
+def _line(finding: Finding) -> list[tuple[str, str]]:
+    place, severity, rest = str(finding).partition(f" {finding.severity}: ")
+    return [(f"{place} ", "bold"), (severity.lstrip(), _STYLES[finding.severity]), (rest, "")]
 
 
 def _count(number: int, noun: str) -> str:

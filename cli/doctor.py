@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
-from cli.output import new_table, print_json, stdout_console
+from cli.output import new_table, print_json, print_table, stdout_console
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,10 +26,14 @@ def doctor(
     ],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
-    """Look at each existing cluster of a stack, read only: version, API, who advertises devices, pools.
+    """Look at each cluster of a stack, read only: version, API, who advertises devices, pools.
+
+    A cluster that the stack makes itself is there to look at once pulumi up has run.
 
     Exit code 1: there is a problem that `pulumi up` would run into.
     """
+    import asyncio
+
     from fleet.plan import make_plan
     from fleet.settings import read_stack_file
     from rehearsal.project import stack_file
@@ -42,12 +45,14 @@ def doctor(
         print_json({cluster: [asdict(item) for item in findings] for cluster, findings in found.items()})
     else:
         for cluster, findings in found.items():
-            stdout_console().print(_table(cluster, findings))
+            print_table(stdout_console(), _table(cluster, findings))
     if any(item.level == "problem" for findings in found.values() for item in findings):
         raise typer.Exit(1)
 
 
 async def _look_at_all(clusters: tuple[ClusterPlan, ...], stack: str) -> dict[str, list[Finding]]:
+    import asyncio
+
     looks = [_look(cluster, stack) for cluster in clusters]
     return dict(zip((cluster.name for cluster in clusters), await asyncio.gather(*looks), strict=True))
 
@@ -62,7 +67,7 @@ async def _look(cluster: ClusterPlan, stack: str) -> list[Finding]:
     from clusters.sources import open_kubeconfig
 
     try:
-        async with KubeApi.connect(open_kubeconfig(cluster.settings, stack)) as api:
+        async with KubeApi.connect(open_kubeconfig(cluster, stack)) as api:
             return await preflight(api, expectations(cluster))
     except KubeconfigError as error:
         return [_problem("kubeconfig", str(error))]

@@ -13,12 +13,19 @@ from rich.box import HEAVY_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
+NARROW = 60
+"""Columns below which a table would break words."""
 PLAIN_WIDTH = 120
 """Columns assumed where no terminal says how wide it is."""
+
+
+STYLED = 500
+"""Lines that are coloured; a screen shows fewer, and more would cost seconds."""
 
 
 def stdout_console() -> Console:
@@ -45,6 +52,38 @@ def new_table(title: str, caption: str = "") -> Table:
         caption_justify="left",
         box=HEAVY_HEAD if sys.stdout.isatty() else None,
     )
+
+
+def print_table(console: Console, table: Table, least: int = NARROW) -> None:
+    """Print a table; on fewer columns than `least`, each row as lines of `heading: value`."""
+    if console.width >= least:
+        console.print(table)
+        return
+    console.print(f"{table.title}", style="bold", markup=False)
+    rows = zip(*(column.cells for column in table.columns), strict=True)
+    for row in rows:
+        console.print()
+        for column, cell in zip(table.columns, row, strict=True):
+            value = cell if isinstance(cell, Text) else Text.from_markup(str(cell))
+            if value.plain:
+                console.print(Text(f"{column.header}: ").append_text(value))
+    if table.caption:
+        console.print(f"\n{table.caption}", markup=False)
+    console.print()
+
+
+def print_lines(console: Console, lines: Iterable[Sequence[tuple[str, str]]]) -> None:
+    """Print lines of any length, however many, in no time.
+
+    Args:
+        console: the console for results.
+        lines: each as its parts, a text and its style.
+    """
+    for number, parts in enumerate(lines):
+        if number < STYLED and console.is_terminal:
+            console.print(Text.assemble(*parts), soft_wrap=True)
+        else:
+            console.file.write("".join(text for text, _ in parts) + "\n")
 
 
 def print_json(value: Mapping[str, object]) -> None:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.output import new_table, print_json, stdout_console
+from cli.output import new_table, print_json, print_lines, print_table, stdout_console
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from rich.table import Table
 
+    from fleet.plan import FleetPlan
+    from fleet.proof.costs import Amounts, Cost
+    from fleet.proof.shapes import NodeGroup
     from fleet.proof.verdicts import PoolFit, Proof
+    from fleet.settings import StackFile
 
 EXAMPLES = """
 Examples:
@@ -22,6 +29,8 @@ Examples:
 
   dra-fleet prove prod --slices nodes.json     from: kubectl get nodes,resourceslices -o json
 """
+WIDE = 90
+"""Columns below which a row is printed as lines, since its sentences would be cut into single words."""
 STYLES = {"guaranteed": "green", "possible": "yellow", "unknown": "yellow", "never": "red", "error": "red"}
 
 
@@ -43,12 +52,16 @@ def prove(
     """
     from fleet.plan import make_plan
     from fleet.proof.matrix import prove as prove_plan
-    from fleet.proof.recorded import read_recordings
-    from fleet.settings import read_stack_file
+    from fleet.settings import SettingsInvalid, read_stack_file
     from rehearsal.project import stack_file
 
-    plan = make_plan(read_stack_file(stack_file(stack)[1]).settings)
-    proof = prove_plan(plan, read_recordings(plan, slices or []))
+    read = read_stack_file(stack_file(stack)[1])
+    try:
+        plan = make_plan(read.settings)
+    except SettingsInvalid as invalid:
+        raise read.located(invalid) from None
+    proof = prove_plan(plan, _recordings(plan, slices))
+    proof = replace(proof, failures=tuple(_located(text, read) for text in proof.failures))
     if json:
         print_json(proof.to_json())
     else:
@@ -57,16 +70,29 @@ def prove(
         raise typer.Exit(1)
 
 
+def _recordings(plan: FleetPlan, files: list[str] | None) -> Mapping[str, Sequence[NodeGroup]]:
+    if not files:
+        return {}
+    from fleet.proof.recorded import read_recordings
+
+    return read_recordings(plan, files)
+
+
+def _located(failure: str, read: StackFile) -> str:
+    """A failure with the place of the value that its first line begins with."""
+    first, newline, rest = failure.partition("\n")
+    path = first.partition(": ")[0]
+    return f"{first}\n  at: {read.at(path)}{newline}{rest}"
+
+
 def _show(proof: Proof) -> None:
     console = stdout_console()
-    console.print(_claims(proof))
-    console.print(_workloads(proof))
+    print_table(console, _claims(proof), WIDE)
+    print_table(console, _workloads(proof), WIDE)
     if any(pool.cost for item in proof.workloads for pool in item.pools):
-        console.print(_costs(proof))
-    for warning in proof.warnings:
-        console.print(f"warning: {warning}", markup=False, soft_wrap=True)
-    for failure in proof.failures:
-        console.print(f"error: {failure}", markup=False, soft_wrap=True)
+        print_table(console, _costs(proof), WIDE)
+    print_lines(console, ([("warning: ", "yellow"), (text, "")] for text in proof.warnings))
+    print_lines(console, ([("error: ", "bold red"), (text, "")] for text in proof.failures))
     if proof.fits:
         console.print("every claim finds its devices" if not proof.warnings else "nothing stops this stack")
 
@@ -79,57 +105,54 @@ def _table(title: str, *headings: str) -> Table:
 
 
 def _claims(proof: Proof) -> Table:
-    pools = list(dict.fromkeys((item.cluster, fit.pool) for item in proof.claims for fit in item.pools))
+    """One row per claim and pool; the pools that have nothing for a claim share one."""
     table = _table(
-        "Claims: devices that match on a node, copies per node",
+        "Claims",
         "Cluster",
         "Claim",
-        *(pool for _, pool in pools),
+        "Pool",
+        "Devices of a node that match",
+        "Copies per node",
+        "On all nodes",
     )
     for item in proof.claims:
-        cells = {(item.cluster, fit.pool): _cell(fit) for fit in item.pools}
-        table.add_row(item.cluster, item.name, *(cells.get(pool, "") for pool in pools))
+        serving = [fit for fit in item.pools if fit.at_max != 0]
+        for fit in serving:
+            table.add_row(item.cluster, _plain(item.name), fit.pool, *_cells(fit))
+        if not serving:
+            pools = ", ".join(fit.pool for fit in item.pools) or "-"
+            most = max((count for fit in item.pools for count in fit.requests.values()), default=0)
+            matched = f"[yellow]up to {most}[/]" if most else "[red]none[/]"
+            table.add_row(item.cluster, _plain(item.name), pools, matched, "[red]none[/]", "[red]none[/]")
     return table
 
 
-def _cell(fit: PoolFit) -> str:
-    matched = max(fit.requests.values(), default=0)
+def _cells(fit: PoolFit) -> tuple[str, str, str]:
     if fit.per_node is None:
-        return "[yellow]unknown[/]"
-    colour = "green" if fit.per_node else "red" if not matched else "yellow"
-    return f"[{colour}]{matched} of {fit.devices}, {fit.per_node} copies[/]"
+        unknown = "[yellow]unknown[/]"
+        return unknown, unknown, unknown
+    matched = ", ".join(str(count) for count in dict.fromkeys(fit.requests.values()))
+    at_max, at_min = f"[green]{fit.at_max}[/]", f"{fit.at_min} to " if fit.at_min != fit.at_max else ""
+    return f"{matched} of {fit.devices}", str(fit.per_node), f"{at_min}{at_max}"
 
 
 def _workloads(proof: Proof) -> Table:
-    table = _table(
-        "Workloads", "Cluster", "Workload", "Claim", "Copies", "Alone on (min / max nodes)", "Verdict", "Why"
-    )
+    table = _table("Workloads", "Cluster", "Workload", "Claim", "Copies", "Verdict", "Why")
     for item in proof.workloads:
-        places = ", ".join(
-            f"{fit.pool} {_number(fit.at_min)} / {_number(fit.at_max)}"
-            for fit in item.pools
-            if fit.at_max != 0
-        )
-        verdict = f"[{STYLES[item.word]}]{item.word}[/]"
         table.add_row(
             item.cluster,
-            item.name,
-            item.claim,
+            _plain(item.name),
+            _plain(item.claim),
             str(item.copies),
-            places or "nowhere",
-            verdict,
+            f"[{STYLES[item.word]}]{item.word}[/]",
             _plain(item.reason),
         )
     return table
 
 
-def _number(copies: int | None) -> str:
-    return "?" if copies is None else str(copies)
-
-
 def _costs(proof: Proof) -> Table:
     table = _table(
-        "What one copy asks for, gets and strands",
+        "What one copy asks for, gets and strands: memory and multiprocessors (SM)",
         "Workload",
         "Pool",
         "Asked",
@@ -140,16 +163,25 @@ def _costs(proof: Proof) -> Table:
     for item in proof.workloads:
         for fit in item.pools:
             if fit.cost is not None:
-                parts = (fit.cost.asked, fit.cost.got, fit.cost.stranded, fit.cost.left_on_node)
-                table.add_row(
-                    item.name, fit.pool, *(_amounts(part.memory, part.multiprocessors) for part in parts)
-                )
+                table.add_row(_plain(item.name), fit.pool, *_cost(fit.cost))
     return table
 
 
-def _amounts(memory: str | None, multiprocessors: int | None) -> str:
-    processors = "-" if multiprocessors is None else str(multiprocessors)
-    return f"{memory or '-'}, {processors} SM"
+def _cost(cost: Cost) -> tuple[str, str, str, str]:
+    """Asked for nothing is `-`; what nobody knows of a device is unknown."""
+    asks = cost.asked.memory is not None or cost.asked.multiprocessors is not None
+    return (
+        _amounts(cost.asked, "-"),
+        _amounts(cost.got, "unknown") if not cost.parts else ", ".join(cost.parts),
+        _amounts(cost.stranded, "unknown") if asks else "-",
+        _amounts(cost.left_on_node, "unknown"),
+    )
+
+
+def _amounts(amounts: Amounts, otherwise: str) -> str:
+    processors = f"{amounts.multiprocessors} SM" if amounts.multiprocessors is not None else ""
+    told = ", ".join(part for part in (amounts.memory, processors) if part)
+    return {"0, 0 SM": "0"}.get(told, told) or otherwise
 
 
 def _plain(text: str) -> str:

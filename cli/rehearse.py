@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.output import print_json, stderr_console, stdout_console
+from cli.output import print_json, print_table, stderr_console, stdout_console
 from cli.progress import reporting
 from cli.tables import pools_table, up_caption, workloads_table
 
@@ -76,14 +75,18 @@ def up(
         print_json(_up_json(report))
     else:
         console = stdout_console()
-        console.print(pools_table(report.status, f"SIMULATED stack {report.stack}", up_caption(report)))
-        console.print(workloads_table(report.status))
+        print_table(
+            console, pools_table(report.status, f"SIMULATED stack {report.stack}", up_caption(report))
+        )
+        print_table(console, workloads_table(report.status))
     _exit_for(report.status)
 
 
 @app.command(epilog="Examples:\n\n  dra-fleet rehearse status\n\n  dra-fleet rehearse status --json")
 def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = False) -> None:
     """Which device each pod holds, and why a pod waits. Exit code 3 where one waits."""
+    import asyncio
+
     from fleet.plan import make_plan
     from fleet.settings import read_stack_file
     from rehearsal.home import Home
@@ -97,8 +100,8 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
         print_json(found.as_json())
     else:
         console = stdout_console()
-        console.print(pools_table(found, f"SIMULATED stack {source.name}", ""))
-        console.print(workloads_table(found))
+        print_table(console, pools_table(found, f"SIMULATED stack {source.name}", ""))
+        print_table(console, workloads_table(found))
     _exit_for(found)
 
 

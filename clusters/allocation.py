@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clusters.pending import explain, explain_missing_pods, read_state
 from clusters.pending.selectors import devices_in
@@ -56,12 +56,13 @@ class WorkloadAllocation:
 
 @dataclass(frozen=True)
 class PoolDevices:
-    """What a pool of nodes offers: devices published, devices held, and claims that hold them."""
+    """What a pool of nodes offers: devices published, devices held, claims that hold them, its nodes."""
 
     nodes: int
     devices: int
     held: int
     claims: int
+    node_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +115,13 @@ def _pool(state: ClusterState, labels: Mapping[str, str]) -> PoolDevices:
         sum((item["driver"], item["pool"]) in pools for item in results_of(claim)) for claim in state.claims
     ]
     claims = sum(count > 0 for count in held)
-    return PoolDevices(nodes=len(names), devices=len(devices), held=sum(held), claims=claims)
+    return PoolDevices(
+        nodes=len(names),
+        devices=len(devices),
+        held=sum(held),
+        claims=claims,
+        node_names=tuple(sorted(names)),
+    )
 
 
 def _workload(state: ClusterState, name: str, namespace: str, wanted: int) -> WorkloadAllocation:
@@ -157,3 +164,32 @@ def _pod(state: ClusterState, pod: Object) -> PodDevices:
         devices=tuple(HeldDevice(item["driver"], item["pool"], item["device"]) for item in results),
         running=pod.get("status", {}).get("phase") == "Running",
     )
+
+
+def allocation_json(allocation: Allocation) -> dict[str, Any]:
+    """An allocation as plain data with stable keys; `review --running` reads it again."""
+    return {
+        "pools": {
+            name: {"nodes": pool.nodes, "devices": pool.devices, "node_names": list(pool.node_names)}
+            for name, pool in allocation.pools.items()
+        },
+        "workloads": {name: _workload_json(workload) for name, workload in allocation.workloads.items()},
+    }
+
+
+def _workload_json(workload: WorkloadAllocation) -> dict[str, Any]:
+    return {
+        "allocated": workload.allocated,
+        "wanted": workload.wanted,
+        "pods": [
+            {
+                "name": pod.name,
+                "node": pod.node,
+                "devices": [
+                    {"driver": item.driver, "pool": item.pool, "device": item.device} for item in pod.devices
+                ],
+            }
+            for pod in workload.pods
+        ],
+        "reason": str(workload.reason) if workload.reason else None,
+    }

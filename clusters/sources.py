@@ -1,13 +1,14 @@
-"""Opens the kubeconfig a stack names: a file's context, a secret of the stack, or another stack's output.
+"""Opens the kubeconfig of a stack's cluster: a file's context, a secret of the stack, or a stack's output.
 
 Secrets are read through the engine with the caller's own login and kept in memory only.
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from clusters.credentials import KubeconfigError, read_kubeconfig
 from fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret
@@ -15,26 +16,24 @@ from fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret
 if TYPE_CHECKING:
     from lightkube.config.kubeconfig import SingleConfig
 
-    from fleet.settings.clusters import ClusterSettings
+    from fleet.plan.model import ClusterPlan
 
 PROJECT = Path(__file__).resolve().parents[1]
 
 
-def open_kubeconfig(settings: ClusterSettings, stack: str) -> SingleConfig:
-    """Open the kubeconfig of an existing cluster.
+def open_kubeconfig(cluster: ClusterPlan, stack: str) -> SingleConfig:
+    """Open the kubeconfig of a cluster.
 
     Args:
-        settings: the cluster's section of the stack file.
-        stack: the stack whose secrets hold the kubeconfig, if it is one.
+        cluster: one of the stack's clusters.
+        stack: the stack whose secrets or outputs hold the kubeconfig, if they do.
 
     Raises:
         KubeconfigError: it cannot be had, or not be used.
     """
-    source = settings.kubeconfig
+    source = cluster.settings.kubeconfig
     if source is None:
-        raise KubeconfigError(
-            "the stack makes this cluster itself and keeps no kubeconfig of it in its settings"
-        )
+        return read_kubeconfig(_exported(cluster.name, stack))
     if isinstance(source, KubeconfigFile):
         return read_kubeconfig(source.file, source.context)
     if isinstance(source, KubeconfigSecret):
@@ -42,6 +41,18 @@ def open_kubeconfig(settings: ClusterSettings, stack: str) -> SingleConfig:
     return read_kubeconfig(
         _pulumi("stack", "output", source.output, "--show-secrets", "--stack", source.stack)
     )
+
+
+def _exported(cluster: str, stack: str) -> str:
+    """The kubeconfig of a cluster that the stack makes or adopts: the program exports it once it ran."""
+    text = _pulumi("stack", "output", "--json", "--show-secrets", "--stack", stack)
+    exported = cast("dict[str, dict[str, str]]", json.loads(text)).get("kubeconfigs", {})
+    if cluster not in exported:
+        raise KubeconfigError(
+            f"stack {stack} has not made cluster {cluster} yet, so there is nothing to look at; "
+            "run pulumi up first"
+        )
+    return exported[cluster]
 
 
 def _pulumi(*arguments: str) -> str:

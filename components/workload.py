@@ -11,6 +11,7 @@ from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
 from components.core.component import FleetComponent
+from fleet.devices.compute_domain import CLIQUE_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 CLAIM = "devices"
 """The name of the claim inside a pod."""
+
+CHANNEL = "channel"
+"""The name of a ComputeDomain's claim inside a pod."""
 
 RETRIES = 6
 """How many failed pods a Job replaces; Kubernetes' own default, said aloud."""
@@ -38,6 +42,8 @@ class WorkloadArgs:
         namespace: where it runs, and where the template or claim is.
         template: name of the ResourceClaimTemplate of which each pod gets a claim of its own.
         claim: name of the ResourceClaim that all pods share.
+        channel: name of the template of a ComputeDomain's channels. Each pod then claims one of these too,
+            and all pods are on one NVLink fabric.
         copies: how many pods run at the same time.
         image: the container's image.
         command: what it runs; empty keeps the image's own.
@@ -52,6 +58,7 @@ class WorkloadArgs:
     namespace: pulumi.Input[str]
     template: pulumi.Input[str] | None = None
     claim: pulumi.Input[str] | None = None
+    channel: pulumi.Input[str] | None = None
     copies: int
     image: pulumi.Input[str]
     command: Sequence[str] = ()
@@ -82,7 +89,7 @@ class Workload(FleetComponent):
                 completions=args.copies,
                 backoff_limit=RETRIES,
                 template=core.PodTemplateSpecArgs(
-                    metadata=meta.ObjectMetaArgs(labels=labels), spec=_pod(args)
+                    metadata=meta.ObjectMetaArgs(labels=labels), spec=_pod(args, labels)
                 ),
             ),
             opts=self.child_opts(
@@ -96,16 +103,22 @@ class Workload(FleetComponent):
         )
 
 
-def _pod(args: WorkloadArgs) -> core.PodSpecArgs:
+def _pod(args: WorkloadArgs, labels: Mapping[str, str]) -> core.PodSpecArgs:
     return core.PodSpecArgs(
         restart_policy="Never",
         automount_service_account_token=False,
         node_selector=dict(args.node_selector) or None,
+        affinity=None if args.channel is None else _one_fabric(labels),
         tolerations=[_toleration(toleration) for toleration in args.tolerations] or None,
         resource_claims=[
             core.PodResourceClaimArgs(
                 name=CLAIM, resource_claim_template_name=args.template, resource_claim_name=args.claim
-            )
+            ),
+            *(
+                []
+                if args.channel is None
+                else [core.PodResourceClaimArgs(name=CHANNEL, resource_claim_template_name=args.channel)]
+            ),
         ],
         containers=[_container(args)],
     )
@@ -119,9 +132,26 @@ def _container(args: WorkloadArgs) -> core.ContainerArgs:
         resources=core.ResourceRequirementsArgs(
             requests={"cpu": args.cpu, "memory": args.memory},
             limits={"memory": args.memory},
-            claims=[core.ResourceClaimArgs(name=CLAIM)],
+            claims=[
+                core.ResourceClaimArgs(name=name)
+                for name in ((CLAIM,) if args.channel is None else (CLAIM, CHANNEL))
+            ],
         ),
         security_context=core.SecurityContextArgs(allow_privilege_escalation=False),
+    )
+
+
+def _one_fabric(labels: Mapping[str, str]) -> core.AffinityArgs:
+    """Where one pod is, the others go: memory is shared within a fabric only, and a second one would do."""
+    return core.AffinityArgs(
+        pod_affinity=core.PodAffinityArgs(
+            required_during_scheduling_ignored_during_execution=[
+                core.PodAffinityTermArgs(
+                    label_selector=meta.LabelSelectorArgs(match_labels=dict(labels)),
+                    topology_key=CLIQUE_LABEL,
+                )
+            ]
+        )
     )
 
 

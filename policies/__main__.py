@@ -1,5 +1,5 @@
 """Starts the policy pack; the engine runs this folder."""
 
-from policies.pack import start
+from policies.serving import start
 
 start()

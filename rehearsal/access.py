@@ -6,14 +6,25 @@ from typing import TYPE_CHECKING
 
 from clusters.client import KubeApi
 from clusters.credentials import read_kubeconfig
+from fleet.settings.aks import AksClusterSettings
+from rehearsal.clouds.clusters import world_name
 from rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
+    from fleet.plan.model import ClusterPlan
     from rehearsal.home import Home
 
 
 class NothingRunsError(RehearsalError):
     """No rehearsal answers."""
+
+
+def simulated_name(cluster: ClusterPlan) -> str:
+    """What a stack's cluster is called in the world: its own name, or that of the cluster it adopts."""
+    settings = cluster.settings
+    if isinstance(settings, AksClusterSettings) and settings.adopt is not None:
+        return world_name(settings.adopt.name)
+    return cluster.name if settings.kubeconfig else world_name(cluster.name)
 
 
 def connect(home: Home, cluster: str) -> KubeApi:

@@ -65,7 +65,8 @@ class EngineResult:
                     urn=finding.get("resourceUrn", ""),
                 )
             )
-        if analysed := event.get("policyAnalyzeSummaryEvent"):
+        analysed = event.get("policyAnalyzeSummaryEvent") or event.get("policyAnalyzeStackSummaryEvent")
+        if analysed:
             self.rules.update(analysed.get("passed") or [])
             self.rules.update(analysed.get("failed") or [])
         diagnostic = event.get("diagnosticEvent")

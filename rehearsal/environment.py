@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ruamel.yaml import YAML
 
 from rehearsal.errors import RehearsalError
+from rehearsal.tools.cache import Cache
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +74,18 @@ def environment_changes(home: Home, tools: Toolset) -> dict[str, str]:
         "PULUMI_CONFIG_PASSPHRASE_FILE": str(home.passphrase_file),
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        **_compiled_modules(),
     }
+
+
+def _compiled_modules() -> dict[str, str]:
+    """Where Python keeps compiled modules, for a caller who forbids them beside the sources.
+
+    Without any, each run of the program compiles the clouds' SDKs again, which takes longer than all else.
+    """
+    if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
+        return {}
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(Cache.default().root / "bytecode")}
 
 
 def shell_exports(home: Home, tools: Toolset) -> str:

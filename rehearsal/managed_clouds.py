@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rehearsal.tools import Toolset
     from rehearsal.world.hardware import Hardware
 
-WORLD_NAMES = {"aks": "azure"}
+WORLD_NAMES = {"aks": "azure", "eks": "aws", "gke": "google"}
 """The simulated cloud behind each cloud of stack files."""
 
 

@@ -51,11 +51,13 @@ def stack_file(stack: str) -> tuple[str, Path]:
     Raises:
         RehearsalError: there is no such file.
     """
-    file = Path(stack) if stack.endswith((".yaml", ".yml")) else PROJECT / f"Pulumi.{stack}.yaml"
+    is_path = stack.endswith((".yaml", ".yml")) or "/" in stack
+    file = Path(stack) if is_path else PROJECT / f"Pulumi.{stack}.yaml"
     if not file.is_file():
-        known = sorted(path.name.split(".")[1] for path in PROJECT.glob("Pulumi.*.yaml"))
+        known = ", ".join(sorted(path.name.split(".")[1] for path in PROJECT.glob("Pulumi.*.yaml")))
+        what = f"{file} is a directory" if file.is_dir() else f"there is no stack file {file}"
         raise RehearsalError(
-            f"there is no stack file {file}. Stacks here: {', '.join(known) or 'none'}; "
+            f"{what}. Stacks here: {known or 'none'}; "
             "or give the path of a stack file, such as examples/s10-capacity.yaml"
         )
     return file.stem.removeprefix("Pulumi."), file.resolve()

@@ -15,7 +15,7 @@ from clusters.preflight import Finding, preflight
 from fleet.plan import make_plan
 from fleet.settings import read_stack_file
 from rehearsal import charts, engine_session, providers, tools
-from rehearsal.access import connect
+from rehearsal.access import connect, simulated_name
 from rehearsal.engine_run import EngineResult, run_engine
 from rehearsal.environment import PROJECT, environment
 from rehearsal.errors import RehearsalError
@@ -224,7 +224,8 @@ def run_program(
     ensure_stack(home, toolset.pulumi, source.name, directory, env)
     engine_session.stop_left(home.root / ENGINE_SESSION)  # of a run that was killed: this turn is ours alone
     state = StackState(pulumi=toolset.pulumi, stack=source.name, directory=directory, environment=env)
-    running = [cluster.name for cluster in plan.clusters if (home.clusters / cluster.name).exists()]
+    names = [simulated_name(cluster) for cluster in plan.clusters]
+    running = [name for name in names if (home.clusters / name).exists()]
     cleared = clear_interrupted(home, state, running)
     provide_kubeconfigs(
         home, toolset.pulumi, standing_clusters(plan), stack=source.name, directory=directory, env=env

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from clusters.allocation import Allocation, WorkloadAllocation, read_allocation
-from rehearsal.access import NothingRunsError, connect
+from clusters.allocation import Allocation, WorkloadAllocation, allocation_json, read_allocation
+from rehearsal.access import NothingRunsError, connect, simulated_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,7 +74,7 @@ async def read_status(plan: FleetPlan, home: Home) -> StackStatus:
 
 async def _read_cluster(cluster: ClusterPlan, home: Home) -> ClusterStatus:
     try:
-        async with connect(home, cluster.name) as api:
+        async with connect(home, simulated_name(cluster)) as api:
             version, allocation = await asyncio.gather(
                 api.version(),
                 read_allocation(
@@ -99,28 +99,4 @@ def devices_by_node(workload: WorkloadAllocation) -> dict[str, list[str]]:
 
 
 def _cluster_json(cluster: ClusterStatus) -> dict[str, Any]:
-    pools = cluster.allocation.pools.items()
-    workloads = cluster.allocation.workloads.items()
-    return {
-        "kubernetes": cluster.kubernetes,
-        "pools": {name: {"nodes": pool.nodes, "devices": pool.devices} for name, pool in pools},
-        "workloads": {name: _workload_json(workload) for name, workload in workloads},
-    }
-
-
-def _workload_json(workload: WorkloadAllocation) -> dict[str, Any]:
-    return {
-        "allocated": workload.allocated,
-        "wanted": workload.wanted,
-        "pods": [
-            {
-                "name": pod.name,
-                "node": pod.node,
-                "devices": [
-                    {"driver": item.driver, "pool": item.pool, "device": item.device} for item in pod.devices
-                ],
-            }
-            for pod in workload.pods
-        ],
-        "reason": str(workload.reason) if workload.reason else None,
-    }
+    return {"kubernetes": cluster.kubernetes, **allocation_json(cluster.allocation)}

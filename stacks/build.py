@@ -8,6 +8,7 @@ import pulumi
 
 from components.claim import Claim, ClaimArgs
 from components.claim_template import ClaimTemplate, ClaimTemplateArgs
+from components.compute_domain import ComputeDomain, ComputeDomainArgs
 from components.core.identity import Identity
 from components.core.naming import logical
 from components.device_class import DeviceClass, DeviceClassArgs
@@ -59,13 +60,14 @@ def _fill(platform: Platform, plan: ClusterPlan, identity: Identity) -> Exported
     ready = [*namespaces, *drivers, *classes]
     templates = _templates(platform, plan, identity, ready)
     claims = _claims(platform, plan, identity, ready)
+    domains = _domains(platform, plan, identity, ready)
     for workload in plan.workloads:
         Workload(
             logical(plan.name, workload.name),
-            _workload_args(workload, identity, templates, claims),
-            platform.member_opts([*ready, *templates.values(), *claims.values()]),
+            _workload_args(workload, identity, templates, claims, domains),
+            platform.member_opts([*ready, *templates.values(), *claims.values(), *domains.values()]),
         )
-    return cluster_outputs(plan, templates, claims)
+    return cluster_outputs(plan, templates, claims, domains)
 
 
 def _namespaces(platform: Platform, plan: ClusterPlan, identity: Identity) -> list[Namespace]:
@@ -143,17 +145,40 @@ def _claims(
     }
 
 
+def _domains(
+    platform: Platform, plan: ClusterPlan, identity: Identity, after: Sequence[pulumi.Resource]
+) -> dict[str, ComputeDomain]:
+    return {
+        domain.name: ComputeDomain(
+            logical(plan.name, domain.name),
+            ComputeDomainArgs(
+                name=domain.name,
+                namespace=domain.namespace,
+                num_nodes=domain.num_nodes,
+                allocation_mode=domain.allocation_mode,
+                template=domain.template,
+                external=domain.external,
+                identity=identity,
+            ),
+            platform.member_opts(after),
+        )
+        for domain in plan.compute_domains
+    }
+
+
 def _workload_args(
     plan: WorkloadPlan,
     identity: Identity,
     templates: Mapping[str, ClaimTemplate],
     claims: Mapping[str, Claim],
+    domains: Mapping[str, ComputeDomain],
 ) -> WorkloadArgs:
     return WorkloadArgs(
         name=plan.name,
         namespace=plan.namespace,
         template=None if plan.template is None else templates[plan.template].name,
         claim=None if plan.claim is None else claims[plan.claim].name,
+        channel=None if plan.compute_domain is None else domains[plan.compute_domain].template,
         copies=plan.copies,
         image=plan.image,
         command=plan.command,

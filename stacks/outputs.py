@@ -8,6 +8,8 @@
                  classes             names of the DeviceClasses this stack declares
                  templates, claims   declared name -> {name, namespace}: what a pod refers to. A template's
                                      name changes with its spec unless it is declared external
+                 computeDomains      declared name -> {name, namespace, template}: the domain, and the
+                                     template of its channels, which the driver makes
                  namespaces          names of the namespaces this stack owns
                  workloads           name -> {namespace, copies}
 `kubeconfigs`  secret: cluster -> kubeconfig, for the clusters whose kubeconfig the program holds.
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from components.claim import Claim
     from components.claim_template import ClaimTemplate
+    from components.compute_domain import ComputeDomain
     from fleet.plan.model import ClusterPlan
 
 VERSION = 1
@@ -48,7 +51,10 @@ class Outputs:
 
 
 def cluster_outputs(
-    plan: ClusterPlan, templates: Mapping[str, ClaimTemplate], claims: Mapping[str, Claim]
+    plan: ClusterPlan,
+    templates: Mapping[str, ClaimTemplate],
+    claims: Mapping[str, Claim],
+    domains: Mapping[str, ComputeDomain],
 ) -> Exported:
     """One cluster's part of the contract."""
     return {
@@ -74,6 +80,9 @@ def cluster_outputs(
         "classes": [device_class.name for device_class in plan.classes],
         "templates": {name: _reference(template) for name, template in templates.items()},
         "claims": {name: _reference(claim) for name, claim in claims.items()},
+        "computeDomains": {
+            name: {**_reference(domain), "template": domain.template} for name, domain in domains.items()
+        },
         "namespaces": [namespace.name for namespace in plan.namespaces],
         "workloads": {
             workload.name: {"namespace": workload.namespace, "copies": workload.copies}
@@ -82,5 +91,5 @@ def cluster_outputs(
     }
 
 
-def _reference(consumed: ClaimTemplate | Claim) -> Exported:
+def _reference(consumed: ClaimTemplate | Claim | ComputeDomain) -> Exported:
     return {"name": consumed.name, "namespace": consumed.namespace}

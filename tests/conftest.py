@@ -1,3 +1,8 @@
 """What holds for all tests."""
 
-pytest_plugins = ["tests.engine_support", "tests.skip_policy", "tests.pulumi_recorder"]
+pytest_plugins = [
+    "tests.engine_support",
+    "tests.oracle_counts",
+    "tests.pulumi_recorder",
+    "tests.skip_policy",
+]

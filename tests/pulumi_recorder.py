@@ -57,7 +57,8 @@ class Recorder(Mocks):
     """The recorded engine.
 
     `outputs` gives, by type token, what a provider answers beside the inputs; `answers` gives, by a provider
-    function's token, what it returns, and `calls` holds what the program called.
+    function's token, what it returns, and `calls` holds what the program called. In a `preview` nothing has
+    an id, and what a provider would answer beside the inputs is unknown.
     """
 
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
@@ -66,12 +67,14 @@ class Recorder(Mocks):
         default_factory=list[tuple[str, dict[str, Any], str]]
     )
     registrations: dict[str, Registration] = field(default_factory=dict[str, Registration])
+    preview: bool = False
     published: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
     def new_resource(self, args: MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         """Answer a creation: the inputs come back as outputs."""
         inputs = cast("dict[str, Any]", args.inputs)
-        return f"{args.name}-id", {**inputs, **self.outputs.get(args.typ, {})}
+        made = None if self.preview else f"{args.name}-id"
+        return made, {**inputs, **self.outputs.get(args.typ, {})}
 
     def call(self, args: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         """Answer a provider function, or refuse it."""
@@ -82,7 +85,7 @@ class Recorder(Mocks):
 
     def run(self, program: Callable[[], T]) -> T:
         """Run a program to its end and return what it returned."""
-        set_mocks(self, project="dra-fleet", stack="test", monitor=_Monitor(self), preview=False)
+        set_mocks(self, project="dra-fleet", stack="test", monitor=_Monitor(self), preview=self.preview)
         returned: list[T] = []
         test = cast("Any", pulumi.runtime.test)
         test(lambda: returned.append(program()))()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from clusters.pending.partitions import waits_for_partitions
 from clusters.pending.placement import label_problem, untolerated
 from clusters.pending.reason import Cause, Reason
 
@@ -18,6 +19,8 @@ REGISTRY = "plugins_registry"
 PLUGIN_WORDS = {
     "gpu.nvidia.com": "gpu-kubelet-plugin",
     "compute-domain.nvidia.com": "compute-domain-kubelet-plugin",
+    "tpu.google.com": "tpu-dra-kubeletplugin",
+    "dra.net": "/dranet",
     "gpu.example.com": "dra-example-kubeletplugin",
 }
 """By what a driver's pods are known where their specification does not name the driver."""
@@ -58,6 +61,9 @@ def _on_node(state: ClusterState, driver: str, daemonset: Object, node: Object) 
     who = f"DaemonSet {meta['namespace']}/{meta['name']}"
     spec = daemonset["spec"]["template"]["spec"]
     labels = label_problem(spec, node)
+    unready = waits_for_partitions(spec, node) if labels else None
+    if unready:
+        return unready
     if labels:
         return Reason(
             Cause.DRIVER_LABEL_MISSING,

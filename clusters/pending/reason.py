@@ -17,6 +17,7 @@ class Cause(StrEnum):
     NO_NODE = "no-node"
     TAINT_NOT_TOLERATED = "taint-not-tolerated"
     NO_DRIVER = "no-driver"
+    NOT_PARTITIONED = "not-partitioned"
     DRIVER_LABEL_MISSING = "driver-label-missing"
     DRIVER_TAINT_NOT_TOLERATED = "driver-taint-not-tolerated"
     DRIVER_NOT_READY = "driver-not-ready"

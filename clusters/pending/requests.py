@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clusters.pending.drivers import driver_problem
+from clusters.pending.partitions import whole_gpus
 from clusters.pending.reason import Cause, Reason
 from clusters.pending.selectors import (
     Device,
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from clusters.pending.state import ClusterState
 
 SHOWN_HOLDERS = 4
+_PARTITION = re.compile(r"""type\s*==\s*(['"])mig\1|\bprofile\b""")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +104,7 @@ def _ask_problem(state: ClusterState, ask: Ask, spec: Object, nodes: list[Object
         return _error_reason(ask, failed)
     silent = _silent_nodes(state, ask, nodes)
     if not matching:
-        return _nearest(ask, misses, silent)
+        return _nearest(ask, misses, silent, nodes)
     return _room_problem(state, ask, spec, matching, silent)
 
 
@@ -127,7 +130,7 @@ def _silent_nodes(state: ClusterState, ask: Ask, nodes: list[Object]) -> Reason 
     return None
 
 
-def _nearest(ask: Ask, misses: list[Miss], silent: Reason | None) -> Reason:
+def _nearest(ask: Ask, misses: list[Miss], silent: Reason | None, nodes: list[Object]) -> Reason:
     """What the closest device lacks; a silent node comes first where its driver shows no device."""
     drivers = drivers_named(ask.selectors)
     told = [miss for miss in misses if not drivers or miss.device.driver in drivers]
@@ -141,6 +144,7 @@ def _nearest(ask: Ask, misses: list[Miss], silent: Reason | None) -> Reason:
         Cause.SELECTOR_FALSE,
         f"no device matches {ask.what}: clause `{near.clause}` is false on the nearest one, {near.device}"
         + (f", whose {value}" if value else "")
+        + _unpartitioned(near, nodes)
         + _also(silent),
     )
 
@@ -168,6 +172,15 @@ def _room_problem(
             f"devices are held by {users_text}{left}; add nodes or run fewer copies{_also(silent)}",
         )
     return _constraint_problem(ask, spec, free)
+
+
+def _unpartitioned(near: Miss, nodes: list[Object]) -> str:
+    """A word about the node's partitions, where one was asked for and a whole GPU is there."""
+    asked = _PARTITION.search(near.clause)
+    if not asked or near.device.body.get("attributes", {}).get("type", {}).get("string") != "gpu":
+        return ""
+    node = next((item for item in nodes if item["metadata"]["name"] == near.device.node), None)
+    return f"; {whole_gpus(node)}" if node else ""
 
 
 def _also(silent: Reason | None) -> str:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 PLATFORMS = {
     "aks": "components.platforms.aks:AksCluster",
+    "eks": "components.platforms.eks:EksCluster",
+    "gke": "components.platforms.gke:GkeCluster",
     "existing": "components.platforms.existing:ExistingCluster",
 }
 """Cloud -> where its component is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -20,6 +20,8 @@ class ChartVersion(Entry):
     `plugin_tolerations`: the chart's own default of `kubeletPlugin.tolerations`.
     `controller_needs_control_plane`: its default affinity keeps the controller to control-plane nodes.
     `extended_resources`: extended resource names, each with the class of the chart that answers it.
+    `partition_names`: whether a MIG partition's device is named by its profile, gpu-0-mig-1g5gb-19-0, or by
+    its placement, gpu-0-mig-19-0-1. `announces_partitioned_gpus`: a GPU is published beside its partitions.
     """
 
     version: str
@@ -32,23 +34,34 @@ class ChartVersion(Entry):
     plugin_tolerations: tuple[Mapping[str, str], ...] = ()
     controller_needs_control_plane: bool = False
     extended_resources: Mapping[str, str] = Field(default_factory=dict)
+    partition_names: Literal["profile", "placement"] = "profile"
+    announces_partitioned_gpus: bool = False
 
 
 class GateConflict(Fact):
-    """Two feature gates of a driver that cannot be on together, or one that needs another."""
+    """Two feature gates of a driver that cannot be on together, or one that needs another.
+
+    `since`: the first chart version whose driver refuses it; None where every one with the gates does.
+    """
 
     gate: str
     other: str
     rule: Literal["excludes", "requires"]
+    since: str | None = None
 
 
 class PublishedAttribute(Fact):
-    """An attribute and the device types that always or sometimes carry it."""
+    """An attribute and the device types that always or sometimes carry it.
+
+    `since` and `until`: the first and the last chart version whose driver publishes it; None without bound.
+    """
 
     name: str
     type: AttributeType
     always: tuple[str, ...] = ()
     sometimes: tuple[str, ...] = ()
+    since: str | None = None
+    until: str | None = None
 
 
 class PublishedCapacity(Fact):
@@ -59,27 +72,82 @@ class PublishedCapacity(Fact):
     sometimes: tuple[str, ...] = ()
 
 
+class ParameterField(Fact):
+    """A field of a driver's opaque parameters, by its dotted path.
+
+    `gates`: per allowed value the driver's feature gate that it needs. `least` and `most`: bounds of a number
+    or quantity. `goes_with`: `field=value` that must be there beside it. `since`: the first chart version.
+    """
+
+    name: str
+    type: Literal["string", "integer", "boolean", "quantity", "map"]
+    required: bool = False
+    allowed: tuple[str, ...] = ()
+    gates: Mapping[str, str] = Field(default_factory=dict)
+    least: str | None = None
+    most: str | None = None
+    goes_with: str | None = None
+    since: str | None = None
+
+
+class ParameterKind(Entry):
+    """A kind of opaque parameters, which a driver decodes strictly and only when it prepares a device.
+
+    `device_types`: the devices that it can be asked for by name of their request.
+    """
+
+    api_version: str
+    kind: str
+    driver: str
+    device_types: tuple[str, ...] = ()
+    fields: tuple[ParameterField, ...]
+
+
 class DriverFacts(Entry):
     """A DRA driver.
 
     `plugin_labels`: node labels of which the chart's default affinity needs one.
+    `health_taints`: keys of the device taints by which the driver says that a device is not healthy.
+    `sharing_gates`: the driver's own feature gate for each sharing strategy of its opaque configuration.
     """
 
     name: str
     driver: str
     namespace: str
     device_types: tuple[str, ...]
+    health_taints: tuple[str, ...] = ()
+    sharing_gates: Mapping[str, str] = Field(default_factory=dict)
     gate_conflicts: tuple[GateConflict, ...] = ()
     attributes: tuple[PublishedAttribute, ...]
     capacities: tuple[PublishedCapacity, ...]
     class_selectors: Mapping[str, str] = Field(default_factory=dict)
     """CEL of the DeviceClasses that the charts install, by name."""
     plugin_labels: Mapping[str, str] = Field(default_factory=dict)
+    parameters: tuple[ParameterKind, ...] = ()
     versions: tuple[ChartVersion, ...]
 
     def version(self, version: str) -> ChartVersion | None:
         """The entry of a chart version, if it is known."""
         return next((entry for entry in self.versions if entry.version == version), None)
+
+    def attributes_in(self, version: str) -> frozenset[str]:
+        """The names of the attributes that a chart version's driver publishes on some device."""
+        order = [entry.version for entry in self.versions]
+        place = order.index(version)
+        return frozenset(
+            item.name
+            for item in self.attributes
+            if (item.since is None or order.index(item.since) <= place)
+            and (item.until is None or place <= order.index(item.until))
+        )
+
+    def gate_conflicts_in(self, version: str) -> Sequence[GateConflict]:
+        """The conflicts of feature gates that a chart version's driver refuses at its start."""
+        order = [entry.version for entry in self.versions]
+        place = order.index(version)
+        return [
+            item for item in self.gate_conflicts if item.since is None or order.index(item.since) <= place
+        ]
 
     def owned_classes(self) -> frozenset[str]:
         """Every DeviceClass name that some version of the chart installs."""

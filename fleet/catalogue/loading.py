@@ -10,19 +10,24 @@ import yaml
 
 from fleet.catalogue.model import Catalogue
 
+_MACHINES = ("machines.yaml", "machines_azure.yaml", "machines_google.yaml", "machines_aws.yaml")
+_DRIVERS = ("nvidia", "tpu", "efa", "example")
+
 
 @cache
 def load() -> Catalogue:
     """All facts, read once per process."""
-    machines = [*_read("machines.yaml")["machines"], *_read("machines_azure.yaml")["machines"]]
+    machines = [machine for name in _MACHINES for machine in _read(name)["machines"]]
     return Catalogue.model_validate(
         {
             "kubernetes": _read("kubernetes.yaml"),
             "gpus": _by_name(_read("gpus.yaml")["gpus"]),
             "machines": _by_name(machines),
-            "drivers": _by_name([_read("driver_nvidia.yaml"), _read("driver_example.yaml")]),
+            "drivers": _by_name([_read(f"driver_{name}.yaml") for name in _DRIVERS]),
             "cuda": _read("cuda.yaml"),
             "aks": _read("aks.yaml"),
+            "gke": _read("gke.yaml"),
+            "eks": _read("eks.yaml"),
             "gpuOperator": _read("gpu_operator.yaml"),
         }
     )

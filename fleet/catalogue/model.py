@@ -12,7 +12,9 @@ from typing import Literal
 from pydantic import Field
 
 from fleet.catalogue.drivers import ChartVersion, DriverFacts
+from fleet.catalogue.eks import EksFacts
 from fleet.catalogue.entry import Entry, Fact
+from fleet.catalogue.gke import GkeFacts
 from fleet.catalogue.kubernetes import KubernetesFacts
 
 
@@ -91,15 +93,28 @@ class Price(Entry):
     region: str
 
 
+class Tpu(Fact):
+    """The TPU chips of one node. `topology`: of the slice that is this one node."""
+
+    generation: str
+    accelerator: str
+    chips: int
+    topology: str
+
+
 class Machine(Entry):
     """A machine type: what one node of it has. Memory in GiB; `topology` is None where nothing is known.
 
     `gpu_fraction`: its one GPU is a vGPU, that part of a whole one. `managed_mig`: whether the
     cloud makes MIG partitions on it itself. `unserved`: accelerators that no driver of this program serves.
+    `mig`: False where MIG cannot be used although the GPU has it. `efa`: network cards with EFA, from
+    card `efa_from` on. `min_driver`: the branch of the NVIDIA driver its GPUs need. `reserved_only`: not sold
+    on demand.
+    `accelerator`: what the cloud calls its GPU; `instance_type`: what it calls the machine, where not this.
     """
 
     name: str
-    cloud: Literal["existing", "aks"]
+    cloud: Literal["existing", "aks", "gke", "eks"]
     gpu: str | None
     gpus: int
     cpus: int
@@ -107,7 +122,15 @@ class Machine(Entry):
     arch: Literal["amd64", "arm64"] | None = None
     gpu_fraction: str | None = None
     managed_mig: bool | None = None
+    mig: bool | None = None
+    efa: int = 0
+    efa_from: int = 0
+    min_driver: str | None = None
+    reserved_only: bool = False
     unserved: str | None = None
+    accelerator: str | None = None
+    instance_type: str | None = None
+    tpu: Tpu | None = None
     fabric: str | None = None
     price: Price | None = None
     topology: tuple[GpuSlot, ...] | None = None
@@ -168,3 +191,5 @@ class Catalogue(Fact):
     cuda: CudaFacts
     gpu_operator: GpuOperatorFacts
     aks: AksFacts
+    eks: EksFacts
+    gke: GkeFacts

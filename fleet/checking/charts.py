@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from fleet import catalogue
+from fleet.checking.operator_values import OPERATOR
 from fleet.checking.placement import (
     label_keys,
     not_tolerated,
@@ -27,11 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fleet.catalogue.drivers import ChartVersion
-    from fleet.checking.documents import Path
     from fleet.checking.finding import Subject
     from fleet.checking.inventory import Cluster
     from fleet.drivers.spec import DriverSpec
     from fleet.plan.model import ChartValues, PoolPlan
+    from fleet.yaml_text import Path
 
 _ROOT = "nvidiaDriverRoot"
 _ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}
@@ -60,9 +62,12 @@ def find_chart(name: str, version: str) -> Chart:
     charts = [
         Chart(driver=driver, version=entry) for driver in DRIVERS.values() for entry in driver.facts.versions
     ]
+    if name == OPERATOR:
+        versions = [entry.version for entry in catalogue.load().gpu_operator.versions]
+        raise ChartUnknown(f"chart {name} has no known version {version!r}; allowed: {', '.join(versions)}")
     named = [chart for chart in charts if chart_name(chart) == name]
     if not named:
-        names = {chart_name(chart) for chart in charts}
+        names = {*(chart_name(chart) for chart in charts), OPERATOR}
         raise ChartUnknown(
             f"chart {name!r} is no known driver's chart; allowed: {choices(name, names)}. "
             f"{mistyped(name, names)}"
@@ -101,6 +106,12 @@ def check_chart_values(subject: Subject, chart: Chart, clusters: Iterable[Cluste
 
 def _check_on(subject: Subject, chart: Chart, cluster: Cluster, values: ChartValues, wrong: set[str]) -> None:
     pools = [pool for pool in cluster.plan.pools if pool.machine.gpus]
+    if not cluster.plan.settings.drivers:
+        subject.warning(
+            what=f"cluster {cluster.plan.name} brings its own DRA drivers (drivers: {{}}): a second driver "
+            f"of the name {chart.driver.facts.driver} on its nodes would replace the slices of the first",
+            fix="install nothing there, or name the driver under drivers of the cluster",
+        )
     release = Release(
         version=chart.version,
         minor=cluster.plan.kubernetes,
@@ -214,13 +225,12 @@ def _check_tolerations(subject: Subject, chart: Chart, pools: list[PoolPlan], va
 def _check_root(subject: Subject, pools: list[PoolPlan], values: ChartValues) -> None:
     root = str(value_at(values, _ROOT) or "/")
     for pool in pools:
-        wanted = _ROOTS[pool.gpu_driver]
+        wanted = pool.driver_root or _ROOTS[pool.gpu_driver]
         if (root.rstrip("/") or "/") != wanted:
             subject.error(
                 *_path(_ROOT),
-                what=f"is not where pool {pool.name} has its GPU driver (gpuDriver: "
-                f"{pool.gpu_driver}); the plugin "
-                "would find no GPU",
+                what=f"is not where pool {pool.name} has its GPU driver (gpuDriver: {pool.gpu_driver}); the "
+                "plugin would find no GPU",
                 got=root,
                 allowed=wanted,
                 fix=f"{_ROOT}: {wanted}",

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fleet.checking.admin_access import check_admin_access
 from fleet.checking.charts import ChartUnknown, check_chart_values, find_chart
-from fleet.checking.device_objects import check_object, expressions
-from fleet.checking.documents import Unreadable, read_documents
-from fleet.checking.finding import Finding, Subject
+from fleet.checking.companions import check_companions, claims_of_domains
+from fleet.checking.device_objects import all_expressions, check_object, expressions
+from fleet.checking.finding import Finding, Found, Subject
+from fleet.checking.fitting import Fitting
 from fleet.checking.inventory import clusters
+from fleet.checking.opaque import check_config, config_path
+from fleet.checking.operator_values import OPERATOR, check_operator_values, operator_version
 from fleet.checking.pods import check_claims, pod_of
 from fleet.checking.references import references
 from fleet.checking.resources import Resource, at, resources
 from fleet.checking.scheduling import check_scheduling
 from fleet.checking.selection import Selection
+from fleet.proof.asks import drivers_in
+from fleet.proof.telling import STRICT
+from fleet.yaml_text import Unreadable, read_documents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
-    from fleet.checking.documents import Document
     from fleet.checking.inventory import Cluster
     from fleet.checking.pods import Pod
     from fleet.plan.model import FleetPlan
+    from fleet.yaml_text import Document
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +51,10 @@ class ValuesFile:
 
 
 def check(
-    plan: FleetPlan, manifests: Iterable[ManifestFile], values: Iterable[ValuesFile] = ()
+    plan: FleetPlan,
+    manifests: Iterable[ManifestFile],
+    values: Iterable[ValuesFile] = (),
+    only: Collection[str] = (),
 ) -> list[Finding]:
     """Everything wrong or doubtful in the files, in the order of files and lines.
 
@@ -53,31 +62,45 @@ def check(
         plan: the stack's plan, which says what pools, classes and claims there are.
         manifests: files of Kubernetes objects. Kinds that have nothing to do with devices are passed over.
         values: values files of driver charts.
+        only: the clusters that they are for; each of the stack if none is named.
     """
-    fleet = clusters(plan)
-    found: list[Finding] = []
-    files = list(manifests)
-    objects = [
-        resource
-        for file in files
-        for document in _documents(file.name, file.data, found)
-        for resource in resources(document, found)
-    ]
-    _check_objects(fleet, objects)
-    charts = list(values)
+    found: Found = {}
+    files, charts = list(manifests), list(values)
+    documents = [document for file in files for document in _documents(file.name, file.data, found)]
+    objects = [resource for document in documents for resource in resources(document, found)]
+    everywhere = clusters(plan, _drivers_named(objects))
+    fleet = [cluster for cluster in everywhere if not only or cluster.plan.name in only]
     for file in charts:
-        found += _check_values(file, fleet)
-    for resource in objects:
-        found += [finding for finding in resource.subject.found if finding not in found]
+        found |= _merged([_check_values(file, cluster) for cluster in fleet], fleet)
+    strict = plan.environment == STRICT
+    found |= _merged([_check_objects(cluster, everywhere, objects, strict) for cluster in fleet], fleet)
     order = {name: index for index, name in enumerate([*(f.name for f in files), *(f.name for f in charts)])}
     return sorted(found, key=lambda finding: (order[finding.file], finding))
 
 
-def _documents(name: str, data: bytes, found: list[Finding]) -> list[Document]:
+def _drivers_named(objects: Iterable[Resource]) -> set[str]:
+    """The drivers that the selectors of files ask for: they tell which drivers a cluster of others has."""
+    texts = (text for item in objects if item.is_device_object for text in all_expressions(item))
+    return {name for text in texts for name in drivers_in(text)}
+
+
+def _merged(by_cluster: Sequence[Found], fleet: Sequence[Cluster]) -> Found:
+    """What was found on each cluster, told once: what holds on some only, with their names."""
+    where: dict[Finding, list[str]] = {}
+    for found, cluster in zip(by_cluster, fleet, strict=True):
+        for finding in found:
+            where.setdefault(finding, []).append(cluster.plan.name)
+    return {
+        finding if len(names) == len(fleet) else replace(finding, clusters=tuple(names)): None
+        for finding, names in where.items()
+    }
+
+
+def _documents(name: str, data: bytes, found: Found) -> list[Document]:
     try:
         return read_documents(name, data)
     except Unreadable as unreadable:
-        found.append(_unreadable(name, unreadable))
+        found[_unreadable(name, unreadable)] = None
         return []
 
 
@@ -94,13 +117,23 @@ def _unreadable(name: str, unreadable: Unreadable) -> Finding:
     )
 
 
-def _check_objects(fleet: tuple[Cluster, ...], objects: list[Resource]) -> None:
-    minors = sorted({cluster.plan.kubernetes for cluster in fleet})
-    device_objects = [check_object(item, minors) for item in objects if item.is_device_object]
+def _check_objects(
+    cluster: Cluster,
+    everywhere: Sequence[Cluster],
+    found_in: Sequence[Resource],
+    is_production: bool,
+) -> Found:
+    """What is wrong with the objects on one cluster."""
+    fleet = (cluster,)
+    objects = [replace(item, subject=replace(item.subject, found={})) for item in found_in]
+    device_objects = [
+        check_object(item, [cluster.plan.kubernetes]) for item in objects if item.is_device_object
+    ]
     classes = [item for item in device_objects if item.kind == "DeviceClass"]
     claims = [item for item in device_objects if item.kind in ("ResourceClaim", "ResourceClaimTemplate")]
     selection = Selection(
         clusters=fleet,
+        others=tuple(other for other in everywhere if other is not cluster),
         declared={
             item.name: tuple(text for _, text in expressions(item, ("spec",)))
             for item in classes
@@ -111,27 +144,41 @@ def _check_objects(fleet: tuple[Cluster, ...], objects: list[Resource]) -> None:
         selection.check_class(item)
     for item in claims:
         selection.check_claim(item)
+    for item in (*classes, *claims):
+        check_config(item, cluster, selection.declared, config_path(item), is_production=is_production)
     check_admin_access(fleet, claims, objects)
     known = references(fleet, claims)
+    known.claims.extend(claims_of_domains(objects))
+    check_companions(objects, claims, cluster)
     extended = {
         str(name): item.name for item in classes if (name := at(item.value, ("spec", "extendedResourceName")))
     }
+    sound = [item for item in claims if item.name in selection.chosen and not item.subject.has_errors]
+    fitting = Fitting(cluster, selection.declared, sound)
+    for item in sound:
+        fitting.check_claim(item, selection.chosen[item.name])
     for pod in _pods(objects):
         check_claims(pod, known)
-        check_scheduling(pod, fleet, selection.chosen, extended)
+        fitting.check_pod(pod, check_scheduling(pod, fleet, selection.chosen, extended))
+    return {finding: None for item in objects for finding in item.subject.found}
 
 
 def _pods(objects: Sequence[Resource]) -> list[Pod]:
     return [pod for pod in map(pod_of, objects) if pod is not None]
 
 
-def _check_values(file: ValuesFile, fleet: tuple[Cluster, ...]) -> list[Finding]:
-    found: list[Finding] = []
+def _check_values(file: ValuesFile, cluster: Cluster) -> Found:
+    found: Found = {}
+    name = f"values of {file.chart} {file.version}"
+    operator = operator_version(file.version) if file.chart == OPERATOR else None
+    if operator is not None:
+        for document in _documents(file.name, file.data, found):
+            check_operator_values(Subject(document=document, name=name, found=found), operator, cluster)
+        return found
     try:
         chart = find_chart(file.chart, file.version)
     except ChartUnknown as unknown:
-        return [_unreadable(file.name, Unreadable(str(unknown)))]
+        return {_unreadable(file.name, Unreadable(str(unknown))): None}
     for document in _documents(file.name, file.data, found):
-        name = f"values of {file.chart} {file.version}"
-        check_chart_values(Subject(document=document, name=name, found=found), chart, fleet)
+        check_chart_values(Subject(document=document, name=name, found=found), chart, (cluster,))
     return found

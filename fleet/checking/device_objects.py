@@ -14,9 +14,9 @@ from fleet.devices.validate import API_VERSION, validate_object
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from fleet.checking.documents import Path
     from fleet.checking.resources import Resource
     from fleet.devices.problem import Problem
+    from fleet.yaml_text import Path
 
 _REMOVED = {
     "v1beta1": "removed in 1.38, and served before that only where it was turned on",
@@ -63,12 +63,25 @@ def check_object(resource: Resource, minors: Iterable[str]) -> Resource:
     return as_v1
 
 
+def devices_path(kind: str) -> Path:
+    """Where a claim or template holds what it asks for."""
+    return _DEVICES[kind]
+
+
 def expressions(resource: Resource, path: Path) -> Iterator[tuple[Path, str]]:
     """The CEL expressions of the `selectors` below a path, with their places."""
     for index, selector in enumerate(sequence(at(resource.value, (*path, "selectors")))):
         expression = at(selector, ("cel", "expression"))
         if isinstance(expression, str) and expression.strip():
             yield (*path, "selectors", index, "cel", "expression"), expression
+
+
+def all_expressions(resource: Resource) -> Iterator[str]:
+    """Every CEL expression of a class, claim or template."""
+    yield from (text for _, text in expressions(resource, ("spec",)))
+    if resource.kind in _DEVICES:
+        for request in requests(resource):
+            yield from (text for _, text in expressions(resource, request.path))
 
 
 def requests(resource: Resource) -> Iterator[Request]:

@@ -6,14 +6,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from fleet.checking.documents import Document, Path
+    from fleet.yaml_text import Document, Path
 
 Severity = Literal["error", "warning"]
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Finding:
-    """One thing that is wrong (`error`) or doubtful (`warning`). `line` and `column` count from 1."""
+    """One thing that is wrong (`error`) or doubtful (`warning`). `line` and `column` count from 1.
+
+    `clusters`: where it is so; empty where it is so on all that were looked at.
+    """
 
     file: str
     line: int
@@ -25,6 +28,7 @@ class Finding:
     got: str = ""
     allowed: str = ""
     fix: str = ""
+    clusters: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """The finding in one line, beginning with its place as editors understand it."""
@@ -32,7 +36,12 @@ class Finding:
         told = "".join(f"; {name}: {_one_line(text)}" for name, text in details if text)
         subject = " ".join(part for part in (self.object, self.path) if part)
         where = f"{self.file}:{self.line}:{self.column}: {self.severity}: "
-        return f"{where}{subject}{': ' if subject else ''}{_one_line(self.what)}{told}"
+        on = f"on {', '.join(self.clusters)}: " if self.clusters else ""
+        return f"{where}{subject}{': ' if subject else ''}{on}{_one_line(self.what)}{told}"
+
+
+Found = dict[Finding, None]
+"""Findings in the order in which they were made, each once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +58,12 @@ class Subject:
     document: Document
     base: Path = ()
     name: str
-    found: list[Finding] = field(default_factory=list[Finding])
+    found: Found = field(default_factory=dict[Finding, None])
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether an error was told."""
+        return any(finding.severity == "error" for finding in self.found)
 
     def error(self, *path: str | int, what: str, got: str = "", allowed: str = "", fix: str = "") -> None:
         """Tell an error about the value at a path below the part."""
@@ -77,8 +91,7 @@ class Subject:
             allowed=allowed,
             fix=fix,
         )
-        if finding not in self.found:
-            self.found.append(finding)
+        self.found[finding] = None
 
 
 def dotted(path: Path) -> str:

@@ -10,17 +10,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fleet import catalogue
+from fleet.drivers.nvidia_devices import COMPUTE_DOMAIN_DRIVER
 from fleet.proof.cel import UNKNOWN, CelDevice
-from fleet.proof.slices import drivers_of, predict
+from fleet.proof.installed import drivers_of
+from fleet.proof.slices import predict
 from fleet.settings.sharing import ExclusiveSharing, MigSharing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from fleet.catalogue.drivers import DriverFacts
     from fleet.plan.model import ClusterPlan, FleetPlan, PoolPlan
-    from fleet.proof.shapes import ShapeDevice
-    from fleet.proof.slices import Installed
+    from fleet.proof.installed import Installed
+    from fleet.proof.shapes import Shape, ShapeDevice
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,31 +57,54 @@ class FleetDevice:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PoolDevices:
-    """The devices of one node of a pool; `unpartitioned`: the whole GPUs before MIG partitions exist."""
+    """The devices of one node of a pool.
+
+    Args:
+        plan: the pool.
+        shape: a node as the allocator sees it, with why what a driver publishes there cannot be told.
+        devices: what it publishes.
+        unpartitioned: the whole GPUs before MIG partitions exist.
+    """
 
     plan: PoolPlan
+    shape: Shape
     devices: tuple[FleetDevice, ...]
     unpartitioned: tuple[FleetDevice, ...]
+
+    def doubt(self, drivers: Collection[str]) -> str:
+        """Why it cannot be told what these drivers, or any if none is named, publish there; else empty."""
+        known = {facts.driver for facts in catalogue.load().drivers.values()} | {COMPUTE_DOMAIN_DRIVER}
+        strange = sorted(set(drivers) - known - {device.driver for device in self.shape.devices})
+        if strange:
+            return f"what driver {strange[0]} publishes cannot be predicted"
+        reasons = self.shape.unpredictable
+        return next((text for name, text in reasons.items() if not drivers or name in drivers), "")
 
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """One cluster of the stack."""
+    """One cluster of the stack; `named` are the drivers that the selectors of files ask for."""
 
     plan: ClusterPlan
+    named: frozenset[str] = frozenset()
 
     @cached_property
     def pools(self) -> tuple[PoolDevices, ...]:
         """Its pools with their devices."""
         return tuple(
-            PoolDevices(plan=pool, devices=self._devices(pool), unpartitioned=self._unpartitioned(pool))
+            PoolDevices(
+                plan=pool,
+                shape=(shape := self._shape(pool)),
+                devices=self._devices(pool, shape),
+                unpartitioned=self._unpartitioned(pool),
+            )
             for pool in self.plan.pools
         )
 
     @cached_property
     def drivers(self) -> list[Installed]:
         """The drivers it runs; where it brings its own, those that are assumed."""
-        return drivers_of(self.plan)
+        return drivers_of(self.plan, self.named)
 
     @cached_property
     def classes(self) -> dict[str, tuple[str, ...]]:
@@ -113,22 +138,24 @@ class Cluster:
         }
         return chart | stack
 
-    def _devices(self, pool: PoolPlan) -> tuple[FleetDevice, ...]:
-        (group,) = predict(replace(self.plan, pools=(pool,)))
+    def _shape(self, pool: PoolPlan) -> Shape:
+        (group,) = predict(replace(self.plan, pools=(pool,)), self.named)
+        return group.shape
+
+    def _devices(self, pool: PoolPlan, shape: Shape) -> tuple[FleetDevice, ...]:
         facts = {driver.facts.driver: driver.facts for driver in self.drivers}
-        return tuple(
-            _fleet_device(pool.name, device, facts.get(device.driver)) for device in group.shape.devices
-        )
+        return tuple(_fleet_device(pool.name, device, facts.get(device.driver)) for device in shape.devices)
 
     def _unpartitioned(self, pool: PoolPlan) -> tuple[FleetDevice, ...]:
         if not isinstance(pool.sharing, MigSharing):
             return ()
-        return self._devices(replace(pool, sharing=ExclusiveSharing()))
+        whole = replace(pool, sharing=ExclusiveSharing())
+        return self._devices(whole, self._shape(whole))
 
 
-def clusters(plan: FleetPlan) -> tuple[Cluster, ...]:
+def clusters(plan: FleetPlan, named: Collection[str] = ()) -> tuple[Cluster, ...]:
     """The clusters of a plan."""
-    return tuple(Cluster(cluster) for cluster in plan.clusters)
+    return tuple(Cluster(cluster, frozenset(named)) for cluster in plan.clusters)
 
 
 def _fleet_device(pool: str, device: ShapeDevice, facts: DriverFacts | None) -> FleetDevice:

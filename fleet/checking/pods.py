@@ -15,9 +15,9 @@ from fleet.settings.errors import choices, mistyped
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fleet.checking.documents import Path
     from fleet.checking.references import References
     from fleet.checking.resources import Resource
+    from fleet.yaml_text import Path
 
 _NAME, _TEMPLATE = "resourceClaimName", "resourceClaimTemplateName"
 _COPIES = {
@@ -93,6 +93,15 @@ def containers(pod: Pod) -> Iterator[tuple[Path, dict[str, Any]]]:
     for kind in ("initContainers", "containers"):
         for index, item in enumerate(sequence(pod.spec.get(kind))):
             yield (*pod.path, kind, index), mapping(item)
+
+
+def copies_of(pod: Pod) -> tuple[Path, int] | None:
+    """How many of a workload's pods run at the same time and where it says so; None where nothing says it."""
+    path = _COPIES.get(pod.resource.kind)
+    copies = at(pod.resource.value, path) if path else None
+    if path is None or not isinstance(copies, int) or isinstance(copies, bool):
+        return None
+    return path, copies
 
 
 def _check_entry(pod: Pod, path: Path, item: Mapping[str, Any], names: set[str]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fleet.checking.device_objects import requests
+from fleet.devices.channel import CHANNEL_REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,6 +26,8 @@ class Claim:
     requests: frozenset[str]
     generated: bool = False
     """Whether the stack gives it another name than this."""
+    keep: str = ""
+    """The setting by which it would have this very name; empty for that of a claim."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +63,7 @@ class References:
         if all(claim.generated for claim in known):
             return Wrong(
                 what="is a template of the stack whose name gets a suffix with every change",
-                fix=f"set claims.{name}.external: true in the stack file",
+                fix=f"set {known[0].keep or f'claims.{name}.external: true'} in the stack file",
             )
         if namespace and not any(claim.namespace in ("", namespace) for claim in known):
             places = ", ".join(sorted({claim.namespace for claim in known}))
@@ -84,6 +87,17 @@ def references(clusters: Iterable[Cluster], resources: Iterable[Resource]) -> Re
                 generated=not template.external,
             )
             for template in cluster.plan.templates
+        ]
+        found += [
+            Claim(
+                kind="ResourceClaimTemplate",
+                name=domain.template,
+                namespace=domain.namespace,
+                requests=frozenset({CHANNEL_REQUEST}),
+                generated=not domain.external,
+                keep=f"computeDomains.{domain.name}.template: {domain.template}",
+            )
+            for domain in cluster.plan.compute_domains
         ]
         found += [
             Claim(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from fleet.checking.finding import Finding, Subject
+from fleet.checking.finding import Subject
 
 if TYPE_CHECKING:
-    from fleet.checking.documents import Document, Path
+    from fleet.checking.finding import Found
+    from fleet.yaml_text import Document, Path
 
 DEVICE_KINDS = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 GROUP = "resource.k8s.io"
@@ -41,12 +42,12 @@ class Resource:
         return self.api_version.partition("/")[0] == GROUP and self.kind in DEVICE_KINDS
 
 
-def resources(document: Document, found: list[Finding]) -> list[Resource]:
+def resources(document: Document, found: Found) -> list[Resource]:
     """The objects of a document; the items of a `List` one by one. What is no object is told."""
     return _resources(document, document.value, (), found)
 
 
-def _resources(document: Document, value: object, base: Path, found: list[Finding]) -> list[Resource]:
+def _resources(document: Document, value: object, base: Path, found: Found) -> list[Resource]:
     fields = mapping(value)
     api_version, kind = fields.get("apiVersion"), fields.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str):
@@ -64,7 +65,7 @@ def _resources(document: Document, value: object, base: Path, found: list[Findin
         ]
     metadata = mapping(fields.get("metadata"))
     name = str(metadata.get("name") or metadata.get("generateName") or "")
-    subject = Subject(document=document, base=base, name=f"{kind} {name}".strip(), found=found)
+    subject = Subject(document=document, base=base, name=f"{kind} {name}".strip())
     namespace = str(metadata.get("namespace") or "")
     return [
         Resource(

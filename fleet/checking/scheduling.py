@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from fleet.checking.pods import Pod
     from fleet.plan.model import PoolPlan
 
-_PLUGIN_NAME = re.compile(r"nvidia\.com/(gpu|mig-.+|gpu\.shared)|(gpu\.)?(amd|intel)\.com/.+")
+_PLUGIN_NAME = re.compile(
+    r"nvidia\.com/(gpu|mig-.+|gpu\.shared)|(gpu\.)?(amd|intel)\.com/.+|google\.com/tpu|aws\.amazon\.com/neuron.*"
+)
 _NODE_S_OWN = re.compile(
     r"(^|\.)(kubernetes|k8s)\.io/|^nvidia\.com/|(^|\.)(azure|amazonaws|google|aliyun)\.com/"
 )
@@ -25,8 +27,8 @@ _NODE_S_OWN = re.compile(
 
 def check_scheduling(
     pod: Pod, clusters: Iterable[Cluster], chosen: Mapping[str, frozenset[str]], declared: Mapping[str, str]
-) -> None:
-    """Tell what keeps a pod that holds devices from every pool.
+) -> list[PoolPlan]:
+    """Tell what keeps a pod that holds devices from every pool; the pools where it may run.
 
     Args:
         pod: the pod.
@@ -37,14 +39,12 @@ def check_scheduling(
     all_clusters = list(clusters)
     asks = _check_plugin_names(pod, all_clusters, declared)
     if not pod.claims and not asks:
-        return
+        return []
     pools = [pool for cluster in all_clusters for pool in cluster.plan.pools]
     for _, target in pod.claims.values():
         pools = [pool for pool in pools if target not in chosen or pool.name in chosen[target]]
-    if pools:
-        left = _check_selection(pod, pools)
-        if left:
-            _check_taints(pod, left)
+    left = _check_selection(pod, pools) if pools else []
+    return _check_taints(pod, left) if left else []
 
 
 def _check_selection(pod: Pod, pools: list[PoolPlan]) -> list[PoolPlan]:
@@ -76,11 +76,12 @@ def _check_selection(pod: Pod, pools: list[PoolPlan]) -> list[PoolPlan]:
     return left
 
 
-def _check_taints(pod: Pod, pools: list[PoolPlan]) -> None:
+def _check_taints(pod: Pod, pools: list[PoolPlan]) -> list[PoolPlan]:
     tolerations = sequence(pod.spec.get("tolerations"))
     kept = {pool.name: not_tolerated(pool, tolerations) for pool in pools}
-    if any(not taints for taints in kept.values()):
-        return
+    borne = [pool for pool in pools if not kept[pool.name]]
+    if borne:
+        return borne
     missing = list(dict.fromkeys(taint for taints in kept.values() for taint in taints))
     pod.resource.subject.error(
         *pod.path,
@@ -89,6 +90,7 @@ def _check_taints(pod: Pod, pools: list[PoolPlan]) -> None:
         + "; ".join(f"{name} has {', '.join(map(taint_text, taints))}" for name, taints in kept.items()),
         fix=f"tolerations: [{', '.join(map(toleration_text, missing))}]",
     )
+    return []
 
 
 def _check_plugin_names(pod: Pod, clusters: list[Cluster], declared: Mapping[str, str]) -> bool:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 from fleet.checking import rewriting
 from fleet.checking.device_objects import class_name, expressions, requests
 from fleet.checking.matching import FOREIGN, Judged, Programs, counted, devices, judge, verdict, why_none
+from fleet.checking.quantities import tell_chips, tell_part
 from fleet.checking.robustness import tell_failure, warn_foreign, warn_never_published, warn_optional
 from fleet.checking.selectors import compiled
+from fleet.proof.asks import drivers_in
 from fleet.proof.cel import environment
 from fleet.settings.errors import choices, mistyped
 
@@ -18,10 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from fleet.checking.device_objects import Request
-    from fleet.checking.documents import Path
     from fleet.checking.finding import Subject
     from fleet.checking.inventory import Cluster, FleetDevice
     from fleet.checking.resources import Resource
+    from fleet.proof.cel.program import Program
+    from fleet.yaml_text import Path
 
     class _Tell(Protocol):
         def __call__(
@@ -38,13 +41,15 @@ class Selection:
     """The classes known to the stack and to the files, and what was found wrong with them.
 
     Args:
-        clusters: the stack's clusters.
+        clusters: the clusters that are judged.
+        others: the stack's other clusters, where a class that matches nothing here may be meant for.
         declared: expressions of the classes of the files, by name.
         broken: names of classes of the files of which something was told already.
         chosen: per claim or template, the pools that can serve all its requests.
     """
 
     clusters: tuple[Cluster, ...]
+    others: tuple[Cluster, ...] = ()
     declared: Mapping[str, tuple[str, ...]]
     broken: set[str] = field(default_factory=set[str])
     chosen: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
@@ -61,7 +66,9 @@ class Selection:
             judged = self._judged(found)
             self._check_selectors(subject, own, found, judged)
             if _errors(subject) == before:
-                self._check_any(subject, own[0][0], judged)
+                is_elsewhere = self._matches_elsewhere([text for _, text in own])
+                if not is_elsewhere:
+                    self._check_any(subject, own[0][0], judged, self._doubts(found))
                 self._check_width(subject, resource.name, own, found)
         if _errors(subject) > before:
             self.broken.add(resource.name)
@@ -82,8 +89,10 @@ class Selection:
         for request, served in zip(all_requests, pools, strict=True):
             by_name[request.name] = by_name.get(request.name, frozenset()) | served
         for request, judged in unmatched:
-            tell = resource.subject.warning if by_name[request.name] else resource.subject.error
-            self._tell_unmatched(tell, request, judged)
+            if not by_name[request.name]:
+                self._tell_unmatched(resource.subject.error, request, judged)
+            elif not self._matches_elsewhere(self._texts(resource, request)):
+                self._tell_unmatched(resource.subject.warning, request, judged)
         together = _common(by_name.values())
         if all(by_name.values()) and by_name and not together:
             resource.subject.error(
@@ -125,7 +134,9 @@ class Selection:
         if _errors(resource.subject) > before:
             return None, judged
         self._check_claim_width(resource, request, found)
-        return self._served(request, judged), judged
+        tell_part(resource, request, judged)
+        tell_chips(resource, request, judged)
+        return self._served(request, judged) | frozenset(self._doubts(found)), judged
 
     def _served(self, request: Request, judged: Sequence[Judged]) -> frozenset[str]:
         """The pools of which one node has enough devices that match, or may match."""
@@ -151,6 +162,22 @@ class Selection:
         else:
             what, fix = self._none(judged)
             tell(*request.path, what=what, got=class_name(request), fix=fix)
+
+    def _texts(self, resource: Resource, request: Request) -> list[str]:
+        name = class_name(request)
+        of_class = next((texts for one in self.clusters if (texts := self._class_expressions(name, one))), ())
+        return [*of_class, *(text for _, text in expressions(resource, request.path))]
+
+    def _matches_elsewhere(self, texts: Sequence[str]) -> bool:
+        """Whether selectors match, or may match, a device of another cluster of the stack."""
+        for cluster in self.others:
+            cel = environment(cluster.plan.kubernetes)
+            programs = [cel.compile(text) for text in texts]
+            if any(
+                item.verdict.outcome in ("true", "unknown") for item in judge(programs, devices([cluster]))
+            ):
+                return True
+        return False
 
     def _none(self, judged: Sequence[Judged]) -> tuple[str, str]:
         first = environment(self.clusters[0].plan.kubernetes)
@@ -213,8 +240,24 @@ class Selection:
                     warn_optional(subject, places[program.expression], program, device, outcome.message)
                     return
 
-    def _check_any(self, subject: Subject, path: Path, judged: Sequence[Judged]) -> None:
-        if judged and all(item.verdict.outcome == "false" for item in judged):
+    def _doubts(self, found: Programs) -> dict[str, str]:
+        """The pools where it cannot be told what the drivers that selectors name publish, and why."""
+        return {
+            pool.plan.name: reason
+            for cluster in self.clusters
+            for pool in cluster.pools
+            if (reason := pool.doubt(_named(found.get(cluster.plan.name, ()))))
+        }
+
+    def _check_any(
+        self, subject: Subject, path: Path, judged: Sequence[Judged], doubts: Mapping[str, str]
+    ) -> None:
+        if not all(item.verdict.outcome == "false" for item in judged):
+            return
+        if doubts:
+            reason = next(iter(doubts.values()))
+            subject.warning(*path, what=f"cannot be judged: {reason}", fix="prove it with recorded slices")
+        elif judged:
             what, fix = self._none(judged)
             subject.error(*path, what=what, fix=fix)
 
@@ -253,6 +296,10 @@ def _common(sets: Iterable[frozenset[str]]) -> frozenset[str]:
     for item in sets:
         common = item if common is None else common & item
     return common or frozenset()
+
+
+def _named(programs: Sequence[Program]) -> set[str]:
+    return {name for program in programs for name in drivers_in(program.expression)}
 
 
 def _errors(subject: Subject) -> int:

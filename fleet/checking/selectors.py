@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fleet.catalogue.drivers import DriverFacts
-    from fleet.checking.documents import Path
     from fleet.checking.finding import Subject
     from fleet.checking.syntax_tree import Access
     from fleet.proof.cel.program import DeviceCel, Program
+    from fleet.yaml_text import Path
 
 STANDARD = "resource.kubernetes.io"
 _READERS = {"quantity": messages.quantity, "semver": messages.version}

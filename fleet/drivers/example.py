@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fleet.drivers.spec import DriverSpec, Refusal, Release
+from fleet.drivers.spec import DriverSpec, Refusal, Release, default_namespace
 from fleet.drivers.values import value_at
 
 if TYPE_CHECKING:
@@ -45,15 +45,7 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
                 allowed=", ".join(_PROFILES),
             )
         )
-    if release.namespace == "default" and not value_at(final, "allowDefaultNamespace", default=False):
-        found.append(
-            Refusal(
-                key="allowDefaultNamespace",
-                what="must be true to install into the namespace default; the chart refuses otherwise",
-                fix="choose another namespace",
-            )
-        )
-    return found
+    return [*found, *default_namespace(release, final)]
 
 
 def conflicts(release: Release) -> Sequence[Refusal]:

@@ -9,6 +9,7 @@ from fleet.drivers.published import PublishedDevice, Version, stable_uuid
 
 MODEL = "LATEST-GPU-MODEL"
 MEMORY = "80Gi"
+COMPUTE = "100"
 
 
 def example_devices(*, node: str, count: int) -> list[PublishedDevice]:
@@ -27,7 +28,7 @@ def example_devices(*, node: str, count: int) -> list[PublishedDevice]:
                 "model": MODEL,
                 "driverVersion": Version("1.0.0"),
             },
-            capacity={"memory": MEMORY},
+            capacity={"memory": MEMORY, "compute": COMPUTE},
         )
         for index in range(count)
     ]

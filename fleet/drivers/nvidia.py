@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from fleet import catalogue
-from fleet.drivers.spec import DriverSpec, Refusal, Release
+from fleet.drivers.spec import DriverSpec, Refusal, Release, default_namespace
 from fleet.drivers.values import value_at
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fleet.plan.model import ChartValues
 
-_ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}
+ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}
 _ROOT_KEY = "nvidiaDriverRoot"
 _CHART_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 _CLUSTER_GATES = {
@@ -46,7 +46,7 @@ def values(release: Release) -> ChartValues:
         # Rendering without a cluster could choose a version that the cluster does not serve.
         chosen["resourceApiVersion"] = "resource.k8s.io/v1"
     tolerations = _tolerations(release)
-    if tolerations:
+    if tolerations or _lacks_its_own(release):
         # Helm replaces lists, so the chart's own toleration is repeated.
         chosen["kubeletPlugin"] = {"tolerations": [_CHART_TOLERATION, *tolerations]}
     return chosen
@@ -56,7 +56,9 @@ def conflicts(release: Release) -> Sequence[Refusal]:
     """One release has one driver root; pools whose drivers are installed in different places need two."""
     if len(_roots(release)) <= 1:
         return ()
-    told = ", ".join(f"{pool.name}: {pool.gpu_driver}" for pool in release.pools if pool.machine.gpus)
+    told = ", ".join(
+        f"{pool.name}: {pool.driver_root or pool.gpu_driver}" for pool in release.pools if pool.machine.gpus
+    )
     return (
         Refusal(
             key="",
@@ -71,6 +73,7 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
     """What the chart's templates refuse, and the combinations on which the driver crash-loops."""
     return [
         *_switches(release, final),
+        *_partitioned(release),
         *_enums(final),
         *_webhook(final),
         *_gate_conflicts(release, final),
@@ -79,7 +82,7 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
 
 
 def _roots(release: Release) -> list[str]:
-    return sorted({_ROOTS[pool.gpu_driver] for pool in release.pools if pool.machine.gpus})
+    return sorted({pool.driver_root or ROOTS[pool.gpu_driver] for pool in release.pools if pool.machine.gpus})
 
 
 def _tolerations(release: Release) -> list[dict[str, str]]:
@@ -89,6 +92,12 @@ def _tolerations(release: Release) -> list[dict[str, str]]:
         for taint in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
         if (taint.key, taint.effect) != ("nvidia.com/gpu", "NoSchedule")
     ]
+
+
+def _lacks_its_own(release: Release) -> bool:
+    """Whether a pool has the usual taint of GPUs and the chart, up to 25.12.0, does not tolerate it."""
+    usual = any(taint.key == _CHART_TOLERATION["key"] for pool in release.pools for taint in pool.taints)
+    return usual and _CHART_TOLERATION not in release.version.plugin_tolerations
 
 
 def _switches(release: Release, final: ChartValues) -> list[Refusal]:
@@ -113,15 +122,23 @@ def _switches(release: Release, final: ChartValues) -> list[Refusal]:
                 fix="leave resources.gpus.enabled true, or remove the driver",
             )
         )
-    if release.namespace == "default" and not value_at(final, "allowDefaultNamespace", default=False):
-        found.append(
-            Refusal(
-                key="allowDefaultNamespace",
-                what="must be true to install into the namespace default; the chart refuses otherwise",
-                fix="choose another namespace",
-            )
+    return [*found, *default_namespace(release, final)]
+
+
+def _partitioned(release: Release) -> list[Refusal]:
+    """Before 25.8.1 a whole GPU is published beside its partitions: issue 719 of the driver."""
+    cut = [pool.name for pool in release.pools if pool.sharing.strategy == "mig"]
+    if not cut or not release.version.announces_partitioned_gpus:
+        return []
+    return [
+        Refusal(
+            key="",
+            what="publishes each GPU beside its partitions, so that it would be given away twice, on pools "
+            f"with partitions ({', '.join(cut)})",
+            got=release.version.version,
+            fix="use version 25.8.1 or later, where it is fixed",
         )
-    return found
+    ]
 
 
 def _enums(final: ChartValues) -> list[Refusal]:
@@ -157,7 +174,7 @@ def _gates(release: Release, final: ChartValues) -> dict[str, bool]:
 def _gate_conflicts(release: Release, final: ChartValues) -> list[Refusal]:
     gates = _gates(release, final)
     found: list[Refusal] = []
-    for conflict in catalogue.load().drivers["nvidia"].gate_conflicts:
+    for conflict in catalogue.load().drivers["nvidia"].gate_conflicts_in(release.version.version):
         first, second = gates.get(conflict.gate, False), gates.get(conflict.other, False)
         wrong = first and (second if conflict.rule == "excludes" else not second)
         if not wrong:
@@ -173,16 +190,7 @@ def _gate_conflicts(release: Release, final: ChartValues) -> list[Refusal]:
                 else f"set {conflict.other}: true, or {conflict.gate}: false as well",
             )
         )
-    shares = value_at(final, "consumableShares") or ""
-    if shares not in ("", "disabled") and not gates.get("ConsumableShares", False):
-        found.append(
-            Refusal(
-                key="consumableShares",
-                what="needs the feature gate ConsumableShares",
-                got=str(shares),
-                fix="set featureGates.ConsumableShares: true",
-            )
-        )
+    found += _shares(gates, value_at(final, "consumableShares") or "")
     host_managed = value_at(final, "resources.computeDomains.imex.mode") == "hostManaged"
     if host_managed and not gates.get("HostManagedIMEXDaemon", False):
         found.append(
@@ -191,6 +199,32 @@ def _gate_conflicts(release: Release, final: ChartValues) -> list[Refusal]:
                 what="needs the feature gate HostManagedIMEXDaemon",
                 got="hostManaged",
                 fix="set featureGates.HostManagedIMEXDaemon: true",
+            )
+        )
+    return found
+
+
+def _shares(gates: Mapping[str, bool], shares: object) -> list[Refusal]:
+    """What sharing a GPU between claims needs, and what a driver cannot prepare beside it."""
+    if shares in ("", "disabled"):
+        return []
+    found: list[Refusal] = []
+    if not gates.get("ConsumableShares", False):
+        found.append(
+            Refusal(
+                key="consumableShares",
+                what="needs the feature gate ConsumableShares",
+                got=str(shares),
+                fix="set featureGates.ConsumableShares: true",
+            )
+        )
+    if gates.get("MPSSupport", False):
+        found.append(
+            Refusal(
+                key="consumableShares",
+                what="cannot be on together with MPSSupport: no claim with MPS could be prepared",
+                got=f"consumableShares={shares}, MPSSupport=true",
+                fix="set one of them off: consumableShares: disabled, or MPSSupport: false",
             )
         )
     return found

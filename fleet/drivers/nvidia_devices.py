@@ -1,8 +1,9 @@
 """What the NVIDIA DRA driver publishes for a machine, by driver version, MIG layout and chart version.
 
 Pure. The simulated agent feeds it hardware, the proof feeds it plans; neither knows the other.
-Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, main of 2026-08-07:
+Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, main of 2026-08-07 and the charts' tags:
 `cmd/gpu-kubelet-plugin/{deviceinfo,mig,nvlib}.go`, `cmd/compute-domain-kubelet-plugin/deviceinfo.go`.
+Which attribute is in which version is a fact of the catalogue.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fleet import catalogue
 from fleet.drivers.published import (
     NUMA_NODE,
     PCI_BUS_ID,
@@ -25,6 +27,7 @@ from fleet.drivers.published import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fleet.catalogue.drivers import ChartVersion
     from fleet.catalogue.model import GpuModel, MigProfile
 
 DRIVER = "gpu.nvidia.com"
@@ -73,8 +76,25 @@ class Placement:
     start: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Discovery:
+    """What the versions of the drivers decide about every device.
+
+    `names`: the attributes that this version of the DRA driver knows.
+    """
+
+    driver_version: str
+    cuda_version: str
+    chart: ChartVersion
+    names: frozenset[str]
+
+    def known(self, attributes: Attributes) -> Attributes:
+        """Those of the attributes that this version publishes."""
+        return {name: value for name, value in attributes.items() if name in self.names}
+
+
 def nvidia_devices(
-    gpus: Sequence[GpuOnHost], *, driver_version: str, cuda_version: str
+    gpus: Sequence[GpuOnHost], *, driver_version: str, cuda_version: str, chart: ChartVersion
 ) -> list[PublishedDevice]:
     """The devices of one node in the order of discovery.
 
@@ -82,11 +102,18 @@ def nvidia_devices(
         gpus: the machine's GPUs.
         driver_version: of the NVIDIA driver, as `nvidia-smi` prints it: "580.126.09".
         cuda_version: that driver's CUDA version: "13.0".
+        chart: the version of the DRA driver that publishes them.
 
     Raises:
         MigLayoutImpossible: a GPU's layout does not fit it.
     """
-    return [device for gpu in gpus for device in _devices_of(gpu, driver_version, cuda_version)]
+    how = _Discovery(
+        driver_version=driver_version,
+        cuda_version=cuda_version,
+        chart=chart,
+        names=catalogue.load().drivers["nvidia"].attributes_in(chart.version),
+    )
+    return [device for gpu in gpus for device in _devices_of(gpu, how)]
 
 
 def compute_domain_devices() -> list[PublishedDevice]:
@@ -146,20 +173,23 @@ def _place_all(
     return None
 
 
-def _devices_of(gpu: GpuOnHost, driver_version: str, cuda_version: str) -> list[PublishedDevice]:
-    common, assumed = _common(gpu, driver_version, cuda_version)
-    if gpu.mig is not None:
-        placements = sorted(place(gpu.model, gpu.mig), key=lambda placement: placement.start)
-        return [_partition(gpu, placement, common, assumed) for placement in placements]
-    memory = _memory_of(gpu.model)
-    return [
-        PublishedDevice(
-            name=f"gpu-{gpu.minor}",
-            attributes={"type": "gpu", "uuid": gpu.uuid, **common},
-            capacity={"memory": memory},
-            assumed=assumed | ({"memory"} if gpu.model.memory_mib is None else NOTHING),
-        )
+def _devices_of(gpu: GpuOnHost, how: _Discovery) -> list[PublishedDevice]:
+    common, assumed = _common(gpu, how)
+    placements = sorted(place(gpu.model, gpu.mig or ()), key=lambda placement: placement.start)
+    partitions = [
+        _partition(gpu, placement, index, how, common=common, assumed=assumed)
+        for index, placement in enumerate(placements)
     ]
+    if gpu.mig is not None and not how.chart.announces_partitioned_gpus:
+        return partitions
+    own: Attributes = {"type": "gpu", "uuid": gpu.uuid, "index": gpu.minor, "minor": gpu.minor}
+    whole = PublishedDevice(
+        name=f"gpu-{gpu.minor}",
+        attributes={**how.known(own), **common},
+        capacity={"memory": _memory_of(gpu.model)},
+        assumed=assumed | ({"memory"} if gpu.model.memory_mib is None else NOTHING),
+    )
+    return [whole, *partitions]
 
 
 def _memory_of(model: GpuModel) -> str:
@@ -167,10 +197,15 @@ def _memory_of(model: GpuModel) -> str:
 
 
 def _partition(
-    gpu: GpuOnHost, placement: Placement, common: Attributes, assumed: frozenset[str]
+    gpu: GpuOnHost,
+    placement: Placement,
+    index: int,
+    how: _Discovery,
+    *,
+    common: Attributes,
+    assumed: frozenset[str],
 ) -> PublishedDevice:
     profile = placement.profile
-    label = re.sub(r"[^a-z0-9]", "", profile.name.lower())
     nominal = int(re.findall(r"(\d+)gb", profile.name)[0]) * 1024
     counts = {
         "multiprocessors": profile.multiprocessors,
@@ -184,15 +219,17 @@ def _partition(
     if profile.memory_mib is None:
         unknown.add("memory")
     slices = range(placement.start, placement.start + profile.memory_slices)
+    own: Attributes = {
+        "type": "mig",
+        "profile": profile.name,
+        "uuid": f"MIG-{stable_uuid('mig', gpu.uuid, profile.name, placement.start)}",
+        "parentUUID": gpu.uuid,
+        "index": index,
+        "parentIndex": gpu.minor,
+    }
     return PublishedDevice(
-        name=f"gpu-{gpu.minor}-mig-{label}-{profile.gi_profile or 0}-{placement.start}",
-        attributes={
-            "type": "mig",
-            "profile": profile.name,
-            "uuid": f"MIG-{stable_uuid('mig', gpu.uuid, profile.name, placement.start)}",
-            "parentUUID": gpu.uuid,
-            **common,
-        },
+        name=_partition_name(gpu, placement, how),
+        attributes={**how.known(own), **common},
         capacity={
             "memory": mebibytes(profile.memory_mib if profile.memory_mib is not None else nominal),
             **{key: str(value or 0) for key, value in counts.items()},
@@ -202,10 +239,20 @@ def _partition(
     )
 
 
-def _common(gpu: GpuOnHost, driver_version: str, cuda_version: str) -> tuple[Attributes, frozenset[str]]:
+def _partition_name(gpu: GpuOnHost, placement: Placement, how: _Discovery) -> str:
+    profile = placement.profile
+    number = profile.gi_profile or 0
+    if how.chart.partition_names == "placement":
+        return f"gpu-{gpu.minor}-mig-{number}-{placement.start}-{profile.memory_slices}"
+    label = re.sub(r"[^a-z0-9]", "", profile.name.lower())
+    return f"gpu-{gpu.minor}-mig-{label}-{number}-{placement.start}"
+
+
+def _common(gpu: GpuOnHost, how: _Discovery) -> tuple[Attributes, frozenset[str]]:
     """What a GPU and its partitions share, and which of it no public source says."""
     model = gpu.model
     optional: dict[str, AttributeValue | None] = {
+        "pcieBusID": gpu.pci_bus_id,
         PCI_BUS_ID: gpu.pci_bus_id,
         PCIE_ROOT: gpu.pcie_root,
         NUMA_NODE: gpu.numa_node,
@@ -215,13 +262,13 @@ def _common(gpu: GpuOnHost, driver_version: str, cuda_version: str) -> tuple[Att
         "brand": BRAND,
         "architecture": model.architecture,
         "cudaComputeCapability": Version(as_semver(model.compute_capability)),
-        "driverVersion": Version(as_semver(driver_version)),
-        "cudaDriverVersion": Version(as_semver(cuda_version)),
+        "driverVersion": Version(as_semver(how.driver_version)),
+        "cudaDriverVersion": Version(as_semver(how.cuda_version)),
         "addressingMode": _addressing_mode(model),
         **{key: value for key, value in optional.items() if value is not None},
     }
     unknown = {"addressingMode"} | ({"productName"} if model.product_name is None else NOTHING)
-    return attributes, frozenset(unknown)
+    return how.known(attributes), frozenset(unknown & how.names)
 
 
 def _addressing_mode(model: GpuModel) -> str:

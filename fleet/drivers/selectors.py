@@ -75,7 +75,7 @@ class _Builder:
                     fix=mistyped(wanted, types),
                 )
             )
-        elif any(attribute.name == "type" for attribute in self.facts.attributes):
+        elif any(item.name == "type" and wanted in item.always for item in self.facts.attributes):
             self.clauses.append(f"device.attributes[{self.domain}].type == {quoted(wanted)}")
 
     def text(self, key: str, value: str | None) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fleet import catalogue
+from fleet.drivers.values import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,19 @@ class Release:
     minor: str
     namespace: str
     pools: Sequence[PoolPlan]
+
+
+def default_namespace(release: Release, final: ChartValues) -> list[Refusal]:
+    """The charts refuse the namespace `default` unless a value allows it."""
+    if release.namespace != "default" or value_at(final, "allowDefaultNamespace", default=False):
+        return []
+    return [
+        Refusal(
+            key="allowDefaultNamespace",
+            what="must be true to install into the namespace default; the chart refuses otherwise",
+            fix="choose another namespace",
+        )
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,23 @@
-"""From settings and facts to a plan of plain values."""
+"""From settings and facts to a plan of plain values.
 
-from fleet.plan.fleet import make_plan
-from fleet.plan.model import FleetPlan
+A name is imported when it is first asked for: who needs one rule of a platform does not wait for all of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleet.plan.fleet import make_plan
+    from fleet.plan.model import FleetPlan
 
 __all__ = ["FleetPlan", "make_plan"]
+
+_MODULES = {"FleetPlan": "model", "make_plan": "fleet"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -12,6 +12,7 @@ from fleet import catalogue
 from fleet.drivers import DRIVERS
 from fleet.drivers.values import value_at
 from fleet.plan.gpu_operator import partitioned
+from fleet.plan.plugin_checks import check_plugin_placement
 from fleet.settings.classes import CelClass
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ _SOON_DAYS = 60
 _MIG_WORDS = (".type", "['type']", ".profile", ".parentUUID")
 """What tells a partition from a whole GPU in an expression."""
 _ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}
+_NEEDS_PCIE_ROOT = "25.3."
+"""https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/issues/575"""
 _NO_OPERATOR_OS = ("AzureLinuxOSGuard", "Flatcar", "Windows2022")
 
 
@@ -47,13 +50,14 @@ def check_aks(
     _check_provisioning(at, settings, findings)
     _check_support(at, settings, minor, findings)
     if partitioned(pools):
-        _check_mig_classes(name, fleet, findings)
+        check_mig_classes(name, fleet, findings)
 
 
 def check_aks_values(
     at: tuple[str, ...], pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
 ) -> None:
     """Check the NVIDIA DRA driver's final values against the pools they serve."""
+    check_plugin_placement(at, pools, release, findings)
     served = [pool for pool in pools if pool.machine.gpus]
     root = value_at(release.values, "nvidiaDriverRoot", default="/")
     allowed = sorted({_ROOTS[pool.gpu_driver] for pool in served})
@@ -66,6 +70,11 @@ def check_aks_values(
             got=str(root),
             allowed=", ".join(allowed),
             fix="remove it from values; it follows from the pools' gpuDriver",
+        )
+    if served and release.version.startswith(_NEEDS_PCIE_ROOT):
+        findings.warnings.append(
+            f"cluster {at[1]}: chart {release.version} was seen to crash on Azure machines, which do not "
+            "show the PCIe root of a GPU as it expects (issue 575 of the driver); use 25.8.1 or later"
         )
     gates = DRIVERS["nvidia"].facts.version(release.version)
     default = gates.feature_gates.get("IMEXDaemonsWithDNSNames", False) if gates else False
@@ -158,7 +167,9 @@ def _check_managed(
         findings.error(
             *at,
             "gpuManagement",
-            what="brings a device plugin of AKS, which advertises the GPUs that the DRA driver publishes",
+            what="brings a device plugin of AKS, which advertises the GPUs that the DRA driver publishes"
+            if settings.drivers
+            else "is not set up by this program: it brings a device plugin of AKS beside any DRA driver",
             got="Managed",
             allowed="Unmanaged",
             fix="remove gpuManagement",
@@ -208,8 +219,8 @@ def _check_operator(
                 got="operator",
                 fix=f"{fix}, or set gpuDriver: aks",
             )
-    for pool, _, _ in partitioned(pools):
-        if pool.gpu_driver != "operator":
+    for pool, gpu, _ in partitioned(pools):
+        if pool.gpu_driver != "operator" and gpu.mig is not None:
             findings.error(
                 *at,
                 "pools",
@@ -257,7 +268,8 @@ def _check_support(at: tuple[str, ...], settings: AksClusterSettings, minor: str
         )
 
 
-def _check_mig_classes(cluster: str, fleet: FleetSettings, findings: Findings) -> None:
+def check_mig_classes(cluster: str, fleet: FleetSettings, findings: Findings) -> None:
+    """Refuse classes that match whole GPUs as well, on a cluster with partitions."""
     driver = DRIVERS["nvidia"].facts.driver
     told: Mapping[str, CelClass] = {
         name: wanted for name, wanted in fleet.classes.items() if isinstance(wanted, CelClass)

@@ -13,9 +13,11 @@ from fleet.plan.model import PoolPlan, Taint
 from fleet.settings.sharing import MigSharing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fleet.catalogue.model import Machine
     from fleet.plan.findings import Findings
-    from fleet.settings.aks import AksPoolSettings
+    from fleet.settings.aks import AksMachine, AksPoolSettings
 
 POOL = "dra-fleet/pool"
 """The label by which a pool's nodes are known to pods, whatever the pool is called in Azure."""
@@ -25,10 +27,7 @@ EVICTION = "nvidia.com/dra-kubelet-plugin"
 """Tells the operator's driver manager which nodes' DRA plugin to move away before a driver upgrade."""
 SPOT = "kubernetes.azure.com/scalesetpriority"
 _RESERVED = ("kubernetes.azure.com/", "kubernetes.io/", "k8s.io/")
-_DESCRIBE = (
-    "describe it in the stack file: machine: {vmSize: Standard_NC24ads_A100_v4, gpu: A100-PCIE-80GB, "
-    "gpus: 1, cpus: 24, memory: 220}"
-)
+_SHAPE = "gpu: A100-PCIE-80GB, gpus: 1, cpus: 24, memory: 220"
 
 
 def plan_aks_pool(
@@ -36,11 +35,11 @@ def plan_aks_pool(
 ) -> PoolPlan | None:
     """The plan of a pool, or None after its machine was refused."""
     known = {key: machine for key, machine in catalogue.load().machines.items() if machine.cloud == "aks"}
-    machine = find_machine(at, pool.machine, known, _DESCRIBE, findings=findings)
+    machine = find_machine(at, pool.machine, known, _describe(pool.machine), findings=findings)
     if machine is None:
         return None
     if not isinstance(pool.machine, str):
-        machine = machine.model_copy(update={"name": pool.machine.vm_size, "cloud": "aks"})
+        machine = _described(machine, pool.machine, known)
     check_sharing(at, machine, pool.sharing, findings)
     ours = _labels(name, pool, machine)
     _check_labels(at, pool, ours, findings)
@@ -73,6 +72,24 @@ def agent_pool_name(plan: PoolPlan, pool: AksPoolSettings) -> str:
         pool.capacity_reservation_group or "",
         pool.gpu_instance_profile or "",
     )
+
+
+def _describe(wanted: str | AksMachine) -> str:
+    size = (
+        wanted if isinstance(wanted, str) and wanted.startswith("Standard_") else "Standard_NC24ads_A100_v4"
+    )
+    return f"describe it in the stack file, with its own figures: machine: {{vmSize: {size}, {_SHAPE}}}"
+
+
+def _described(machine: Machine, wanted: AksMachine, known: Mapping[str, Machine]) -> Machine:
+    """A machine of the stack file; its GPU is a part of one where the model is a vGPU's."""
+    fractions = (item.gpu_fraction for item in known.values() if item.gpu == wanted.gpu)
+    found = {
+        "name": wanted.vm_size,
+        "cloud": "aks",
+        "gpu_fraction": next((fraction for fraction in fractions if fraction), None),
+    }
+    return machine.model_copy(update=found)
 
 
 def _labels(name: str, pool: AksPoolSettings, machine: Machine) -> dict[str, str]:

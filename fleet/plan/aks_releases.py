@@ -28,22 +28,22 @@ def aks_driver_values(name: str, release: Release, theirs: ChartValues) -> Chart
     chosen: dict[str, Any] = {}
     cut = [pool.name for pool, _, _ in partitioned(release.pools)]
     if cut:
-        chosen["kubeletPlugin"] = {"affinity": _after_partitioning(cut)}
+        chosen["kubeletPlugin"] = {"affinity": after_partitioning(cut)}
     if any(pool.gpu_driver == "operator" for pool in release.pools if pool.machine.gpus):
         chosen.setdefault("kubeletPlugin", {})["nodeSelector"] = {EVICTION: "true"}
     domains = value_at(theirs, "resources.computeDomains.enabled", default=False)
     if domains and release.version.controller_needs_control_plane:
         chosen["controller"] = {
-            "affinity": _node_affinity([[_in("kubernetes.azure.com/mode", "system")]]),
+            "affinity": node_affinity([[_in("kubernetes.azure.com/mode", "system")]]),
             "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],
         }
     return chosen
 
 
-def _after_partitioning(pools: list[str]) -> dict[str, Any]:
+def after_partitioning(pools: list[str]) -> dict[str, Any]:
     """A plugin that starts before the partitions exist would publish whole GPUs."""
     present = _in(GPU_PRESENT, "true")
-    return _node_affinity(
+    return node_affinity(
         [
             [present, {"key": POOL, "operator": "NotIn", "values": pools}],
             [present, _in(POOL, *pools), _in(_STATE, "success")],
@@ -55,7 +55,8 @@ def _in(key: str, *values: str) -> dict[str, Any]:
     return {"key": key, "operator": "In", "values": list(values)}
 
 
-def _node_affinity(terms: list[list[dict[str, Any]]]) -> dict[str, Any]:
+def node_affinity(terms: list[list[dict[str, Any]]]) -> dict[str, Any]:
+    """A pod's affinity to nodes of which one of the terms holds."""
     return {
         "nodeAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": {

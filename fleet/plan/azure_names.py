@@ -41,10 +41,11 @@ def physical_name(kind: str, name: str, *identity: str) -> str:
     stem = rule.strip.sub("", name.lower())[: rule.limit - _HASH_LENGTH]
     if not stem[:1].isalpha():
         stem = f"p{stem}"[: rule.limit - _HASH_LENGTH]
-    return stem + _hash("\n".join((name, *identity)))
+    return stem + short_hash("\n".join((name, *identity)))
 
 
-def _hash(text: str) -> str:
+def short_hash(text: str) -> str:
+    """Six letters and digits that follow from a text."""
     number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
     digits = ""
     for _ in range(_HASH_LENGTH):

@@ -9,6 +9,7 @@ from fleet.devices.device_class import DeviceClassSpec
 from fleet.devices.gates import check_minor
 from fleet.drivers import DRIVERS
 from fleet.drivers.selectors import selector
+from fleet.plan.gke_pools import dranet_classes_of
 from fleet.plan.model import DeviceClassPlan
 from fleet.plan.specs import spec_or_none
 from fleet.settings.classes import CelClass, IntentClass
@@ -81,9 +82,9 @@ def is_wanted(wanted: ClassSettings, cluster: ClusterSettings) -> bool:
 def chart_classes(cluster: ClusterSettings) -> frozenset[str]:
     """The classes that driver charts install in a cluster; all known ones if it brings its own drivers."""
     drivers = catalogue.load().drivers
+    found: set[str] = set(dranet_classes_of(cluster))
     if not cluster.drivers:
-        return frozenset(name for facts in drivers.values() for name in facts.owned_classes())
-    found: set[str] = set()
+        return frozenset(found.union(*(facts.owned_classes() for facts in drivers.values())))
     for name, settings in cluster.drivers.items():
         version = drivers[name].version(settings.version) if name in drivers else None
         found |= set(version.classes) if version is not None else set()

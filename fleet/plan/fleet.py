@@ -9,14 +9,20 @@ from fleet import catalogue
 from fleet.plan.aks_checks import check_aks
 from fleet.plan.claims import claim_specs, clusters_of, namespace_labels, plan_claims
 from fleet.plan.classes import class_specs, plan_classes
+from fleet.plan.compute_domains import check_compute_domains, plan_compute_domains
+from fleet.plan.eks_checks import check_eks
 from fleet.plan.findings import Findings
+from fleet.plan.gke_checks import check_gke
 from fleet.plan.isolation import check_isolation
 from fleet.plan.model import ClusterPlan, FleetPlan, NamespacePlan
 from fleet.plan.pools import plan_pools
 from fleet.plan.releases import driver_namespaces, plan_releases
+from fleet.plan.tpu_claims import check_tpu_claims
 from fleet.plan.workloads import check_references, plan_workloads
 from fleet.settings.aks import AksClusterSettings
+from fleet.settings.eks import EksClusterSettings
 from fleet.settings.errors import SettingsInvalid
+from fleet.settings.gke import GkeClusterSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +43,7 @@ def make_plan(settings: FleetSettings) -> FleetPlan:
     """
     findings = Findings()
     check_references(settings, findings)
+    check_compute_domains(settings, findings)
     _check_namespace(settings, findings)
     shared = _Shared(
         classes=class_specs(settings, findings), claims=claim_specs(settings, findings), placed={}
@@ -82,12 +89,18 @@ def _plan_cluster(
     pools = plan_pools(name, cluster, findings)
     if isinstance(cluster, AksClusterSettings):
         check_aks(name, settings, cluster, minor, pools, findings=findings)
+    if isinstance(cluster, EksClusterSettings):
+        check_eks(name, settings, cluster, minor, pools, findings=findings)
+    if isinstance(cluster, GkeClusterSettings):
+        check_gke(name, settings, cluster, minor, pools, findings=findings)
+    check_tpu_claims(name, settings, pools, findings)
     check_isolation(name, settings, findings)
     releases = plan_releases(name, cluster, minor, pools, findings)
     names = [claim for claim, clusters in shared.placed.items() if name in clusters]
     templates, claims = plan_claims(name, minor, settings, shared.claims, names, findings=findings)
     workloads = plan_workloads(name, settings, pools)
-    uses_namespace = bool(templates or claims or workloads)
+    domains = plan_compute_domains(name, settings, pools, releases, findings)
+    uses_namespace = bool(templates or claims or workloads or domains)
     return ClusterPlan(
         name=name,
         cloud=cluster.cloud,
@@ -102,6 +115,7 @@ def _plan_cluster(
         templates=templates,
         claims=claims,
         workloads=workloads,
+        compute_domains=domains,
     )
 
 

@@ -14,6 +14,7 @@ from fleet.drivers.values import merged, value_at
 from fleet.plan.aks_pools import EVICTION
 from fleet.plan.mig_config import config_file, is_built_in
 from fleet.plan.model import ReleasePlan
+from fleet.plan.operator_checks import check_operator_values, check_partitioning
 from fleet.settings.sharing import MigSharing
 
 if TYPE_CHECKING:
@@ -36,9 +37,22 @@ _MIG_CONFIG_MAP = "dra-fleet-mig-config"
 
 
 def plan_gpu_operator(
-    at: tuple[str, ...], settings: GpuOperatorSettings, pools: Sequence[PoolPlan], findings: Findings
+    at: tuple[str, ...],
+    settings: GpuOperatorSettings,
+    pools: Sequence[PoolPlan],
+    findings: Findings,
+    *,
+    host_runtime: str = "nvidia-container-runtime",
 ) -> ReleasePlan | None:
-    """The operator's release, or None after its version was refused."""
+    """The operator's release, or None after its version was refused.
+
+    Args:
+        at: where the operator stands in the stack file.
+        settings: its version and values.
+        pools: the pools of the cluster.
+        findings: collects the problems.
+        host_runtime: the container runtime's handler on nodes whose image brings the GPU driver.
+    """
     facts = catalogue.load().gpu_operator
     version = facts.version(settings.version)
     if version is None:
@@ -61,9 +75,12 @@ def plan_gpu_operator(
             allowed=refusal.allowed,
             fix=refusal.fix,
         )
-    final = merged(_values(version, pools), settings.values)
+    ours = _values(version, pools, host_runtime)
+    final = merged(ours, settings.values)
     if not refusals:
         _check(at, final, pools, findings)
+        check_operator_values(at, ours, final, pools, findings)
+        check_partitioning(at, final, [(pool, gpu) for pool, gpu, _ in partitioned(pools)], findings)
     return ReleasePlan(
         name=NAME,
         driver=NAME,
@@ -89,10 +106,10 @@ def _installs_driver(pools: Sequence[PoolPlan]) -> bool:
     return any(pool.gpu_driver == "operator" for pool in pools if pool.machine.gpus)
 
 
-def _values(version: GpuOperatorVersion, pools: Sequence[PoolPlan]) -> dict[str, Any]:
+def _values(version: GpuOperatorVersion, pools: Sequence[PoolPlan], host_runtime: str) -> dict[str, Any]:
     tolerations = [_GPU, *_tolerations(pools)]
     chosen: dict[str, Any] = {
-        **_driver_values(_installs_driver(pools)),
+        **_driver_values(_installs_driver(pools), host_runtime),
         "devicePlugin": {"enabled": False},
         "gfd": {"enabled": True},
         "nfd": {"enabled": True},
@@ -112,11 +129,11 @@ def _values(version: GpuOperatorVersion, pools: Sequence[PoolPlan]) -> dict[str,
     return chosen
 
 
-def _driver_values(installs: bool) -> dict[str, Any]:
+def _driver_values(installs: bool, host_runtime: str) -> dict[str, Any]:
     operator = {"tolerations": [_CONTROL_PLANE, _CRITICAL]}
     if not installs:
         return {
-            "operator": {**operator, "runtimeClass": "nvidia-container-runtime"},
+            "operator": {**operator, "runtimeClass": host_runtime},
             "driver": {"enabled": False},
             "toolkit": {"enabled": False},
             "hostPaths": {"driverInstallDir": "/"},
@@ -177,9 +194,7 @@ def _check(at: tuple[str, ...], final: ChartValues, pools: Sequence[PoolPlan], f
             what="contradicts the pools: two owners of one GPU driver, or none",
             got=str(told).lower(),
             allowed=str(installs).lower(),
-            fix="set the pools' gpuDriver: operator"
-            if told
-            else "set the pools' gpuDriver: aks, or remove it",
+            fix=_other_owner(pools, wanted=bool(told)),
         )
     if value_at(final, "devicePlugin.enabled", default=True):
         findings.error(
@@ -201,3 +216,10 @@ def _check(at: tuple[str, ...], final: ChartValues, pools: Sequence[PoolPlan], f
             allowed="false",
             fix="remove it from values",
         )
+
+
+def _other_owner(pools: Sequence[PoolPlan], *, wanted: bool) -> str:
+    """How pools and operator come to agree, in the words of the pools' cloud."""
+    if any(pool.machine.cloud == "eks" for pool in pools):
+        return "remove it from values: the node image brings the GPU driver"
+    return "set the pools' gpuDriver: operator" if wanted else "set the pools' gpuDriver: aks, or remove it"

@@ -1,7 +1,7 @@
 """What keeps the holders of devices apart, in words, and what a production stack must not choose silently.
 
 MIG and exclusive GPUs isolate memory and faults in hardware, a vGPU by the hypervisor. Time-slicing and MPS,
-and a claim that several pods hold together, isolate neither.
+a claim that several pods hold together, and parts of a GPU that several claims hold isolate neither.
 Source: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/ and
 https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu (sharing of a claim's configuration).
 """
@@ -11,6 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from fleet import catalogue
+from fleet.drivers.nvidia_shares import GATE, NO_SHARES
+from fleet.drivers.values import value_at
+from fleet.settings.claims import FirstAvailableRequest
 from fleet.settings.sharing import MigSharing
 
 if TYPE_CHECKING:
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
     from fleet.settings.sharing import SharingSettings
     from fleet.settings.workloads import WorkloadSettings
 
-_STRATEGIES = {"TimeSlicing": "time-slicing", "MPS": "MPS"}
+STRATEGIES = {"TimeSlicing": "time-slicing", "MPS": "MPS"}
+"""The strategies of a claim's configuration that isolate neither memory nor faults, with their names."""
 
 
 def isolation(machine: Machine, sharing: SharingSettings) -> str:
@@ -48,7 +52,7 @@ def check_isolation(cluster: str, settings: FleetSettings, findings: Findings) -
     for name, workload in sorted(settings.workloads.items()):
         if workload.cluster != cluster or workload.claim not in settings.claims:
             continue
-        shared = _shared_by(workload, settings)
+        shared = shared_by(workload, settings)
         if not shared or "isolation" in workload.accept:
             continue
         what = f"shares devices by {shared}, which isolates neither memory nor faults"
@@ -66,17 +70,41 @@ def check_isolation(cluster: str, settings: FleetSettings, findings: Findings) -
             findings.warnings.append(f"workload {name} {what}")
 
 
-def _shared_by(workload: WorkloadSettings, settings: FleetSettings) -> str:
+def shared_by(workload: WorkloadSettings, settings: FleetSettings) -> str:
+    """By what the pods of a workload share devices without isolation; empty where they do not.
+
+    Args:
+        workload: Its claim is one of the fleet's.
+        settings: The fleet.
+    """
     for config in _configs(workload, settings):
         if config.driver != catalogue.load().drivers["nvidia"].driver:
             continue
         sharing = config.parameters.get("sharing")
         strategy = cast("Mapping[str, Any]", sharing).get("strategy") if isinstance(sharing, dict) else None
-        if strategy in _STRATEGIES:
-            return _STRATEGIES[strategy]
+        if strategy in STRATEGIES:
+            return STRATEGIES[strategy]
     if settings.claims[workload.claim].shared and workload.copies > 1:
         return f"one claim of {workload.copies} pods"
+    if _holds_parts(workload, settings):
+        return "parts of one GPU that only the scheduler counts"
     return ""
+
+
+def _holds_parts(workload: WorkloadSettings, settings: FleetSettings) -> bool:
+    """Whether the NVIDIA driver of the cluster lets other claims hold parts of this one's GPUs."""
+    release = settings.clusters[workload.cluster].drivers.get("nvidia")
+    if release is None or not value_at(release.values, f"featureGates.{GATE}", default=False):
+        return False
+    option = str(value_at(release.values, "consumableShares") or "")
+    requests = settings.claims[workload.claim].requests.values()
+    asked = any(
+        item.capacity
+        for request in requests
+        for item in (request.first_available if isinstance(request, FirstAvailableRequest) else (request,))
+    )
+    # Where memory is what is shared, a claim that asks for none of it gets all.
+    return option not in NO_SHARES and (asked or option != "memory")
 
 
 def _configs(workload: WorkloadSettings, settings: FleetSettings) -> Iterator[OpaqueSettings]:

@@ -45,7 +45,8 @@ class PoolPlan:
     """A group of nodes of one machine type.
 
     `labels` are on every node of the pool (on an existing cluster: they select it). `isolation` says in words
-    what keeps the holders of its devices apart.
+    what keeps the holders of its devices apart. `driver_root`: where on the host the GPU driver is, if that
+    does not follow from who installs it. `efa`: EFA network cards of each node.
     """
 
     name: str
@@ -57,6 +58,8 @@ class PoolPlan:
     gpu_driver: Literal["host", "operator"]
     sharing: SharingSettings
     isolation: str = ""
+    driver_root: str | None = None
+    efa: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +112,26 @@ class ClaimPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ComputeDomainPlan:
+    """A ComputeDomain. The driver's controller makes the template of its channels, named `template`.
+
+    `external`: the template is consumed outside the stack, so it keeps its exact name.
+    """
+
+    name: str
+    namespace: str
+    num_nodes: int
+    allocation_mode: Literal["Single", "All"] | None
+    template: str
+    external: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkloadPlan:
     """A Job whose `copies` pods each hold one claim, all at the same time.
 
     `accept` holds what its owner accepts of a proof that is less than certain, each with the reason.
+    `compute_domain`: the one whose channel each pod claims too.
     """
 
     name: str
@@ -127,6 +146,7 @@ class WorkloadPlan:
     cpu: str
     memory: str
     accept: Mapping[str, str] = field(default_factory=dict[str, str])
+    compute_domain: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +164,7 @@ class ClusterPlan:
     templates: tuple[ClaimTemplatePlan, ...]
     claims: tuple[ClaimPlan, ...]
     workloads: tuple[WorkloadPlan, ...]
+    compute_domains: tuple[ComputeDomainPlan, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING
 
 from fleet import catalogue
 from fleet.plan.aks_pools import plan_aks_pool
+from fleet.plan.eks_pools import plan_eks_pool
+from fleet.plan.gke_pools import plan_gke_pool
 from fleet.plan.isolation import isolation
 from fleet.plan.machines import check_sharing, find_machine, taints_of
 from fleet.plan.model import PoolPlan
 from fleet.settings.aks import AksClusterSettings
+from fleet.settings.eks import EksClusterSettings
 from fleet.settings.existing import ExistingClusterSettings
+from fleet.settings.gke import GkeClusterSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,6 +40,16 @@ def plan_pools(cluster: str, settings: ClusterSettings, findings: Findings) -> t
         case AksClusterSettings():
             planned = [
                 plan_aks_pool(("clusters", cluster, "pools", name), name, pool, findings)
+                for name, pool in sorted(settings.pools.items())
+            ]
+        case EksClusterSettings():
+            planned = [
+                plan_eks_pool(("clusters", cluster, "pools", name), name, pool, findings)
+                for name, pool in sorted(settings.pools.items())
+            ]
+        case GkeClusterSettings():
+            planned = [
+                plan_gke_pool(("clusters", cluster, "pools", name), name, pool, settings, findings)
                 for name, pool in sorted(settings.pools.items())
             ]
     return tuple(pool for pool in planned if pool is not None)

@@ -10,11 +10,17 @@ from fleet.drivers.value_checks import check_values
 from fleet.drivers.values import merged, value_at
 from fleet.plan.aks_checks import check_aks_values
 from fleet.plan.aks_releases import aks_driver_values
+from fleet.plan.eks_checks import check_eks_values
+from fleet.plan.eks_releases import eks_driver_values
+from fleet.plan.gke_checks import check_gke_values
+from fleet.plan.gke_releases import gke_driver_values
 from fleet.plan.gpu_operator import NAME as OPERATOR
 from fleet.plan.gpu_operator import plan_gpu_operator
 from fleet.plan.model import NamespacePlan, ReleasePlan
 from fleet.settings.aks import AksClusterSettings
+from fleet.settings.eks import EksClusterSettings
 from fleet.settings.existing import ExistingClusterSettings
+from fleet.settings.gke import GkeClusterSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
     from fleet.settings.clusters import ClusterSettings
     from fleet.settings.releases import DriverSettings
 
+_OF_KUBERNETES = "kube-"
 PRIVILEGED = {"pod-security.kubernetes.io/enforce": "privileged"}
 """Driver pods mount the host's driver and devices, which no other level of Pod Security admits."""
 
@@ -55,20 +62,26 @@ def _plan_operator(
     cluster: str, settings: ClusterSettings, pools: Sequence[PoolPlan], findings: Findings
 ) -> ReleasePlan | None:
     match settings:
-        case ExistingClusterSettings():
+        case ExistingClusterSettings() | GkeClusterSettings():
             return None
         case AksClusterSettings():
             if settings.gpu_operator is None:
                 return None
             at = ("clusters", cluster, "gpuOperator")
             return plan_gpu_operator(at, settings.gpu_operator, pools, findings)
+        case EksClusterSettings():
+            if settings.gpu_operator is None:
+                return None
+            at = ("clusters", cluster, "gpuOperator")
+            return plan_gpu_operator(at, settings.gpu_operator, pools, findings, host_runtime="nvidia")
 
 
 def driver_namespaces(releases: Sequence[ReleasePlan]) -> tuple[NamespacePlan, ...]:
-    """The namespaces that the releases go into."""
+    """The namespaces that the releases go into, but for those that every cluster has."""
     return tuple(
         NamespacePlan(name=name, labels=PRIVILEGED)
         for name in sorted({release.namespace for release in releases})
+        if not name.startswith(_OF_KUBERNETES)
     )
 
 
@@ -121,6 +134,10 @@ def _plan_release(
     )
     if isinstance(cluster, AksClusterSettings) and name == "nvidia" and not refusals:
         check_aks_values(at, pools, planned, findings)
+    if isinstance(cluster, EksClusterSettings) and not refusals:
+        check_eks_values(at, pools, planned, findings)
+    if isinstance(cluster, GkeClusterSettings) and name in ("nvidia", "tpu") and not refusals:
+        check_gke_values(at, pools, planned, findings)
     return planned
 
 
@@ -130,11 +147,18 @@ def _cloud_values(cluster: ClusterSettings, name: str, release: Release, theirs:
             return {}
         case AksClusterSettings():
             return aks_driver_values(name, release, theirs)
+        case GkeClusterSettings():
+            return gke_driver_values(name, release, theirs)
+        case EksClusterSettings():
+            discovers = cluster.gpu_operator is not None
+            return eks_driver_values(name, release, theirs, discovers_features=discovers)
 
 
 def _before(cluster: ClusterSettings) -> tuple[str, ...]:
     """The releases that a DRA driver waits for: without a GPU driver it finds no device."""
-    installed = isinstance(cluster, AksClusterSettings) and cluster.gpu_operator is not None
+    installed = (
+        isinstance(cluster, AksClusterSettings | EksClusterSettings) and cluster.gpu_operator is not None
+    )
     return (OPERATOR,) if installed else ()
 
 

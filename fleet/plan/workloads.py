@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fleet.plan.claims import missing_classes
+from fleet.plan.compute_domains import domain_selector
 from fleet.plan.model import Toleration, WorkloadPlan
 
 if TYPE_CHECKING:
@@ -79,11 +80,12 @@ def _plan_workload(
         copies=workload.copies,
         image=workload.image,
         command=workload.command,
-        node_selector=dict(sorted(workload.node_selector.items())),
+        node_selector=dict(sorted(domain_selector(workload, pools).items())),
         tolerations=_tolerations(workload, pools),
         cpu=workload.cpu,
         memory=workload.memory,
         accept=dict(sorted(workload.accept.items())),
+        compute_domain=workload.compute_domain,
     )
 
 

@@ -40,6 +40,7 @@ class Ask:
         count: Devices that it takes at least: 1 for `All`, none with admin access.
         is_plain: Whether it takes `count` whole devices and nothing else: no `All`, no admin access, no part
             of a device, no tolerations.
+        parts: Per capacity, by the name that it writes, how much of each device it asks for.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Ask:
     selectors: tuple[Selector, ...]
     count: int
     is_plain: bool
+    parts: tuple[tuple[str, str], ...] = ()
 
     @property
     def what(self) -> str:
@@ -68,6 +70,16 @@ class ClaimAsk:
         return tuple(ask for alternatives in self.requests for ask in alternatives)
 
     @property
+    def constraints(self) -> list[dict[str, str]]:
+        """What its devices must have in common, or not."""
+        return list(self.body["spec"].get("devices", {}).get("constraints", []))
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The capacities of which some request asks for a part, by the names that it writes."""
+        return frozenset(name for ask in self.asks for name, _ in ask.parts)
+
+    @property
     def fewest(self) -> int:
         """The devices that it takes at least."""
         return sum(min(ask.count for ask in choices) for choices in self.requests if choices)
@@ -82,10 +94,13 @@ class ClaimAsk:
 
 
 def class_objects(cluster: ClusterPlan) -> dict[str, Object]:
-    """The DeviceClasses of a cluster: those of the stack and those that its drivers' charts install."""
+    """The DeviceClasses of a cluster: the stack's, those that drivers' charts install, the cloud's own."""
+    from fleet.plan.gke_pools import dranet_classes_of  # noqa: PLC0415 - brings GKE's settings with it
+
     classes: dict[str, Object] = {}
-    for facts in catalogue.load().drivers.values():
-        for name, expression in facts.class_selectors.items():
+    brought = {name: f"device.driver == '{name}'" for name in dranet_classes_of(cluster.settings)}
+    for selectors in (brought, *(facts.class_selectors for facts in catalogue.load().drivers.values())):
+        for name, expression in selectors.items():
             spec: Object = {"selectors": [{"cel": {"expression": expression}}]}
             classes[name] = {"metadata": {"name": name}, "spec": spec}
     for item in cluster.classes:
@@ -95,7 +110,11 @@ def class_objects(cluster: ClusterPlan) -> dict[str, Object]:
 
 def claim_ask(name: str, spec: ClaimSpec, classes: Mapping[str, Object]) -> ClaimAsk:
     """A claim with its classes' selectors."""
-    body = spec.to_object()
+    return ask_of(name, spec.to_object(), classes)
+
+
+def ask_of(name: str, body: Object, classes: Mapping[str, Object]) -> ClaimAsk:
+    """A claim with its classes' selectors, from its spec as the API has it."""
     requests = body.get("devices", {}).get("requests", [])
     return ClaimAsk(
         name=name,
@@ -108,12 +127,17 @@ def drivers_named(claims: Iterable[ClaimAsk], classes: Mapping[str, Object]) -> 
     """The drivers that the selectors of classes and claims ask for by `device.driver == '…'`."""
     texts = [selector.expression for claim in claims for ask in claim.asks for selector in ask.selectors]
     texts += [expression for item in classes.values() for expression in _expressions(item["spec"])]
-    return {match["name"] for text in texts for match in _DRIVER.finditer(text)}
+    return {name for text in texts for name in drivers_in(text)}
+
+
+def drivers_in(expression: str) -> set[str]:
+    """The drivers that an expression asks for by `device.driver == '…'`."""
+    return {match["name"] for match in _DRIVER.finditer(expression)}
 
 
 def drivers_of(ask: Ask) -> set[str]:
     """The drivers that a request names."""
-    return {match["name"] for selector in ask.selectors for match in _DRIVER.finditer(selector.expression)}
+    return {name for selector in ask.selectors for name in drivers_in(selector.expression)}
 
 
 def compile_problem(expression: str, minor: str) -> str | None:
@@ -155,6 +179,7 @@ def _ask(claim: str, name: str, body: Object, classes: Mapping[str, Object]) -> 
         ),
         count=0 if body.get("adminAccess") else 1 if takes_all else int(body.get("count") or 1),
         is_plain=not special,
+        parts=tuple(sorted(body.get("capacity", {}).get("requests", {}).items())),
     )
 
 

@@ -73,7 +73,7 @@ def enough(crowd: Crowd, unit: int) -> str:
 
 def too_many(crowd: Crowd) -> str:
     """Why not all pods can ever be placed together; empty if counting does not tell."""
-    if not _is_countable(crowd):
+    if not _is_countable(crowd) or any(found.has_more for found in crowd.views.values()):
         return ""
     for unit, item in enumerate(crowd.units):
         there = _devices(crowd, [unit])
@@ -113,7 +113,7 @@ def _devices(crowd: Crowd, units: Iterable[int]) -> int:
 def _single(unit: Unit) -> Ask | None:
     """The one plain request of a claim with at most one matchAttribute; None for anything else."""
     requests = unit.claim.requests
-    constraints = _constraints(unit)
+    constraints = unit.claim.constraints
     if len(requests) != 1 or len(requests[0]) != 1 or not requests[0][0].is_plain:
         return None
     if len(constraints) > 1 or any("matchAttribute" not in item for item in constraints):
@@ -121,12 +121,8 @@ def _single(unit: Unit) -> Ask | None:
     return requests[0][0]
 
 
-def _constraints(unit: Unit) -> list[dict[str, str]]:
-    return list(unit.claim.body["spec"].get("devices", {}).get("constraints", []))
-
-
 def _attribute(unit: Unit) -> str:
-    return next((item["matchAttribute"] for item in _constraints(unit)), "")
+    return next((item["matchAttribute"] for item in unit.claim.constraints), "")
 
 
 def _bins(shape: Shape, certain: Keys, ask: Ask, attribute: str) -> list[int]:

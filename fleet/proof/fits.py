@@ -127,10 +127,22 @@ def _connected(question: Question, counts: Sequence[int]) -> list[list[int]]:
 def _meet(question: Question, pair: tuple[int, int], counts: Sequence[int], tight: Sequence[bool]) -> bool:
     """Whether two units may want the same device, or the same room on a node that may run out of it."""
     for group, nodes in enumerate(counts):
-        one, other = (question.views[unit, group].maybe for unit in pair)
+        one, other = (_reach(question.views[unit, group], question.groups[group]) for unit in pair)
         if nodes and ((tight[group] and one and other) or one & other):
             return True
     return False
+
+
+def _reach(found: View, group: NodeGroup) -> frozenset[tuple[str, str]]:
+    """The devices that a unit may want, and the counters from which these are taken."""
+    if not group.shape.counters:
+        return found.maybe
+    return found.maybe | {
+        (device.driver, entry["counterSet"])
+        for device in group.shape.devices
+        if device.key in found.maybe
+        for entry in device.placed.get("consumesCounters", ())
+    }
 
 
 def _judge_crowd(question: Question, crowd: Crowd) -> dict[int, Answer]:
@@ -178,14 +190,17 @@ def _doubt(crowd: Crowd, unit: int, minor: str) -> str:
 def _has_order(unit: Unit, group: int, crowd: Crowd, minor: str) -> bool:
     """Whether the scheduler tries the devices of a request in an order that is known before.
 
-    Slices of one pool come by name, which is random; before 1.36 pools come in random order.
+    Slices of one pool come by name, which is random; before 1.36 pools come in random order. Slices that each
+    hold one GPU and its partitions are alike, so that their order matters to no one but a constraint.
     """
-    devices = crowd.groups[group].shape.devices
-    sizes = Counter(device.driver for device in devices)
+    shape = crowd.groups[group].shape
+    sizes = Counter(device.driver for device in shape.devices)
     for choices in unit.claim.requests:
         for ask in choices:
             named = drivers_of(ask) & set(sizes)
-            if any(sizes[driver] > MAX_DEVICES for driver in named or sizes):
+            if any(sizes[driver] > MAX_DEVICES and driver not in shape.counters for driver in named or sizes):
+                return False
+            if unit.claim.constraints and any(driver in shape.counters for driver in named or sizes):
                 return False
             if minor in _RANDOM_POOLS and len(named or sizes) > 1:
                 return False

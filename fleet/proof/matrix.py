@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING
 
 from fleet.proof import explain, fits
 from fleet.proof.asks import claim_ask, class_objects, drivers_named
+from fleet.proof.channels import channel_asks
+from fleet.proof.class_fits import prove_classes, warn_unmatched
 from fleet.proof.fits import Answer, Question
+from fleet.proof.growth import must_grow
+from fleet.proof.installed import drivers_of
+from fleet.proof.parameters import refuse_parameters
 from fleet.proof.placements import Placements
 from fleet.proof.pools import pool_fits
 from fleet.proof.shapes import Room
 from fleet.proof.slices import predict
 from fleet.proof.telling import ACCEPT, STRICT, Findings, refuse_broken, tell
 from fleet.proof.units import Unit, View, view
-from fleet.proof.verdicts import ClaimProof, Proof, WorkloadProof
+from fleet.proof.verdicts import ClaimProof, ClassProof, Proof, WorkloadProof
 from fleet.proof.workloads import claim_of, units_of
 
 if TYPE_CHECKING:
@@ -33,13 +38,17 @@ def prove(plan: FleetPlan, recorded: Mapping[str, Sequence[NodeGroup]] | None = 
         recorded: By cluster the nodes as they were recorded; they win over what is predicted.
     """
     findings = Findings(strict=plan.environment == STRICT)
+    classes: list[ClassProof] = []
     claims: list[ClaimProof] = []
     workloads: list[WorkloadProof] = []
     for cluster in plan.clusters:
         proved = _prove_cluster(cluster, (recorded or {}).get(cluster.name), findings)
-        claims += proved[0]
-        workloads += proved[1]
+        classes += proved[0]
+        claims += proved[1]
+        workloads += proved[2]
+    warn_unmatched(classes, plan.clusters, findings)
     return Proof(
+        classes=tuple(classes),
         claims=tuple(claims),
         workloads=tuple(workloads),
         failures=tuple(dict.fromkeys(findings.failures)),
@@ -49,20 +58,33 @@ def prove(plan: FleetPlan, recorded: Mapping[str, Sequence[NodeGroup]] | None = 
 
 def _prove_cluster(
     cluster: ClusterPlan, recorded: Sequence[NodeGroup] | None, findings: Findings
-) -> tuple[list[ClaimProof], list[WorkloadProof]]:
+) -> tuple[list[ClassProof], list[ClaimProof], list[WorkloadProof]]:
     classes = class_objects(cluster)
     specs = {item.name: item.spec for item in (*cluster.templates, *cluster.claims)}
     asks = {name: claim_ask(name, spec, classes) for name, spec in sorted(specs.items())}
+    channels = channel_asks(cluster, classes)
     broken = refuse_broken(cluster, asks, findings)
-    named = drivers_named(asks.values(), {item.name: classes[item.name] for item in cluster.classes})
+    wanted = [*asks.values(), *channels.values()]
+    named = drivers_named(wanted, {item.name: classes[item.name] for item in cluster.classes})
+    refuse_parameters(cluster, drivers_of(cluster, named), asks, findings)
     groups = tuple(recorded) if recorded is not None else predict(cluster, named)
     placements = Placements(classes, cluster.kubernetes)
-    alone = {name: _question(groups, [_any_pod(ask)], placements) for name, ask in asks.items()}
-    claims = [_prove_claim(cluster, name, alone[name], findings) for name in asks if name not in broken]
+    claims = [
+        _prove_claim(cluster, ask, ("claims", name), _question(groups, [_any_pod(ask)], placements), findings)
+        for name, ask in asks.items()
+        if name not in broken
+    ]
+    claims += [
+        _prove_claim(
+            cluster, ask, ("computeDomains", name), _question(groups, [_any_pod(ask)], placements), findings
+        )
+        for name, ask in channels.items()
+    ]
     sound = [item for item in cluster.workloads if claim_of(item) not in broken]
-    units, of_workload = units_of(sound, asks)
+    units, of_workload = units_of(sound, asks, classes)
     question = _question(groups, units, placements)
-    return claims, _prove_workloads(cluster, sound, of_workload, question, findings)
+    of_class = prove_classes(cluster, classes, groups)
+    return of_class, claims, _prove_workloads(cluster, sound, of_workload, question, findings)
 
 
 def _question(groups: Sequence[NodeGroup], units: Sequence[Unit], placements: Placements) -> Question:
@@ -79,15 +101,17 @@ def _any_pod(ask: ClaimAsk) -> Unit:
     return Unit(name=ask.name, claim=ask, copies=1, room=Room(0, 0, 1), node_selector={}, tolerations=None)
 
 
-def _prove_claim(cluster: ClusterPlan, name: str, question: Question, findings: Findings) -> ClaimProof:
+def _prove_claim(
+    cluster: ClusterPlan, ask: ClaimAsk, path: tuple[str, str], question: Question, findings: Findings
+) -> ClaimProof:
     pools = pool_fits(question, 0)
     answer, fix = _claim_answer(question, pools)
     if answer.word in ("error", "never"):
-        findings.refuse("claims", name, what=f"on cluster {cluster.name}: {answer.reason}", fix=fix)
+        findings.refuse(*path, what=f"on cluster {cluster.name}: {answer.reason}", fix=fix)
     elif answer.word == "unknown":
-        findings.warnings.append(f"cluster {cluster.name}: claim {name}: {answer.reason}")
+        findings.warnings.append(f"cluster {cluster.name}: claim {ask.name}: {answer.reason}")
     return ClaimProof(
-        cluster=cluster.name, name=name, word=answer.word, reason=answer.reason, fix=fix, pools=pools
+        cluster=cluster.name, name=ask.name, word=answer.word, reason=answer.reason, fix=fix, pools=pools
     )
 
 
@@ -155,7 +179,8 @@ def _prove_workloads(
             accepted=item.accept.get(ACCEPT.get(answer.word, ""), ""),
             pools=pools,
         )
-        tell(proof, groups, findings)
+        grows = proof.word == "guaranteed" and proof.at_min != "guaranteed"
+        tell(proof, must_grow(cluster, question, unit, pools) if grows else (), findings)
         proofs.append(proof)
     return proofs
 

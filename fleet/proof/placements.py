@@ -84,10 +84,11 @@ class Placements:
         given = tuple(
             (item.request, item.device.driver, item.device.device) for one in outcome.claims for item in one
         )
-        return Placed(given, _after(held, outcome))
+        return Placed(given, after(held, outcome))
 
 
-def _after(before: Held, allocation: Allocation) -> Held:
+def after(before: Held, allocation: Allocation) -> Held:
+    """What is in use once an allocation is made."""
     devices = set(before.devices)
     shares = {device: dict(held) for device, held in before.shares}
     for given in (item for claim in allocation.claims for item in claim):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fleet.proof import explain
-from fleet.proof.costs import Cost, cost
+from fleet.proof.costs import Cost, Shares, cost
+from fleet.proof.nvidia_modes import blocked
 from fleet.proof.packing import Packing, Undecidable
 from fleet.proof.verdicts import PoolFit
 
@@ -90,13 +91,15 @@ def _filled(
     packing = Packing([group.shape], [item], question.placements, counts_room=[True])
     node, count = packing.empty(0), 0
     chosen: tuple[tuple[str, str, str], ...] = ()
+    of_one: Shares = ()
     try:
         while count < MOST_ON_NODE:
             following = packing.place(0, node)
             if following is None:
                 break
             count += 1
-            chosen = chosen or packing.given(0, node)
+            if not chosen:
+                chosen, of_one = packing.given(0, node), packing.nodes[following][1].held.shares
             if following == node:
                 count = MOST_ON_NODE
             node = following
@@ -104,8 +107,11 @@ def _filled(
         return None, None, str(problem)
     if not count:
         return 0, None, ""
-    used = {(device.driver, device.device) for device in packing.nodes[node][1].held.devices}
-    return count, cost(item.claim, group.shape, chosen, found.certain - used), ""
+    held = packing.nodes[node][1].held
+    used = {(device.driver, device.device) for device in held.devices}
+    unusable = blocked(group.shape.devices, group.shape.counters, used)
+    left = found.certain - used - unusable
+    return count, cost(item.claim, group.shape, chosen, left, (of_one, held.shares)), ""
 
 
 def _why_not(requests: Sequence[Sequence[Ask]], found: View, group: NodeGroup, known: str) -> tuple[str, str]:

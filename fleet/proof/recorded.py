@@ -1,39 +1,34 @@
 """Nodes and slices as a cluster showed them, which win over predictions.
 
 They come from `kubectl get nodes,resourceslices -o json`. Nodes beyond those that were recorded are taken to
-be like them. Slices that serve several nodes are refused.
+be like them.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
-from fleet.devices.resource_slice import ResourceSliceSpec
+from fleet import catalogue
+from fleet.devices.quantity import Quantity
 from fleet.plan.model import Taint
 from fleet.proof.errors import RecordingInvalid
-from fleet.proof.shapes import MOST_PODS, NodeGroup, Object, Origin, Room, Shape, ShapeDevice
+from fleet.proof.recording import RECORD, read_items, recorded_nodes
+from fleet.proof.shapes import MOST_PODS, NodeGroup, Object, Room, Shape
 from fleet.proof.slices import rooms_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fleet.plan.model import ClusterPlan, FleetPlan, PoolPlan
+    from fleet.proof.recording import RecordedNode
 
-MOST_BYTES = 50_000_000
-_RECORD = "record it with `kubectl get nodes,resourceslices -o json`"
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class _RecordedNode:
-    name: str
-    devices: tuple[ShapeDevice, ...]
-    node: Object | None
+_EARLY = (
+    "its devices share counters, which Kubernetes {minor} counts only where the alpha feature gate "
+    "DRAPartitionableDevices was turned on, and how it allocates then is not known"
+)
 
 
 def read_recordings(plan: FleetPlan, given: Sequence[str]) -> Mapping[str, Sequence[NodeGroup]]:
@@ -57,7 +52,7 @@ def read_recordings(plan: FleetPlan, given: Sequence[str]) -> Mapping[str, Seque
                 f"--slices {text} names no cluster of the stack; write CLUSTER=FILE with one of: "
                 f"{', '.join(clusters)}"
             )
-        found[name] = recorded_groups(clusters[name], _read(Path(file)), file)
+        found[name] = recorded_groups(clusters[name], read_items(Path(file)), file)
     return found
 
 
@@ -72,8 +67,8 @@ def recorded_groups(cluster: ClusterPlan, items: Sequence[Object], origin: str) 
     Raises:
         RecordingInvalid: It cannot be told which pool a node belongs to, or a slice is not bound to one node.
     """
-    by_pool: dict[str, list[_RecordedNode]] = defaultdict(list)
-    for node in _nodes(items, origin):
+    by_pool: dict[str, list[RecordedNode]] = defaultdict(list)
+    for node in recorded_nodes(items, origin):
         pool = _pool_of(cluster, node, origin)
         if pool is not None:
             by_pool[pool.name].append(node)
@@ -83,97 +78,31 @@ def recorded_groups(cluster: ClusterPlan, items: Sequence[Object], origin: str) 
         if not nodes:
             raise RecordingInvalid(
                 f"{origin} holds no node of pool {pool.name} of cluster {cluster.name} "
-                f"({_labels(pool)}); {_RECORD} while it has one"
+                f"({_labels(pool)}); {RECORD} while it has one"
             )
-        groups += _groups_of(pool, nodes)
+        groups += _groups_of(pool, nodes, cluster.kubernetes)
     return tuple(groups)
 
 
-def _read(path: Path) -> list[Object]:
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise RecordingInvalid(f"{path} has more than {MOST_BYTES} bytes; {_RECORD}")
-        content: Any = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RecordingInvalid(f"{path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        raise RecordingInvalid(f"{path} is no JSON: {error}; {_RECORD}") from error
-    items: Any = cast("Object", content).get("items") if isinstance(content, dict) else None
-    if not isinstance(items, list) or not all(isinstance(item, dict) for item in cast("list[Any]", items)):
-        raise RecordingInvalid(f"{path} is no list of objects; {_RECORD}")
-    return cast("list[Object]", items)
-
-
-def _nodes(items: Sequence[Object], origin: str) -> list[_RecordedNode]:
-    objects = {
-        str(item["metadata"]["name"]): item
-        for item in items
-        if item.get("kind") == "Node" and isinstance(item.get("metadata"), dict)
-    }
-    newest: dict[tuple[str, str], int] = {}
-    slices = [item for item in items if item.get("kind") == "ResourceSlice"]
-    for item in slices:
-        _check(item, origin)
-        key = (item["spec"]["driver"], item["spec"]["pool"]["name"])
-        newest[key] = max(newest.get(key, 0), item["spec"]["pool"].get("generation", 0))
-    devices: dict[str, list[ShapeDevice]] = defaultdict(list)
-    for item in slices:
-        spec = item["spec"]
-        if spec["pool"].get("generation", 0) == newest[spec["driver"], spec["pool"]["name"]]:
-            devices[spec["nodeName"]] += [_device(spec["driver"], body) for body in spec.get("devices", [])]
-    if not slices:
-        raise RecordingInvalid(f"{origin} holds no ResourceSlice; {_RECORD}")
-    return [
-        _RecordedNode(name=name, devices=tuple(devices[name]), node=objects.get(name))
-        for name in sorted({*devices, *objects})
-    ]
-
-
-def _check(item: Object, origin: str) -> None:
-    name = item.get("metadata", {}).get("name", "?")
-    try:
-        spec = ResourceSliceSpec.from_object(item.get("spec", {}), as_server=True)
-    except ValidationError as invalid:
-        first = invalid.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise RecordingInvalid(
-            f"{origin}: ResourceSlice {name} is wrong at {place}: {first['msg']}"
-        ) from None
-    written = spec.to_object()
-    if not written.get("nodeName") or written.get("sharedCounters"):
-        raise RecordingInvalid(
-            f"{origin}: ResourceSlice {name} serves several nodes or shares counters between slices, which "
-            "this proof does not judge; leave its driver's slices out of the file"
-        )
-
-
-def _device(driver: str, body: Object) -> ShapeDevice:
-    origins: dict[str, Origin] = dict.fromkeys(
-        (*body.get("attributes", {}), *body.get("capacity", {})), "recorded"
-    )
-    full = {**body, "attributes": body.get("attributes", {})}
-    return ShapeDevice(driver=driver, name=body["name"], seen=full, placed=full, origins=origins)
-
-
-def _pool_of(cluster: ClusterPlan, node: _RecordedNode, origin: str) -> PoolPlan | None:
+def _pool_of(cluster: ClusterPlan, node: RecordedNode, origin: str) -> PoolPlan | None:
     """The pool of a node by its labels, None if it belongs to none; without labels only one can be meant."""
     if node.node is not None:
-        labels = node.node["metadata"].get("labels", {})
+        labels = node.node.metadata.labels
         fitting = [pool for pool in cluster.pools if pool.labels.items() <= labels.items()]
         return fitting[0] if fitting else None
     if len(cluster.pools) == 1:
         return cluster.pools[0]
     raise RecordingInvalid(
         f"{origin} does not tell which of the {len(cluster.pools)} pools of cluster {cluster.name} node "
-        f"{node.name} belongs to, for the node's labels are not in it; {_RECORD}"
+        f"{node.name} belongs to, for the node's labels are not in it; {RECORD}"
     )
 
 
-def _groups_of(pool: PoolPlan, nodes: Sequence[_RecordedNode]) -> list[NodeGroup]:
+def _groups_of(pool: PoolPlan, nodes: Sequence[RecordedNode], minor: str) -> list[NodeGroup]:
     """Alike nodes together. Recorded nodes come first; those beyond are spread over the sorts in turn."""
     sorts: dict[str, tuple[Shape, int]] = {}
     for node in nodes:
-        shape = _shape(pool, node)
+        shape = _shape(pool, node, minor)
         key = _likeness(shape)
         known = sorts.get(key)
         sorts[key] = (known[0] if known else shape, (known[1] if known else 0) + 1)
@@ -194,21 +123,15 @@ def _spread(total: int, recorded: Sequence[int]) -> list[int]:
     return counts
 
 
-def _shape(pool: PoolPlan, node: _RecordedNode) -> Shape:
+def _shape(pool: PoolPlan, node: RecordedNode, minor: str) -> Shape:
     most, sure = rooms_of(pool.machine)
     labels, taints = dict(pool.labels), pool.taints
     if node.node is not None:
-        labels = dict(node.node["metadata"].get("labels", {}))
+        labels = node.node.metadata.labels
         taints = tuple(
-            Taint(key=item["key"], value=item.get("value", ""), effect=item["effect"])
-            for item in node.node.get("spec", {}).get("taints", [])
+            Taint(key=item.key, value=item.value, effect=item.effect) for item in node.node.spec.taints
         )
-        room = node.node.get("status", {}).get("allocatable", {})
-        if {"cpu", "memory"} <= set(room):
-            most = Room.of(str(room["cpu"]), str(room["memory"]), int(room.get("pods", MOST_PODS)))
-            sure = Room(
-                most.cpu - most.cpu // 10, most.memory - most.memory // 10, most.pods - most.pods // 10
-            )
+        most, sure = _rooms(node.node.status.allocatable, (most, sure))
     return Shape(
         labels=labels,
         knows_labels=node.node is not None,
@@ -216,8 +139,23 @@ def _shape(pool: PoolPlan, node: _RecordedNode) -> Shape:
         room=most,
         sure_room=sure,
         devices=node.devices,
-        unpredictable={},
+        unpredictable={} if _counts(minor) else dict.fromkeys(node.counters, _EARLY.format(minor=minor)),
+        counters=node.counters,
     )
+
+
+def _rooms(allocatable: Mapping[str, str], otherwise: tuple[Room, Room]) -> tuple[Room, Room]:
+    """What is left to pods of what a node says it has; other pods of the system keep a tenth at most."""
+    if not {"cpu", "memory"} <= set(allocatable):
+        return otherwise
+    pods = int(Quantity.parse(allocatable.get("pods", str(MOST_PODS))).amount)
+    most = Room.of(allocatable["cpu"], allocatable["memory"], pods)
+    return most, Room(most.cpu - most.cpu // 10, most.memory - most.memory // 10, most.pods - most.pods // 10)
+
+
+def _counts(minor: str) -> bool:
+    """Whether a minor's scheduler counts what devices share without anybody's turning it on."""
+    return catalogue.load().kubernetes.gate("DRAPartitionableDevices").is_on(minor)
 
 
 def _likeness(shape: Shape) -> str:
@@ -225,7 +163,8 @@ def _likeness(shape: Shape) -> str:
     ids: dict[str, int] = {}
     devices = [(device.driver, device.name, _renamed(device.seen, ids)) for device in shape.devices]
     own = {key: value for key, value in shape.labels.items() if key != "kubernetes.io/hostname"}
-    return repr((sorted(own.items()), shape.taints, shape.room, devices))
+    shared = json.dumps({driver: list(sets) for driver, sets in shape.counters.items()}, sort_keys=True)
+    return repr((sorted(own.items()), shape.taints, shape.room, devices, shared))
 
 
 def _renamed(body: Object, ids: dict[str, int]) -> str:

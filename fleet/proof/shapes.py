@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -37,6 +37,8 @@ class ShapeDevice:
         placed: The same with stand-ins that keep which devices share an unknown value and which do not.
         origins: Where each attribute and capacity is known from.
         multiprocessors: Of the hardware behind it, where the driver does not publish them.
+        group: Devices of one group share a slice where the driver splits its slices.
+        part: Which part of which GPU a vGPU is, such as "1/6 of a GPU (A10-4Q)"; empty for other devices.
     """
 
     driver: str
@@ -45,6 +47,8 @@ class ShapeDevice:
     placed: Object
     origins: Mapping[str, Origin]
     multiprocessors: int | None = None
+    group: str = ""
+    part: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -87,11 +91,14 @@ class Shape:
     Attributes:
         labels: The labels that are known.
         knows_labels: Whether there are no others.
+        lacks_labels: Keys of labels that it has not for certain.
+        told: The drivers of which it is known what they publish here, even if that is nothing.
         taints: Its taints.
         room: What pods may take of it at most.
         sure_room: What is left to them for certain.
         devices: All devices of all drivers, as published.
         unpredictable: Why what a driver publishes here cannot be told, by driver.
+        counters: By driver the counter sets that its devices share.
     """
 
     labels: Mapping[str, str]
@@ -101,6 +108,9 @@ class Shape:
     sure_room: Room
     devices: tuple[ShapeDevice, ...]
     unpredictable: Mapping[str, str]
+    counters: Mapping[str, tuple[Object, ...]] = field(default_factory=dict[str, tuple[Object, ...]])
+    lacks_labels: frozenset[str] = frozenset()
+    told: frozenset[str] = frozenset()
 
     @cached_property
     def is_simple(self) -> bool:
@@ -111,14 +121,25 @@ class Shape:
     @cached_property
     def inventory(self) -> Inventory:
         """Its slices for the allocator."""
-        by_driver: dict[str, list[Object]] = {}
+        by_driver: dict[str, dict[str, list[Object]]] = {}
         for device in self.devices:
-            by_driver.setdefault(device.driver, []).append(device.placed)
+            by_driver.setdefault(device.driver, {}).setdefault(device.group, []).append(device.placed)
         return Inventory(
             {"metadata": {"name": f"{driver}-{number:03}"}, "spec": spec}
-            for driver, devices in sorted(by_driver.items())
-            for number, spec in enumerate(slice_specs(driver, NODE, devices, 1))
+            for driver, groups in sorted(by_driver.items())
+            for number, spec in enumerate(self._specs(driver, groups))
         )
+
+    def _specs(self, driver: str, groups: Mapping[str, list[Object]]) -> list[Object]:
+        """Slices as the driver splits them: counters and one for each group, or all devices together."""
+        if driver not in self.counters:
+            return slice_specs(driver, NODE, [device for group in groups.values() for device in group], 1)
+        pool = {"name": NODE, "generation": 1, "resourceSliceCount": len(groups) + 1}
+        base: Object = {"driver": driver, "nodeName": NODE, "pool": pool}
+        return [
+            {**base, "sharedCounters": list(self.counters[driver])},
+            *({**base, "devices": devices} for devices in groups.values()),
+        ]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

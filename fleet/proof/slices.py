@@ -5,53 +5,29 @@ What a public source says is documented; what is not known before the machine ru
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
-from fleet import catalogue
-from fleet.drivers.example_devices import example_devices
-from fleet.drivers.nvidia_devices import (
-    COMPUTE_DOMAIN_DRIVER,
-    GpuOnHost,
-    compute_domain_devices,
-    nvidia_devices,
-)
-from fleet.drivers.published import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid
+from fleet.drivers.efa_devices import PLACES, efa_devices
+from fleet.drivers.tpu_devices import tpu_devices
 from fleet.drivers.values import value_at
-from fleet.proof.cel import UNKNOWN
+from fleet.proof.example_slices import example_devices_of
 from fleet.proof.explain import RECORD
-from fleet.proof.shapes import MOST_PODS, NodeGroup, Object, Origin, Room, Shape, ShapeDevice
+from fleet.proof.installed import drivers_of
+from fleet.proof.nvidia_slices import known_device, nvidia_devices_of
+from fleet.proof.shapes import MOST_PODS, NodeGroup, Object, Room, Shape, ShapeDevice
+from fleet.proof.stored import stored
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from fleet.catalogue.drivers import ChartVersion, DriverFacts
-    from fleet.catalogue.model import GpuModel, Machine
-    from fleet.plan.model import ChartValues, ClusterPlan, PoolPlan
+    from fleet.catalogue.model import Machine
+    from fleet.plan.model import ClusterPlan, PoolPlan
+    from fleet.proof.installed import Installed
 
 _KEPT = 10
 """One part of so many is taken to be the system's own."""
 _ANY_MEMORY = "1Ei"
 """More than any machine has: where its memory is not known, nothing is refused for it."""
-_PLACES = {PCI_BUS_ID: "string", PCIE_ROOT: "string", NUMA_NODE: "int"}
-_PER_HOST = frozenset({"uuid", "parentUUID", "driverVersion", "cudaDriverVersion"})
-_NVIDIA_SINCE = {PCI_BUS_ID: "25.12.0", "addressingMode": "25.12.0", NUMA_NODE: "0.5.0"}
-_NVIDIA_CHANGING_GATES = (
-    "DynamicMIG",
-    "PassthroughSupport",
-    "FabricManagerPartitioning",
-    "DRAListTypeAttributes",
-    "ConsumableShares",
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Installed:
-    """A driver that runs on a cluster, by this program's release or by somebody else's."""
-
-    facts: DriverFacts
-    version: ChartVersion
-    values: ChartValues
 
 
 class Published(NamedTuple):
@@ -59,6 +35,8 @@ class Published(NamedTuple):
 
     devices: tuple[ShapeDevice, ...]
     unpredictable: Mapping[str, str]
+    counters: Mapping[str, tuple[Object, ...]]
+    told: frozenset[str] = frozenset()
 
 
 def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGroup, ...]:
@@ -76,14 +54,24 @@ def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGrou
         running = [driver for driver in installed if _runs_on(pool, driver)]
         published = _known_already(pool, running, known)
         if published is None:
-            published = _published(pool, running)
+            published = _published(pool, running, cluster.kubernetes)
             known.append((pool, running, published))
         groups.append(
             NodeGroup(
-                pool=pool.name, shape=_shape(pool, published), least=pool.min_nodes, most=pool.max_nodes
+                pool=pool.name,
+                shape=_shape(pool, published, _given_elsewhere(cluster, pool)),
+                least=pool.min_nodes,
+                most=pool.max_nodes,
             )
         )
     return tuple(groups)
+
+
+def _given_elsewhere(cluster: ClusterPlan, pool: PoolPlan) -> frozenset[str]:
+    """The labels that other pools of the stack's own have and this one has not: nobody else sets them."""
+    if cluster.cloud == "existing":
+        return frozenset()
+    return frozenset(key for other in cluster.pools for key in other.labels) - frozenset(pool.labels)
 
 
 def _known_already(
@@ -94,30 +82,11 @@ def _known_already(
         (
             published
             for other, drivers, published in known
-            if drivers == running and other.machine == pool.machine and other.sharing == pool.sharing
+            if drivers == running
+            and (other.machine, other.sharing, other.efa) == (pool.machine, pool.sharing, pool.efa)
         ),
         None,
     )
-
-
-def drivers_of(cluster: ClusterPlan, named: Collection[str] = ()) -> list[Installed]:
-    """The drivers of a cluster; where it brings its own, the newest known chart of each that is asked for."""
-    drivers = catalogue.load().drivers
-    if not cluster.settings.drivers:
-        return [
-            Installed(facts=facts, version=facts.versions[-1], values={})
-            for name, facts in drivers.items()
-            if name == "nvidia" or facts.driver in named
-        ]
-    released = {release.driver: release.values for release in cluster.releases}
-    found: list[Installed] = []
-    for name, settings in sorted(cluster.settings.drivers.items()):
-        facts = drivers[name]
-        version = facts.version(settings.version)
-        if version is not None:
-            values = released.get(facts.driver, settings.values)
-            found.append(Installed(facts=facts, version=version, values=values))
-    return found
 
 
 def rooms_of(machine: Machine) -> tuple[Room, Room]:
@@ -134,19 +103,34 @@ def rooms_of(machine: Machine) -> tuple[Room, Room]:
     )
 
 
-def _published(pool: PoolPlan, running: Sequence[Installed]) -> Published:
+def _published(pool: PoolPlan, running: Sequence[Installed], minor: str) -> Published:
     devices: list[ShapeDevice] = []
     unpredictable: dict[str, str] = {}
+    counters: dict[str, tuple[Object, ...]] = {}
     for driver in running:
-        predicted = _nvidia if driver.facts.name == "nvidia" else _example
-        found, reason = predicted(pool, driver)
-        devices += found
+        if driver.facts.name == "nvidia":
+            found, reason, sets = nvidia_devices_of(pool, driver, minor)
+        elif driver.facts.name == "tpu":
+            found, reason, sets = _tpu(pool, driver), "", ()
+        elif driver.facts.name == "efa":
+            found, reason, sets = *_efa(pool, driver), ()
+        else:
+            found, reason, sets = example_devices_of(driver, minor)
+        devices += stored(found, minor)
         if reason:
             unpredictable[driver.facts.driver] = reason
-    return Published(tuple(devices), unpredictable)
+        if sets:
+            counters[driver.facts.driver] = sets
+    # Cards of other clouds are none of AWS's, and their driver has the same name.
+    told = frozenset(item.facts.driver for item in running if _is_at_home(pool, item))
+    return Published(tuple(devices), unpredictable, counters, told)
 
 
-def _shape(pool: PoolPlan, published: Published) -> Shape:
+def _is_at_home(pool: PoolPlan, driver: Installed) -> bool:
+    return driver.facts.name != "efa" or pool.machine.cloud == "eks"
+
+
+def _shape(pool: PoolPlan, published: Published, lacks: frozenset[str]) -> Shape:
     most, sure = rooms_of(pool.machine)
     return Shape(
         labels=pool.labels,
@@ -156,6 +140,9 @@ def _shape(pool: PoolPlan, published: Published) -> Shape:
         sure_room=sure,
         devices=published.devices,
         unpredictable=published.unpredictable,
+        counters=published.counters,
+        lacks_labels=lacks,
+        told=published.told,
     )
 
 
@@ -165,119 +152,24 @@ def _runs_on(pool: PoolPlan, driver: Installed) -> bool:
     return all(pool.labels.get(key, value) == value for key, value in selector.items())
 
 
-def _nvidia(pool: PoolPlan, driver: Installed) -> tuple[list[ShapeDevice], str]:
-    machine = pool.machine
-    if machine.gpu is None:
-        return [], ""
-    model = catalogue.load().gpus[machine.gpu]
-    devices: list[ShapeDevice] = []
-    reason = ""
-    if value_at(driver.values, "resources.gpus.enabled", default=True):
-        reason = _changing_gate(driver)
-        published = [] if reason else _gpus(pool, model)
-        devices += [_on_gpu(device, driver, pool, model) for device in published]
-    if value_at(driver.values, "resources.computeDomains.enabled", default=True):
-        devices += [_known(COMPUTE_DOMAIN_DRIVER, device, frozenset()) for device in compute_domain_devices()]
-    return devices, reason
-
-
-def _changing_gate(driver: Installed) -> str:
-    given = cast("Mapping[str, bool]", value_at(driver.values, "featureGates") or {})
-    gates = {**driver.version.feature_gates, **given}
-    on = [gate for gate in _NVIDIA_CHANGING_GATES if gates.get(gate)]
-    if not on:
-        return ""
-    return f"feature gate {on[0]} changes what the {driver.facts.name} driver publishes; {RECORD}"
-
-
-def _gpus(pool: PoolPlan, model: GpuModel) -> list[PublishedDevice]:
-    layout = tuple(sorted(pool.sharing.layout.items())) if pool.sharing.strategy == "mig" else None
-    slots = pool.machine.topology
-    gpus = [
-        GpuOnHost(
-            model=model,
-            minor=minor,
-            uuid=f"GPU-{stable_uuid('stand-in', minor)}",
-            pci_bus_id=slots[minor].pci_bus_id if slots else None,
-            pcie_root=slots[minor].pcie_root if slots else None,
-            numa_node=slots[minor].numa_node if slots else None,
-            mig=layout,
-        )
-        for minor in range(pool.machine.gpus)
-    ]
-    return nvidia_devices(gpus, driver_version="0", cuda_version="0")
-
-
-def _on_gpu(device: PublishedDevice, driver: Installed, pool: PoolPlan, model: GpuModel) -> ShapeDevice:
-    versions = [version.version for version in driver.facts.versions]
-    age = versions.index(driver.version.version)
-    absent = {name for name, since in _NVIDIA_SINCE.items() if age < versions.index(since)}
-    # The addresses of an assumed machine follow its shape: which devices share one is known, its name is not.
-    places = frozenset(_PLACES) if pool.machine.assumed else frozenset[str]()
-    found = _known(driver.facts.driver, device, _PER_HOST | places | device.assumed, absent)
-    if pool.machine.topology is None:
-        nobody = {name: {kind: UNKNOWN} for name, kind in _PLACES.items() if name not in absent}
-        found.seen["attributes"] |= nobody
-        found.placed["attributes"] |= nobody
-        found = ShapeDevice(
-            driver=found.driver,
-            name=found.name,
-            seen=found.seen,
-            placed=found.placed,
-            origins={**found.origins, **dict.fromkeys(nobody, _unknown())},
-        )
-    is_whole = device.attributes.get("type") == "gpu"
-    return ShapeDevice(
-        driver=found.driver,
-        name=found.name,
-        seen=found.seen,
-        placed=found.placed,
-        origins=found.origins,
-        multiprocessors=model.multiprocessors if is_whole else None,
+def _tpu(pool: PoolPlan, driver: Installed) -> list[ShapeDevice]:
+    tpu = pool.machine.tpu
+    if tpu is None:
+        return []
+    devices = tpu_devices(
+        node="stand-in",
+        generation=tpu.generation,
+        accelerator=tpu.accelerator,
+        chips=tpu.chips,
+        topology=tpu.topology,
     )
+    return [known_device(driver.facts.driver, device, frozenset({"uuid"})) for device in devices]
 
 
-def _unknown() -> Origin:
-    return "unknown"
-
-
-def _known(
-    driver: str, device: PublishedDevice, unknown: frozenset[str], absent: Collection[str] = ()
-) -> ShapeDevice:
-    """A predicted device: `unknown` values stand in for themselves, `absent` ones are not published."""
-    placed = device.to_object()
-    placed["attributes"] = {name: value for name, value in placed["attributes"].items() if name not in absent}
-    attributes: Object = {
-        name: dict.fromkeys(value, UNKNOWN) if name in unknown else value
-        for name, value in placed["attributes"].items()
-    }
-    seen: Object = {**placed, "attributes": attributes}
-    capacity: dict[str, Any] = placed.get("capacity", {})
-    if capacity:
-        seen["capacity"] = {
-            name: {"value": UNKNOWN} if name in unknown else value for name, value in capacity.items()
-        }
-    origins: dict[str, Origin] = {
-        name: "unknown" if name in unknown else "documented" for name in (*attributes, *capacity)
-    }
-    return ShapeDevice(driver=driver, name=device.name, seen=seen, placed=placed, origins=origins)
-
-
-def _example(pool: PoolPlan, driver: Installed) -> tuple[list[ShapeDevice], str]:
-    del pool
-    values = driver.values
-    changed = [
-        key
-        for key, usual in (
-            ("deviceProfile", "gpu"),
-            ("kubeletPlugin.gpuPartitions", 0),
-            ("gpuAllowMultipleAllocations", False),
-            ("driverName", "gpu.example.com"),
-        )
-        if value_at(values, key) not in (None, "", usual)
-    ]
-    if changed:
-        return [], f"value {changed[0]} changes what the {driver.facts.name} driver publishes; {RECORD}"
-    count = cast("int", value_at(values, "kubeletPlugin.numDevices", default=8))
-    devices = example_devices(node="stand-in", count=count)
-    return [_known(driver.facts.driver, device, frozenset({"uuid"})) for device in devices], ""
+def _efa(pool: PoolPlan, driver: Installed) -> tuple[list[ShapeDevice], str]:
+    """Network cards; where they hang in the machine is not known before it runs."""
+    name = driver.facts.driver
+    if driver.is_assumed:
+        # Other builds of the driver publish other cards, and other networks.
+        return [], f"what driver {name} publishes cannot be predicted; {RECORD}"
+    return [known_device(name, device, PLACES) for device in efa_devices(cards=pool.efa, roots=())], ""

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from fleet.plan.model import ClusterPlan
     from fleet.proof.asks import ClaimAsk
-    from fleet.proof.shapes import NodeGroup
     from fleet.proof.verdicts import WorkloadProof
 
 STRICT = "production"
@@ -29,7 +28,15 @@ class Findings:
     failures: list[str] = field(default_factory=list[str])
     warnings: list[str] = field(default_factory=list[str])
 
-    def refuse(self, *path: object, what: str, fix: str = "", order: Sequence[str] = ()) -> None:
+    def refuse(
+        self,
+        *path: object,
+        what: str,
+        got: str = "",
+        allowed: str = "",
+        fix: str = "",
+        order: Sequence[str] = (),
+    ) -> None:
         """Stop the program for what stands at a path below the fleet's key."""
         # Whoever proves a plan has loaded the settings' models already; importing a proof must not.
         from fleet.settings.errors import SettingsError, under  # noqa: PLC0415
@@ -37,7 +44,14 @@ class Findings:
         steps = "".join(
             f"\n  order: {line}" if not number else f"\n         {line}" for number, line in enumerate(order)
         )
-        self.failures.append(str(SettingsError(path=under(*path), what=what, fix=fix)) + steps)
+        error = SettingsError(path=under(*path), what=what, got=got, allowed=allowed, fix=fix)
+        self.failures.append(f"{error}{steps}")
+
+    def warn(self, *path: object, what: str, fix: str = "") -> None:
+        """Tell what is doubtful about what stands at a path below the fleet's key."""
+        from fleet.settings.errors import under  # noqa: PLC0415 - as above
+
+        self.warnings.append(f"{under(*path)}: {what}{f'; {fix}' if fix else ''}")
 
 
 def refuse_broken(cluster: ClusterPlan, asks: Mapping[str, ClaimAsk], findings: Findings) -> set[str]:
@@ -63,8 +77,14 @@ def refuse_broken(cluster: ClusterPlan, asks: Mapping[str, ClaimAsk], findings: 
     return broken
 
 
-def tell(proof: WorkloadProof, groups: Sequence[NodeGroup], findings: Findings) -> None:
-    """Say what a workload's verdict comes to."""
+def tell(proof: WorkloadProof, growth: Sequence[str], findings: Findings) -> None:
+    """Say what a workload's verdict comes to.
+
+    Args:
+        proof: The verdict.
+        growth: What must happen to pools before its pods are placed, where the least nodes are too few.
+        findings: Collects what is said.
+    """
     where = f"on cluster {proof.cluster}"
     if proof.word in ("never", "error"):
         what = f"{where}, {proof.word}: {proof.reason}"
@@ -82,13 +102,7 @@ def tell(proof: WorkloadProof, groups: Sequence[NodeGroup], findings: Findings) 
             f"cluster {proof.cluster}: workload {proof.name} is {proof.word}: {proof.reason}{order}{accepted}"
         )
     elif proof.at_min != "guaranteed":
-        growing = [
-            f"{group.pool} ({group.least} to {group.most} nodes)"
-            for group in groups
-            if group.least < group.most
-        ]
         findings.warnings.append(
             f"cluster {proof.cluster}: workload {proof.name} fits only above the least number of nodes: "
-            f"its pods wait until {' or '.join(growing)} has grown. An autoscaler sees the devices of a pool "
-            "only through a node that it has, so a pool without nodes must be grown by hand"
+            + "; or ".join(growth)
         )

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fleet import catalogue
+from fleet.drivers.efa_devices import DRIVER as NETWORK_DRIVER
 from fleet.drivers.nvidia_devices import COMPUTE_DOMAIN_DRIVER
 from fleet.proof.asks import drivers_of
 from fleet.proof.cel import UNKNOWN
@@ -60,11 +61,13 @@ class View:
         barrier: Why its pods may not go there at all; empty if they may.
         doubt: Why it cannot be told whether they may, or which devices match; empty if it can.
         matches: Per request and alternative what matches on a node.
+        has_more: Whether drivers may publish devices here that nobody can tell, beyond those that match.
     """
 
     barrier: str
     doubt: str
     matches: tuple[tuple[tuple[Ask, Match], ...], ...]
+    has_more: bool = False
 
     @property
     def error(self) -> tuple[Ask, Miss] | None:
@@ -95,7 +98,8 @@ def view(unit: Unit, group: NodeGroup, minor: str) -> View:
     matches = tuple(
         tuple((ask, match(ask, group.shape, minor)) for ask in choices) for choices in unit.claim.requests
     )
-    return View(barrier="", doubt=_doubt(unit, group.shape, matches), matches=matches)
+    has_more = any(_unknown_devices(ask, group.shape) for choices in unit.claim.requests for ask in choices)
+    return View(barrier="", doubt=_doubt(unit, group.shape, matches), matches=matches, has_more=has_more)
 
 
 def tolerated(taint: Taint, tolerations: Sequence[Toleration]) -> bool:
@@ -113,7 +117,7 @@ def tolerated(taint: Taint, tolerations: Sequence[Toleration]) -> bool:
 def _barrier(unit: Unit, shape: Shape) -> str:
     for key, value in unit.node_selector.items():
         has = shape.labels.get(key, _STANDARD.get(key))
-        if (has is not None or shape.knows_labels) and has != value:
+        if (has is not None or shape.knows_labels or key in shape.lacks_labels) and has != value:
             return f"its nodes lack label {key}={value}"
     for taint in shape.taints:
         if unit.tolerations is None or taint.effect not in _STOPPING:
@@ -129,27 +133,53 @@ def _barrier(unit: Unit, shape: Shape) -> str:
 
 def _doubt(unit: Unit, shape: Shape, matches: tuple[tuple[tuple[Ask, Match], ...], ...]) -> str:
     for key in unit.node_selector:
-        if key not in shape.labels and key not in _STANDARD:
+        if key not in shape.labels and key not in shape.lacks_labels and key not in _STANDARD:
             return f"it is not known whether its nodes have label {key}; put it into the pool's nodeSelector"
-    facts = catalogue.load().drivers.values()
-    familiar = {COMPUTE_DOMAIN_DRIVER, *(driver.driver for driver in facts)}
     for choices in matches:
         for ask, one in choices:
-            named = drivers_of(ask)
-            for driver, reason in shape.unpredictable.items():
-                if not named or driver in named:
-                    return reason
-            strange = sorted(named - familiar - {device.driver for device in shape.devices})
-            if strange and not shape.knows_labels:
-                return f"what driver {strange[0]} publishes cannot be predicted; {RECORD}"
-            miss = one.first("unknown")
-            if miss is not None:
-                return (
-                    f"clause `{miss.clause}` of {miss.place} hangs on a value that is unknown: {miss.message}"
-                )
+            reason = _unknown_devices(ask, shape) or _unknown_value(unit.claim, ask, one, shape)
+            if reason:
+                return reason
     if not shape.sure_room.holds(unit.room):
         return "a pod asks for nearly all CPU or memory of a node, of which the system keeps a part"
     return ""
+
+
+def _unknown_devices(ask: Ask, shape: Shape) -> str:
+    """Why it cannot be told which devices the drivers publish that a request may mean."""
+    named = drivers_of(ask)
+    for driver, reason in shape.unpredictable.items():
+        if not named or driver in named:
+            return reason
+    facts = catalogue.load().drivers.values()
+    familiar = {COMPUTE_DOMAIN_DRIVER, *(driver.driver for driver in facts)} - {NETWORK_DRIVER} | shape.told
+    strange = sorted(named - familiar - {device.driver for device in shape.devices})
+    if strange and not shape.knows_labels:
+        return f"what driver {strange[0]} publishes cannot be predicted; {RECORD}"
+    return ""
+
+
+def _unknown_value(claim: ClaimAsk, ask: Ask, one: Match, shape: Shape) -> str:
+    """The clause or the part of a capacity that hangs on a value which nobody knows."""
+    miss = one.first("unknown")
+    if miss is not None:
+        return f"clause `{miss.clause}` of {miss.place} hangs on a value that is unknown: {miss.message}"
+    part = _unknown_part(claim, one, shape)
+    return f"{ask.what} asks for a part of {part}, of which nobody knows how much there is" if part else ""
+
+
+def _unknown_part(claim: ClaimAsk, found: Match, shape: Shape) -> str:
+    """A capacity of which a claim asks for a part and that is unknown on a device that matches."""
+    return next(
+        (
+            name
+            for name in sorted(claim.parts)
+            for device in shape.devices
+            if device.key in found.maybe
+            and device.seen.get("capacity", {}).get(name, {}).get("value") is UNKNOWN
+        ),
+        "",
+    )
 
 
 def values_of(shape: Shape, attribute: str) -> dict[tuple[str, str], Any]:

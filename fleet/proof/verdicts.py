@@ -40,6 +40,34 @@ class PoolFit:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClassFit:
+    """One class on one pool.
+
+    Attributes:
+        pool: The pool.
+        matches: How many devices of a node match for certain; None if it cannot be told.
+        devices: How many devices a node has.
+        reason: Why none matches, or what cannot be told; empty otherwise.
+        fix: What to do about it.
+    """
+
+    pool: str
+    matches: int | None
+    devices: int
+    reason: str = ""
+    fix: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassProof:
+    """A class of the stack by itself, whoever asks for it."""
+
+    cluster: str
+    name: str
+    pools: tuple[ClassFit, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClaimProof:
     """A claim by itself: whether some node gives it what it asks for."""
 
@@ -87,12 +115,14 @@ class Proof:
     """The whole proof.
 
     Attributes:
+        classes: The stack's own classes.
         claims: All claims.
         workloads: All workloads.
         failures: What stops the program, as blocks of text.
         warnings: What does not, as sentences.
     """
 
+    classes: tuple[ClassProof, ...]
     claims: tuple[ClaimProof, ...]
     workloads: tuple[WorkloadProof, ...]
     failures: tuple[str, ...]
@@ -107,6 +137,7 @@ class Proof:
         """The proof as JSON, with stable keys."""
         return {
             "fits": self.fits,
+            "classes": [_camel(asdict(item)) for item in self.classes],
             "claims": [_camel(asdict(item)) for item in self.claims],
             "workloads": [_camel(asdict(item)) for item in self.workloads],
             "failures": list(self.failures),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fleet.proof.channels import with_channel
 from fleet.proof.shapes import Room
 from fleet.proof.units import Unit
 
@@ -12,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fleet.plan.model import WorkloadPlan
-    from fleet.proof.asks import ClaimAsk
+    from fleet.proof.asks import ClaimAsk, Object
 
 
 def units_of(
-    workloads: Sequence[WorkloadPlan], asks: Mapping[str, ClaimAsk]
+    workloads: Sequence[WorkloadPlan], asks: Mapping[str, ClaimAsk], classes: Mapping[str, Object]
 ) -> tuple[list[Unit], dict[str, int]]:
     """One unit per workload; workloads that share one claim are one unit, whose pods all go to one node."""
     units: list[Unit] = []
@@ -40,7 +41,7 @@ def units_of(
             units.append(
                 Unit(
                     name=item.name,
-                    claim=asks[claim],
+                    claim=asks[claim] if item.compute_domain is None else with_channel(asks[claim], classes),
                     copies=1 if is_shared else item.copies,
                     room=Room(0, 0, 0).plus(room, item.copies) if is_shared else room,
                     node_selector=item.node_selector,

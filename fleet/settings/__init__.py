@@ -1,8 +1,32 @@
-"""The stack file's models: one pure parse for every loader, with every error at once."""
+"""The stack file's models: one pure parse for every loader, with every error at once.
 
-from fleet.settings.errors import SettingsError, SettingsInvalid
-from fleet.settings.fleet import FleetSettings
-from fleet.settings.parsing import parse
-from fleet.settings.stack_file import StackFile, read_stack_file
+A name is imported when it is first asked for: who needs the errors alone does not wait for all models.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleet.settings.errors import SettingsError, SettingsInvalid
+    from fleet.settings.fleet import FleetSettings
+    from fleet.settings.parsing import parse
+    from fleet.settings.stack_file import StackFile, read_stack_file
 
 __all__ = ["FleetSettings", "SettingsError", "SettingsInvalid", "StackFile", "parse", "read_stack_file"]
+
+_MODULES = {
+    "FleetSettings": "fleet",
+    "SettingsError": "errors",
+    "SettingsInvalid": "errors",
+    "StackFile": "stack_file",
+    "parse": "parsing",
+    "read_stack_file": "stack_file",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -7,9 +7,10 @@ together is decided by the plan.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import IPv4Network
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from fleet.devices.names import DnsLabel, LabelKey, LabelValue
 from fleet.devices.problem import refuse
@@ -18,16 +19,58 @@ from fleet.settings.cluster import CommonClusterSettings
 from fleet.settings.operator import GpuOperatorSettings
 from fleet.settings.pools import CommonPoolSettings, InlineMachine, NodeRange, machine_form
 
-ResourceGroupName = Annotated[str, Field(pattern=r"^[-\w._()]{0,89}[-\w_()]$")]
-ResourceId = Annotated[str, Field(pattern=r"^/subscriptions/.+$", description="Azure resource id")]
-Zone = Annotated[str, Field(pattern=r"^[1-9]$", description="Availability zone of the region, quoted")]
-VmSize = Annotated[str, Field(pattern=r"^[A-Z][A-Za-z0-9]*_[A-Za-z0-9_-]+$", description="Azure VM size")]
-
 
 def _text(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def _range(value: str) -> str:
+    try:
+        network = IPv4Network(value, strict=False)
+    except ValueError:
+        raise refuse("is no IPv4 range", allowed=_RANGE, fix="write one address as 203.0.113.7/32") from None
+    if network.prefixlen == 0:
+        raise refuse(
+            "opens the API server to everyone", allowed=_RANGE, fix="name your own ranges, or private: true"
+        )
+    return value
+
+
+_GUID = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+_RANGE = "a range such as 203.0.113.0/24"
+ResourceGroupName = Annotated[
+    str,
+    Field(
+        # A bounded repeat of \w, which has all letters of the world, takes 30 ms to compile.
+        pattern=r"^[-\w._()]*[-\w_()]$",
+        max_length=90,
+        description="Name of a resource group: at most 90 letters, digits and - _ . ( ), no dot at the end",
+    ),
+]
+ResourceId = Annotated[
+    str, Field(pattern=r"^/subscriptions/.+$", description="Azure resource id: /subscriptions/…")
+]
+Zone = Annotated[
+    str,
+    BeforeValidator(_text),
+    Field(
+        pattern=r"^[1-9]$",
+        description="Number of an availability zone of the region, such as 1",
+        json_schema_extra={"type": ["string", "integer"]},
+    ),
+]
+VmSize = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Z][A-Za-z0-9]*_[A-Za-z0-9_-]+$",
+        description="Azure VM size, such as Standard_NC24ads_A100_v4",
+    ),
+]
+IpRange = Annotated[
+    str,
+    Field(pattern=r"^[0-9.]+/[0-9]{1,2}$", description="IPv4 range such as 203.0.113.0/24"),
+    AfterValidator(_range),
+]
 Nodes = Annotated[
     str,
     BeforeValidator(_text),
@@ -53,19 +96,25 @@ class AdoptCluster(Settings):
     """The cluster exists; the stack adds node pools and what runs in it, and never deletes the cluster."""
 
     resource_group: ResourceGroupName
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-\w]{0,61}[A-Za-z0-9])?$")]
+    name: Annotated[
+        str,
+        Field(
+            pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_]{0,61}[A-Za-z0-9])?$",
+            description="Name of the cluster in Azure: at most 63 letters, digits and - _",
+        ),
+    ]
 
 
 class AksAccess(Settings):
     """Who reaches the API server, and how this program logs in. Local accounts are always off."""
 
     authorized_ranges: Annotated[
-        tuple[Annotated[str, Field(pattern=r"^[0-9.]+/[0-9]{1,2}$")], ...],
+        tuple[IpRange, ...],
         Field(description="Public address ranges that may reach the API server"),
     ] = ()
     private: Annotated[bool, Field(description="The API server has a private address only")] = False
     admin_groups: Annotated[
-        tuple[Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")], ...],
+        tuple[Annotated[str, Field(pattern=_GUID, description="Object id of a group, in lower case")], ...],
         Field(description="Object ids of the Entra ID groups that administer the cluster"),
     ] = ()
     login: Annotated[
@@ -87,7 +136,13 @@ class MaintenanceWindow(Settings):
     """When automatic upgrades may run, every week."""
 
     day: Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-    start: Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", description="UTC, HH:MM")]
+    start: Annotated[
+        str,
+        Field(
+            pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$",
+            description="Time in UTC as HH:MM, such as 02:00, in quotes",
+        ),
+    ]
     hours: Annotated[int, Field(ge=4, le=24)] = 4
 
 
@@ -178,12 +233,14 @@ class AksClusterSettings(CommonClusterSettings):
     """A cluster in Azure: created by this stack, or adopted."""
 
     cloud: Literal["aks"]
-    region: Annotated[str, Field(pattern=r"^[a-z]+[a-z0-9]*$", description="Azure region, such as eastus")]
+    region: Annotated[
+        str, Field(pattern=r"^[a-z]+[a-z0-9]*$", description="Azure region without spaces, such as eastus")
+    ]
     subscription: (
         Annotated[
             str,
             Field(
-                pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
+                pattern=_GUID,
                 description="Subscription id; without it, the one of whoever is logged in",
             ),
         ]

@@ -7,6 +7,11 @@ from typing import Annotated
 from pydantic import Field
 
 from fleet.settings.aks import AksClusterSettings
+from fleet.settings.eks import EksClusterSettings
 from fleet.settings.existing import ExistingClusterSettings
+from fleet.settings.gke import GkeClusterSettings
 
-ClusterSettings = Annotated[AksClusterSettings | ExistingClusterSettings, Field(discriminator="cloud")]
+ClusterSettings = Annotated[
+    AksClusterSettings | EksClusterSettings | GkeClusterSettings | ExistingClusterSettings,
+    Field(discriminator="cloud"),
+]

@@ -15,17 +15,21 @@ KEY = "dra-fleet:fleet"
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class SettingsError:
-    """One thing that is wrong, at a path such as `dra-fleet:fleet.clusters.lab.pools.a100.machine`."""
+    """One thing that is wrong, at a path such as `dra-fleet:fleet.clusters.lab.pools.a100.machine`.
+
+    `at`: file, line and column of the value, where a file was read.
+    """
 
     path: str
     what: str
     got: str = ""
     allowed: str = ""
     fix: str = ""
+    at: str = ""
 
     def __str__(self) -> str:
         """The error as a block of lines."""
-        details = (("got", self.got), ("allowed", self.allowed), ("fix", self.fix))
+        details = (("at", self.at), ("got", self.got), ("allowed", self.allowed), ("fix", self.fix))
         return "\n".join(
             [f"{self.path}: {self.what}", *(f"  {name}: {text}" for name, text in details if text)]
         )

@@ -12,6 +12,7 @@ from fleet.settings.base import Settings
 from fleet.settings.claims import ClaimSettings
 from fleet.settings.classes import ClassSettings
 from fleet.settings.clusters import ClusterSettings
+from fleet.settings.compute_domains import ComputeDomainSettings
 from fleet.settings.kubernetes import KubernetesMinor
 from fleet.settings.workloads import WorkloadSettings
 
@@ -28,4 +29,5 @@ class FleetSettings(Settings):
     clusters: Annotated[Mapping[DnsLabel, ClusterSettings], Field(min_length=1)]
     classes: Mapping[DnsSubdomain, ClassSettings] = Field(default_factory=dict)
     claims: Mapping[DnsSubdomain, ClaimSettings] = Field(default_factory=dict)
+    compute_domains: Mapping[DnsLabel, ComputeDomainSettings] = Field(default_factory=dict)
     workloads: Mapping[DnsLabel, WorkloadSettings] = Field(default_factory=dict)

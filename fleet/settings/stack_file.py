@@ -5,15 +5,12 @@ The engine reads YAML 1.2: `on`, `no` and `12:30` are strings. Secrets beside th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
-
-from ruamel.yaml import YAML
-from ruamel.yaml.constructor import DuplicateKeyError, SafeConstructor
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from fleet.settings.errors import KEY, SettingsError, SettingsInvalid, choices, mistyped
 from fleet.settings.parsing import parse
+from fleet.yaml_text import MAX_BYTES, Document, Place, Unreadable, read_documents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,22 +18,24 @@ if TYPE_CHECKING:
 
     from fleet.settings.fleet import FleetSettings
 
+_FLEET = ("config", KEY)
+
 
 @dataclass(frozen=True, kw_only=True)
 class StackFile:
-    """A stack file: the stack's name and its fleet."""
+    """A stack file: the stack's name, its fleet, and the text's places."""
 
     name: str
     settings: FleetSettings
+    document: Document = field(repr=False, compare=False)
 
+    def located(self, invalid: SettingsInvalid) -> SettingsInvalid:
+        """The same errors, each with the file, line and column of its value."""
+        return _located(invalid, self.document)
 
-class _TextDates(SafeConstructor):
-    """Leaves dates as the text they are written as."""
-
-
-# ruamel.yaml has no types.
-_constructor: Any = _TextDates
-_constructor.add_constructor("tag:yaml.org,2002:timestamp", _constructor.construct_yaml_str)
+    def at(self, path: str) -> str:
+        """File, line and column of a path such as `dra-fleet:fleet.claims.one`, or of what is around it."""
+        return _at(self.document, path)
 
 
 def read_stack_file(path: Path) -> StackFile:
@@ -48,7 +47,13 @@ def read_stack_file(path: Path) -> StackFile:
     Raises:
         SettingsInvalid: The file is missing, is no YAML, holds no fleet, or the fleet is wrong.
     """
-    return StackFile(name=stack_name(path), settings=parse(read_fleet(path)))
+    document = _load(path)
+    fleet = _fleet(document, path)
+    try:
+        settings = parse(fleet)
+    except SettingsInvalid as invalid:
+        raise _located(invalid, document) from None
+    return StackFile(name=stack_name(path), settings=settings, document=document)
 
 
 def stack_name(path: Path) -> str:
@@ -62,12 +67,29 @@ def read_fleet(path: Path) -> Mapping[str, Any]:
     Raises:
         SettingsInvalid: The file is missing, is no YAML or holds no fleet.
     """
-    document = _load(path)
-    if not isinstance(document, dict):
+    return _fleet(_load(path), path)
+
+
+def parse_fleet(text: str, path: Path) -> Mapping[str, Any]:
+    """The raw value of `dra-fleet:fleet` in the text of a stack file.
+
+    Args:
+        text: What the file holds, or held at another time.
+        path: What it is called in errors.
+
+    Raises:
+        SettingsInvalid: It is no YAML or holds no fleet.
+    """
+    return _fleet(_parse(text.encode(), path), path)
+
+
+def _fleet(document: Document, path: Path) -> Mapping[str, Any]:
+    content = document.value
+    if not isinstance(content, dict):
         raise _invalid(
             path, "must be a mapping with the key config", fix=f"see examples/ for a stack file with {KEY}"
         )
-    config = cast("dict[str, Any]", document).get("config")
+    config = cast("dict[str, Any]", content).get("config")
     if not isinstance(config, dict):
         raise _invalid(path, "must have a mapping under the key config", fix=f"put {KEY} under config")
     values = cast("dict[str, Any]", config)
@@ -78,41 +100,45 @@ def read_fleet(path: Path) -> Mapping[str, Any]:
         )
     fleet = values[KEY]
     if not isinstance(fleet, dict):
-        raise SettingsInvalid([SettingsError(path=KEY, what="must be a mapping", got=str(fleet)[:80])])
+        at = _at(document, KEY)
+        raise SettingsInvalid([SettingsError(path=KEY, what="must be a mapping", got=str(fleet)[:80], at=at)])
     return cast("dict[str, Any]", fleet)
 
 
-def _load(path: Path) -> object:
-    yaml: Any = YAML(typ="safe", pure=True)
-    yaml.Constructor = _constructor
+def _load(path: Path) -> Document:
     try:
-        return cast("object", yaml.load(path.read_text(encoding="utf-8")))
+        with path.open("rb") as file:
+            return _parse(file.read(MAX_BYTES + 1), path)
     except FileNotFoundError:
         raise _invalid(path, "does not exist", fix="name a stack file, for example Pulumi.dev.yaml") from None
     except OSError as error:
         raise _invalid(path, f"cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise _invalid(path, "is no UTF-8 text") from None
-    except DuplicateKeyError as error:
-        raise _invalid(path, f"holds a key twice, {_where(error)}: {_problem(error)}") from None
-    except MarkedYAMLError as error:
-        raise _invalid(path, f"is no YAML, {_where(error)}: {_problem(error)}") from None
-    except YAMLError as error:
-        raise _invalid(path, f"is no YAML: {_first_line(str(error))}") from None
 
 
-def _problem(error: Any) -> str:  # noqa: ANN401 - a MarkedYAMLError, whose attributes have no types
-    return _first_line(error.problem)
+def _parse(data: bytes, path: Path) -> Document:
+    try:
+        documents = read_documents(str(path), data)
+    except Unreadable as error:
+        raise _invalid(path, error.what, place=error.place, fix=error.fix) from None
+    if len(documents) > 1:
+        raise _invalid(path, "is a second document, and a stack file is one", place=documents[1].place(()))
+    return documents[0] if documents else Document(file=str(path), value=None, places={})
 
 
-def _where(error: Any) -> str:  # noqa: ANN401 - a MarkedYAMLError, whose attributes have no types
-    mark = error.problem_mark or error.context_mark
-    return f"line {mark.line + 1}, column {mark.column + 1}" if mark else "somewhere"
+def _located(invalid: SettingsInvalid, document: Document) -> SettingsInvalid:
+    return SettingsInvalid(
+        error if error.at or not error.path.startswith(KEY) else replace(error, at=_at(document, error.path))
+        for error in invalid.errors
+    )
 
 
-def _first_line(text: object) -> str:
-    return str(text or "unreadable").strip().splitlines()[0]
+def _at(document: Document, path: str) -> str:
+    place = document.place(document.path(_FLEET, path.removeprefix(KEY)))
+    return f"{document.file}:{place.line}:{place.column}"
 
 
-def _invalid(path: Path, what: str, *, allowed: str = "", fix: str = "") -> SettingsInvalid:
-    return SettingsInvalid([SettingsError(path=str(path), what=what, allowed=allowed, fix=fix)])
+def _invalid(
+    path: Path, what: str, *, place: Place | None = None, allowed: str = "", fix: str = ""
+) -> SettingsInvalid:
+    where = f"{path}:{place.line}:{place.column}" if place is not None else str(path)
+    return SettingsInvalid([SettingsError(path=where, what=what, allowed=allowed, fix=fix)])

@@ -8,7 +8,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from fleet.settings.errors import SettingsError, choices, mistyped, under
-from fleet.settings.fleet import FleetSettings
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -54,6 +53,13 @@ def translate(detail: ErrorDetails, settings: Mapping[str, Any]) -> SettingsErro
         )
     if kind == "missing":
         return SettingsError(path=under(*location), what="is required", fix=f"add {location[-1]}: …")
+    if kind == "string_pattern_mismatch":
+        return SettingsError(
+            path=under(*location),
+            what="is not written as it must be",
+            got=shown(detail["input"]),
+            allowed=_described(location, settings) or f"text that matches {context['pattern']}",
+        )
     return SettingsError(
         path=under(*location), got=shown(detail["input"]), **_standard(kind, detail["msg"], context)
     )
@@ -127,11 +133,28 @@ def _below(value: object, part: str | int) -> object:
 
 @cache
 def _schema() -> dict[str, Any]:
+    from fleet.settings.fleet import FleetSettings  # noqa: PLC0415 - brings all models; for mistakes only
+
     return FleetSettings.model_json_schema(by_alias=True)
 
 
 def _keys(location: Location, settings: Mapping[str, Any]) -> list[str]:
     """The keys allowed in the mapping at a location, by walking the JSON Schema along it."""
+    nodes, here = _nodes(location, settings)
+    branches = [branch for node in nodes for branch in _branches(node, here)]
+    return sorted({key for branch in branches for key in branch.get("properties", {})})
+
+
+def _described(location: Location, settings: Mapping[str, Any]) -> str:
+    """What the JSON Schema says of the value at a location; empty where it says nothing."""
+    nodes, here = _nodes(location, settings)
+    told = [node for node in nodes if "description" in node]
+    told += [branch for node in nodes for branch in _branches(node, here) if "description" in branch]
+    return str(told[0]["description"]) if told else ""
+
+
+def _nodes(location: Location, settings: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], object]:
+    """The nodes of the JSON Schema that a location leads to, and what is written there."""
     here = _as_object(settings)
     nodes: list[Mapping[str, Any]] = [_schema()]
     for part in location:
@@ -139,8 +162,7 @@ def _keys(location: Location, settings: Mapping[str, Any]) -> list[str]:
             child for node in nodes for branch in _branches(node, here) for child in _children(branch, part)
         ]
         here = _below(here, part)
-    branches = [branch for node in nodes for branch in _branches(node, here)]
-    return sorted({key for branch in branches for key in branch.get("properties", {})})
+    return nodes, here
 
 
 def _branches(node: Mapping[str, Any], value: object) -> list[Mapping[str, Any]]:

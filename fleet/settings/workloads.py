@@ -29,6 +29,13 @@ class WorkloadSettings(Settings):
 
     cluster: str
     claim: str
+    compute_domain: Annotated[
+        str | None,
+        Field(
+            description="ComputeDomain of this stack: each pod also claims a channel of it, and all are on "
+            "one NVLink fabric"
+        ),
+    ] = None
     copies: Annotated[int, Field(ge=1, le=10_000)]
     image: Annotated[str, Field(min_length=1)] = DEFAULT_IMAGE
     command: tuple[str, ...] = ()

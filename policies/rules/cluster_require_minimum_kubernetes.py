@@ -6,94 +6,56 @@ node pool without a version takes its cluster's, so only a control plane must na
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fleet import catalogue
-from policies.resource_view import Missing
-from policies.rule import ResourceRule
+from policies.reading.versions import FIELDS, KubernetesVersion, any_type
+from policies.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.resource_view import ResourceView
+    from policies.resources import Resource
+    from policies.rule import Settings
+    from policies.values import Value
 
 FACTS = catalogue.load().kubernetes
 FLOOR = FACTS.oldest
 """The oldest minor that is allowed."""
-
-VERSION = re.compile(r"v?(?P<major>\d+)\.(?P<minor>\d+)(\.\d+)?([-+.][0-9A-Za-z.+-]+)?")
-"""A Kubernetes version as any of the clouds writes it: 1.34, v1.34.9, 1.35.8-gke.1036000, 1.34.1-aliyun.1."""
+ALLOWED = f"{FLOOR} or newer ({FACTS.oldest_reason})"
 
 
-@dataclass(frozen=True, kw_only=True)
-class VersionField:
-    """Where a resource says which Kubernetes it runs; `required` where the cloud would else choose for it."""
-
-    types: re.Pattern[str]
-    path: tuple[str, ...]
-    required: bool
-
-
-def _field(types: str, path: str, *, required: bool) -> VersionField:
-    return VersionField(types=re.compile(types), path=tuple(path.split(".")), required=required)
-
-
-_AZURE = r"azure-native(_containerservice_v\w+)?:containerservice(/v\w+)?"
-_ALICLOUD = r"alicloud:cs/(\w+):(?:Managed|Serverless|Edge)?Kubernetes"
-
-FIELDS = (
-    _field(r"dra-fleet:platforms:\w+", "kubernetes", required=True),
-    _field(rf"{_AZURE}:ManagedCluster", "kubernetesVersion", required=True),
-    _field(rf"{_AZURE}:ManagedCluster", "agentPoolProfiles.*.orchestratorVersion", required=False),
-    _field(rf"{_AZURE}:AgentPool", "orchestratorVersion", required=False),
-    _field(r"gcp:container/cluster:Cluster", "minMasterVersion", required=True),
-    _field(r"gcp:container/cluster:Cluster", "nodeVersion", required=False),
-    _field(r"gcp:container/nodePool:NodePool", "version", required=False),
-    _field(r"aws:eks/cluster:Cluster", "version", required=True),
-    _field(r"aws:eks/nodeGroup:NodeGroup", "version", required=False),
-    _field(r"aws-native:eks:Cluster", "version", required=True),
-    _field(r"aws-native:eks:Nodegroup", "version", required=False),
-    _field(_ALICLOUD, "version", required=True),
-)
-"""Every place where a version is given."""
-
-
-def judge(resource: ResourceView) -> Iterator[str]:
-    """Find the versions of a resource that are too old, unreadable, unknown or missing."""
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+    """Find the versions of a resource that are too old, unreadable or missing."""
+    del settings
     for field in FIELDS:
-        if field.types.fullmatch(resource.resource_type):
-            for place, version in resource.find(field.path):
-                problem = _problem(version, required=field.required)
-                if problem is not None:
-                    yield f"{resource.name} ({resource.resource_type}): {place} {problem}"
+        if field.types.fullmatch(resource.type):
+            for version in resource.properties.every(*field.path):
+                yield from _judge(resource, version, required=field.required)
 
 
-def _problem(version: object, *, required: bool) -> str | None:
-    if version is Missing.ABSENT:
-        return _refusal("absent", f'set it, for example "{FLOOR}"') if required else None
-    if version is Missing.UNKNOWN:
-        return _refusal("unknown at preview", f'give it as a plain value, such as "{FLOOR}"')
-    if not isinstance(version, str) or (match := VERSION.fullmatch(version)) is None:
-        return _refusal(f"{version!r}, no Kubernetes version", f'write it as text, such as "{FLOOR}"')
-    if (int(match["major"]), int(match["minor"])) < _minor(FLOOR):
-        return _refusal(f"{version!r}", f"upgrade, one minor at a time, to {FLOOR} or newer")
-    return None
-
-
-def _refusal(got: str, fix: str) -> str:
-    return f"is {got}; allowed: {FLOOR} or newer ({FACTS.oldest_reason}); fix: {fix}"
-
-
-def _minor(text: str) -> tuple[int, int]:
-    major, minor = text.split(".")
-    return int(major), int(minor)
+def _judge(resource: Resource, version: Value, *, required: bool) -> Iterator[Finding]:
+    if version.unknown:
+        return
+    if version.absent:
+        if required:
+            yield Finding(resource, version, "is absent", ALLOWED, f'set it, for example "{FLOOR}"')
+        return
+    read = KubernetesVersion.read(version.text)
+    if read is None:
+        problem = f"is {version.shown}, no Kubernetes version"
+        yield Finding(resource, version, problem, ALLOWED, f'write it as text, such as "{FLOOR}"')
+    elif read.minor_number < KubernetesVersion.read_known(FLOOR).minor_number:
+        fix = f"upgrade, one minor at a time, to {FLOOR} or newer"
+        yield Finding(resource, version, f"is {version.shown}", ALLOWED, fix)
 
 
 RULE = ResourceRule(
     name="cluster-require-minimum-kubernetes",
-    description=f"Clusters run Kubernetes {FLOOR} or newer: {FACTS.oldest_reason}.",
+    description=f"Clusters and their pools run Kubernetes {FLOOR} or newer: {FACTS.oldest_reason}.",
     fix=f"Set the cluster's version to {FLOOR} or newer, as a plain value that is known at preview.",
+    link=FACTS.source,
+    severity="critical",
+    types=any_type(),
     judge=judge,
 )

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from rehearsal.agent.compute_domains.parts import ComputeDomainParts
+from rehearsal.agent.gpu_operator.daemons import Daemons
 from rehearsal.agent.identity import Identities
 from rehearsal.agent.kubelet import Kubelets
+from rehearsal.agent.machines import Machines
 from rehearsal.agent.nodes import NodeJoiner
 from rehearsal.agent.view import NODE, POD, SLICES, ClusterView
 from rehearsal.agent.wiping import SliceWiper
@@ -39,16 +42,20 @@ async def run(
     queue = WorkQueue()
     view = ClusterView(admin, queue, hosts)
     identities = Identities(admin, kubeconfig)
-    joiner = NodeJoiner(admin, hosts, hardware.kubernetes, view.pods_on)
-    kubelets = Kubelets(admin, identities, view, queue, hosts)
+    machines = Machines(admin, identities, view, queue, hosts)
+    daemons = Daemons(identities, view, queue, machines)
+    domains = ComputeDomainParts(identities, view, queue, machines)
+    joiner = NodeJoiner(admin, hosts, hardware.kubernetes, view.pods_on, machines)
+    kubelets = Kubelets(admin, identities, view, queue, machines=machines, daemons=daemons, domains=domains)
     wiper = SliceWiper(identities, view, queue, hardware.slice_wiping_seconds)
 
     async def handle(key: Key) -> None:
         if key.work == NODE:
+            await machines.reconcile(key.name)
             await joiner.reconcile(key.name, view.nodes.objects.get(key.name))
         elif key.work == POD:
             await kubelets.reconcile(key.name)
-        else:
+        elif not machines.is_down(key.name):
             await wiper.reconcile(key.name)
 
     async def work() -> None:
@@ -69,6 +76,8 @@ async def run(
             for task in tasks:
                 task.cancel()
     finally:
+        await daemons.close()
+        await domains.close()
         await identities.close()
 
 

@@ -15,6 +15,7 @@ from clusters.client import KubeApi
 from clusters.credentials import read_kubeconfig
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from clusters.client import Object
@@ -91,3 +92,30 @@ class Identities:
             },
         )
         return str(answer["status"]["token"])
+
+
+class PodConnection:
+    """Reads as a pod, with a fresh token where the old one ends.
+
+    Args:
+        identities: gives the tokens.
+        pod: who reads.
+        namespace: where it may read; None for everywhere.
+    """
+
+    def __init__(self, identities: Identities, pod: Object, namespace: str | None = None) -> None:
+        self._identities = identities
+        self._pod = pod
+        self._namespace = namespace
+
+    async def list(self, api_version: str, kind: str) -> Object:
+        """Read a collection."""
+        return await (await self._identities.pod(self._pod)).list(api_version, kind, self._namespace)
+
+    async def watch(
+        self, api_version: str, kind: str, *, resource_version: str
+    ) -> AsyncIterator[tuple[str, Object]]:
+        """Follow a collection."""
+        api = await self._identities.pod(self._pod)
+        async for event in api.watch(api_version, kind, self._namespace, resource_version=resource_version):
+            yield event

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import httpx2
 
 from clusters.client import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
-    from clusters.client import KubeApi, Object
+    from clusters.client import Object
 
 logger = logging.getLogger(__name__)
 
@@ -31,18 +31,32 @@ def key_of(item: Object) -> str:
     return f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else str(meta["name"])
 
 
+class Reading(Protocol):
+    """What an informer needs of a connection."""
+
+    async def list(self, api_version: str, kind: str, /) -> Object:
+        """Read a collection."""
+        ...
+
+    def watch(
+        self, api_version: str, kind: str, /, *, resource_version: str
+    ) -> AsyncIterator[tuple[str, Object]]:
+        """Follow a collection."""
+        ...
+
+
 class Informer:
     """A current copy of one kind's objects.
 
     Args:
-        api: whom to read as; needs list and watch.
+        api: whom to read as.
         api_version: such as "resource.k8s.io/v1".
         kind: such as "ResourceSlice".
         on_change: told the object after each change, and the last known one after a deletion.
     """
 
     def __init__(
-        self, api: KubeApi, api_version: str, kind: str, on_change: Callable[[Object], None]
+        self, api: Reading, api_version: str, kind: str, on_change: Callable[[Object], None]
     ) -> None:
         self.objects: dict[str, Object] = {}
         self.synced = asyncio.Event()

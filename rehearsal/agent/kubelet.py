@@ -13,23 +13,27 @@ from typing import TYPE_CHECKING
 from clusters.client import ApiError
 from clusters.pending.state import claim_names
 from rehearsal.agent import driver_pod
+from rehearsal.agent.compute_domains.parts import crash_of
+from rehearsal.agent.discovered import Discovered
 from rehearsal.agent.drivers import plugins_of
-from rehearsal.agent.drivers.plugin import PrepareFailed
+from rehearsal.agent.drivers.plugin import AtWork, PrepareFailed
 from rehearsal.agent.events import PodEvents
+from rehearsal.agent.gpu_operator.roles import role_of
 from rehearsal.agent.informer import key_of
+from rehearsal.agent.installers import installer_problem, is_installer
 from rehearsal.agent.publishing import FieldsDropped, publish
 from rehearsal.agent.view import POD, RESOURCE_API, has_claims
 from rehearsal.agent.work_queue import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from clusters.client import KubeApi, Object
+    from rehearsal.agent.compute_domains.parts import ComputeDomainParts
     from rehearsal.agent.drivers.plugin import NodePlugin
+    from rehearsal.agent.gpu_operator.daemons import Daemons
     from rehearsal.agent.identity import Identities
+    from rehearsal.agent.machines import Machines
     from rehearsal.agent.view import ClusterView
     from rehearsal.agent.work_queue import WorkQueue
-    from rehearsal.world.hardware import Host
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +51,9 @@ class Kubelets:
         identities: everything else is done as the node's kubelet or as the driver's pod.
         view: what there is.
         queue: where to ask for another try.
-        hosts: the machines by name.
+        machines: what there is on them.
+        daemons: what the GPU Operator's pods do.
+        domains: what the pods of ComputeDomains do.
     """
 
     def __init__(
@@ -56,32 +62,60 @@ class Kubelets:
         identities: Identities,
         view: ClusterView,
         queue: WorkQueue,
-        hosts: Mapping[str, Host],
+        *,
+        machines: Machines,
+        daemons: Daemons,
+        domains: ComputeDomainParts,
     ) -> None:
         self._admin = admin
         self._identities = identities
         self._view = view
         self._queue = queue
-        self._hosts = hosts
+        self._machines = machines
+        self._daemons = daemons
+        self._domains = domains
+        self._discovered = Discovered(machines)
         self._events = PodEvents(identities)
 
     async def reconcile(self, key: str) -> None:
         """Bring one pod in order."""
         pod = self._view.pods.objects.get(key)
-        if pod is None or pod["spec"].get("nodeName") not in self._hosts:
+        if pod is None or pod["spec"].get("nodeName") not in self._machines:
+            return
+        if self._machines.is_down(pod["spec"]["nodeName"]):
             return
         deleting = "deletionTimestamp" in pod["metadata"]
         ended = pod.get("status", {}).get("phase") in ENDED
         annotations = pod["metadata"].get("annotations", {})
         if (deleting or ended) and has_claims(pod):
             if annotations.get(STOP) != "true":
+                await self._domains.leave(pod)
                 await self._unprepare(pod)
         elif deleting:
-            self._identities.forget(pod)
-        elif ended or annotations.get(RUN) == "true":
-            return
+            for part in (self._identities, self._daemons, self._domains, self._discovered):
+                part.forget(pod)
+        elif annotations.get(RUN) == "true" and not ended:
+            await self._keep(pod)
+        elif not ended:
+            await self._start(pod)
+
+    async def _keep(self, pod: Object) -> None:
+        """A pod that runs: ready again after its node was not; a driver it installed is there for others."""
+        await self._come_back(pod)
+        await self._domains.keep(pod)
+        if is_installer(pod) and driver_pod.is_ready(pod):
+            self._view.wake_pods_on(pod["spec"]["nodeName"])
+
+    async def _start(self, pod: Object) -> None:
+        if role_of(pod):
+            await self._daemons.reconcile(pod)
         elif plugins_of(pod):
             await self._start_driver(pod)
+        elif is_installer(pod):
+            await self._install_driver(pod)
+        elif (problem := crash_of(pod)) is not None:
+            container = pod["spec"]["containers"][0]["name"]
+            await self._report(pod, driver_pod.Start(failed={container: problem}), problem)
         elif not has_claims(pod):
             await self._run(pod)
         else:
@@ -92,6 +126,22 @@ class Kubelets:
         if pod.get("status", {}).get("containerStatuses"):
             await self._annotate(pod, RUN)
 
+    async def _come_back(self, pod: Object) -> None:
+        """Report a running pod as ready again after its node was not."""
+        status = pod.get("status", {})
+        conditions: list[Object] = status.get("conditions", [])
+        if status.get("phase") != "Running" or driver_pod.is_ready(pod):
+            return
+        ready = [
+            {**item, "status": "True"} if item["type"] in ("Ready", "ContainersReady") else item
+            for item in conditions
+        ]
+        meta, patch = pod["metadata"], {"status": {"conditions": ready}}
+        kubelet = self._identities.kubelet(pod["spec"]["nodeName"])
+        await kubelet.merge(
+            "v1", "Pod", meta["name"], patch, namespace=meta["namespace"], subresource="status"
+        )
+
     async def _annotate(self, pod: Object, annotation: str) -> None:
         meta = pod["metadata"]
         patch = {"metadata": {"uid": meta["uid"], "annotations": {annotation: "true"}}}
@@ -100,10 +150,11 @@ class Kubelets:
     async def _start_driver(self, pod: Object) -> None:
         """Start the plugins, publish what they find, and report as the kubelet how that went."""
         node = pod["spec"]["nodeName"]
-        outcome = driver_pod.start(pod, self._hosts[node])
+        outcome = driver_pod.start(pod, self._discovered.host(pod))
         for plugin, devices in outcome.published:
             try:
                 await publish(await self._identities.pod(pod), node, plugin.driver, devices)
+                await self._label(pod, plugin)
             except (ApiError, FieldsDropped) as error:
                 if isinstance(error, ApiError) and error.code in (404, 409):
                     raise
@@ -122,6 +173,36 @@ class Kubelets:
             reason = "DriverNotReady" if outcome.waiting else "BackOff"
             await self._events.record(node, pod, reason, outcome.problem)
         self._view.wake_pods_on(node)
+
+    async def _label(self, pod: Object, plugin: NodePlugin) -> None:
+        """Put the labels on the node that a plugin sets when it starts."""
+        node = pod["spec"]["nodeName"]
+        wanted = plugin.node_labels(self._discovered.host(pod))
+        present = self._view.nodes.objects.get(node, {}).get("metadata", {}).get("labels", {})
+        if not wanted.items() <= present.items():
+            api = await self._identities.pod(pod)
+            await api.merge("v1", "Node", node, {"metadata": {"labels": wanted}})
+
+    async def _install_driver(self, pod: Object) -> None:
+        """Run a driver installer's pod, or report as the kubelet why it keeps failing."""
+        node = pod["spec"]["nodeName"]
+        problem = installer_problem(pod, self._machines.delivered(node))
+        if problem is None:
+            await self._run(pod)
+            return
+        await self._report(pod, driver_pod.Start(waiting=problem), problem)
+
+    async def _report(self, pod: Object, outcome: driver_pod.Start, problem: str) -> None:
+        """Say as the kubelet why a pod does not start, and look at it again later."""
+        status = driver_pod.status_of(pod, outcome)
+        self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
+        if driver_pod.shows(pod, status):
+            return
+        meta, node = pod["metadata"], pod["spec"]["nodeName"]
+        await self._identities.kubelet(node).merge(
+            "v1", "Pod", meta["name"], {"status": status}, namespace=meta["namespace"], subresource="status"
+        )
+        await self._events.record(node, pod, "BackOff", problem)
 
     async def _prepare(self, pod: Object) -> None:
         """NodePrepareResources for every claim; the pod may run once all succeeded."""
@@ -149,10 +230,19 @@ class Kubelets:
             try:
                 await self._fetch_as_driver(holder, claim)
                 plugin.prepare(claim, self._view.devices_of(node, driver))
+                await plugin.settle(await self._at_work(holder), claim)
             except PrepareFailed as error:
                 raise PrepareFailed(
                     f"NodePrepareResources failed for ResourceClaim {name}: {error}"
                 ) from error
+
+    async def _at_work(self, holder: Object) -> AtWork:
+        """A driver's pod at work in the cluster."""
+        return AtWork(
+            api=await self._identities.pod(holder),
+            namespace=holder["metadata"]["namespace"],
+            host=self._machines.host(holder["spec"]["nodeName"]),
+        )
 
     async def _fetch_as_driver(self, holder: Object, claim: Object) -> None:
         """The plugin's library reads the claim with the driver's own rights before it prepares anything."""
@@ -189,8 +279,10 @@ class Kubelets:
 
     async def _unprepare_claim(self, pod: Object, name: str) -> None:
         claim = await self._admin.find(RESOURCE_API, "ResourceClaim", name, pod["metadata"]["namespace"])
+        node = pod["spec"]["nodeName"]
         for driver in drivers_of(claim) if claim else ():
-            self._registered(pod["spec"]["nodeName"], driver)
+            holder, plugin = self._registered(node, driver)
+            await plugin.release(await self._at_work(holder), claim or {})
 
 
 def _claims_to_prepare(pod: Object) -> list[str]:

@@ -1,6 +1,6 @@
 """Machines join the cluster: a Node object each, registered again when somebody deletes it.
 
-kwok keeps their heartbeats; nothing here makes a node NotReady.
+kwok keeps their heartbeats; what makes a node NotReady for a while is in `machines`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from clusters.client import KubeApi, Object
+    from rehearsal.agent.machines import Machines
     from rehearsal.world.hardware import Host, NodeTaint
 
 SIMULATED = "rehearsal.dra-fleet/hardware"
@@ -26,6 +27,7 @@ class NodeJoiner:
         hosts: the machines by name.
         kubelet_version: such as "v1.36.3".
         pods_on: the pods bound to a node.
+        machines: what the machines remember, and which resources they advertise.
     """
 
     def __init__(
@@ -34,11 +36,13 @@ class NodeJoiner:
         hosts: dict[str, Host],
         kubelet_version: str,
         pods_on: Callable[[str], Iterable[Object]],
+        machines: Machines,
     ) -> None:
         self._admin = admin
         self._hosts = hosts
         self._version = kubelet_version
         self._pods_on = pods_on
+        self._machines = machines
         self._before: dict[str, Host] = {}
 
     def exchange(self, fresh: Mapping[str, Host]) -> list[str]:
@@ -90,32 +94,39 @@ class NodeJoiner:
             "kind": "Node",
             "metadata": {
                 "name": host.name,
-                "annotations": {SIMULATED: "true"},
+                "annotations": {SIMULATED: "true", **self._machines.annotations(host.name)},
                 "labels": {
                     "kubernetes.io/hostname": host.name,
                     "kubernetes.io/os": "linux",
-                    "kubernetes.io/arch": "amd64",
+                    "kubernetes.io/arch": host.arch,
                     **host.labels,
                 },
             },
             "spec": {
-                "providerID": f"rehearsal://{host.name}",
+                "providerID": host.provider_id or f"rehearsal://{host.name}",
                 "taints": [taint.model_dump(exclude_defaults=True) for taint in host.taints],
             },
         }
 
     def _status(self, host: Host) -> Object:
-        room = {"cpu": host.cpu, "memory": host.memory, "pods": MAX_PODS}
+        boots = self._machines.memory(host.name).boots
+        room = {
+            "cpu": host.cpu,
+            "memory": host.memory,
+            "pods": host.allocatable.get("pods", MAX_PODS),
+            **self._machines.resources(host.name),
+            **{name: str(count) for name, count in host.advertised.items()},
+        }
         return {
             "capacity": room,
-            "allocatable": room,
+            "allocatable": {**room, **host.allocatable},
             "nodeInfo": {
-                "architecture": "amd64",
-                "bootID": f"boot-{host.name}",
+                "architecture": host.arch,
+                "bootID": f"boot-{host.name}-{boots}" if boots else f"boot-{host.name}",
                 "containerRuntimeVersion": "containerd://2.2.0",
                 "kernelVersion": "6.8.0-rehearsal",
                 "kubeProxyVersion": "",
-                "kubeletVersion": self._version,
+                "kubeletVersion": host.kubelet or self._version,
                 "machineID": f"machine-{host.name}",
                 "operatingSystem": "linux",
                 "osImage": "dra-fleet rehearsal",

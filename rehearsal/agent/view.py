@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from clusters.pending.state import claim_names
 from rehearsal.agent.drivers import plugins_of
+from rehearsal.agent.gpu_operator.roles import CLUSTER_WIDE, Role, role_of
 from rehearsal.agent.informer import Informer, key_of
 from rehearsal.agent.work_queue import Key
 
@@ -63,17 +64,46 @@ class ClusterView:
     def wake_pods_on(self, node: str) -> None:
         """Look again at a node's pods: what just changed may concern a driver or a preparation."""
         for pod in self.pods_on(node):
-            if claim_names(pod) or plugins_of(pod):
+            if claim_names(pod) or plugins_of(pod) or role_of(pod):
                 self._queue.add(Key(POD, key_of(pod)))
 
+    def wake_all_on(self, node: str) -> None:
+        """Look again at everything of a node, such as after a reboot."""
+        self._queue.add(Key(NODE, node))
+        self._queue.add(Key(SLICES, node))
+        for pod in self.pods_on(node):
+            self._queue.add(Key(POD, key_of(pod)))
+
+    def wake_cluster_wide(self) -> None:
+        """Look again at the programs that look at all nodes."""
+        for key, pod in self.pods.objects.items():
+            if role_of(pod) in CLUSTER_WIDE:
+                self._queue.add(Key(POD, key))
+
     def _node_changed(self, node: Object) -> None:
-        self._queue.add(Key(NODE, node["metadata"]["name"]))
+        name = node["metadata"]["name"]
+        self._queue.add(Key(NODE, name))
+        self.wake_cluster_wide()
+        for pod in self.pods_on(name):
+            if role_of(pod):
+                self._queue.add(Key(POD, key_of(pod)))
 
     def _pod_changed(self, pod: Object) -> None:
         node = pod["spec"].get("nodeName")
         if node in self._ours:
             self._queue.add(Key(POD, key_of(pod)))
             self._queue.add(Key(SLICES, node))
+            self._wake_neighbours(pod, node)
+
+    def _wake_neighbours(self, pod: Object, node: str) -> None:
+        """A part of the GPU Operator that came or went is what others on the node wait for."""
+        role = role_of(pod)
+        if role is None or role in CLUSTER_WIDE:
+            return
+        self.wake_pods_on(node)
+        self.wake_cluster_wide()
+        if role is Role.DEVICE_PLUGIN:
+            self._queue.add(Key(NODE, node))
 
     def _slice_changed(self, item: Object) -> None:
         node = item["spec"].get("nodeName")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Protocol
 
 from rehearsal.world.errors import ComponentFailedError, NoSuchClusterError
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 NODES_WITHIN = 120.0
 """Seconds until all nodes of a cluster are Ready; generous, because many clusters may start on few cores."""
 POLL = 0.2
+LONGEST_NAME = 40
+
+
+def world_name(name: str) -> str:
+    """What a cloud's cluster is called in the world, whose names are short, lower-case and plain."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:LONGEST_NAME].strip("-")
 
 
 class ManagedControlPlanes(Protocol):
@@ -36,8 +43,16 @@ class ManagedControlPlanes(Protocol):
         """
         ...
 
+    async def upgrade(self, name: str, *, version: str, scheduler: tuple[str, ...] | None) -> None:
+        """Let a control plane run another release; its nodes and data stay."""
+        ...
+
     async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
         """Give a cluster exactly these machines; returns when all are Ready and no other is left."""
+        ...
+
+    async def apply(self, name: str, objects: Sequence[Object]) -> None:
+        """Put what a cloud brings into a cluster; harmless where it is there."""
         ...
 
     async def stop(self, name: str) -> None:
@@ -76,6 +91,10 @@ class WorldControlPlanes:
             name, version=version, hardware={"kubernetes": version, "nodes": []}, scheduler=scheduler
         )
 
+    async def upgrade(self, name: str, *, version: str, scheduler: tuple[str, ...] | None) -> None:
+        """Let a control plane run another release; its nodes and data stay."""
+        await self._world.upgrade(name, version, scheduler)
+
     async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
         """Give a cluster exactly these machines; returns when all are Ready and no other is left.
 
@@ -99,6 +118,13 @@ class WorldControlPlanes:
                 f"the nodes of cluster {name!r} did not become Ready within {NODES_WITHIN:.0f} s; "
                 "see `dra-fleet rehearse status`"
             ) from None
+
+    async def apply(self, name: str, objects: Sequence[Object]) -> None:
+        """Put what a cloud brings into a cluster; harmless where it is there."""
+        async with self._world.get(name).plane.connect() as api:
+            for item in objects:
+                if await api.find(item["apiVersion"], item["kind"], item["metadata"]["name"]) is None:
+                    await api.create(item)
 
     async def stop(self, name: str) -> None:
         """Stop a control plane and delete its data; harmless where there is none."""

@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from rehearsal.clouds.clusters import ManagedControlPlanes
     from rehearsal.world.store import Store
 
-CLOUDS: Final = {"azure": "rehearsal.clouds.azure.cloud:AzureCloud"}
+CLOUDS: Final = {
+    "azure": "rehearsal.clouds.azure.cloud:AzureCloud",
+    "aws": "rehearsal.clouds.aws.cloud:AwsCloud",
+    "google": "rehearsal.clouds.google.cloud:GoogleCloud",
+}
 
 
 class Clouds:

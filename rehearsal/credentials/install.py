@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rehearsal.credentials import dra_fleet_token, kubelogin
+from rehearsal.credentials import aws, dra_fleet_token, gke_gcloud_auth_plugin, kubelogin
 from rehearsal.world.files import write_private
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ def install_helpers(home: Home) -> None:
 
     They run without site packages and environment, which makes them start three times as fast.
     """
-    for helper, name in ((dra_fleet_token, dra_fleet_token.NAME), (kubelogin, kubelogin.NAME)):
-        _install(home, Path(str(helper.__file__)), name)
+    for helper in (dra_fleet_token, kubelogin, gke_gcloud_auth_plugin, aws):
+        _install(home, Path(str(helper.__file__)), helper.NAME)
 
 
 def _install(home: Home, program: Path, name: str) -> None:

@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from rehearsal.providers import azure_native, kubernetes
+from rehearsal.providers import aws, azure_native, gcp, kubernetes
 from rehearsal.providers.refusals import refusal, remember_refusal
 
 _STAND_IN_MARK: Final = "stand-in"
@@ -46,6 +46,8 @@ class Plugin:
 KUBERNETES: Final = Plugin(name=kubernetes.NAME, version=kubernetes.VERSION, module=kubernetes.__name__)
 CLOUD_PLUGINS: Final = {
     "aks": Plugin(name=azure_native.NAME, version=azure_native.VERSION, module=azure_native.__name__),
+    "eks": Plugin(name=aws.NAME, version=aws.VERSION, module=aws.__name__),
+    "gke": Plugin(name=gcp.NAME, version=gcp.VERSION, module=gcp.__name__),
 }
 """The plugins that stand for a cloud, by the cloud's name in stack files: never the published ones, because
 only the stand-in knows the simulated cloud."""

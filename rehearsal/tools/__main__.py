@@ -1,4 +1,4 @@
-"""`python -m rehearsal.tools [--json]`: makes every tool ready and prints where each is."""
+"""`python -m rehearsal.tools [--json] [--oracles]`: makes every tool ready and prints where each is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from rehearsal.tools import ToolsError, ensure
+from rehearsal.tools import ToolsError, ensure, oracle
+from rehearsal.tools.recipes import oracle_minors
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -64,6 +65,9 @@ def main() -> int:
     """Run the command line; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m rehearsal.tools", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print the paths as JSON")
+    parser.add_argument(
+        "--oracles", action="store_true", help="build what tests and benchmarks compare the proof with, too"
+    )
     arguments = parser.parse_args()
     console = Console(stderr=True)
     columns = (
@@ -75,14 +79,16 @@ def main() -> int:
     )
     try:
         with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-            tools = ensure(_Bars(progress))
+            bars = _Bars(progress)
+            told = ensure(bars).as_json()
+            for minor in oracle_minors() if arguments.oracles else ():
+                told[f"oracle-{minor}"] = str(oracle(minor, bars))
     except ToolsError as error:
         console.print(str(error), markup=False, highlight=False, soft_wrap=True)
         return 1
     except KeyboardInterrupt:
         console.print("interrupted; the next run goes on from what is compiled")
         return 130
-    told = tools.as_json()
     if arguments.json:
         sys.stdout.write(json.dumps(told, indent=2) + "\n")
         return 0

@@ -13,6 +13,7 @@ ENGINE = Path(__file__).resolve().parents[1] / "engine"
 """The Go modules, one directory each."""
 
 KUBERNETES = "k8s.io/kubernetes"
+ALLOCATOR = "k8s.io/dynamic-resource-allocation"
 PULUMI_SDK = "github.com/pulumi/pulumi/sdk/v3"
 _STRIP = "-s -w"
 _STAMP_KUBERNETES = (
@@ -50,6 +51,8 @@ class Recipe:
     """Patterns of the Go files of ours that are compiled in, below the module's directory."""
     beside: ModuleFile | None = None
     """A file that has to lie next to the program."""
+    shared: Path | None = None
+    """The directory of a Go module of ours that is compiled in, if there is one."""
 
     @property
     def version(self) -> str:
@@ -77,9 +80,11 @@ class Recipe:
         return digest.hexdigest()[:16]
 
     def _files(self) -> list[Path]:
-        modules = [self.module, *([self.beside.module] if self.beside else [])]
-        pins = [module / name for module in modules for name in ("go.mod", "go.sum")]
+        others = [self.beside.module] if self.beside else []
+        others += [self.shared] if self.shared else []
+        pins = [module / name for module in (self.module, *others) for name in ("go.mod", "go.sum")]
         ours = {file for pattern in self.sources for file in self.module.glob(pattern)}
+        ours |= set(self.shared.glob("*.go")) if self.shared else set()
         return pins + sorted(file for file in ours if not file.name.endswith("_test.go"))
 
     def _beside(self) -> str:
@@ -117,15 +122,6 @@ CONTROL_PLANE = Recipe(
     requirement=KUBERNETES,
     stamp=_STAMP_KUBERNETES,
     sources=("*.go", "versionstamp/*.go"),
-)
-ORACLE = Recipe(
-    name="oracle",
-    title="Kubernetes oracle",
-    module=ENGINE / "controlplane",
-    package="./oracle",
-    requirement=KUBERNETES,
-    stamp=_STAMP_KUBERNETES,
-    sources=("oracle/*.go",),
 )
 HELM = Recipe(
     name="helm",
@@ -180,3 +176,30 @@ def scheduler(minor: str) -> Recipe | None:
         requirement=KUBERNETES,
         stamp=_STAMP_KUBERNETES,
     )
+
+
+def oracle(minor: str) -> Recipe:
+    """Kubernetes' own selector evaluation and allocator of one minor.
+
+    Raises:
+        ToolsError: no module pins that minor.
+    """
+    module = ENGINE / f"oracle-{minor}"
+    if not (module / "go.mod").is_file():
+        raise ToolsError(f"no oracle for Kubernetes {minor}; there are {', '.join(oracle_minors())}")
+    return Recipe(
+        name=f"oracle-{minor}",
+        title=f"Kubernetes {minor} oracle",
+        module=module,
+        package=".",
+        requirement=ALLOCATOR,
+        stamp="",
+        sources=("*.go",),
+        shared=ENGINE / "oracle",
+    )
+
+
+def oracle_minors() -> tuple[str, ...]:
+    """The Kubernetes minors whose own allocator can be asked, oldest first."""
+    found = (folder.name.removeprefix("oracle-") for folder in ENGINE.glob("oracle-*"))
+    return tuple(sorted(found, key=lambda minor: [int(part) for part in minor.split(".")]))

@@ -121,13 +121,13 @@ def ensure(reporter: Reporter | None = None) -> Toolset:
     )
 
 
-def oracle(reporter: Reporter | None = None) -> Path:
-    """Kubernetes' own selector evaluation and allocator as a program, for tests; built when first asked for.
+def oracle(minor: str, reporter: Reporter | None = None) -> Path:
+    """A minor's own selector evaluation and allocator as a program, for tests; built when first asked for.
 
     Raises:
-        ToolsError: it cannot be built.
+        ToolsError: it cannot be built, or no module pins that minor.
     """
-    return GoToolchain.find().build(recipes.ORACLE, Cache.default(), reporter or Silent())
+    return GoToolchain.find().build(recipes.oracle(minor), Cache.default(), reporter or Silent())
 
 
 def _go() -> GoToolchain:

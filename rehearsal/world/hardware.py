@@ -6,7 +6,7 @@ and firmware, so nothing in `fleet/` or `components/` may read it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -18,16 +18,19 @@ from fleet.catalogue.model import GpuSlot
 from fleet.drivers.cuda import cuda_version_of
 from fleet.drivers.nvidia_devices import GpuOnHost, MigLayoutImpossible, place
 from fleet.drivers.published import stable_uuid
+from rehearsal.clouds.aws.limits import AwsLimits
 from rehearsal.clouds.azure.limits import AzureLimits
+from rehearsal.clouds.google.limits import GoogleLimits
 from rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from fleet.catalogue.model import GpuModel, Machine
+    from fleet.catalogue.model import GpuModel, Machine, Tpu
 
 NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
+VERSION = r"^v1\.\d+\.\d+([-+].+)?$"
 ROOTS_PER_DOMAIN = 14
 
 
@@ -54,12 +57,14 @@ class NvidiaOnHost(_Model):
 
     `mig` is the layout of every GPU of the node; empty means MIG mode is off, unless `migMode` says it is
     on: then the GPUs are stranded, as on a host where partitions were enabled and never made.
+    `runtime`: the handler of NVIDIA's container runtime that the node image has.
     """
 
     driver_version: Annotated[str, Field(pattern=r"^\d+\.\d+(\.\d+)?$")]
     driver_root: Annotated[str, Field(pattern="^/")] = "/"
     mig: dict[str, Annotated[int, Field(ge=1, le=8)]] = {}
     mig_mode: bool | None = None
+    runtime: str = "nvidia-container-runtime"
 
     @property
     def cuda_version(self) -> str:
@@ -71,6 +76,19 @@ class NvidiaOnHost(_Model):
         """The partitions of each GPU; None with MIG mode off."""
         mode = bool(self.mig) if self.mig_mode is None else self.mig_mode
         return tuple(self.mig.items()) if mode else None
+
+
+class DriverInstallable(_Model):
+    """What an installer's pod can do on a machine that comes without a GPU driver.
+
+    `image`: the kind of node image, for which the installer must be made. `default`, `latest`: the versions
+    that come of asking for the image's default or for the latest; None where that one does not run here.
+    """
+
+    image: Literal["cos", "ubuntu"]
+    driver_root: Annotated[str, Field(pattern="^/")]
+    default: str | None
+    latest: str | None
 
 
 class InlineGpus(_Model):
@@ -88,7 +106,15 @@ class PcieLayout(_Model):
 
 
 class NodeHardware(_Model):
-    """One machine, or `count` equal ones named `<name>-0` and so on."""
+    """One machine, or `count` equal ones named `<name>-0` and so on.
+
+    `allocatable`: what is left to pods of `cpu`, `memory` and `pods`, where the system keeps some.
+    `nics`: network cards with EFA. `kubelet`: its version, such as v1.35.6, where it is not the control
+    plane's.
+    `providerId`: the machine's name in its cloud. `advertised`: extended resources that the cloud's device
+    plugins advertise. `installable`: what a driver installer's pod can do here. `clique`: the NVLink fabric
+    that reaches other machines and the part of it, such as "<uuid>.1".
+    """
 
     name: Annotated[str, Field(pattern=NAME, max_length=200)]
     count: Annotated[int, Field(ge=1, le=1000)] = 1
@@ -97,10 +123,16 @@ class NodeHardware(_Model):
     nics: Annotated[int, Field(ge=0, le=32)] = 0
     cpu: str | None = None
     memory: str | None = None
+    allocatable: dict[str, str] = {}
+    kubelet: Annotated[str, Field(pattern=VERSION)] | None = None
+    provider_id: str | None = None
     pcie: PcieLayout | None = None
     labels: dict[str, str] = {}
     taints: tuple[NodeTaint, ...] = ()
     nvidia: NvidiaOnHost | None = None
+    installable: DriverInstallable | None = None
+    advertised: dict[str, Annotated[int, Field(ge=0)]] = {}
+    clique: Annotated[str, Field(pattern=r"^[0-9a-f-]{36}\.\d+$")] | None = None
 
     @model_validator(mode="after")
     def _known(self) -> Self:
@@ -147,9 +179,18 @@ class NodeHardware(_Model):
             labels=self.labels,
             taints=self.taints,
             cpu=self.cpu or (str(machine.cpus) if machine else "32"),
-            memory=self.memory or (f"{machine.memory_gib}Gi" if machine else "256Gi"),
+            memory=self.memory or (f"{machine.memory_gib}Gi" if machine and machine.memory_gib else "256Gi"),
+            allocatable=self.allocatable,
+            arch=(machine.arch if machine else None) or "amd64",
+            kubelet=self.kubelet,
+            provider_id=self.provider_id,
             gpus=tuple(self._gpu(name, model, minor, layout) for minor in range(count)) if model else (),
             nvidia=self.nvidia,
+            installable=self.installable,
+            advertised=self.advertised,
+            tpu=machine.tpu if machine else None,
+            clique=self.clique,
+            nics=self.nics,
         )
 
     def _gpu(
@@ -195,7 +236,7 @@ class ClusterHardware(_Model):
     `sliceWipingSeconds`: after how long kubelets remove the slices of a driver that left (30 s in reality).
     """
 
-    kubernetes: Annotated[str, Field(pattern=r"^v1\.\d+\.\d+([-+].+)?$")]
+    kubernetes: Annotated[str, Field(pattern=VERSION)]
     nodes: tuple[NodeHardware, ...] = ()
     installed: tuple[InstalledChart, ...] = ()
     slice_wiping_seconds: Annotated[float, Field(ge=0)] = 30.0
@@ -218,6 +259,8 @@ class Hardware(_Model):
 
     clusters: dict[str, ClusterHardware]
     azure: AzureLimits = AzureLimits()
+    aws: AwsLimits = AwsLimits()
+    google: GoogleLimits = GoogleLimits()
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -264,3 +307,12 @@ class Host:
     memory: str
     gpus: tuple[GpuOnHost, ...]
     nvidia: NvidiaOnHost | None
+    allocatable: Mapping[str, str] = field(default_factory=dict[str, str])
+    arch: str = "amd64"
+    kubelet: str | None = None
+    provider_id: str | None = None
+    installable: DriverInstallable | None = None
+    advertised: Mapping[str, int] = field(default_factory=dict[str, int])
+    tpu: Tpu | None = None
+    clique: str | None = None
+    nics: int = 0

@@ -129,6 +129,16 @@ class Store:
         text = json.dumps(hardware, sort_keys=True)
         self._db.execute("UPDATE cluster SET hardware = ? WHERE name = ?", (text, name))
 
+    def set_version(self, name: str, version: str, scheduler: tuple[str, ...] | None) -> None:
+        """Record which release a cluster runs from now on, and the command of its scheduler."""
+        command = json.dumps(scheduler) if scheduler else None
+        row = (version, command, version, name)
+        self._db.execute(
+            "UPDATE cluster SET version = ?, scheduler = ?, "
+            "hardware = json_set(hardware, '$.kubernetes', ?) WHERE name = ?",
+            row,
+        )
+
     def remove(self, name: str) -> None:
         """Forget a cluster and its processes."""
         self._db.execute("DELETE FROM cluster WHERE name = ?", (name,))

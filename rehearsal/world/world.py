@@ -86,6 +86,33 @@ class World:
         """All clusters by name."""
         return [self._clusters[name] for name in sorted(self._clusters)]
 
+    async def upgrade(self, name: str, version: str, scheduler: tuple[str, ...] | None) -> Cluster:
+        """Let a cluster's control plane run another release on the same data; its nodes stay.
+
+        Args:
+            name: of the cluster.
+            version: such as "v1.35.6".
+            scheduler: the command of that minor's own scheduler, None where it is emulated.
+
+        Raises:
+            NoSuchClusterError: there is none of that name.
+            InvalidRequestError: no cluster of that version can be simulated.
+            ComponentFailedError: it does not start.
+        """
+        KubernetesVersion.parse(version)
+        async with self._lock(name):
+            cluster = self.get(name)
+            if cluster.version != version:
+                # Stopped before it is recorded: a world that is killed in between goes on with the old one.
+                await cluster.stop()
+                self._store.set_version(name, version, scheduler)
+                record = self._store.cluster(name)
+                if record is None:
+                    raise NoSuchClusterError(name, list(self._clusters))
+                cluster = self._clusters[name] = self._new(record)
+        await cluster.ready()
+        return cluster
+
     async def remove(self, name: str) -> None:
         """Stop a cluster and delete its data.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from cli.main import app
+from cli.output import STYLED
 
 ROOT = Path(__file__).parents[2]
 RECIPES = ROOT / "tests" / "data" / "recipes"
@@ -37,6 +38,35 @@ def test_a_file_that_cannot_be_read_is_told() -> None:
     assert "missing.yaml:1:1: error: cannot be read: No such file or directory" in result.stdout
 
 
+def test_a_cluster_that_the_stack_lacks_is_told_with_those_it_has() -> None:
+    stack = str(RECIPES / "s6" / "stack.yaml")
+    file = str(RECIPES / "s6" / "corrected.yaml")
+    result = RUNNER.invoke(app, ["check", file, "--stack", stack, "--cluster", "nowhere"])
+    assert result.exit_code == 2
+    assert "nowhere is no cluster of this stack" in result.output
+
+
 def test_help_tells_the_exit_codes() -> None:
     result = RUNNER.invoke(app, ["check", "--help"])
     assert "Exit code 1: there are errors" in " ".join(result.stdout.split())
+
+
+def test_thousands_of_findings_are_printed_as_plain_lines(tmp_path: Path) -> None:
+    count = STYLED + 100
+    file = tmp_path / "many.yaml"
+    head = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: a}\nspec:\n  devices: {}\n"
+    file.write_text(head + "".join(f"  key{number}: 1\n" for number in range(count)))
+    result = RUNNER.invoke(app, ["check", str(file), "--stack", str(RECIPES / "s6" / "stack.yaml")])
+    *lines, summary = result.stdout.splitlines()
+    assert summary == f"{count} errors, 0 warnings"
+    assert [line.split(" error: ")[0] for line in lines] == [
+        f"{file}:{number + 6}:3:" for number in range(count)
+    ]
+
+
+def test_a_file_that_is_too_large_is_told_and_not_read(tmp_path: Path) -> None:
+    file = tmp_path / "large.yaml"
+    file.write_bytes(b"# " + b"x" * 10_000_000)
+    result = RUNNER.invoke(app, ["check", str(file), "--stack", str(RECIPES / "s6" / "stack.yaml")])
+    assert result.exit_code == 1
+    assert f"{file}:1:1: error: is larger than 1048576 bytes" in result.stdout

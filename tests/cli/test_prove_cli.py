@@ -9,26 +9,91 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
+from fleet.settings import SettingsInvalid, read_stack_file
+from rehearsal.errors import RehearsalError
 
 ROOT = Path(__file__).parents[2]
+LAB = (ROOT / "tests" / "data" / "stacks" / "lab.yaml").read_text(encoding="utf-8")
+
+
+def broken(tmp_path: Path) -> Path:
+    """The lab's stack with one clause that is true on no device."""
+    file = tmp_path / "broken.yaml"
+    file.write_text(LAB.replace("memory: {min: 4864Mi}", "memory: {min: 5Gi}"))
+    return file
 
 
 def test_prove_answers_in_json_from_the_stack_file_alone() -> None:
     result = CliRunner().invoke(app, ["prove", "dev", "--json"])
     told = json.loads(result.stdout)
     assert (result.exit_code, told["fits"]) == (0, True)
-    assert [item["name"] for item in told["workloads"]] == ["infer", "infer-pair", "train", "train-pair"]
+    declared = read_stack_file(ROOT / "Pulumi.dev.yaml").settings.workloads
+    assert {item["name"]: item["word"] for item in told["workloads"]} == dict.fromkeys(declared, "guaranteed")
 
 
 def test_a_broken_clause_exits_1_and_is_named_with_the_value(tmp_path: Path) -> None:
-    text = (ROOT / "Pulumi.dev.yaml").read_text().replace("memory: {min: 4864Mi}", "memory: {min: 5Gi}")
-    file = tmp_path / "broken.yaml"
-    file.write_text(text)
+    file = broken(tmp_path)
     result = CliRunner().invoke(app, ["prove", str(file)])
     assert result.exit_code == 1
     assert "memory.compareTo(quantity('5Gi')) >= 0" in result.stdout
     assert "the largest device has memory 4864Mi" in result.stdout
+    line = 1 + next(at for at, text in enumerate(file.read_text().splitlines()) if " partition: {" in text)
+    assert f"  at: {file}:{line}:7\n" in result.stdout
     assert "\x1b" not in result.stdout
+
+
+def test_a_broken_clause_is_told_with_clause_value_and_fix_in_json_too(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["prove", str(broken(tmp_path)), "--json"])
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["fits"]) == (1, False)
+    [item] = [item for item in told["claims"] if item["name"] == "partition"]
+    assert item["word"] == "never"
+    a100 = next(fit for fit in item["pools"] if fit["pool"] == "a100")
+    assert "memory.compareTo(quantity('5Gi')) >= 0" in a100["reason"]
+    assert "the largest device has memory 4864Mi" in a100["reason"]
+    assert a100["fix"].startswith("ask for memory of at most 4864Mi")
+    [of_class] = [item for item in told["classes"] if item["name"] == "mig-5g"]
+    assert {fit["pool"]: fit["matches"] for fit in of_class["pools"]} == {"a100": 0, "h100": 0}
+
+
+def test_a_wrong_key_is_told_with_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.yaml"
+    file.write_text(LAB.replace("    owner:", "    ownr: x\n    owner:"))
+    with pytest.raises(SettingsInvalid, match=r"at: .*wrong\.yaml:\d+:5"):
+        CliRunner().invoke(app, ["prove", str(file)], catch_exceptions=False)
+
+
+def test_what_a_plan_refuses_is_told_with_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.yaml"
+    file.write_text(LAB.replace("{class: mig-5g}", "{class: mig-6g}"))
+    with pytest.raises(SettingsInvalid, match=r"at: .*wrong\.yaml:\d+:\d+"):
+        CliRunner().invoke(app, ["prove", str(file)], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    ("stack", "told"),
+    [
+        ("nosuch", "there is no stack file .*Pulumi.nosuch.yaml. Stacks here: .*dev.*; or give the path"),
+        ("/usr", "/usr is a directory. Stacks here: .*dev.*; or give the path"),
+        ("absent/x.yaml", "there is no stack file absent/x.yaml"),
+    ],
+)
+def test_a_stack_that_is_none_is_told_with_those_there_are(stack: str, told: str) -> None:
+    with pytest.raises(RehearsalError, match=told):
+        CliRunner().invoke(app, ["prove", stack], catch_exceptions=False)
+
+
+def test_each_pool_that_serves_a_claim_has_a_row() -> None:
+    rows = [line.split() for line in CliRunner().invoke(app, ["prove", "dev"]).stdout.splitlines()]
+    assert ["lab", "partition", "a100", "28", "of", "28", "28", "28"] in rows
+    assert ["studio", "vgpu", "sixth", "1", "of", "1", "1", "1", "to", "4"] in rows
+
+
+def test_what_is_not_asked_for_is_a_dash_and_what_nobody_knows_is_unknown() -> None:
+    rows = [line.split() for line in CliRunner().invoke(app, ["prove", "dev"]).stdout.splitlines()]
+    assert ["infer", "a100", "4864Mi,", "14", "SM", "4864Mi,", "14", "SM", "0", "0"] in rows
+    assert ["notebook", "sixth", "-", "1/6", "of", "a", "GPU", "(A10-4Q)", "-", "0"] in rows
+    assert ["tpu-train", "trillium", "-", "unknown", "-", "0"] in rows
 
 
 @pytest.mark.parametrize("stack", ["dev", "examples/s10-capacity.yaml"])

@@ -73,7 +73,7 @@ def test_copies_pools_and_the_reason_of_a_waiting_copy_are_told() -> None:
         )
     )
     assert found.pools == {
-        "a": PoolDevices(nodes=1, devices=2, held=1, claims=1),
+        "a": PoolDevices(nodes=1, devices=2, held=1, claims=1, node_names=("n1",)),
         "b": PoolDevices(nodes=0, devices=0, held=0, claims=0),
     }
     train = found.workloads["train"]

@@ -88,7 +88,12 @@ def shown(entry: Registration) -> dict[str, Any]:
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_is_declared_exactly_as_before(example: str, azure: Recorder) -> None:
     declare(azure, make_plan(read_stack_file(PROJECT / "examples" / f"{example}.yaml").settings))
-    golden = PROJECT / "tests" / "golden" / f"aks_{example.partition('-')[0]}.json"
+    compare(azure, example.partition("-")[0])
+
+
+def compare(azure: Recorder, name: str) -> None:
+    """Compare every registration with the golden file of a name."""
+    golden = PROJECT / "tests" / "golden" / f"aks_{name}.json"
     entries = sorted(azure.registrations.values(), key=lambda entry: entry.urn)
     got = json.dumps([shown(entry) for entry in entries], indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     if os.environ.get(UPDATE):

@@ -69,6 +69,20 @@ def test_pods_share_a_claim_that_is_named(recorder: Recorder) -> None:
     assert spec["resourceClaims"] == [{"name": "devices", "resourceClaimName": "shared"}]
 
 
+def test_pods_of_a_compute_domain_claim_a_channel_too_and_follow_the_first_one_s_fabric(
+    recorder: Recorder,
+) -> None:
+    job = declare(recorder, channel="pretrain-channel")
+    spec = pod(job)
+    assert spec["resourceClaims"][1:] == [
+        {"name": "channel", "resourceClaimTemplateName": "pretrain-channel"}
+    ]
+    assert spec["containers"][0]["resources"]["claims"] == [{"name": "devices"}, {"name": "channel"}]
+    (term,) = spec["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert term["topologyKey"] == "nvidia.com/gpu.clique"
+    assert term["labelSelector"] == {"matchLabels": job.inputs["metadata"]["labels"]}
+
+
 def test_it_goes_where_it_is_sent(recorder: Recorder) -> None:
     tolerations = (Toleration(operator="Exists"), Toleration(key="gpu", value="x", effect="NoSchedule"))
     spec = pod(

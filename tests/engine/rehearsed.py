@@ -1,4 +1,4 @@
-"""Runs the command line as a user does, in a home of its own, on variations of the dev stack."""
+"""Runs the command line as a user does, in a home of its own, on variations of a stack."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 PROJECT = Path(__file__).resolve().parents[2]
+STACKS = PROJECT / "tests" / "data" / "stacks"
 COMMAND = Path(sys.executable).parent / "dra-fleet"
 Settings = dict[str, Any]
 
@@ -70,23 +71,14 @@ class Rehearsed:
         script = f'eval "$({shlex.quote(str(COMMAND))} rehearse env)" && {line}'
         return self._finish(["bash", "-c", script], directory)
 
-    def promised(self, stack: str) -> dict[str, dict[str, int]]:
-        """By cluster the workloads that the proof of a stack calls guaranteed, and their copies."""
-        proof = self.run("prove", stack, "--json").json
-        found: dict[str, dict[str, int]] = {}
-        for item in proof["workloads"]:
-            if item["word"] == "guaranteed":
-                found.setdefault(item["cluster"], {})[item["name"]] = item["copies"]
-        return found
-
     def stack_file(self, change: Callable[[Settings], None] | None = None) -> Path:
-        """Write the dev stack, changed, as the stack `variation`, with the dev stack's hardware."""
+        """Write the lab's stack, changed, as the stack `variation`, with the lab's hardware."""
         yaml = YAML(typ="safe", pure=True)
-        content: Any = copy.deepcopy(yaml.load(PROJECT / "Pulumi.dev.yaml"))  # pyright: ignore[reportUnknownMemberType]
+        content: Any = copy.deepcopy(yaml.load(STACKS / "lab.yaml"))  # pyright: ignore[reportUnknownMemberType]
         if change:
             change(content["config"]["dra-fleet:fleet"])
         (self.files / "hardware").mkdir(exist_ok=True)
-        hardware = (PROJECT / "hardware" / "dev.yaml").read_text()
+        hardware = (STACKS / "hardware" / "lab.yaml").read_text()
         (self.files / "hardware" / "variation.yaml").write_text(hardware)
         file = self.files / "variation.yaml"
         yaml.dump(content, file)  # pyright: ignore[reportUnknownMemberType]

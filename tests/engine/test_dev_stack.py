@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fleet.plan import make_plan
+from fleet.proof.slices import predict
+from fleet.settings import read_stack_file
+from policies.pack import RULES
+from tests.engine.agreement import disagreements
 from tests.engine.rehearsed import PROJECT
 
 if TYPE_CHECKING:
+    from fleet.plan.model import ClusterPlan
     from tests.engine.rehearsed import Rehearsed
 
 pytestmark = pytest.mark.engine
 
-WANTED = {"train": 4, "train-pair": 2, "infer": 22, "infer-pair": 3}
+PLAN = make_plan(read_stack_file(PROJECT / "Pulumi.dev.yaml").settings)
 
 
 def git_status() -> str:
@@ -23,26 +29,57 @@ def git_status() -> str:
     ).stdout
 
 
+def counts(pools: dict[str, dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """How many nodes and devices each pool of a cluster shows."""
+    return {name: {"nodes": pool["nodes"], "devices": pool["devices"]} for name, pool in pools.items()}
+
+
+def expected_pools(cluster: ClusterPlan) -> dict[str, dict[str, int]]:
+    """What each pool shows at its least number of nodes, as predicted from the plan alone."""
+    return {
+        group.pool: {"nodes": group.least, "devices": group.least * len(group.shape.devices)}
+        for group in predict(cluster)
+    }
+
+
 def test_every_workload_of_the_dev_stack_holds_its_devices(rehearsed: Rehearsed) -> None:
     up = rehearsed.run("rehearse", "up", "--json")
 
     assert up.code == 0, up.err
     status = rehearsed.run("rehearse", "status", "--json").json
     assert status["all_allocated"] is True
-    lab = status["clusters"]["lab"]
-    assert lab["kubernetes"] == "v1.36.3"
-    assert lab["pools"] == {"h100": {"nodes": 1, "devices": 8}, "a100": {"nodes": 1, "devices": 28}}
-    allocated = {name: item["allocated"] for name, item in lab["workloads"].items()}
-    assert allocated == WANTED
-    assert rehearsed.promised("dev") == {"lab": allocated}
+    assert set(status["clusters"]) == {cluster.name for cluster in PLAN.clusters}
+    for cluster in PLAN.clusters:
+        shown = status["clusters"][cluster.name]
+        assert shown["kubernetes"].startswith(f"v{cluster.kubernetes}.")
+        assert counts(shown["pools"]) == expected_pools(cluster)
+        allocated = {name: item["allocated"] for name, item in shown["workloads"].items()}
+        assert allocated == {item.name: item.copies for item in cluster.workloads}
+        assert {item["reason"] for item in shown["workloads"].values()} == {None}
+    assert disagreements(rehearsed.run("prove", "dev", "--json").json, status["clusters"]) == []
+
+
+def test_every_device_of_the_lab_is_held_once(rehearsed: Rehearsed) -> None:
+    assert rehearsed.run("rehearse", "up").code == 0
+    lab = rehearsed.run("rehearse", "status", "--json").json["clusters"]["lab"]
     devices = [
         (device["pool"], device["device"])
         for item in lab["workloads"].values()
         for pod in item["pods"]
         for device in pod["devices"]
     ]
-    assert len(devices) == len(set(devices)) == 36
-    assert [item["reason"] for item in lab["workloads"].values()] == [None] * 4
+    assert len(devices) == len(set(devices)) == sum(pool["devices"] for pool in lab["pools"].values())
+
+
+def test_eight_a100_of_the_studio_are_56_partitions_and_every_vgpu_is_one_device(
+    rehearsed: Rehearsed,
+) -> None:
+    assert rehearsed.run("rehearse", "up").code == 0
+    pools = rehearsed.run("rehearse", "status", "--json").json["clusters"]["studio"]["pools"]
+    assert counts(pools) == {
+        "mig": {"nodes": 1, "devices": 56},
+        **{name: {"nodes": 1, "devices": 1} for name in ("sixth", "third", "half")},
+    }
 
 
 def test_the_same_stack_a_second_time_changes_nothing(rehearsed: Rehearsed) -> None:
@@ -53,7 +90,9 @@ def test_the_same_stack_a_second_time_changes_nothing(rehearsed: Rehearsed) -> N
 
     assert second.code == 0, second.err
     assert second.json["changes"] == 0
-    assert second.json["policy"]["rules"] == ["cluster-require-minimum-kubernetes"]
+    assert second.json["policy"]["rules"] == sorted(
+        rule.name for rule in RULES if rule.standard != "disabled"
+    )
 
 
 def test_a_preview_typed_by_hand_shows_no_change_and_leaves_the_checkout_alone(rehearsed: Rehearsed) -> None:

@@ -1,105 +1,126 @@
-"""The gate on the real engine: by path, from another project, without any provider plugin."""
+"""The gate on the real engine: by path, from another project, without any cloud's plugin."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from fleet.plan.gke_pools import TRIPLE
+from policies.gate import preset, running
+from policies.gate.errors import GateError
+from policies.gate.record import read_record
+from policies.gate.verdict import Expected, judge
+from policies.gate.without_engine import judge_record
+from tests.policies.other_project import PACK, OtherProject
+from tests.policies.rule_cases import UNKNOWN, Declared
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rehearsal.tools import Toolset
 
 pytestmark = pytest.mark.engine
 
-PACK = Path(__file__).resolve().parents[2] / "policies" / "run-pack"
-
-PROGRAM = """
-import os
-import pulumi
-
-class Cluster(pulumi.ComponentResource):
-    def __init__(self, name, token, version):
-        super().__init__(token, name, {"version": version, "kubernetes": version})
-        self.register_outputs({})
-
-version = os.environ["VERSION"]
-if version == "unknown":
-    version = pulumi.Output.from_input(pulumi.UNKNOWN)
-Cluster("judged", os.environ["TYPE"], version)
-"""
-
+FLOOR = "cluster-require-minimum-kubernetes"
 REFUSED = (
     "is {got}; allowed: 1.34 or newer (resource.k8s.io/v1, which everything here uses, is served from 1.34); "
 )
+POOL = Declared(
+    type="gcp:container/nodePool:NodePool",
+    name="gpus",
+    properties={"nodeConfig": {"labels": {TRIPLE[0]: "true", TRIPLE[2]: "true"}}},
+)
 
-
-class Project:
-    """Another Pulumi program on a backend of its own."""
-
-    def __init__(self, folder: Path, tools: Toolset) -> None:
-        self.folder = folder / "program"
-        self.folder.mkdir()
-        (folder / "state").mkdir()
-        (self.folder / "Pulumi.yaml").write_text("name: other\nruntime: python\n", encoding="utf-8")
-        (self.folder / "__main__.py").write_text(PROGRAM, encoding="utf-8")
-        self.pulumi = tools.pulumi
-        first = (Path(sys.executable).parent, tools.pulumi.parent, tools.language_host_dir)
-        self.environment = {
-            **os.environ,
-            "PATH": os.pathsep.join([*map(str, first), os.environ["PATH"]]),
-            "PULUMI_HOME": str(folder / "home"),
-            "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
-            "PULUMI_CONFIG_PASSPHRASE": "test",
-            "PULUMI_SKIP_UPDATE_CHECK": "true",
-            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-        }
-        self.run("stack", "init", "dev")
-
-    def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run the engine; both outputs come back as one text."""
-        return subprocess.run(
-            [str(self.pulumi), "--non-interactive", *arguments],
-            cwd=self.folder,
-            env={**self.environment, **variables},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+WITH_DEFAULT_PROVIDER = """
+import pulumi
+pulumi.CustomResource("kubernetes:core/v1:Namespace", "team", {"metadata": {"name": "team"}})
+"""
 
 
 @pytest.fixture
-def project(tmp_path: Path, tools: Toolset) -> Project:
+def project(tmp_path: Path, tools: Toolset) -> OtherProject:
     """A program that is not ours and knows nothing of the pack."""
-    return Project(tmp_path, tools)
+    return OtherProject(tmp_path, tools)
+
+
+def cluster(token: str, version: object) -> Declared:
+    return Declared(type=token, name="judged", properties={"version": version, "kubernetes": version})
 
 
 @pytest.mark.parametrize("token", ["dra-fleet:platforms:ExistingCluster", "aws:eks/cluster:Cluster"])
-def test_an_old_cluster_stops_preview_and_update(token: str, project: Project) -> None:
+def test_an_old_cluster_stops_preview_and_update(token: str, project: OtherProject) -> None:
+    project.declare([cluster(token, "1.33")])
     for command in (["preview"], ["up", "--yes", "--skip-preview"]):
-        result = project.run(*command, "--policy-pack", str(PACK), TYPE=token, VERSION="1.33")
+        result = project.run(*command, "--policy-pack", str(PACK))
         assert result.returncode != 0, result.stdout
-        assert "[mandatory]  cluster-require-minimum-kubernetes" in result.stdout
+        assert f"[mandatory] [severity: critical]  {FLOOR}" in result.stdout
         assert REFUSED.format(got="'1.33'") in result.stdout
     assert '"judged"' not in project.run("stack", "export").stdout
 
 
-def test_a_version_that_is_unknown_at_preview_stops_it(project: Project) -> None:
-    arguments = ("preview", "--policy-pack", str(PACK))
-    result = project.run(*arguments, TYPE="aws:eks/cluster:Cluster", VERSION="unknown")
+def test_a_version_that_is_unknown_at_preview_stops_it(project: OtherProject) -> None:
+    project.declare([cluster("aws:eks/cluster:Cluster", UNKNOWN)])
+    result = project.run("preview", "--policy-pack", str(PACK))
     assert result.returncode != 0, result.stdout
-    assert REFUSED.format(got="unknown at preview") in result.stdout
+    assert "version is unknown at preview; allowed: a value that is known at preview" in result.stdout
 
 
-def test_a_new_cluster_passes_with_no_provider_plugin_at_all(project: Project) -> None:
+def test_a_new_cluster_passes_with_no_plugin_of_a_cloud(project: OtherProject) -> None:
     arguments = ("up", "--yes", "--skip-preview", "--policy-pack", str(PACK))
-    result = project.run(*arguments, TYPE="gcp:container/cluster:Cluster", VERSION="1.35.8-gke.1036000")
+    project.declare([cluster("gcp:container/cluster:Cluster", "1.35.8-gke.1036000")])
     # GKE's own words: the floor looks at minMasterVersion, which this program leaves out.
-    assert "minMasterVersion is absent" in result.stdout
-    result = project.run(*arguments, TYPE="dra-fleet:platforms:ExistingCluster", VERSION="1.34")
+    assert "minMasterVersion is absent" in project.run(*arguments).stdout
+    project.declare([cluster("dra-fleet:platforms:ExistingCluster", "1.34")])
+    result = project.run(*arguments)
     assert result.returncode == 0, result.stdout
+
+
+def test_a_missing_label_is_added_where_the_policy_config_says_so(
+    project: OtherProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in project.environment.items():
+        monkeypatch.setenv(name, value)
+    project.declare([POOL])
+    rule = "pool-require-dra-labels"
+    config = preset.config("standard")
+    found = judge(
+        running.preview("dev", directory=project.folder, config=config), Expected(preset="standard")
+    )
+    assert found.exit_code == 1
+    assert rule in {finding.rule for finding in found.findings}
+
+    config[rule]["enforcementLevel"] = "remediate"
+    events = project.folder / "events.jsonl"
+    record = running.preview("dev", directory=project.folder, config=config, save=events)
+    corrected = judge(record, Expected(preset="standard"))
+    assert corrected.problems == ()
+    assert rule not in {finding.rule for finding in corrected.findings}
+    assert [(item.rule, item.urn.rpartition("::")[2]) for item in corrected.remediated] == [(rule, "gpus")]
+    assert f'"{TRIPLE[1]}":"true"' in events.read_text(encoding="utf-8")
+
+
+def test_saved_events_of_a_preview_without_the_pack_are_judged_alike(project: OtherProject) -> None:
+    project.declare([cluster("aws:eks/cluster:Cluster", "1.33"), POOL])
+    record = read_record(project.preview_as_json(streaming=True), "events")
+    judge_record(record, preset.config("standard"))
+    found = judge(record, Expected(preset="standard"))
+    assert found.problems == ()
+    assert {(finding.rule, finding.urn.rpartition("::")[2]) for finding in found.findings} >= {
+        (FLOOR, "judged"),
+        ("pool-require-dra-labels", "gpus"),
+    }
+    with pytest.raises(GateError, match="is what plain `pulumi preview --json` prints"):
+        read_record(project.preview_as_json(streaming=False), "plain.json")
+
+
+def test_resources_of_a_default_provider_are_judged_completely(
+    tmp_path: Path, tools: Toolset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = OtherProject(tmp_path, tools, WITH_DEFAULT_PROVIDER)
+    for name, value in project.environment.items():
+        monkeypatch.setenv(name, value)
+    record = running.preview("dev", directory=project.folder, config=preset.config("standard"))
+    assert any("core/v1:Namespace::team" in urn for urn in record.resources)
+    found = judge(record, Expected(preset="standard"))
+    assert (found.problems, found.exit_code) == ((), 0)

@@ -72,6 +72,18 @@ def test_everything_else_of_the_callers_environment_stays(
     assert environment(home, TOOLS)["HTTPS_PROXY"] == "http://proxy"
 
 
+@pytest.mark.parametrize(("forbidden", "kept"), [("1", "bytecode"), ("", None)])
+def test_a_program_is_compiled_once_even_where_it_must_not_be_beside_its_source(
+    forbidden: str, kept: str | None, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", forbidden)
+    monkeypatch.setenv("DRA_FLEET_CACHE", "/cache")
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
+    seen = environment(home, TOOLS)
+    assert seen.get("PYTHONPYCACHEPREFIX") == (f"/cache/{kept}" if kept else None)
+    assert seen["PYTHONDONTWRITEBYTECODE"] == ""
+
+
 def test_a_shell_that_evaluates_the_exports_has_them_and_no_credential(home: Home) -> None:
     script = f"{shell_exports(home, TOOLS)}\necho $KUBECONFIG; echo ${{AWS_SECRET_ACCESS_KEY-unset}}"
     shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)

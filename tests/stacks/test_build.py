@@ -1,4 +1,4 @@
-"""The dev stack as the engine would see it: every child, its parent, its provider and its inputs."""
+"""A stack of one cluster as the engine would see it: every child, its parent, its provider and its inputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.pulumi_recorder import Recorder, Registration
 
 PROJECT = Path(__file__).resolve().parents[2]
-GOLDEN = PROJECT / "tests" / "golden" / "dev_stack.json"
+GOLDEN = PROJECT / "tests" / "golden" / "lab_stack.json"
 UPDATE = "UPDATE_GOLDEN"
 """With this environment variable set, the golden file is written anew."""
 
@@ -34,8 +34,8 @@ TEMPLATE = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"
 NAMESPACE = "kubernetes:core/v1:Namespace"
 
 
-def dev() -> FleetPlan:
-    return make_plan(read_stack_file(PROJECT / "Pulumi.dev.yaml").settings)
+def lab() -> FleetPlan:
+    return make_plan(read_stack_file(PROJECT / "tests" / "data" / "stacks" / "lab.yaml").settings)
 
 
 def secret(key: str) -> pulumi.Output[str]:
@@ -57,8 +57,8 @@ def shown(entry: Registration) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value not in ({}, [], "", None, False)}
 
 
-def test_the_dev_stack_is_declared_exactly_as_before(recorder: Recorder) -> None:
-    declare(recorder, dev())
+def test_a_stack_is_declared_exactly_as_before(recorder: Recorder) -> None:
+    declare(recorder, lab())
     entries = sorted(recorder.registrations.values(), key=lambda entry: entry.urn)
     got = json.dumps([shown(entry) for entry in entries], indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     if os.environ.get(UPDATE):
@@ -67,7 +67,7 @@ def test_the_dev_stack_is_declared_exactly_as_before(recorder: Recorder) -> None
 
 
 def test_every_object_names_the_clusters_own_provider(recorder: Recorder) -> None:
-    declare(recorder, dev())
+    declare(recorder, lab())
     provider = recorder.only("pulumi:providers:kubernetes")
     assert objects(recorder)
     for entry in objects(recorder):
@@ -75,7 +75,7 @@ def test_every_object_names_the_clusters_own_provider(recorder: Recorder) -> Non
 
 
 def test_everything_lives_below_its_cluster_and_each_component_has_one_child(recorder: Recorder) -> None:
-    declare(recorder, dev())
+    declare(recorder, lab())
     cluster = recorder.only(CLUSTER)
     for entry in recorder.registrations.values():
         if entry.type.startswith("dra-fleet:") and entry.type != CLUSTER:
@@ -86,7 +86,7 @@ def test_everything_lives_below_its_cluster_and_each_component_has_one_child(rec
 
 
 def test_the_plan_is_declared_whole(recorder: Recorder) -> None:
-    plan = dev()
+    plan = lab()
     declare(recorder, plan)
     cluster = plan.clusters[0]
     for type_token, parts in (
@@ -102,7 +102,7 @@ def test_the_plan_is_declared_whole(recorder: Recorder) -> None:
 
 
 def test_drivers_come_before_classes_and_classes_before_workloads(recorder: Recorder) -> None:
-    declare(recorder, dev())
+    declare(recorder, lab())
     by_type: dict[str, list[Registration]] = {}
     for entry in objects(recorder):
         by_type.setdefault(entry.type, []).append(entry)
@@ -113,7 +113,7 @@ def test_drivers_come_before_classes_and_classes_before_workloads(recorder: Reco
 
 
 def test_a_workload_follows_its_templates_name(recorder: Recorder) -> None:
-    plan = dev()
+    plan = lab()
     declare(recorder, plan)
     workload = next(item for item in plan.clusters[0].workloads if item.template)
     job = recorder.only(JOB, f"lab-{workload.name}")
@@ -128,13 +128,13 @@ def test_a_workload_follows_its_templates_name(recorder: Recorder) -> None:
 def test_a_production_cluster_refuses_to_be_destroyed_but_its_parts_may_change(
     environment: str, protected: bool, recorder: Recorder
 ) -> None:
-    declare(recorder, dataclasses.replace(dev(), environment=environment))
+    declare(recorder, dataclasses.replace(lab(), environment=environment))
     assert bool(recorder.only(CLUSTER).protect) is protected
     assert not any(entry.protect for entry in objects(recorder))
 
 
 def test_a_missing_secret_stops_the_program_before_any_resource(recorder: Recorder) -> None:
-    plan = dev()
+    plan = lab()
     settings = plan.clusters[0].settings.model_validate(
         {**plan.clusters[0].settings.model_dump(by_alias=True), "kubeconfig": {"secret": "labKubeconfig"}}
     )
@@ -147,7 +147,7 @@ def test_a_missing_secret_stops_the_program_before_any_resource(recorder: Record
 
 def test_exports_are_plain_versioned_and_name_what_a_pod_refers_to(recorder: Recorder) -> None:
     def program() -> Outputs:
-        outputs = build(dev(), secret)
+        outputs = build(lab(), secret)
         pulumi.ComponentResource("test:index:Exports", "exports").register_outputs(
             {
                 "clusters": dict(outputs.clusters),
@@ -158,8 +158,8 @@ def test_exports_are_plain_versioned_and_name_what_a_pod_refers_to(recorder: Rec
 
     recorder.run(program)
     exported = recorder.published[recorder.only("test:index:Exports").urn]
-    lab = exported["clusters"]["lab"]
-    assert set(lab) == {
+    cluster = exported["clusters"]["lab"]
+    assert set(cluster) == {
         "cloud",
         "kubernetes",
         "pools",
@@ -167,10 +167,14 @@ def test_exports_are_plain_versioned_and_name_what_a_pod_refers_to(recorder: Rec
         "classes",
         "templates",
         "claims",
+        "computeDomains",
         "namespaces",
         "workloads",
     }
-    assert lab["pools"]["h100"] == {"machine": "hgx-h100-8", "minNodes": 1, "maxNodes": 1}
+    assert cluster["pools"]["h100"] == {"machine": "hgx-h100-8", "minNodes": 1, "maxNodes": 1}
     template = recorder.only(TEMPLATE, "lab-single-gpu").inputs["metadata"]
-    assert lab["templates"]["single-gpu"] == {"name": template["name"], "namespace": template["namespace"]}
+    assert cluster["templates"]["single-gpu"] == {
+        "name": template["name"],
+        "namespace": template["namespace"],
+    }
     assert exported["kubeconfigs"] == Secret({})

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 def test_a_workload_that_does_not_fit_stops_the_program_before_any_resource(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    text = json.dumps(read_fleet(ROOT / "Pulumi.dev.yaml"))
+    text = json.dumps(read_fleet(ROOT / "tests" / "data" / "stacks" / "lab.yaml"))
     changed = json.loads(text)
     changed["workloads"]["train"]["copies"] = 9
     pulumi.runtime.set_all_config({KEY: json.dumps(changed)})

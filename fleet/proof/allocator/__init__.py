@@ -1,11 +1,11 @@
 """Allocate a pod's claims on one node exactly as the scheduler does; pure, without a cluster.
 
-A port of the allocator of https://github.com/kubernetes/dynamic-resource-allocation (v0.36.3,
-structured/internal/incubating), held to it by tests. It decides one pod on one node; which node, in which
+A port of the allocator of https://github.com/kubernetes/dynamic-resource-allocation (structured/internal), as
+each minor has it, held to it by tests. It decides one pod on one node; which node, in which
 order of pods, is not its business.
 """
 
-from fleet.proof.allocator.allocate import allocate
+from fleet.proof.allocator.allocate import allocate, outcomes
 from fleet.proof.allocator.inventory import DeviceId, InUse, Inventory, Node
 from fleet.proof.allocator.outcome import Allocated, Allocation, Failure, NoFit, Outcome, TimedOut, Undecided
 
@@ -22,4 +22,5 @@ __all__ = [
     "TimedOut",
     "Undecided",
     "allocate",
+    "outcomes",
 ]

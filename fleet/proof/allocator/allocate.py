@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
 
 from fleet.proof.allocator import features
 from fleet.proof.allocator.inventory import InUse, Inventory, Node
 from fleet.proof.allocator.outcome import Allocation, NoFit, Outcome, Stop
 from fleet.proof.allocator.pools import gather
 from fleet.proof.allocator.prepare import Preparation
-from fleet.proof.allocator.search import Search
+from fleet.proof.allocator.search import MOST_STEPS, Search
 from fleet.proof.allocator.selection import Selection
 from fleet.proof.cel import environment
+
+if TYPE_CHECKING:
+    from fleet.proof.allocator.features import Features
+    from fleet.proof.allocator.pools import Pool
+    from fleet.proof.cel.program import DeviceCel
 
 Object = Mapping[str, Any]
 
@@ -42,18 +49,66 @@ def allocate(
     Raises:
         ValueError: The minor is not known, or a quantity or version in a slice cannot be read.
     """
-    cel = environment(minor)
-    gates = features.of_minor(cel.number)
-    inventory = slices if isinstance(slices, Inventory) else Inventory(slices)
-    pools = gather(inventory, node, gates)
-    selection = Selection(cel, gates, node)
-    try:
-        demands = Preparation(classes, pools, selection, gates, in_use).claims(claims)
-        found = Search(demands, pools, selection, gates, in_use).run()
-    except Stop as stop:
-        return stop.outcome
-    if found is not None:
-        return Allocation(found)
-    if any(pool.invalid for pool in pools):
-        return NoFit("invalid resource pools were encountered")
-    return NoFit()
+    question = _Question(claims, classes, node, in_use, environment(minor))
+    return question.answer(question.pools(slices))
+
+
+def outcomes(
+    claims: Sequence[Object],
+    classes: Mapping[str, Object],
+    slices: Inventory | Iterable[Object],
+    node: Node,
+    *,
+    in_use: InUse = NOTHING_IN_USE,
+    minor: str,
+    most_steps: int = MOST_STEPS,
+) -> list[Outcome]:
+    """Everything that may come out: one outcome for each order in which the minor may try the pools.
+
+    The arguments are those of ``allocate``, whose outcome comes first, alone where the order is fixed. A
+    search of more than ``most_steps`` steps is given up.
+
+    Raises:
+        ValueError: As ``allocate``.
+    """
+    question = _Question(claims, classes, node, in_use, environment(minor), most_steps)
+    pools = question.pools(slices)
+    orders = permutations(pools) if question.features.any_order else [pools]
+    return [question.answer(order) for order in orders]
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What a pod asks of a node."""
+
+    wanted: Sequence[Object]
+    classes: Mapping[str, Object]
+    node: Node
+    in_use: InUse
+    cel: DeviceCel
+    most_steps: int = MOST_STEPS
+
+    @property
+    def features(self) -> Features:
+        return features.of_minor(self.cel.number)
+
+    def pools(self, slices: Inventory | Iterable[Object]) -> Sequence[Pool]:
+        inventory = slices if isinstance(slices, Inventory) else Inventory(slices)
+        return gather(inventory, self.node, self.features)
+
+    def answer(self, pools: Sequence[Pool]) -> Outcome:
+        gates = self.features
+        selection = Selection(self.cel, gates, self.node)
+        try:
+            demands = Preparation(self.classes, pools, selection, gates, self.in_use).claims(self.wanted)
+            if gates.mixes_alternatives:
+                selection = Selection(self.cel, gates, self.node)
+            search = Search(demands, pools, selection, gates, self.in_use)
+            found = search.run(self.most_steps)
+        except Stop as stop:
+            return stop.outcome
+        if found is not None:
+            return Allocation(found)
+        if any(pool.invalid for pool in pools):
+            return NoFit("invalid resource pools were encountered")
+        return NoFit()

@@ -14,6 +14,7 @@ from fleet.proof.allocator.outcome import Failure, Stop, Undecided
 from fleet.proof.cel import UNKNOWN
 
 if TYPE_CHECKING:
+    from fleet.proof.allocator.features import Features
     from fleet.proof.allocator.inventory import Device
 
 Object = Mapping[str, Any]
@@ -99,6 +100,25 @@ class MatchAttribute(Constraint):
 
 
 class DistinctAttribute(Constraint):
+    """No two devices have the same value."""
+
+    def __init__(self, requests: list[str], attribute: str) -> None:
+        super().__init__(requests, attribute)
+        self._values: list[Object] = []
+
+    def _accept(self, request: RequestName, value: Object) -> bool:
+        del request
+        if any(not _differ(known, value) for known in self._values):
+            return False
+        self._values.append(value)
+        return True
+
+    def _forget(self, request: RequestName) -> None:
+        del request
+        self._values.pop()
+
+
+class DistinctPerRequest(Constraint):
     """No two devices have the same value, as far as remembered: the last value of each request."""
 
     def __init__(self, requests: list[str], attribute: str) -> None:
@@ -127,7 +147,7 @@ def _differ(known: Object, value: Object) -> bool:
     return kind is not None and not (kind in known and known[kind] == value[kind])
 
 
-def of_claim(claim_name: str, devices: Object) -> list[Constraint]:
+def of_claim(claim_name: str, devices: Object, features: Features) -> list[Constraint]:
     """The constraints of a claim's ``spec.devices``, fresh.
 
     Raises:
@@ -140,7 +160,8 @@ def of_claim(claim_name: str, devices: Object) -> list[Constraint]:
         if entry.get("matchAttribute") is not None:
             constraints.append(MatchAttribute(requests, entry["matchAttribute"]))
         elif entry.get("distinctAttribute") is not None:
-            constraints.append(DistinctAttribute(requests, entry["distinctAttribute"]))
+            distinct = DistinctPerRequest if features.distinct_per_request else DistinctAttribute
+            constraints.append(distinct(requests, entry["distinctAttribute"]))
         else:
             message = (
                 f"claim {claim_name}, constraint #{index}: empty constraint (unsupported constraint type?)"

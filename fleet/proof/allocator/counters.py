@@ -5,7 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from fleet.proof.allocator.inventory import PoolId
+
 if TYPE_CHECKING:
+    from fleet.proof.allocator.features import Features
     from fleet.proof.allocator.inventory import Device, InUse
     from fleet.proof.allocator.pools import Counters, Pool
 
@@ -13,21 +16,23 @@ if TYPE_CHECKING:
 class CounterLedger:
     """Counts what devices under trial consume.
 
-    Like the scheduler it keeps pools apart by name only, not by driver.
+    Up to 1.36 the scheduler keeps pools apart by name only, not by driver.
     """
 
-    def __init__(self, in_use: InUse) -> None:
+    def __init__(self, in_use: InUse, features: Features) -> None:
         self._in_use = in_use
-        self._available: dict[str, Counters] = {}
-        self._consumed: dict[str, Counters] = {}
+        self._by_name = features.counters_by_pool_name
+        self._available: dict[PoolId, Counters] = {}
+        self._consumed: dict[PoolId, Counters] = {}
 
     def reserve(self, pool: Pool, device: Device) -> bool:
         """Take a device's counters if none runs out."""
-        available = self._available.get(pool.id.pool)
+        key = self._key(pool)
+        available = self._available.get(key)
         if available is None:
-            available = self._available[pool.id.pool] = self._left(pool)
+            available = self._available[key] = self._left(pool)
         self._book(pool, device, 1)
-        consumed = self._consumed[pool.id.pool]
+        consumed = self._consumed[key]
         for name, counters in available.items():
             taken = consumed.get(name, {})
             if any(left < taken.get(counter, 0) for counter, left in counters.items()):
@@ -40,11 +45,14 @@ class CounterLedger:
         self._book(pool, device, -1)
 
     def _book(self, pool: Pool, device: Device, sign: int) -> None:
-        consumed = self._consumed.setdefault(pool.id.pool, {})
+        consumed = self._consumed.setdefault(self._key(pool), {})
         for name, counters in device.consumes:
             taken = consumed.setdefault(name, {})
             for counter, value in counters.items():
                 taken[counter] = taken.get(counter, Fraction(0)) + sign * value
+
+    def _key(self, pool: Pool) -> PoolId:
+        return PoolId("", pool.id.pool) if self._by_name else pool.id
 
     def _left(self, pool: Pool) -> Counters:
         left = {name: dict(counters) for name, counters in pool.counters.items()}

@@ -81,6 +81,12 @@ class Capacity:
     most: Fraction | None = None
     step: Fraction | None = None
 
+    @cached_property
+    def has_policy(self) -> bool:
+        """Whether anything is said of how parts may be requested."""
+        limits = (self.default, self.least, self.most, self.step)
+        return bool(self.valid_values) or any(limit is not None for limit in limits)
+
     @classmethod
     def of(cls, published: Object) -> Capacity:
         """Read an entry of ``device.capacity``."""
@@ -203,14 +209,34 @@ class Inventory:
     def __init__(self, slices: Iterable[Object]) -> None:
         self.slices = tuple(Slice.of(published) for published in slices)
         self.of_pool: dict[PoolId, list[Slice]] = defaultdict(list)
-        self._on_node: dict[str, list[Slice]] = defaultdict(list)
-        self._shared: list[Slice] = []
         for found in self.slices:
             self.of_pool[found.pool].append(found)
-            node = found.spec.get("nodeName")
-            target = self._on_node[node] if node and not found.has_counters else self._shared
-            target.append(found)
+        self._indexes: dict[bool, _Index] = {}
 
-    def candidates(self, node: Node) -> list[Slice]:
-        """The slices that may concern a node; the rest certainly do not."""
-        return [*self._on_node.get(node.name, ()), *self._shared]
+    def candidates(self, node: Node, *, counters_everywhere: bool) -> list[Slice]:
+        """The slices that may concern a node; the rest certainly do not.
+
+        Args:
+            node: The node.
+            counters_everywhere: Whether slices with counters concern every node.
+        """
+        index = self._indexes.get(counters_everywhere)
+        if index is None:
+            index = self._indexes[counters_everywhere] = self._index(counters_everywhere=counters_everywhere)
+        return [*index.on_node.get(node.name, ()), *index.shared]
+
+    def _index(self, *, counters_everywhere: bool) -> _Index:
+        index = _Index()
+        for found in self.slices:
+            node: str = found.spec.get("nodeName") or ""
+            is_local = node and not (counters_everywhere and found.has_counters)
+            (index.on_node[node] if is_local else index.shared).append(found)
+        return index
+
+
+@dataclass(frozen=True)
+class _Index:
+    """Slices by node, and those that may concern any."""
+
+    on_node: dict[str, list[Slice]] = field(default_factory=lambda: defaultdict(list))
+    shared: list[Slice] = field(default_factory=list["Slice"])

@@ -50,7 +50,7 @@ class Pool:
 def gather(inventory: Inventory, node: Node, features: Features) -> list[Pool]:
     """The pools a node can use, in the order they are tried."""
     found: dict[PoolId, list[Slice]] = {}
-    for candidate in inventory.candidates(node):
+    for candidate in inventory.candidates(node, counters_everywhere=features.counters_everywhere):
         if _is_relevant(candidate, node, features):
             _keep_newest(found, candidate)
     pools = [
@@ -63,8 +63,10 @@ def gather(inventory: Inventory, node: Node, features: Features) -> list[Pool]:
 
 def _is_relevant(candidate: Slice, node: Node, features: Features) -> bool:
     spec = candidate.spec
-    if candidate.has_counters:
-        return features.partitionable_devices
+    if candidate.has_counters and not features.partitionable_devices and features.ignores_counter_slices:
+        return False
+    if candidate.has_counters and features.partitionable_devices and features.counters_everywhere:
+        return True
     if spec.get("perDeviceNodeSelection") is not None and not features.partitionable_devices:
         return False
     if spec.get("nodeName") or spec.get("allNodes") or spec.get("nodeSelector") is not None:
@@ -86,15 +88,15 @@ def _keep_newest(found: dict[PoolId, list[Slice]], candidate: Slice) -> None:
 def _pool(inventory: Inventory, name: PoolId, slices: list[Slice], features: Features) -> Pool | None:
     """The pool of the relevant slices; None if a newer generation exists that does not concern the node."""
     generation, wanted = slices[0].generation, slices[0].slices_in_pool
+    if features.uses_incomplete_pools:
+        return _built(name, slices, [], features, is_incomplete=len(slices) != wanted)
     everything = slices
     if len(slices) != wanted:
         everything = [found for found in inventory.of_pool[name] if found.generation == generation]
         if any(found.generation > generation for found in inventory.of_pool[name]):
             return None
     if len(everything) != wanted:
-        if not features.uses_incomplete_pools:
-            return Pool(name, is_incomplete=True)
-        return _built(name, slices, [], features, is_incomplete=True)
+        return Pool(name, is_incomplete=True)
     relevant = {found.name for found in slices}
     elsewhere = [found for found in everything if found.name not in relevant]
     return _built(name, slices, elsewhere, features, is_incomplete=False)
@@ -109,7 +111,8 @@ def _built(
     counters: Counters = {}
     invalid = _duplicate_device(devices)
     if not invalid and features.partitionable_devices:
-        invalid = _collect_counters(ordered, counters) or _wrong_consumption(ordered, counters)
+        with_counters = ordered if features.counters_everywhere else [*ordered, *elsewhere]
+        invalid = _collect_counters(with_counters, counters) or _wrong_consumption(ordered, counters)
         invalid = invalid or _wrong_consumption(elsewhere, counters)
     if invalid:
         return Pool(name, is_incomplete=is_incomplete, invalid=invalid)

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from fleet.proof.allocator import capacity, constraints
 from fleet.proof.allocator.outcome import Failure, Stop
-from fleet.proof.allocator.requests import Demand, Request, Selector, amounts
+from fleet.proof.allocator.requests import Demand, Request, Selector, Slot, amounts
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from fleet.proof.allocator.constraints import Constraint
     from fleet.proof.allocator.features import Features
     from fleet.proof.allocator.inventory import Device, InUse
@@ -55,19 +57,28 @@ class Preparation:
         devices: Object = claim["spec"].get("devices") or {}
         name = _full_name(claim)
         requests: Sequence[Object] = devices.get("requests") or ()
-        alternatives = tuple(self._alternatives(index, name, request) for request in requests)
-        least = sum(min(demand.devices for demand in choices) for choices in alternatives)
-        if least > MOST_DEVICES:
-            message = f"number of requested devices {least} exceeds the claim limit of {MOST_DEVICES}"
+        alternatives: list[tuple[Demand, ...]] = []
+        counted = 0
+        for position, request in enumerate(requests):
+            choices = self._alternatives(Slot(index, position), name, request)
+            least = min(demand.devices for demand in choices)
+            if counted + least > MOST_DEVICES and not self.features.limit_by_claim:
+                message = f"adding {least} devices exceeds the claim limit of {MOST_DEVICES}"
+                where = f"claim {name}, request {request['name']}"
+                raise Stop(Failure(f"{where}: {message}, with {counted} already accounted for"))
+            counted += least
+            alternatives.append(choices)
+        if counted > MOST_DEVICES:
+            message = f"number of requested devices {counted} exceeds the claim limit of {MOST_DEVICES}"
             raise Stop(Failure(f"claim {name}: {message}"))
         return ClaimDemand(
             name=name,
-            alternatives=alternatives,
+            alternatives=tuple(alternatives),
             is_choice=tuple(bool(request.get("firstAvailable")) for request in requests),
-            constraints=tuple(constraints.of_claim(name, devices)),
+            constraints=tuple(constraints.of_claim(name, devices, self.features)),
         )
 
-    def _alternatives(self, index: int, claim: str, request: Object) -> tuple[Demand, ...]:
+    def _alternatives(self, slot: Slot, claim: str, request: Object) -> tuple[Demand, ...]:
         main = request["name"]
         choices: Sequence[Object] = request.get("firstAvailable") or ()
         entries = [(f"{main}/{choice['name']}", choice) for choice in choices]
@@ -76,12 +87,16 @@ class Preparation:
             problem = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
             raise Stop(Failure(f"claim {claim}, request {main}: {problem}"))
         return tuple(
-            self._demand(claim, self._request(index, claim, main, full, entry)) for full, entry in entries
+            self._demand(claim, self._request(slot._replace(alternative=place), claim, main, full, entry))
+            for place, (full, entry) in enumerate(entries)
         )
 
-    def _request(self, index: int, claim: str, main: str, full: str, entry: Object) -> Request:
+    def _request(self, slot: Slot, claim: str, main: str, full: str, entry: Object) -> Request:
         own = full.rpartition("/")[2]
         class_name = entry.get("deviceClassName", "")
+        if not class_name:
+            problem = "missing device class name (unsupported request type?)"
+            raise Stop(Failure(f"claim {claim}, request {own}: {problem}"))
         if class_name not in self.classes:
             problem = f"could not retrieve device class {class_name}: not found"
             raise Stop(Failure(f"claim {claim}, request {own}: {problem}"))
@@ -90,7 +105,7 @@ class Preparation:
             raise Stop(Failure(f"claim {claim}, request {own}: unsupported count mode {mode}"))
         class_selectors = _selectors(f"class {class_name}", self.classes[class_name]["spec"])
         return Request(
-            claim=index,
+            slot=slot,
             main=main,
             full=full,
             own=own,
@@ -117,12 +132,17 @@ class Preparation:
         return Demand(request, len(everything), tuple(everything))
 
     def _wanted(self, request: Request, device: Device) -> bool:
-        if not self.selection.matches(request, device):
+        known_as = request.slot
+        if self.features.mixes_alternatives:
+            known_as = known_as._replace(alternative=max(known_as.alternative - 1, 0))
+        if not self.selection.matches(request, device, known_as):
             return False
         if not self.features.consumable_capacity:
             return True
-        held = self.in_use.capacity.get(device.id, {})
-        return capacity.fits(device, request.capacity, held, {})
+        held: Mapping[str, Fraction] = {}
+        if self.features.all_skips_full_devices:
+            held = self.in_use.capacity.get(device.id, {})
+        return capacity.fits(device, request.capacity, held, {}, self.features)
 
 
 def _full_name(claim: Object) -> str:

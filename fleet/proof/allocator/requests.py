@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fleet.proof.allocator.inventory import Device, amount
 
@@ -24,12 +24,20 @@ class Selector:
     place: str
 
 
+class Slot(NamedTuple):
+    """Where a request or alternative stands, counted from 0."""
+
+    claim: int
+    request: int
+    alternative: int = 0
+
+
 @dataclass(frozen=True, eq=False)
 class Request:
     """One request, or one alternative of a request.
 
     Attributes:
-        claim: Index of the claim among the pod's claims.
+        slot: Its claim among the pod's claims, its entry in ``requests`` and its place among alternatives.
         main: The name of the entry in ``requests``.
         full: The same, followed by the alternative's name where there is one.
         own: The name of the request or alternative itself.
@@ -41,7 +49,7 @@ class Request:
         capacity: Parts of devices it asks for, by published name.
     """
 
-    claim: int
+    slot: Slot
     main: str
     full: str
     own: str
@@ -51,6 +59,11 @@ class Request:
     admin_access: bool
     tolerations: tuple[Object, ...]
     capacity: Mapping[str, Fraction]
+
+    @property
+    def claim(self) -> int:
+        """Index of the claim among the pod's claims."""
+        return self.slot.claim
 
     def tolerates(self, device: Device) -> bool:
         """Whether every taint of a device is borne."""

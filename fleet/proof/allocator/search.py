@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from fleet.proof.allocator.requests import Demand, Request
     from fleet.proof.allocator.selection import Selection
 
-_MOST_STEPS = 500_000
+MOST_STEPS = 500_000
+"""Steps after which a search is given up; the scheduler gives up after 10 seconds."""
 
 
 class _Result(Enum):
@@ -61,22 +62,26 @@ class Search:
         self._pools = pools
         self._selection = selection
         self._features = features
-        self._trial = Trial(claims, features, in_use, CounterLedger(in_use))
-        self._steps = 0
+        self._trial = Trial(claims, features, in_use, CounterLedger(in_use, features))
+        self._steps_left = 0
 
-    def run(self) -> tuple[tuple[Allocated, ...], ...] | None:
+    def run(self, most_steps: int = MOST_STEPS) -> tuple[tuple[Allocated, ...], ...] | None:
         """The devices per claim, or None when they do not fit.
 
         Raises:
             Stop: The search cannot go on.
         """
-        if self._next(_Place(0)) is not _Result.DONE:
+        self._steps_left = most_steps
+        found = self._next(_Place(0))
+        if found is _Result.TOO_MANY:
+            raise Stop(Failure("allocation max size exceeded"))
+        if found is _Result.NO:
             return None
         return tuple(tuple(results) for results in self._trial.results)
 
     def _next(self, place: _Place) -> _Result:  # noqa: PLR0911 - the scheduler's ladder of cases
-        self._steps += 1
-        if self._steps > _MOST_STEPS:
+        self._steps_left -= 1
+        if self._steps_left < 0:
             raise Stop(TimedOut())
         if place.claim >= len(self._claims):
             return _Result.DONE
@@ -113,7 +118,10 @@ class Search:
         undo = self._trial.add(demand.request, pool, device, must=True)
         if undo is None:
             return _Result.NO
-        following = _Place(place.claim, place.request, place.alternative, place.device + 1)
+        alternative = place.alternative
+        if alternative is not None and self._features.mixes_alternatives:
+            alternative = 0
+        following = _Place(place.claim, place.request, alternative, place.device + 1)
         return self._go_on(following, undo)
 
     def _go_on(self, following: _Place, undo: Callable[[], None]) -> _Result:
@@ -142,7 +150,7 @@ class Search:
 
     def _is_usable(self, pool: Pool) -> bool:
         if pool.invalid and self._features.invalid_pool_is_fatal:
-            raise Stop(Failure(f"pool {'/'.join(pool.id)} is invalid: {pool.invalid}"))
+            raise Stop(Failure(f"pool {pool.id.pool} is invalid: {pool.invalid}"))
         return not pool.invalid and (not pool.is_incomplete or self._features.uses_incomplete_pools)
 
     def _try(self, request: Request, pool: Pool, device: Device) -> Callable[[], None] | None:

@@ -11,8 +11,13 @@ from fleet.proof.cel import CelInvalid, CelUnsupported
 if TYPE_CHECKING:
     from fleet.proof.allocator.features import Features
     from fleet.proof.allocator.inventory import Device, Node
-    from fleet.proof.allocator.requests import Request
+    from fleet.proof.allocator.requests import Request, Slot
     from fleet.proof.cel.program import DeviceCel, Program
+
+_HINT = (
+    ". consider using CEL optional chaining (.? followed by orValue()) "
+    "or guarding the check with has() for optional fields"
+)
 
 
 class Selection:
@@ -22,17 +27,22 @@ class Selection:
         self._environment = environment
         self._features = features
         self._node = node
-        self._known: dict[tuple[int, int], bool] = {}
+        self._known: dict[tuple[Slot, int], bool] = {}
 
-    def matches(self, request: Request, device: Device) -> bool:
+    def matches(self, request: Request, device: Device, known_as: Slot | None = None) -> bool:
         """Whether a device matches.
+
+        Args:
+            request: What asks.
+            device: The device.
+            known_as: Whose answers to reuse and to add to; the request's own, unless the minor mixes them up.
 
         Raises:
             Stop: A selector cannot be evaluated on it, or hangs on an unknown value.
         """
         if device.has_binding_conditions and not self._features.binding_conditions:
             return False
-        key = (id(request), id(device))
+        key = (known_as or request.slot, id(device))
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._decide(request, device)
@@ -48,10 +58,16 @@ class Selection:
     def _holds(self, expression: str, place: str, device: Device) -> bool:
         verdict = self._program(expression, place).evaluate(device.for_selectors)
         if verdict.outcome == "error":
-            raise Stop(Failure(f"{place}: CEL runtime error: {verdict.message}"))
+            raise Stop(Failure(self._error(place, device, verdict.message)))
         if verdict.outcome == "unknown":
             raise Stop(Undecided(f"{place}: {verdict.message}"))
         return bool(verdict)
+
+    def _error(self, place: str, device: Device, message: str) -> str:
+        if not self._features.names_device_in_errors:
+            return f"{place}: CEL runtime error: {message}"
+        hint = _HINT if "no such key:" in message else ""
+        return f"{place} on device {'/'.join(device.id)}: CEL runtime error: {message}{hint}"
 
     def _program(self, expression: str, place: str) -> Program:
         try:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from fleet.proof.allocator import capacity
 from fleet.proof.allocator.outcome import Allocated, Failure, Stop
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from fleet.proof.allocator.counters import CounterLedger
     from fleet.proof.allocator.features import Features
     from fleet.proof.allocator.inventory import Device, DeviceId, InUse
@@ -33,7 +34,7 @@ class Trial:
         self._in_use = in_use
         self._ledger = ledger
         self._holders: dict[DeviceId, set[int]] = defaultdict(set)
-        self._shares: dict[DeviceId, list[dict[str, Fraction]]] = defaultdict(list)
+        self._shares: dict[DeviceId, dict[str, Fraction]] = {}
 
     def is_taken(self, request: Request, device: Device) -> bool:
         """Whether a device is out of question because somebody has it."""
@@ -44,14 +45,8 @@ class Trial:
     def has_capacity(self, request: Request, device: Device) -> bool:
         """Whether a device has what a request asks of it, beside what is held and tried."""
         held = self._in_use.capacity.get(device.id, {})
-        return capacity.fits(device, request.capacity, held, self._tried(device))
-
-    def _tried(self, device: Device) -> dict[str, Fraction]:
-        total: dict[str, Fraction] = {}
-        for share in self._shares[device.id]:
-            for name, value in share.items():
-                total[name] = total.get(name, Fraction(0)) + value
-        return total
+        tried = self._shares.get(device.id, {})
+        return capacity.fits(device, request.capacity, held, tried, self._features)
 
     def add(self, request: Request, pool: Pool, device: Device, *, must: bool) -> Undo | None:
         """Take a device, if everything allows; the answer gives it back.
@@ -94,7 +89,7 @@ class Trial:
             return True
         if not self._features.partitionable_devices:
             return False
-        is_shared_already = device.id in self._in_use.capacity or bool(self._shares[device.id])
+        is_shared_already = device.id in self._in_use.capacity or device.id in self._shares
         if self._is_shareable(device) and is_shared_already:
             # Whoever has the first share has taken the counters.
             return True
@@ -121,9 +116,8 @@ class Trial:
     def _record(self, request: Request, device: Device, steps: list[Undo]) -> None:
         consumed: dict[str, Fraction] = {}
         if self._is_shareable(device):
-            consumed = capacity.consumed_by(device, request.capacity)
-            self._shares[device.id].append(consumed)
-            steps.append(lambda: _drop_last(self._shares[device.id]))
+            consumed = capacity.consumed_by(device, request.capacity, self._features)
+            self._share(device.id, consumed, steps)
         else:
             self._holders[device.id].add(request.claim)
             steps.append(lambda: self._holders[device.id].discard(request.claim))
@@ -131,8 +125,21 @@ class Trial:
         results.append(Allocated(request.full, device.id, consumed, request.admin_access))
         steps.append(lambda: _drop_last(results))
 
+    def _share(self, device: DeviceId, consumed: dict[str, Fraction], steps: list[Undo]) -> None:
+        before = self._shares.get(device)
+        held = before or {}
+        self._shares[device] = {name: held.get(name, 0) + value for name, value in consumed.items()}
 
-def _drop_last(items: list[dict[str, Fraction]] | list[Allocated]) -> None:
+        def give_back() -> None:
+            if before is None:
+                del self._shares[device]
+            else:
+                self._shares[device] = before
+
+        steps.append(give_back)
+
+
+def _drop_last(items: list[Allocated]) -> None:
     items.pop()
 
 

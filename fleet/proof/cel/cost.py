@@ -207,9 +207,10 @@ class Estimate:
         cost = self.of(loop.iter_range).plus(self.of(loop.accu_init))
         self._push(loop.accu_var, loop.accu_init)
         cost = cost.plus(self.of(loop.result))
+        # As there: the size that only the variable knew is forgotten with it.
+        self._locals[loop.accu_var].pop()
         self._keep(node, self._size(loop.result))
         self.set_entries(node, self.entries(loop.result))
-        self._locals[loop.accu_var].pop()
         return cost
 
     def _push(self, name: str, value: Node) -> None:

@@ -7,6 +7,8 @@ decides.
 
 from __future__ import annotations
 
+import datetime as dt
+import math
 from typing import TYPE_CHECKING
 
 from fleet.proof.cel import messages, syntax
@@ -16,10 +18,13 @@ if TYPE_CHECKING:
     from fleet.proof.cel.syntax import Node, Tree
 
 _OPERATORS = ("_==_", "_!=_")
+_HASHED = ("bool_value", "int64_value", "uint64_value", "double_value", "string_value")
 _IS_OPAQUE = "fleet.isOpaque"
 _EQUAL = "fleet.equal"
 _DIFFER = "fleet.differ"
 _NUMBER = "fleet.number"
+_MEMBER = "fleet.member"
+_NUMBERS = ("bool", "int", "uint", "double", "string", "duration", "timestamp")
 _ANY = 1
 _PLAIN = (
     "null_type",
@@ -38,36 +43,56 @@ _PLAIN = (
 
 def guard(tree: Tree) -> None:
     """Rewrite in place: ``a == b`` becomes ``isOpaque(a) ? equal(a, b) : a == b`` if ``a`` may be opaque."""
-    types = {entry.key: entry.value for entry in tree.types}
-    ids = syntax.fresh_ids(tree)
+    syntax.rewrite(tree.expr, _Guard(tree).change)
 
-    def change(node: Node) -> None:
-        if node.WhichOneof("kind") != "call":
-            return
-        if node.call.function == "int" and _is_open(types.get(node.call.args[0].id)):
-            node.call.args[0].CopyFrom(syntax.call(ids, _NUMBER, node.call.args[0]))
-            return
-        if node.call.function == "@in" and _is_empty_list(node.call.args[1]):
+
+class _Guard:
+    """The rewriting of one tree."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._types = {entry.key: entry.value for entry in tree.types}
+        self._ids = syntax.fresh_ids(tree)
+
+    def change(self, node: Node) -> None:
+        """Rewrite one node, whose children are done."""
+        function = node.call.function if node.WhichOneof("kind") == "call" else ""
+        if function == "int" and _is_open(self._types.get(node.call.args[0].id)):
+            node.call.args[0].CopyFrom(syntax.call(self._ids, _NUMBER, node.call.args[0]))
+        elif function == "@in":
+            self._membership(node)
+        elif function in _OPERATORS:
+            self._equality(node)
+
+    def _equality(self, node: Node) -> None:
+        function = _DIFFER if node.call.function == "_!=_" else _EQUAL
+        left, right = node.call.args
+        if self._may_be_opaque(left):
+            self._choose(node, syntax.call(self._ids, function, left, right))
+
+    def _membership(self, node: Node) -> None:
+        left, right = node.call.args
+        if right.WhichOneof("kind") == "list" and not right.list.elements:
             # The server folds this to false without looking at the left side.
             node.constant.bool_value = False
-            return
-        if node.call.function not in _OPERATORS:
-            return
-        kind = types.get(node.call.args[0].id)
-        is_message = kind is not None and kind.WhichOneof("kind") == "message_type"
-        if not (is_message or _is_open(kind)):
-            return
-        left, right = node.call.args
-        equal = syntax.call(ids, _EQUAL, left, right)
-        if node.call.function == "_!=_":
-            equal = syntax.call(ids, _DIFFER, left, right)
-        if is_message:
-            syntax.replace(node, equal)
-            return
-        plain = syntax.call(ids, node.call.function, left, right)
-        syntax.replace(node, syntax.call(ids, "_?_:_", syntax.call(ids, _IS_OPAQUE, left), equal, plain))
+        elif _is_set(right) and self._may_be_opaque(left):
+            self._choose(node, syntax.call(self._ids, "@in", syntax.call(self._ids, _MEMBER, left), right))
 
-    syntax.rewrite(tree.expr, change)
+    def _choose(self, node: Node, if_opaque: Node) -> None:
+        """Make a node of two operands another one where the left one is opaque."""
+        left, right = node.call.args
+        if self._is_message(left):
+            syntax.replace(node, if_opaque)
+            return
+        plain = syntax.call(self._ids, node.call.function, left, right)
+        is_opaque = syntax.call(self._ids, _IS_OPAQUE, left)
+        syntax.replace(node, syntax.call(self._ids, "_?_:_", is_opaque, if_opaque, plain))
+
+    def _is_message(self, node: Node) -> bool:
+        kind = self._types.get(node.id)
+        return kind is not None and kind.WhichOneof("kind") == "message_type"
+
+    def _may_be_opaque(self, node: Node) -> bool:
+        return self._is_message(node) or _is_open(self._types.get(node.id))
 
 
 def _is_open(kind: Node | None) -> bool:
@@ -76,8 +101,10 @@ def _is_open(kind: Node | None) -> bool:
     return kind is None or which in (None, "dyn") or (which == "well_known" and kind.well_known == _ANY)
 
 
-def _is_empty_list(node: Node) -> bool:
-    return node.WhichOneof("kind") == "list" and not node.list.elements
+def _is_set(node: Node) -> bool:
+    """Whether a node is a list of constants, which a server turns into a set."""
+    elements = node.list.elements if node.WhichOneof("kind") == "list" else ()
+    return bool(elements) and all(element.constant.WhichOneof("kind") in _HASHED for element in elements)
 
 
 def _equal(left: messages.Message, right: object) -> bool:
@@ -100,12 +127,22 @@ def _number(value: object) -> object:
     if isinstance(value, bool):
         # The evaluator turns true into 1, a server does not.
         raise ValueError("no such overload: int(bool)")  # noqa: TRY004
+    if isinstance(value, dt.datetime):
+        return math.floor(value.timestamp())
+    return value // dt.timedelta(microseconds=1) * 1000 if isinstance(value, dt.timedelta) else value
+
+
+def _member(value: messages.Message) -> messages.Message:
+    # A server looks the value up in a set, of which a version, holding slices, cannot be a member.
+    if messages.type_of(value) == "Semver":
+        raise ValueError("internal error: runtime error: hash of unhashable type cel.Semver")
     return value
 
 
 IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
     _IS_OPAQUE: [("message", unary(lambda _: True)), *((kind, unary(lambda _: False)) for kind in _PLAIN)],
     _EQUAL: [("message any", _equal)],
-    _NUMBER: [(kind, _number) for kind in ("bool", "int", "uint", "double", "string")],
+    _NUMBER: [(kind, _number) for kind in _NUMBERS],
     _DIFFER: [("message any", _differ)],
+    _MEMBER: [("message", _member)],
 }

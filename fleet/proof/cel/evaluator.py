@@ -107,7 +107,7 @@ def runner(minor: int) -> cel.Env:
         )
     ]
     functions: list[cel.FunctionDecl] = []
-    for name, implementations in (libraries.IMPLEMENTATIONS | equality.IMPLEMENTATIONS).items():
+    for name, implementations in (libraries.implementations(minor) | equality.IMPLEMENTATIONS).items():
         overloads: list[cel.Overload] = []
         for kinds, implementation in implementations:
             if name == "ip" and kinds == "message":

@@ -84,6 +84,11 @@ def _as_integer(message: Message) -> int:
     return int(amount)
 
 
+def _is_integer(message: Message) -> bool:
+    _amount(message)
+    return bool(_holds(_as_integer)(message))
+
+
 def _added(sign: int) -> Implementation:
     def add(left: Message, right: Message | int) -> Message:
         other = Fraction(right) if isinstance(right, int) else _amount(right)
@@ -206,6 +211,10 @@ def _range(length: int) -> list[int]:
     return list(range(length))
 
 
+def _range_of_at_least_nothing(length: int) -> list[int]:
+    return _range(max(length, 0))
+
+
 _LONGEST_RANGE = 1_000_000
 
 # name: (kinds of the parameters, implementation); declarations.py says which are members.
@@ -213,7 +222,7 @@ IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
     "quantity": [("string", messages.quantity)],
     "isQuantity": [("string", _holds(messages.quantity))],
     "sign": [("message", unary(lambda value: _order(_amount(value), 0)))],
-    "isInteger": [("message", _holds(_as_integer))],
+    "isInteger": [("message", _is_integer)],
     "asInteger": [("message", _as_integer)],
     "asApproximateFloat": [("message", unary(lambda value: float(_amount(value))))],
     "isGreaterThan": [("message message", binary(lambda left, right: _compare(left, right) > 0))],
@@ -226,6 +235,7 @@ IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
     "major": [("message", unary(lambda value: _version(value).numbers[0]))],
     "minor": [("message", unary(lambda value: _version(value).numbers[1]))],
     "patch": [("message", unary(lambda value: _version(value).numbers[2]))],
+    "int": [("duration", unary(lambda value: value // dt.timedelta(microseconds=1) * 1000))],
     "sum": [("list", _sum)],
     "min": [("list", _extreme("min", min))],
     "max": [("list", _extreme("max", max))],
@@ -250,6 +260,27 @@ IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
     **network.IMPLEMENTATIONS,
     **text.IMPLEMENTATIONS,
 }
+
+# cel-go 0.26: an empty part is found wherever the search starts, and a range of a negative length is empty.
+_UP_TO_1_36: dict[str, list[tuple[str, Implementation]]] = {
+    "indexOf": [
+        ("list any", _index),
+        ("string string", text.index_of),
+        ("string string int", text.index_of_any_start),
+    ],
+    "lastIndexOf": [
+        ("list any", _last_index),
+        ("string string", text.last_index_of),
+        ("string string int", text.last_index_of_any_start),
+    ],
+    "lists.range": [("int", _range_of_at_least_nothing)],
+}
+_CEL_GO_29_SINCE = 37
+
+
+def implementations(minor: int) -> dict[str, list[tuple[str, Implementation]]]:
+    """What the functions do in Kubernetes 1.``minor``."""
+    return IMPLEMENTATIONS | (_UP_TO_1_36 if minor < _CEL_GO_29_SINCE else {})
 
 
 def is_pattern(expression: str) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _DOMAIN_MAPS = ("device.attributes", "device.capacity")
 _INDEX = "_[_]"
 _OPTIONAL = ("_?._", "_[?_]")
+_PLUS = "_+_"
 _KEY_LAST = 2
 
 
@@ -44,6 +45,12 @@ def _reads(node: Node) -> Iterator[Lookup]:
         if place is not None:
             yield Lookup(*place, key)
             return
+        computed = _computed_domain(container)
+        if computed is not None:
+            name, domain = computed
+            yield Lookup(name, None, key)
+            yield from _reads(domain)
+            return
     place = _domain(node)
     if place is not None:
         yield Lookup(*place, None)
@@ -67,8 +74,25 @@ def _access(node: Node) -> tuple[Node, str] | None:
         container, key = key, container
     elif node.call.function not in (_INDEX, *_OPTIONAL):
         return None
-    text = syntax.string_constant(key)
+    text = _constant(key)
     return None if text is None else (container, text)
+
+
+def _constant(node: Node) -> str | None:
+    """The text of a constant, or of constants put together."""
+    if node.WhichOneof("kind") != "call" or node.call.function != _PLUS:
+        return syntax.string_constant(node)
+    parts = [_constant(part) for part in node.call.args]
+    return None if None in parts else "".join(part for part in parts if part is not None)
+
+
+def _computed_domain(node: Node) -> tuple[str, Node] | None:
+    """The variable of a node that is one whole domain whose name is computed, and what computes it."""
+    if node.WhichOneof("kind") != "call" or node.call.function != _INDEX:
+        return None
+    container, key = node.call.args
+    name = syntax.identifier(container)
+    return (name, key) if name in _DOMAIN_MAPS else None
 
 
 def _domain(node: Node) -> tuple[str, str] | None:

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
-from fleet.proof.cel import cost, declarations, equality, evaluator, lookups, syntax, typing_rules, words
+from fleet.proof.cel import (
+    cost,
+    declarations,
+    equality,
+    evaluator,
+    lookups,
+    loops,
+    syntax,
+    typing_rules,
+    words,
+)
 from fleet.proof.cel.clauses import split
 from fleet.proof.cel.verdict import FALSE, TRUE, CelInvalid, CelUnsupported, Verdict, error, unknown
 
@@ -27,6 +37,8 @@ _MACRO_MISSING = re.compile(
     r"undeclared reference to '(?:all|exists|existsOne|exists_one|transform\w+|sortBy)'"
 )
 _TOO_DEEP = re.compile(r"recursion (?:limit|depth)")
+_UNTOLD_TYPE = re.compile(r"\bT%\d+\b")
+"""How the checker names a type that it leaves open, such as that of what is in `[]`."""
 _WHOLE_DEVICE = re.compile(r"undeclared reference to 'device'")
 
 
@@ -39,6 +51,7 @@ class Program:
         self.lookups = lookups.lookups(tree)
         equality.guard(tree)
         lookups.give_missing_domains(tree)
+        loops.run_to_their_end(tree)
         self._environment = environment
         self._runnable = evaluator.runner(environment.number).deserialize(syntax.serialise(tree))
         self._verdicts: dict[str, Verdict] = {}
@@ -75,7 +88,11 @@ class Program:
         return ""
 
     def _run(self, device: CelDevice) -> Verdict:
-        value = self._runnable.eval(data=device.variables)
+        try:
+            value = self._runnable.eval(data=device.variables)
+        except RuntimeError as problem:
+            # This evaluator gives up on loops that a server still finishes.
+            return Verdict("unknown", f"it cannot be evaluated here: {problem}")
         plain, kind = value.value(), value.type()
         if kind == cel.Type.ERROR:
             return error(words.runtime_error(str(plain)))
@@ -145,6 +162,8 @@ def _refuse_beyond_evaluator(expression: str, message: str) -> None:
         raise CelUnsupported("the expression is nested deeper than 32 levels; a server allows 250")
     if _MACRO_MISSING.search(message) and _MACROS.search(expression):
         raise CelUnsupported("two-variable comprehensions, existsOne and sortBy cannot be evaluated here")
+    if _UNTOLD_TYPE.search(message):
+        raise CelUnsupported("the type of what an empty list holds cannot be told here")
     if _WHOLE_DEVICE.search(message) and re.search(r"\bdevice\b", expression):
         raise CelUnsupported("`device` is used as a whole; only its fields can be evaluated here")
 

@@ -61,6 +61,16 @@ def last_index_of(text: str, part: str, start: int | None = None) -> int:
     return -1 if start >= len(text) else text.rfind(part, 0, start + len(part))
 
 
+def index_of_any_start(text: str, part: str, start: int) -> int:
+    """The same up to Kubernetes 1.36: an empty part is found at any start, wherever that is."""
+    return index_of(text, part, start) if part else start
+
+
+def last_index_of_any_start(text: str, part: str, start: int) -> int:
+    """The same up to Kubernetes 1.36: an empty part is found at any start, wherever that is."""
+    return last_index_of(text, part, start) if part else start
+
+
 def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
     return text.replace(old, new, max(-1, min(limit, len(text) + 1)))
 

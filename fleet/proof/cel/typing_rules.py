@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
-from fleet.proof.cel import evaluator, libraries, syntax, words
+from fleet.proof.cel import equality, evaluator, libraries, syntax, words
 from fleet.proof.cel.verdict import CelInvalid
 
 if TYPE_CHECKING:
@@ -125,6 +125,7 @@ def _fold(tree: Tree, minor: int) -> None:
         if node.WhichOneof("kind") == "call" and _is_constant(node) and node.call.function in _CONVERSIONS:
             part = deepcopy(tree)
             part.expr.CopyFrom(node)
+            equality.guard(part)
             value = evaluator.runner(minor).deserialize(syntax.serialise(part)).eval(data={})
             if value.type() == cel.Type.ERROR:
                 raise CelInvalid(f"program instantiation failed: {words.runtime_error(str(value.value()))}")

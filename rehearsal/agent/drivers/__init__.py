@@ -9,14 +9,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rehearsal.agent.drivers.compute_domain import ComputeDomainPlugin
+from rehearsal.agent.drivers.efa import EfaPlugin
 from rehearsal.agent.drivers.example import ExamplePlugin
 from rehearsal.agent.drivers.nvidia import NvidiaGpuPlugin
+from rehearsal.agent.drivers.tpu import TpuPlugin
 
 if TYPE_CHECKING:
     from clusters.client import Object
     from rehearsal.agent.drivers.plugin import NodePlugin
 
-PLUGINS: tuple[type[NodePlugin], ...] = (NvidiaGpuPlugin, ComputeDomainPlugin, ExamplePlugin)
+PLUGINS: tuple[type[NodePlugin], ...] = (
+    NvidiaGpuPlugin,
+    ComputeDomainPlugin,
+    TpuPlugin,
+    EfaPlugin,
+    ExamplePlugin,
+)
 
 
 def plugins_of(pod: Object) -> list[NodePlugin]:

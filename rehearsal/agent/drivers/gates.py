@@ -15,8 +15,16 @@ from rehearsal.agent.drivers.plugin import StartFailed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-NOT_REHEARSED = ("DynamicMIG", "ConsumableShares", "PassthroughSupport", "FabricManagerPartitioning")
+    from fleet.catalogue.drivers import ChartVersion
+
+NOT_REHEARSED = ("DynamicMIG", "PassthroughSupport", "FabricManagerPartitioning")
 """Gates that change the published devices in a way the rehearsal does not make up."""
+
+
+def chart_version(version: str) -> ChartVersion:
+    """The facts of a driver's version; of one the catalogue does not know those of the newest."""
+    driver = catalogue.load().drivers["nvidia"]
+    return driver.version(version) or driver.versions[-1]
 
 
 def feature_gates(environment: Mapping[str, str], version: str) -> Mapping[str, bool]:
@@ -30,8 +38,8 @@ def feature_gates(environment: Mapping[str, str], version: str) -> Mapping[str, 
         StartFailed: an unknown gate, a value that is no boolean, gates that exclude each other, or a gate
             that a rehearsal cannot follow.
     """
-    driver = catalogue.load().drivers["nvidia"]
-    gates = dict((driver.version(version) or driver.versions[-1]).feature_gates)
+    chart = chart_version(version)
+    gates = dict(chart.feature_gates)
     for part in filter(None, environment.get("FEATURE_GATES", "").split(",")):
         name, _, value = part.strip().partition("=")
         if name not in gates:
@@ -39,12 +47,12 @@ def feature_gates(environment: Mapping[str, str], version: str) -> Mapping[str, 
         if value not in ("true", "false"):
             raise StartFailed(f"failed to set feature gates: invalid value of {name}={value}: not a boolean")
         gates[name] = value == "true"
-    _refuse_conflicts(gates)
+    _refuse_conflicts(gates, chart.version)
     return gates
 
 
-def _refuse_conflicts(gates: Mapping[str, bool]) -> None:
-    for conflict in catalogue.load().drivers["nvidia"].gate_conflicts:
+def _refuse_conflicts(gates: Mapping[str, bool], version: str) -> None:
+    for conflict in catalogue.load().drivers["nvidia"].gate_conflicts_in(version):
         other = gates.get(conflict.other, False)
         if not gates.get(conflict.gate, False) or other == (conflict.rule == "requires"):
             continue

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 from typing_extensions import override
 
 from fleet.drivers.nvidia_devices import DRIVER, nvidia_devices
-from rehearsal.agent.drivers.gates import feature_gates, refuse_what_is_not_rehearsed
+from fleet.drivers.nvidia_shares import GATE, with_parts
+from rehearsal.agent.drivers.gates import chart_version, feature_gates, refuse_what_is_not_rehearsed
 from rehearsal.agent.drivers.opaque import DEVICE_TYPES, judge
 from rehearsal.agent.drivers.plugin import NodePlugin, PrepareFailed
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 OPERATOR_ROOT = "/run/nvidia/driver"
 PRESTART = "kubelet-plugin-prestart.sh"
+SHARES = "CONSUMABLE_SHARES"
+"""The variable of the chart's `consumableShares`."""
 
 
 def prestart_problem(container: Object, root: str, host: Host) -> str | None:
@@ -71,9 +74,13 @@ class NvidiaGpuPlugin(NodePlugin):
         if host.nvidia is None:
             return []
         devices = nvidia_devices(
-            host.gpus, driver_version=host.nvidia.driver_version, cuda_version=host.nvidia.cuda_version
+            host.gpus,
+            driver_version=host.nvidia.driver_version,
+            cuda_version=host.nvidia.cuda_version,
+            chart=chart_version(self.version),
         )
-        return [device.to_object() for device in devices]
+        shares = self.environment.get(SHARES, "") if gates.get(GATE, False) else ""
+        return [with_parts(device.to_object(), shares) for device in devices]
 
     @override
     def prepare(self, claim: Object, published: dict[str, Object]) -> None:

@@ -41,16 +41,30 @@ def judge(parameters: Object, gates: Mapping[str, bool]) -> str:
     Raises:
         PrepareFailed: with the driver's words.
     """
+    kind = decode(parameters, _FIELDS)
+    sharing = parameters.get("sharing")
+    if sharing is not None:
+        _judge_sharing(sharing, gates)
+    return kind
+
+
+def decode(parameters: Object, kinds: Mapping[str, Object]) -> str:
+    """Decode parameters strictly; returns their kind.
+
+    Args:
+        parameters: as they stand in the claim.
+        kinds: the names of the fields of each kind; None ends a branch.
+
+    Raises:
+        PrepareFailed: with the driver's words.
+    """
     version, kind = parameters.get("apiVersion", ""), parameters.get("kind", "")
-    if version != API_VERSION or kind not in _FIELDS:
+    if version != API_VERSION or kind not in kinds:
         raise PrepareFailed(
             f'error decoding config parameters: no kind "{kind}" is registered for version "{version}" '
             "in scheme"
         )
-    _strict(parameters, {"apiVersion": None, "kind": None, **_FIELDS[kind]}, "")
-    sharing = parameters.get("sharing")
-    if sharing is not None:
-        _judge_sharing(sharing, gates)
+    _strict(parameters, {"apiVersion": None, "kind": None, **kinds[kind]}, "")
     return str(kind)
 
 

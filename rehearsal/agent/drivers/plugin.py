@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from clusters.client import KubeApi, Object
     from rehearsal.world.hardware import Host
 
 
@@ -16,6 +17,21 @@ class StartFailed(Exception):  # noqa: N818 - a state to show, not a bug
 
 class PrepareFailed(Exception):  # noqa: N818 - a state to show, not a bug
     """NodePrepareResources answers with this error."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtWork:
+    """A plugin at work in a cluster.
+
+    Args:
+        api: acts as the driver's pod.
+        namespace: of that pod.
+        host: the node's machine.
+    """
+
+    api: KubeApi
+    namespace: str
+    host: Host
 
 
 class NodePlugin(ABC):
@@ -63,6 +79,32 @@ class NodePlugin(ABC):
         Raises:
             PrepareFailed: with the driver's own text.
         """
+
+    async def settle(self, at: AtWork, claim: Object) -> None:
+        """Do in the cluster what preparing a claim takes besides; most drivers do nothing there.
+
+        Args:
+            at: who asks, and where.
+            claim: the allocated ResourceClaim, prepared otherwise.
+
+        Raises:
+            PrepareFailed: with the driver's own text; it is tried again later.
+        """
+        del at, claim
+
+    async def release(self, at: AtWork, claim: Object) -> None:
+        """Undo in the cluster what `settle` did.
+
+        Args:
+            at: who asks, and where.
+            claim: the ResourceClaim that is unprepared.
+        """
+        del at, claim
+
+    def node_labels(self, host: Host) -> dict[str, str]:
+        """Labels that the plugin puts on its node when it starts."""
+        del host
+        return {}
 
     def results(self, claim: Object) -> list[Object]:
         """The claim's allocation results for this driver."""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from rehearsal.clouds.azure import models
 from rehearsal.clouds.azure.managed_clusters import API_VERSION, CLUSTER
 from rehearsal.clouds.azure.names import cluster_id, pool_id
-from rehearsal.clouds.azure.pool_nodes import count_of, driver_choice
+from rehearsal.clouds.azure.pool_nodes import NODE_IMAGE, count_of, driver_choice
 from rehearsal.clouds.azure.pool_rules import refuse_beyond_limits, refuse_invalid
 from rehearsal.clouds.azure.refusing import refuse
+from rehearsal.clouds.azure.versions import full_version, minor_of, refuse_incompatible
 
 if TYPE_CHECKING:
     from rehearsal.clouds.azure.account import Account
@@ -30,7 +31,8 @@ class AgentPools:
         {
             "agentPoolName", "gpuInstanceProfile", "networkProfile.nodePublicIPTags",
             "resourceGroupName", "resourceName", "vmSize",
-            # The published plugin tries to update these, and AKS refuses it.
+            # The published plugin tries to update these, and AKS refuses it. Labels and taints it updates:
+            # https://learn.microsoft.com/azure/aks/use-node-taints
             "gpuProfile", "osDiskType", "osType", "scaleSetPriority", "availabilityZones",
         }
     )  # fmt: skip
@@ -74,6 +76,7 @@ class AgentPools:
                     "Changing property 'properties.gpuProfile.driver' is not allowed; make a new pool",
                 )
             self._check({**record, "inputs": news}, cluster, had=count_of(old))
+            _refuse_downgrade(record, news)
             record["inputs"] = news
             version = cluster["state"]["currentKubernetesVersion"]
             record["state"] = {**_outputs(news, version), "provisioningState": "Succeeded"}
@@ -105,13 +108,25 @@ class AgentPools:
     def _check(self, record: Record, cluster: Record, *, had: int) -> None:
         inputs = record["inputs"]
         name = str(inputs["agentPoolName"])
-        refuse_invalid(name, inputs)
+        refuse_invalid(name, inputs, self._account.limits)
+        version = str(cluster["state"]["currentKubernetesVersion"])
+        refuse_incompatible(name, full_version(inputs.get("orchestratorVersion") or version, name), version)
         mine = (cluster["id"].lower(), name)
         others = [
             pool for pool in self._clusters.pools_everywhere() if (pool["cluster"], pool["pool"]) != mine
         ]
         region = str(cluster["state"]["location"])
         refuse_beyond_limits(inputs, others, region, self._account.limits, had=had)
+
+
+def _refuse_downgrade(record: Record, news: Properties) -> None:
+    name, current = str(news["agentPoolName"]), str(record["state"]["currentOrchestratorVersion"])
+    asked = full_version(news.get("orchestratorVersion") or current, name)
+    if minor_of(asked) < minor_of(current):
+        raise refuse(
+            "InvalidParameter",
+            f"Agent pool {name}: downgrading from {current} to {asked} is not allowed; make a new pool",
+        )
 
 
 def _outputs(inputs: Properties, version: str) -> Properties:
@@ -125,9 +140,11 @@ def _outputs(inputs: Properties, version: str) -> Properties:
         **kept,
         "azureApiVersion": API_VERSION,
         "count": count_of(inputs),
-        "currentOrchestratorVersion": version,
+        "currentOrchestratorVersion": full_version(
+            inputs.get("orchestratorVersion") or version, str(inputs["agentPoolName"])
+        ),
         "name": inputs["agentPoolName"],
-        "nodeImageVersion": "AKSUbuntu-2404gen2containerd-202610.20.0",
+        "nodeImageVersion": NODE_IMAGE,
         "orchestratorVersion": inputs.get("orchestratorVersion") or version,
         "powerState": {"code": "Running"},
     }

@@ -12,6 +12,7 @@ from rehearsal.clouds.azure.account import Account, subscription_of
 from rehearsal.clouds.azure.agent_pools import AgentPools
 from rehearsal.clouds.azure.kubeconfig import SERVER_ID, exec_kubeconfig
 from rehearsal.clouds.azure.limits import AzureLimits
+from rehearsal.clouds.azure.maintenance import MAINTENANCE, MaintenanceConfigurations
 from rehearsal.clouds.azure.managed_clusters import CLUSTER, POOL, ManagedClusters
 from rehearsal.clouds.azure.names import cluster_id, name_faults
 from rehearsal.clouds.azure.refusing import refuse
@@ -48,6 +49,7 @@ class AzureCloud:
             GROUP: ResourceGroups(self._account),
             CLUSTER: clusters,
             POOL: AgentPools(self._account, clusters),
+            MAINTENANCE: MaintenanceConfigurations(self._account),
         }
 
     def check(self, resource: Resource, olds: Properties, news: Properties, digits: str) -> Checked:

@@ -1,12 +1,14 @@
-"""What a rehearsal's Azure subscription may have, so that refusals can be provoked."""
+"""What a rehearsal's Azure has beyond the catalogue, and what it lacks, so that refusals can be provoked."""
 
 from __future__ import annotations
 
 import re
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic.alias_generators import to_camel
+
+from fleet import catalogue
 
 SIZE = re.compile(
     r"Standard_(?P<series>[A-Z]+)(?P<cpus>\d+)(?P<traits>[a-z]*)(?P<middle>(?:_[A-Z][A-Za-z0-9]*)*)"
@@ -15,23 +17,51 @@ SIZE = re.compile(
 """https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions"""
 
 
-class AzureLimits(BaseModel):
-    """Quotas and shortages of the simulated subscription.
-
-    `quotas` are vCPUs by family, such as standardNVADSA10v5Family; a family that is not named has no limit.
-    `stockOuts` are VM sizes of which the region has no machine left.
-    """
-
+class _Model(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, alias_generator=to_camel, validate_by_alias=True, validate_by_name=True
     )
 
+
+class GivenSize(_Model):
+    """A VM size that the catalogue does not hold: a GPU model of the catalogue, vCPUs, memory in GiB."""
+
+    gpu: str
+    gpus: Annotated[int, Field(ge=1, le=32)]
+    cpus: Annotated[int, Field(ge=1)]
+    memory: Annotated[int, Field(ge=1)]
+
+    @field_validator("gpu")
+    @classmethod
+    def _known(cls, gpu: str) -> str:
+        models = catalogue.load().gpus
+        if gpu not in models:
+            raise ValueError(
+                f"GPU model {gpu!r} is not in the catalogue; allowed: {', '.join(sorted(models))}"
+            )
+        return gpu
+
+
+class AzureLimits(_Model):
+    """Quotas and shortages of the simulated subscription, and its VM sizes beyond the catalogue's.
+
+    `quotas` are vCPUs by family, such as standardNVADSA10v5Family; a family that is not named has no limit.
+    `stockOuts` are VM sizes of which the region has no machine left. `sizes` are further VM sizes by name.
+    """
+
     quotas: dict[str, Annotated[int, Field(ge=0)]] = {}
     stock_outs: tuple[str, ...] = ()
+    sizes: dict[str, GivenSize] = {}
 
     def quota(self, family: str) -> int | None:
         """The quota of a family in vCPUs, None without limit."""
         return next((cpus for name, cpus in self.quotas.items() if name.lower() == family.lower()), None)
+
+    def size(self, name: str) -> tuple[str, GivenSize] | None:
+        """A further size with its name as it is written there; None where there is none."""
+        return next(
+            ((known, size) for known, size in self.sizes.items() if known.lower() == name.lower()), None
+        )
 
     def is_out_of_stock(self, size: str) -> bool:
         """Whether no machine of this size is left."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from fleet.drivers.published import stable_uuid
 from rehearsal.clouds.azure import models
+from rehearsal.clouds.azure.kubeconfig import TENANT
 from rehearsal.clouds.azure.names import cluster_id, digits_of, letters_of
 from rehearsal.clouds.azure.pool_nodes import machines
 from rehearsal.clouds.azure.pool_rules import refuse_beyond_limits, refuse_invalid
 from rehearsal.clouds.azure.refusing import refuse
 from rehearsal.clouds.azure.resource_groups import require_group
-from rehearsal.clouds.azure.versions import full_version
+from rehearsal.clouds.azure.versions import full_version, refuse_incompatible, refuse_jump
+from rehearsal.clouds.clusters import world_name
 from rehearsal.clouds.values import at
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 POOL: Final = "azure-native:containerservice:AgentPool"
 API_VERSION: Final = "2025-09-01"
-LONGEST_NAME: Final = 40
 _NEVER_RETURNED: Final = frozenset({"servicePrincipalProfile", "windowsProfile"})
 _NETWORK: Final = (
     "dnsServiceIP", "networkDataplane", "networkMode", "networkPlugin", "networkPluginMode", "networkPolicy",
@@ -71,8 +72,8 @@ class ManagedClusters:
         version = full_version(inputs.get("kubernetesVersion"), name)
         if not (inputs.get("dnsPrefix") or inputs.get("fqdnSubdomain")):
             raise refuse("InvalidParameter", "Required parameter dnsPrefix is missing (null); set dnsPrefix")
-        self._check_pools(record, region)
-        record["world"] = record.get("world") or self._world_name(name, record["id"])
+        self._check_pools(record, region, version)
+        record["world"] = record.get("world") or self._world_name(name)
         record["state"] = _outputs(record, region, version)
         account.put(record)
         scheduler = account.scheduler(version.rpartition(".")[0])
@@ -90,31 +91,29 @@ class ManagedClusters:
             CloudRefusal: AKS or the rehearsal cannot.
         """
         state = record["state"]
-        asked = full_version(news.get("kubernetesVersion"), str(state["name"]))
-        if news.get("kubernetesVersion") and asked != state["currentKubernetesVersion"]:
-            raise refuse(
-                "OperationNotAllowed",
-                f"the rehearsal does not upgrade a simulated control plane in place "
-                f"({state['currentKubernetesVersion']} to {asked}); destroy the cluster and make it anew",
-            )
-        changed = {**record, "inputs": news}
-        self._check_pools(changed, str(state["location"]))
+        version = str(state["currentKubernetesVersion"])
+        if news.get("kubernetesVersion"):
+            asked = full_version(news["kubernetesVersion"], str(state["name"]))
+            refuse_jump(version, asked)
+            version = asked
+        region = str(state["location"])
+        self._check_pools({**record, "inputs": news}, region, version)
+        if version != state["currentKubernetesVersion"]:
+            scheduler = self._account.scheduler(version.rpartition(".")[0])
+            await self._account.planes.upgrade(record["world"], version=f"v{version}", scheduler=scheduler)
         record["inputs"] = news
-        record["state"] = {
-            **_outputs(record, str(state["location"]), str(state["currentKubernetesVersion"])),
-            "provisioningState": "Succeeded",
-        }
+        record["state"] = {**_outputs(record, region, version), "provisioningState": "Succeeded"}
         await self.join(record)
         self._account.put(record)
 
     async def delete(self, record: Record) -> None:
-        """Stop the control plane; all pools go with it."""
+        """Stop the control plane; pools and maintenance configurations go with it."""
         record["state"]["provisioningState"] = "Deleting"
         self._account.put(record)
         if record.get("world"):
             await self._account.planes.stop(record["world"])
-        for pool in self._account.all(POOL, record["id"] + "/"):
-            self._account.remove(pool["id"])
+        for identifier in self._account.inside(record["id"]):
+            self._account.remove(identifier)
 
     async def join(self, record: Record) -> None:
         """Let exactly the machines of all the cluster's pools join."""
@@ -128,14 +127,15 @@ class ManagedClusters:
             for one in self._account.all(POOL, record["id"] + "/")
             if one["state"].get("provisioningState") != "Deleting"
         ]
+        limits = self._account.limits
         named = dict(pools)  # a pool declared in both places is one pool; its own resource says more
         return [
             machine
             for name, pool in named.items()
-            for machine in machines(pool, name, record["state"], record["id"])
+            for machine in machines(pool, name, record["state"], record["id"], limits)
         ]
 
-    def _check_pools(self, record: Record, region: str) -> None:
+    def _check_pools(self, record: Record, region: str, version: str) -> None:
         pools = own_pools(record)
         if not any(str(pool.get("mode", "")).lower() == "system" for pool in pools):
             raise refuse(
@@ -147,7 +147,9 @@ class ManagedClusters:
         had = {pool["name"]: pool for pool in own_pools(present)} if present else {}
         others = [pool for pool in self.pools_everywhere() if pool["cluster"] != record["id"].lower()]
         for pool in pools:
-            refuse_invalid(str(pool["name"]), pool)
+            refuse_invalid(str(pool["name"]), pool, self._account.limits)
+            name = str(pool["name"])
+            refuse_incompatible(name, full_version(pool.get("orchestratorVersion") or version, name), version)
             before = int(had.get(pool["name"], {}).get("count", 0))
             refuse_beyond_limits(pool, others, region, self._account.limits, had=before)
 
@@ -168,17 +170,37 @@ class ManagedClusters:
         ]
         return inside + own
 
-    def _world_name(self, name: str, identifier: str) -> str:
-        """The control plane's name in the world: the cluster's own, where it can be and is free."""
-        plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:LONGEST_NAME].strip("-")
-        if plain not in self._account.planes.names():
-            return plain
-        return f"{plain[: LONGEST_NAME - 9].strip('-')}-{digits_of(identifier)}"
+    def _world_name(self, name: str) -> str:
+        found = world_name(name)
+        if found in self._account.planes.names():
+            raise refuse(
+                "Conflict",
+                f"(rehearsal) this rehearsal has a cluster {found} already, and simulated clusters have "
+                "names of their own in all groups and stacks. Give it another name, end the other stack with "
+                "`pulumi destroy`, or rehearse in another home: DRA_FLEET_HOME=DIRECTORY",
+            )
+        return found
 
 
 def own_pools(record: Record) -> list[Properties]:
     """The pools declared inside a cluster."""
     return cast("list[Properties]", record["inputs"].get("agentPoolProfiles") or [])
+
+
+def _identity(inputs: Properties, identifier: str) -> Properties:
+    """The identity as Azure returns it: users by id, where the plugin takes a list; the system's with ids."""
+    given = cast("Properties | None", inputs.get("identity"))
+    if given is None:
+        return {}
+    users = cast("list[str]", given.get("userAssignedIdentities") or [])
+    if users:
+        ids = {user: {"clientId": _object_id(f"c {user}"), "principalId": _object_id(user)} for user in users}
+        return {"identity": {**given, "userAssignedIdentities": ids}}
+    return {"identity": {**given, "principalId": _object_id(identifier), "tenantId": TENANT}}
+
+
+def _object_id(text: str) -> str:
+    return stable_uuid("entra", text)
 
 
 def _outputs(record: Record, region: str, version: str) -> dict[str, Any]:
@@ -196,6 +218,7 @@ def _outputs(record: Record, region: str, version: str) -> dict[str, Any]:
     return {
         **kept,
         **names,
+        **_identity(inputs, identifier),
         "agentPoolProfiles": [{**pool, "provisioningState": "Succeeded"} for pool in pools],
         "azureApiVersion": API_VERSION,
         "azurePortalFQDN": f"{host}.portal.hcp.{region}.azmk8s.io",

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 MOST_NODES: Final = 1000
 
 
-def refuse_invalid(name: str, pool: Properties) -> None:
+def refuse_invalid(name: str, pool: Properties, limits: AzureLimits) -> None:
     """Check one pool by itself.
 
     Raises:
         CloudRefusal: AKS does not take it.
     """
-    size = size_of(pool)
+    size = size_of(pool, limits)
     system = str(pool.get("mode", "User")).lower() == "system"
     least = 1 if system else 0
     count = count_of(pool)
@@ -88,14 +88,15 @@ def refuse_beyond_limits(
     Raises:
         CloudRefusal: with AKS's own words.
     """
-    size = size_of(pool)
+    size = size_of(pool, limits)
     more = count_of(pool) - had
     if more <= 0:
         return
     group = family(size.name)
     quota = limits.quota(group)
     if quota is not None:
-        used = sum(size_of(one).cpus * count_of(one) for one in others if family(str(one["vmSize"])) == group)
+        alike = [one for one in others if family(str(one["vmSize"])) == group]
+        used = sum(size_of(one, limits).cpus * count_of(one) for one in alike)
         remaining = quota - used - had * size.cpus
         if more * size.cpus > remaining:
             raise refuse(

@@ -11,6 +11,49 @@ from rehearsal.clouds.azure.refusing import refuse
 
 PATCHES: Final = {"1.34": "1.34.9", "1.35": "1.35.6", "1.36": "1.36.2"}
 DEFAULT: Final = "1.35"
+MOST_BEHIND: Final = 3
+
+
+def minor_of(version: str) -> int:
+    """The second number: 35 of "1.35.6"."""
+    return int(version.split(".")[1])
+
+
+def refuse_jump(current: str, asked: str) -> None:
+    """Check that a control plane may go from one release to another.
+
+    https://learn.microsoft.com/azure/aks/upgrade-aks-control-plane: minors cannot be skipped, and nothing
+    goes back.
+
+    Raises:
+        CloudRefusal: it may not.
+    """
+    if minor_of(asked) - minor_of(current) in (0, 1):
+        return
+    following = PATCHES.get(f"1.{minor_of(current) + 1}")
+    raise refuse(
+        "OperationNotAllowed",
+        f"Upgrading Kubernetes version {current} to {asked} is not allowed. "
+        f"Available upgrades: [{following or ''}]. Minors are taken one at a time, and none is taken back",
+    )
+
+
+def refuse_incompatible(pool: str, version: str, control_plane: str) -> None:
+    """Check that a pool's nodes may run a release below their control plane.
+
+    https://learn.microsoft.com/azure/aks/manage-node-pools: not newer, and at most three minors older.
+
+    Raises:
+        CloudRefusal: they may not.
+    """
+    behind = minor_of(control_plane) - minor_of(version)
+    if not 0 <= behind <= MOST_BEHIND:
+        raise refuse(
+            "NodePoolMcVersionIncompatible",
+            f"Node pool {pool} version {version} and control plane version {control_plane} are "
+            "incompatible. Minor version of node pool cannot be bigger than control plane version, nor "
+            f"more than {MOST_BEHIND} below it. Upgrade the control plane first",
+        )
 
 
 def full_version(asked: str | None, cluster: str) -> str:

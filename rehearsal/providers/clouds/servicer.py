@@ -153,11 +153,7 @@ class CloudServicer(provider_pb2_grpc.ResourceProviderServicer):
         """Say what an update would do."""
         olds, news = _json(decode(request.old_inputs)), _json(decode(request.news))
         for path in request.ignoreChanges:
-            top = path.split(".")[0].split("[")[0]
-            if top in olds:
-                news[top] = olds[top]
-            else:
-                news.pop(top, None)
+            _keep(olds, news, path.split("[")[0].split("."))
         change = await self._world.ask("diff", {**self._about(request.urn), "olds": olds, "news": news})
         detailed = {
             path: provider_pb2.PropertyDiff(
@@ -220,6 +216,20 @@ class CloudServicer(provider_pb2_grpc.ResourceProviderServicer):
     def _about(self, urn: str, identifier: str = "") -> dict[str, Any]:
         kind = urn.split("::")[2].rsplit("$", 1)[-1]
         return {"type": kind, "urn": urn, "config": self._config, "id": identifier}
+
+
+def _keep(olds: Any, news: Any, keys: list[str]) -> None:  # noqa: ANN401 - JSON
+    """Put what was at a path into the new inputs, in place."""
+    first, *rest = keys
+    if not isinstance(news, dict):
+        return
+    old = olds.get(first) if isinstance(olds, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if rest:
+        _keep(old, news.get(first), rest)  # pyright: ignore[reportUnknownMemberType]
+    elif old is None:
+        news.pop(first, None)  # pyright: ignore[reportUnknownMemberType]
+    else:
+        news[first] = old
 
 
 def _some(changed: list[str]) -> provider_pb2.DiffResponse.DiffChanges.ValueType:

@@ -118,6 +118,7 @@ def test_a_chart_version_is_exact_and_its_keys_are_leaves(driver: DriverFacts, v
     for conflict in driver.gate_conflicts:
         known = {name for entry in driver.versions for name in entry.feature_gates}
         assert {conflict.gate, conflict.other} <= known
+        assert conflict.since in {None, *(entry.version for entry in driver.versions)}
     assert all(dns_subdomain(name) is None for name in version.classes)
 
 

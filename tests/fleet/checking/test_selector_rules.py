@@ -13,7 +13,7 @@ ATTRIBUTES = "device.attributes['gpu.nvidia.com']"
 CAPACITY = "device.capacity['gpu.nvidia.com']"
 
 
-def found(expression: str, name: str = "big", stack: str = "Pulumi.dev.yaml") -> list[Finding]:
+def found(expression: str, name: str = "big", stack: str = "tests/data/stacks/lab.yaml") -> list[Finding]:
     text = (
         f"apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {{name: {name}}}\n"
         f"spec:\n  selectors:\n    - cel:\n        expression: >-\n          {expression}\n"

@@ -14,12 +14,15 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 @pytest.mark.parametrize(
     ("data", "told"),
     [
-        (b"a: [", "1:5: error: is no YAML: expected the node content, but found '<stream end>'"),
+        (b"a: [", "2:1: error: is no YAML: did not find expected node content"),
+        (b"a: \x07b", "1:4: error: is no YAML: control characters are not allowed"),
+        (b"a: *b", "1:4: error: is no YAML: found undefined alias b"),
         (b"a: 1\nb: \xff\xfe", "2:4: error: is no UTF-8 text"),
         (b"x" * 1_048_577, "1:1: error: is larger than 1048576 bytes"),
         (BOMB.encode(), "error: holds more than 100000 values once its anchors are followed"),
-        (b"a: &a [*a]", "error: is nested more than 64 levels deep, or holds an anchor that contains itself"),
-        (b"[" * 5000, "error: is nested too deeply"),
+        (b"a: &a [*a]", "1:8: error: holds an anchor that contains itself: a"),
+        (b"[" * 1_000_000, "1:66: error: is nested more than 64 levels deep"),
+        (b"---\na: [b]\n" * 45_000, "error: holds more than 100000 values"),
         (b"? [a]\n: b\n", "1:3: error: has a key that is no text"),
         (b"just text", "1:1: error: is no Kubernetes object: apiVersion and kind are required"),
     ],

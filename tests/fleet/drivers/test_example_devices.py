@@ -7,6 +7,9 @@ def test_the_example_driver_publishes_as_many_gpus_as_it_is_told() -> None:
     first, second = example_devices(node="n1", count=2)
     assert (first.name, second.name) == ("gpu-0", "gpu-1")
     assert first.to_object()["attributes"]["model"] == {"string": "LATEST-GPU-MODEL"}
-    assert first.to_object()["capacity"] == {"memory": {"value": "80Gi"}}
+    assert first.to_object()["capacity"] == {
+        "compute": {"value": "100"},
+        "memory": {"value": "80Gi"},
+    }
     assert first.attributes["uuid"] != second.attributes["uuid"]
     assert example_devices(node="n2", count=1)[0].attributes["uuid"] != first.attributes["uuid"]

@@ -14,8 +14,10 @@ from fleet.drivers.nvidia_devices import (
     nvidia_devices,
     place,
 )
-from fleet.drivers.published import MAX_DEVICES, mebibytes, slice_specs
+from fleet.drivers.published import MAX_DEVICES, PublishedDevice, mebibytes, slice_specs
 
+NVIDIA = catalogue.load().drivers["nvidia"]
+NEWEST = NVIDIA.versions[-1]
 A100 = catalogue.load().gpus["A100-SXM4-40GB"]
 
 
@@ -31,8 +33,13 @@ def gpu(model: str = "A100-SXM4-40GB", mig: tuple[tuple[str, int], ...] | None =
     )
 
 
+def publish(host_gpu: GpuOnHost, version: str = "") -> list[PublishedDevice]:
+    chart = NVIDIA.version(version) or NEWEST
+    return nvidia_devices([host_gpu], driver_version="580.126.09", cuda_version="13.0", chart=chart)
+
+
 def published(host_gpu: GpuOnHost) -> list[dict[str, object]]:
-    found = nvidia_devices([host_gpu], driver_version="580.126.09", cuda_version="13.0")
+    found = publish(host_gpu)
     return [device.to_object() for device in found]
 
 
@@ -80,13 +87,51 @@ def test_partitions_take_the_place_of_their_gpu() -> None:
     assert attributes["type"] == {"string": "mig"}
 
 
+def test_chart_25_8_1_names_partitions_by_their_place_and_knows_fewer_attributes() -> None:
+    first, second, *_ = publish(gpu(mig=(("1g.5gb", 7),)), "25.8.1")
+    assert (first.name, second.name) == ("gpu-0-mig-19-0-1", "gpu-0-mig-19-1-1")
+    assert sorted(first.attributes) == [
+        "architecture",
+        "brand",
+        "cudaComputeCapability",
+        "cudaDriverVersion",
+        "driverVersion",
+        "parentUUID",
+        "pcieBusID",
+        "productName",
+        "profile",
+        "resource.kubernetes.io/pcieRoot",
+        "type",
+        "uuid",
+    ]
+    assert first.attributes["pcieBusID"] == "0000:10:1c.0"
+
+
+def test_chart_25_3_2_publishes_a_gpu_beside_its_partitions_with_their_numbers() -> None:
+    # https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/issues/719
+    whole, first, second = publish(gpu(mig=(("3g.20gb", 2),)), "25.3.2")
+    assert (whole.name, first.name, second.name) == ("gpu-0", "gpu-0-mig-9-0-4", "gpu-0-mig-9-4-4")
+    assert (whole.attributes["index"], whole.attributes["minor"]) == (0, 0)
+    assert (second.attributes["index"], second.attributes["parentIndex"]) == (1, 0)
+    assert "parentIndex" not in whole.attributes
+
+
+@pytest.mark.parametrize("version", [item.version for item in NVIDIA.versions])
+def test_a_version_publishes_only_attributes_that_the_catalogue_gives_it(version: str) -> None:
+    known = NVIDIA.attributes_in(version)
+    for layout in (None, (("1g.5gb", 7),)):
+        for device in publish(gpu(mig=layout), version):
+            assert set(device.attributes) <= known
+            assert device.assumed - set(device.capacity) <= set(device.attributes)
+
+
 def test_mig_mode_without_partitions_strands_the_gpu() -> None:
     assert published(gpu(mig=())) == []
 
 
 def test_partition_names_are_dns_labels_and_uuids_are_stable_and_distinct() -> None:
-    devices = nvidia_devices([gpu(mig=(("1g.5gb", 7),))], driver_version="580.1", cuda_version="13.0")
-    again = nvidia_devices([gpu(mig=(("1g.5gb", 7),))], driver_version="580.1", cuda_version="13.0")
+    devices = publish(gpu(mig=(("1g.5gb", 7),)))
+    again = publish(gpu(mig=(("1g.5gb", 7),)))
     assert devices == again
     assert len({device.attributes["uuid"] for device in devices}) == 7
 
@@ -121,11 +166,11 @@ def test_a_layout_the_gpu_cannot_have_is_refused(
 @pytest.mark.parametrize("name", sorted(catalogue.load().gpus))
 def test_every_gpu_of_the_catalogue_can_be_published(name: str) -> None:
     model = catalogue.load().gpus[name]
-    (whole,) = nvidia_devices([gpu(name)], driver_version="580.1", cuda_version="13.0")
+    (whole,) = publish(gpu(name))
     assert ("memory" in whole.assumed) == (model.memory_mib is None)
     for profile in model.mig.profiles if model.mig else ():
         layout = ((profile.name, profile.max_instances),)
-        found = nvidia_devices([gpu(name, layout)], driver_version="580.1", cuda_version="13.0")
+        found = publish(gpu(name, layout))
         assert len({device.name for device in found}) == profile.max_instances
         assert ("memory" in found[0].assumed) == (profile.memory_mib is None)
 

@@ -1,4 +1,4 @@
-"""The dev stack's settings, changed a little, and its plan."""
+"""The settings of a stack of one cluster, changed a little, and its plan."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[3]
 
 
 def dev() -> dict[str, Any]:
-    """The dev stack's fleet as plain data."""
-    return copy.deepcopy(dict(read_fleet(ROOT / "Pulumi.dev.yaml")))
+    """The fleet of the lab's stack as plain data."""
+    return copy.deepcopy(dict(read_fleet(ROOT / "tests" / "data" / "stacks" / "lab.yaml")))
 
 
 def planned(fleet: dict[str, Any]) -> FleetPlan:

@@ -9,7 +9,7 @@ import pytest
 from fleet import catalogue
 from fleet.plan.mig_config import config_file, config_name
 from tests.fleet.plan.aks_fleets import cluster, mig, pool, values, vgpu, warnings
-from tests.fleet.plan.plan_helpers import ROOT, planned
+from tests.fleet.plan.plan_helpers import ROOT, planned, refused
 
 if TYPE_CHECKING:
     from fleet.plan.model import ReleasePlan
@@ -164,3 +164,24 @@ def test_a_fraction_of_an_a10_is_one_gpu_of_that_part_of_its_memory(
     assert (gpu.nominal_gb, gpu.memory_mib, gpu.mig) == (gigabytes, None, None)
     assert machine.price is not None
     assert machine.price.region == "eastus"
+
+
+def test_a_chart_that_crashes_on_azure_s_machines_is_warned_of() -> None:
+    fleet = vgpu()
+    cluster(fleet)["drivers"]["nvidia"]["version"] = "25.3.2"
+    assert warnings(fleet) == (
+        (
+            "cluster studio: chart 25.3.2 was seen to crash on Azure machines, which do not show the PCIe "
+            "root of a GPU as it expects (issue 575 of the driver); use 25.8.1 or later"
+        ),
+    )
+
+
+def test_partitions_need_a_chart_that_does_not_publish_their_gpu_as_well() -> None:
+    fleet = mig()
+    cluster(fleet)["drivers"]["nvidia"]["version"] = "25.3.2"
+    assert refused(fleet) == {
+        "clusters.studio.drivers.nvidia": "publishes each GPU beside its partitions, so that it would be "
+        "given away twice, on pools with partitions (gpu)\n"
+        "  got: 25.3.2\n  fix: use version 25.8.1 or later, where it is fixed"
+    }

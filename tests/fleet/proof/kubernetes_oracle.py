@@ -1,41 +1,54 @@
-"""Ask Kubernetes' own libraries, built from the pinned Go modules."""
+"""Ask Kubernetes' own libraries, each minor's built from its pinned Go module."""
 
 from __future__ import annotations
 
+import atexit
 import json
-import shutil
 import subprocess
 from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
-import pytest
+from rehearsal import tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_MODULE = Path(__file__).parents[3] / "rehearsal" / "engine" / "controlplane"
+MINORS = (34, 35, 36, 37)
+
+
+class _Oracle:
+    """A minor's program, kept running: it answers line by line."""
+
+    def __init__(self, minor: int) -> None:
+        command = [str(tools.oracle(f"1.{minor}"))]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._input, self._output = _open(self._process.stdin), _open(self._process.stdout)
+        atexit.register(self._end)
+
+    def answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        self._input.write(json.dumps(question) + "\n")
+        self._input.flush()
+        line = self._output.readline()
+        assert line, f"the oracle ended with {self._process.wait()} on {question}"
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _end(self) -> None:
+        self._input.close()
+        self._process.wait()
+
+
+def _open(stream: IO[str] | None) -> IO[str]:
+    assert stream is not None
+    return stream
 
 
 @cache
-def _directory() -> TemporaryDirectory[str]:
-    return TemporaryDirectory(prefix="dra-fleet-oracle-")
-
-
-@cache
-def _program() -> Path:
-    go = shutil.which("go")
-    if go is None:
-        pytest.skip("needs Go")
-    built = Path(_directory().name) / "oracle"
-    subprocess.run([go, "build", "-o", str(built), "./oracle"], cwd=_MODULE, check=True)
-    return built
+def _oracle(minor: int) -> _Oracle:
+    return _Oracle(minor)
 
 
 def ask(kind: str, questions: Iterable[dict[str, Any]], *, minor: int) -> list[dict[str, Any]]:
     """One verdict per question; ``kind`` is selector or allocation."""
-    lines = "\n".join(json.dumps({kind: question}) for question in questions)
-    command = [str(_program()), "-minor", str(minor)]
-    answered = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
-    return [json.loads(line) for line in answered.stdout.splitlines()]
+    oracle = _oracle(minor)
+    return [oracle.answer({kind: question}) for question in questions]

@@ -118,3 +118,33 @@ DOUBLES = ("0.0", "1.5", "-2.25", "3.0", "1e308")
 UINTS = ("0u", "1u", "3u", "18446744073709551615u")
 DURATIONS = ("1s", "90m", "-1h", "0s", "soon")
 TIMES = ("2024-01-01T00:00:00Z", "2024-02-29T12:34:56Z", "never")
+
+NAMED_FORMATS = (
+    "dns1123Label",
+    "dns1123Subdomain",
+    "dns1035Label",
+    "qualifiedName",
+    "dns1123LabelPrefix",
+    "dns1123SubdomainPrefix",
+    "dns1035LabelPrefix",
+    "labelValue",
+    "uri",
+    "uuid",
+    "byte",
+    "date",
+    "datetime",
+)
+URL_PARTS = ("getScheme", "getHost", "getHostname", "getPort", "getEscapedPath")
+TYPE_CHECKED_ONLY = (
+    *(f"!format.{name}().validate(device.driver).hasValue()" for name in NAMED_FORMATS),
+    *(f"url('https://a/b').{part}() == 'a'" for part in URL_PARTS),
+    "url('https://a/b?c=d').getQuery().size() == 1",
+    "isURL(device.driver)",
+    "format.named('uuid').hasValue()",
+    "'%s'.format([device.driver]) == 'a'",
+    "url(1) == url('https://a')",
+    "url('https://a').getQuery() == 'c'",
+    "format.uuid().validate(1).hasValue()",
+    "'%d'.format(1) == '1'",
+)
+"""Functions whose types are checked here, but which are not evaluated; the last four have wrong types."""

@@ -250,7 +250,7 @@ def test_an_invalid_pool_gives_nothing_and_was_fatal_in_1_34() -> None:
     twice = pool(device("a"), device("a"))
     assert attempt([claim(exactly())], twice) == NoFit("invalid resource pools were encountered")
     assert attempt([claim(exactly())], twice, minor="1.34") == Failure(
-        "pool gpu.example.com/n1 is invalid: duplicate device name a"
+        "pool n1 is invalid: duplicate device name a"
     )
 
 

@@ -62,6 +62,8 @@ def judge(expression: str, device: CelDevice = GPU, minor: str = "1.36") -> tupl
         ("cidr('10.0.0.0/8').containsIP('10.1.2.3') && ip('::1').isLoopback()", "true"),
         ("1 < 2.5 && 3u > 2", "true"),
         ("device.allowMultipleAllocations", "false"),
+        ("[1, 2].exists(x, x == 1) && cel.bind(v, 1, v == 1)", "true"),
+        ("![1, 2].all(x, x == 2) && cel.bind(v, [1], v.exists(y, y == 1))", "true"),
     ],
 )
 def test_a_selector_is_true_or_false(expression: str, outcome: str) -> None:
@@ -75,6 +77,10 @@ def test_a_selector_is_true_or_false(expression: str, outcome: str) -> None:
         ("device.attributes['absent.example.com'].type == 'x'", "no such key: type"),
         (f"{ATTRIBUTES}.driverVersion == '580.126.9'", "no such overload"),
         (f"{ATTRIBUTES}.type.compareTo(quantity('1')) == 0", "no such overload"),
+        (
+            f"{ATTRIBUTES}.driverVersion in ['580.126.9']",
+            "internal error: runtime error: hash of unhashable type cel.Semver",
+        ),
         ("1 / size([]) == 1", "division by zero"),
     ],
 )
@@ -125,6 +131,10 @@ def test_a_list_attribute_makes_every_selector_an_error() -> None:
             ),
         ),
         (f"type({ATTRIBUTES}.type) == string", "too complex, exceeds cost limit"),
+        (
+            f"cel.bind(x, cel.bind(y, cel.bind(z, {ATTRIBUTES}.index, z), y), x != x)",
+            "too complex, exceeds cost limit",
+        ),
         ("'\ud800' == 'a'", "not valid UTF-8: surrogates not allowed at character 1"),
         (f"{' ' * 10240}true", "Too long: may not be more than 10240 bytes, got 10244"),
     ],
@@ -154,6 +164,7 @@ def test_a_function_of_a_later_minor_is_refused() -> None:
         "format.dns1123Label().validate('a').hasValue()",
         "'%d'.format([1]) == '1'",
         "device == device",
+        "[].map(x, x).exists(y, y < y ? y == 1 : y < 2)",
         f"{'(' * 40}true{')' * 40}",
         " + ".join(["1"] * 40) + " == 40",
         "cel.bind(a, device.attributes, a['absent.example.com'].size() == 0)",

@@ -37,7 +37,7 @@ def question(settings: dict[str, Any]) -> Question:
     cluster = plan_of(settings).clusters[0]
     classes = class_objects(cluster)
     asks = {item.name: claim_ask(item.name, item.spec, classes) for item in cluster.templates}
-    units, _ = units_of(cluster.workloads, asks)
+    units, _ = units_of(cluster.workloads, asks, classes)
     groups = predict(cluster)
     views = {
         (unit, group): view(units[unit], groups[group], "1.36")
@@ -109,6 +109,20 @@ def test_together_too_many_is_never_though_each_alone_would_fit() -> None:
     )
     assert {item.word for item in proof.workloads} == {"never"}
     assert "a, b together ask for 9 devices and 8 can match" in proof.failures[0]
+
+
+def test_devices_that_nobody_can_tell_are_not_counted_as_missing() -> None:
+    claims = {"near": {"requests": {"gpu": {"class": "gpu.nvidia.com"}, "nic": {"class": "nic"}}}}
+    proof = proved(
+        fleet(
+            {"h": pool("hgx-h100-8", "h")},
+            classes={"nic": {"cel": ["device.driver == 'nic.example.org'"]}},
+            claims=claims,
+            workloads={"a": ("near", 8)},
+        )
+    )
+    assert [item.word for item in proof.workloads] == ["unknown"]
+    assert "what driver nic.example.org publishes cannot be predicted" in proof.workloads[0].reason
 
 
 def test_a_constraint_on_an_unknown_place_is_unknown() -> None:

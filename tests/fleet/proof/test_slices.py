@@ -59,10 +59,10 @@ def test_an_older_driver_does_not_publish_the_numa_node() -> None:
 
 
 def test_a_gate_that_changes_what_is_published_makes_it_unpredictable() -> None:
-    values = {"featureGates": {"DynamicMIG": True}}
+    values = {"featureGates": {"PassthroughSupport": True}}
     found = shape({"h": pool("hgx-h100-8", "h")}, {"nvidia": {"version": "0.5.0", "values": values}})
     assert found.devices == ()
-    assert "feature gate DynamicMIG changes" in found.unpredictable["gpu.nvidia.com"]
+    assert "feature gate PassthroughSupport changes" in found.unpredictable["gpu.nvidia.com"]
 
 
 def test_a_cluster_with_drivers_of_its_own_is_predicted_by_the_newest_chart() -> None:

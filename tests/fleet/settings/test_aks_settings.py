@@ -82,3 +82,54 @@ def test_defaults_need_no_quota_and_start_nothing_by_themselves() -> None:
     assert settings.pools["gpu"].upgrade.unavailable == "1"
     assert (settings.upgrades.kubernetes, settings.upgrades.node_image) == ("none", "None")
     assert settings.kubeconfig is None
+
+
+@pytest.mark.parametrize(
+    ("ranges", "told"),
+    [
+        (
+            "203.0.113.7",
+            ('is not written as it must be\n  got: "203.0.113.7"\n'
+            "  allowed: IPv4 range such as 203.0.113.0/24"),
+        ),
+        (
+            "999.0.113.0/24",
+            ('is no IPv4 range\n  got: "999.0.113.0/24"\n  allowed: a range such as 203.0.113.0/24\n'
+            "  fix: write one address as 203.0.113.7/32"),
+        ),
+        (
+            "0.0.0.0/0",
+            ('opens the API server to everyone\n  got: "0.0.0.0/0"\n'
+            "  allowed: a range such as 203.0.113.0/24\n  fix: name your own ranges, or private: true"),
+        ),
+    ],
+)  # fmt: skip
+def test_a_range_of_addresses_is_one(ranges: str, told: str) -> None:
+    fleet = vgpu()
+    cluster(fleet)["access"] = {"authorizedRanges": [ranges]}
+    assert refused(fleet) == f"{AT}.access.authorizedRanges[0]: {told}"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [
+        ("region", "East US", "Azure region without spaces, such as eastus"),
+        ("subscription", "Pay-As-You-Go", "Subscription id; without it, the one of whoever is logged in"),
+    ],
+)
+def test_a_name_that_azure_would_not_take_is_told_with_what_it_would(
+    key: str, value: str, allowed: str
+) -> None:
+    fleet = vgpu()
+    cluster(fleet)[key] = value
+    assert refused(fleet) == (
+        f'{AT}.{key}: is not written as it must be\n  got: "{value}"\n  allowed: {allowed}'
+    )
+
+
+def test_a_zone_may_be_written_as_a_number() -> None:
+    fleet = vgpu()
+    pool(fleet)["zones"] = [1, "2"]
+    settings = parse(fleet).clusters["studio"]
+    assert isinstance(settings, AksClusterSettings)
+    assert settings.pools["gpu"].zones == ("1", "2")

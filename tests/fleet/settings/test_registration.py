@@ -10,18 +10,19 @@ import pytest
 from fleet.drivers import DRIVERS
 from fleet.settings.aks import AksClusterSettings
 from fleet.settings.cluster import CommonClusterSettings
+from fleet.settings.eks import EksClusterSettings
 from fleet.settings.existing import ExistingClusterSettings
 from fleet.settings.fleet import FleetSettings
+from fleet.settings.gke import GkeClusterSettings
 from fleet.settings.sharing import ExclusiveSharing, MigSharing, SharingSettings
 
 FLEET = Path(__file__).parents[3] / "fleet"
 
 
 def test_every_cloud_s_settings_are_in_the_union() -> None:
-    assert set(CommonClusterSettings.__subclasses__()) == {AksClusterSettings, ExistingClusterSettings}
-    assert {"AksClusterSettings", "ExistingClusterSettings"} <= set(
-        FleetSettings.model_json_schema()["$defs"]
-    )
+    clouds = {AksClusterSettings, EksClusterSettings, ExistingClusterSettings, GkeClusterSettings}
+    assert set(CommonClusterSettings.__subclasses__()) == clouds
+    assert {cloud.__name__ for cloud in clouds} <= set(FleetSettings.model_json_schema()["$defs"])
 
 
 def test_every_strategy_is_in_the_union_and_has_its_file() -> None:

@@ -31,6 +31,8 @@ TAINT = {"key": "team", "value": "a", "effect": "NoSchedule"}
 NVIDIA = charts.STAND_INS / "dra-driver-nvidia-gpu" / "0.5.0"
 EXAMPLE = charts.STAND_INS / "dra-example-driver" / "0.4.0"
 DEADLINE = 60.0
+GUARD = 300.0
+"""Seconds after which a test gives up that follows events; no measure of anything."""
 
 
 def machine(pool: str, labels: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
@@ -106,6 +108,38 @@ class AgentCluster:
                 return answer
             time.sleep(0.2)
         raise AssertionError(f"{what}: not within {DEADLINE:.0f} s")
+
+    def until(
+        self,
+        what: str,
+        kind: tuple[str, str],
+        holds: Callable[[list[Object]], T | None],
+        namespace: str | None = None,
+    ) -> T:
+        """Follow a collection, event by event, until something is true of it; that value."""
+
+        async def follow(api: KubeApi) -> T:
+            while True:
+                listed = await api.list(*kind, namespace)
+                items = {item["metadata"]["uid"]: item for item in listed["items"]}
+                if answer := holds(list(items.values())):
+                    return answer
+                version = listed["metadata"]["resourceVersion"]
+                async for event, item in api.watch(*kind, namespace, resource_version=version):
+                    items[item["metadata"]["uid"]] = item
+                    if event == "DELETED":
+                        del items[item["metadata"]["uid"]]
+                    if answer := holds(list(items.values())):
+                        return answer
+
+        async def guarded(api: KubeApi) -> T:
+            try:
+                async with asyncio.timeout(GUARD):
+                    return await follow(api)
+            except TimeoutError:
+                raise AssertionError(f"{what}: never, in {GUARD:.0f} s") from None
+
+        return self.run(guarded)
 
     def reason(self, namespace: str, name: str) -> Reason:
         """Why a pod waits."""

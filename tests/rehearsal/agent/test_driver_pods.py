@@ -25,7 +25,7 @@ def host(**nvidia: Any) -> Host:
 
 
 def driver(gates: str = "", root: str = "/", *, compute_domains: bool = False) -> Object:
-    env = [{"name": "FEATURE_GATES", "value": gates}] if gates else []
+    env: list[dict[str, str]] = [{"name": "FEATURE_GATES", "value": gates}] if gates else []
     image = "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu:v0.5.0"
     binaries = ["gpu-kubelet-plugin"] + ["compute-domain-kubelet-plugin"] * compute_domains
     return {
@@ -142,3 +142,33 @@ def test_an_equal_status_is_recognised_whatever_its_times() -> None:
     later = {**status, "startTime": "2030-01-01T00:00:00Z"}
     assert shows({"status": later}, status)
     assert not shows({"status": {}}, status)
+
+
+@pytest.mark.parametrize(
+    ("gates", "shares", "capacity"),
+    [
+        ("", "memory", {"value": "40Gi"}),
+        ("ConsumableShares=true", "disabled", {"value": "40Gi"}),
+        (
+            "ConsumableShares=true",
+            "memory",
+            {
+                "value": "40Gi",
+                "requestPolicy": {
+                    "default": "40Gi",
+                    "validRange": {"min": "1Mi", "max": "40Gi", "step": "1Mi"},
+                },
+            },
+        ),
+    ],
+)
+def test_claims_may_hold_parts_only_where_gate_and_value_say_so(
+    gates: str, shares: str, capacity: dict[str, Any]
+) -> None:
+    pod = driver(gates)
+    pod["spec"]["containers"][0]["env"].append({"name": "CONSUMABLE_SHARES", "value": shares})
+    ((_, devices),) = start(pod, host(driverVersion="580.126.09")).published
+    assert [device["capacity"]["memory"] for device in devices] == [capacity] * 2
+    assert [device.get("allowMultipleAllocations", False) for device in devices] == [
+        "requestPolicy" in capacity
+    ] * 2

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 
 NVIDIA = STAND_INS / "dra-driver-nvidia-gpu" / "0.5.0"
 EXAMPLE = STAND_INS / "dra-example-driver" / "0.4.0"
+TPU = STAND_INS / "dra-driver-google-tpu" / "0.1.0"
+EFA = STAND_INS / "aws-dranet" / "1.0.0"
 PUBLISHED = {
     NVIDIA: "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu",
     EXAMPLE: "oci://registry.k8s.io/dra-example-driver/charts/dra-example-driver",
+    TPU: "oci://registry.k8s.io/dra-driver-google/charts/dra-driver-google-tpu",
 }
 GPUS_ONLY = ("gpuResourcesEnabledOverride=true", "resources.computeDomains.enabled=false")
 SERVER = ("--kube-version", "1.36.3", "--api-versions", "resource.k8s.io/v1", "--namespace", "drivers")
@@ -63,7 +66,13 @@ def schema_and_values(chart: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("chart", "driver", "version"), [(NVIDIA, "nvidia", "0.5.0"), (EXAMPLE, "example", "0.4.0")]
+    ("chart", "driver", "version"),
+    [
+        (NVIDIA, "nvidia", "0.5.0"),
+        (EXAMPLE, "example", "0.4.0"),
+        (TPU, "tpu", "0.1.0"),
+        (EFA, "efa", "1.0.0"),
+    ],
 )
 def test_a_stand_in_takes_the_values_that_the_catalogue_knows(chart: Path, driver: str, version: str) -> None:
     schema, values = schema_and_values(chart)
@@ -110,6 +119,27 @@ def test_compute_domains_bring_a_controller_a_container_and_two_classes(tools: T
 
 
 @pytest.mark.engine
+def test_the_efa_chart_goes_to_the_machines_that_have_such_cards(tools: Toolset) -> None:
+    toleration = "tolerations[0].key=nvidia.com/gpu"
+    objects = {item["kind"]: item for item in render(tools, EFA, toleration)}
+    assert set(objects) == {
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "DaemonSet",
+        "DeviceClass",
+    }
+    pod = objects["DaemonSet"]["spec"]["template"]["spec"]
+    assert [item["key"] for item in pod["tolerations"]] == ["CriticalAddonsOnly", "nvidia.com/gpu"]
+    (term,) = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+        "nodeSelectorTerms"
+    ]
+    types, compute = term["matchExpressions"]
+    assert "p6e-gb200.36xlarge" in types["values"]
+    assert compute == {"key": "eks.amazonaws.com/compute-type", "operator": "NotIn", "values": ["auto"]}
+
+
+@pytest.mark.engine
 def test_feature_gates_reach_the_containers(tools: Toolset) -> None:
     objects = render(
         tools, NVIDIA, *GPUS_ONLY, "featureGates.MPSSupport=true", "featureGates.DynamicMIG=false"
@@ -150,7 +180,7 @@ def test_the_nvidia_chart_refuses(tools: Toolset, values: tuple[str, ...], text:
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("chart", [NVIDIA, EXAMPLE], ids=["nvidia", "example"])
+@pytest.mark.parametrize("chart", [NVIDIA, EXAMPLE, TPU], ids=["nvidia", "example", "tpu"])
 def test_the_default_namespace_is_refused(tools: Toolset, chart: Path) -> None:
     server = (*SERVER[:-1], "default")
     assert "Running in the 'default' namespace is not recommended." in refusal(
@@ -159,7 +189,7 @@ def test_the_default_namespace_is_refused(tools: Toolset, chart: Path) -> None:
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("chart", [NVIDIA, EXAMPLE], ids=["nvidia", "example"])
+@pytest.mark.parametrize("chart", [NVIDIA, EXAMPLE, TPU], ids=["nvidia", "example", "tpu"])
 def test_a_namespace_that_yaml_takes_for_a_boolean_stays_a_name(tools: Toolset, chart: Path) -> None:
     objects = render(tools, chart, *(GPUS_ONLY if chart is NVIDIA else ()), more=("--namespace", "no"))
     assert {item["metadata"].get("namespace", "no") for item in objects} == {"no"}
@@ -179,8 +209,23 @@ def test_the_example_chart_refuses_what_is_not_rehearsed(tools: Toolset) -> None
 
 
 @pytest.mark.engine
+def test_the_tpu_chart_refuses_what_is_not_rehearsed(tools: Toolset) -> None:
+    assert "it does not rehearse deviceStatus" in refusal(tools, TPU, "deviceStatus=true")
+
+
+@pytest.mark.engine
+def test_the_tpu_chart_keeps_to_nodes_whose_plugin_is_off(tools: Toolset) -> None:
+    [plugin] = [item for item in render(tools, TPU) if item["kind"] == "DaemonSet"]
+    rules = plugin["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+    [term] = rules["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert {"key": "cloud.google.com/gke-tpu-dra-driver", "operator": "In", "values": ["true"]} in term[
+        "matchExpressions"
+    ]
+
+
+@pytest.mark.engine
 @pytest.mark.network
-@pytest.mark.parametrize("chart", [NVIDIA, EXAMPLE], ids=["nvidia", "example"])
+@pytest.mark.parametrize("chart", [NVIDIA, EXAMPLE, TPU], ids=["nvidia", "example", "tpu"])
 def test_the_stand_in_renders_the_kinds_and_keys_of_the_published_chart(
     tools: Toolset, chart: Path, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fleet import catalogue
 from rehearsal.world.hardware import Hardware, HardwareInvalid
 
 ROOT = Path(__file__).parents[3]
@@ -87,3 +88,12 @@ def test_two_nodes_of_one_name_are_refused() -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(HardwareInvalid, match=r"absent\.yaml cannot be read"):
         Hardware.read(tmp_path / "absent.yaml")
+
+
+def test_a_machine_whose_memory_nobody_says_gets_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = catalogue.load()
+    unknown = facts.machines["hgx-h100-8"].model_copy(update={"memory_gib": None})
+    machines = {**facts.machines, "hgx-h100-8": unknown}
+    monkeypatch.setattr(catalogue, "load", lambda: facts.model_copy(update={"machines": machines}))
+    (host,) = hardware({"name": "n", "machine": "hgx-h100-8"}).clusters["lab"].hosts()
+    assert host.memory == "256Gi"

@@ -6,104 +6,26 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from azure_subscription import (
+    A100,
+    ADMIN_CREDENTIALS,
+    CLUSTER,
+    GROUP,
+    POOL,
+    USER_CREDENTIALS,
+    Subscription,
+    pool_inputs,
+)
 
 from rehearsal.clouds.azure.cloud import AzureCloud
 from rehearsal.clouds.azure.kubeconfig import SERVER_ID
 from rehearsal.clouds.azure.limits import family
-from rehearsal.clouds.cloud import Resource
 from rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
 from rehearsal.clouds.values import UNKNOWN_TEXT
 from rehearsal.world.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from pathlib import Path
-
-    from rehearsal.world.hardware import NodeHardware
-
-GROUP = "azure-native:resources:ResourceGroup"
-CLUSTER = "azure-native:containerservice:ManagedCluster"
-POOL = "azure-native:containerservice:AgentPool"
-USER_CREDENTIALS = "azure-native:containerservice:listManagedClusterUserCredentials"
-ADMIN_CREDENTIALS = "azure-native:containerservice:listManagedClusterAdminCredentials"
-SYSTEM = {"name": "system", "mode": "System", "count": 1, "vmSize": "Standard_D4ds_v5"}
-A100 = "Standard_NC24ads_A100_v4"
-
-
-class Planes:
-    """Remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.nodes: dict[str, list[NodeHardware]] = {}
-        self.versions: dict[str, str] = {}
-
-    def names(self) -> set[str]:
-        return set(self.versions)
-
-    async def start(self, name: str, *, version: str, scheduler: tuple[str, ...] | None, tokens: str) -> None:
-        del scheduler
-        assert tokens.endswith('"system:masters"\n')
-        self.versions[name] = version
-
-    async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
-        assert version == self.versions[name]
-        self.nodes[name] = list(nodes)
-
-    async def stop(self, name: str) -> None:
-        del self.versions[name]
-
-    def address(self, name: str) -> tuple[str, bytes]:
-        return f"https://127.0.0.1:1/{name}", b"ca"
-
-    def admin_kubeconfig(self, name: str) -> str:
-        return f"admin of {name}"
-
-
-class Subscription:
-    """A simulated Azure with short ways to make things."""
-
-    def __init__(self, store: Store) -> None:
-        self.planes = Planes()
-        self.cloud = AzureCloud(store, self.planes)
-
-    def resource(self, kind: str, name: str, identifier: str = "") -> Resource:
-        urn = f"urn:pulumi:dev::tiny::{kind}::{name}"
-        return Resource(type=kind, urn=urn, config={"location": "westeurope"}, identifier=identifier)
-
-    def make(self, kind: str, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
-        checked = self.cloud.check(self.resource(kind, name), {}, inputs, "1a2b3c4d")
-        assert not checked.failures
-        found = asyncio.run(self.cloud.create(self.resource(kind, name), checked.inputs, preview=False))
-        return {"id": found.identifier, **found.state}
-
-    def cluster(self, **more: Any) -> dict[str, Any]:
-        self.make(GROUP, "studio", {"resourceGroupName": "studio"})
-        inputs = {
-            "resourceGroupName": "studio",
-            "resourceName": "studio",
-            "dnsPrefix": "studio",
-            "kubernetesVersion": "1.36",
-            "agentPoolProfiles": [SYSTEM],
-        }
-        return self.make(CLUSTER, "studio", {**inputs, **more})
-
-    def pool(self, **more: Any) -> dict[str, Any]:
-        return self.make(POOL, "gpu", pool_inputs(**more))
-
-    def invoke(self, token: str, **more: str) -> dict[str, Any]:
-        arguments = {"resourceGroupName": "studio", "resourceName": "studio", **more}
-        return asyncio.run(self.cloud.invoke(token, arguments, {}))
-
-
-def pool_inputs(**more: Any) -> dict[str, Any]:
-    inputs = {"resourceGroupName": "studio", "resourceName": "studio", "agentPoolName": "gpu"}
-    return {**inputs, "vmSize": A100, "count": 1, **more}
-
-
-@pytest.fixture
-def azure(tmp_path: Path) -> Iterator[Subscription]:
-    with Store(tmp_path / "world.db") as store:
-        yield Subscription(store)
 
 
 def test_nodes_have_the_names_labels_taints_and_drivers_aks_gives(azure: Subscription) -> None:

@@ -1,0 +1,203 @@
+"""What does judging cost a preview?
+
+A program with 500 ResourceClaimTemplates, a CRD of 92 KiB and a driver release with 8 KiB of chart values is
+previewed by the real engine, in turns: without a pack, with a pack of one empty policy written with the
+policy SDK, and with the whole pack. Then the pack judges the same resources by itself, as the engine would
+ask it to. Medians of rounds.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from pulumi.runtime.proto import analyzer_pb2
+
+from policies import pack
+from policies.analyzer import Analyzer
+from policies.decoding import encode
+from rehearsal import tools
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `tests` is not installed
+
+from tests.policies.other_project import PACK, OtherProject
+from tests.policies.rule_cases import Declared
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import grpc
+
+ROUNDS = 5
+TEMPLATES = 500
+CRD_BYTES = 92 * 1024
+VALUES_BYTES = 8 * 1024
+EMPTY = """
+from pulumi_policy import EnforcementLevel, PolicyPack, ResourceValidationPolicy
+
+policy = ResourceValidationPolicy(
+    name="empty", description="Nothing.", enforcement_level=EnforcementLevel.MANDATORY,
+    validate=lambda args, report: None,
+)
+PolicyPack(name="empty", policies=[policy])
+"""
+
+
+def program() -> list[Declared]:
+    """What is declared."""
+    return [_crd(), _release(), *(_template(number) for number in range(TEMPLATES))]
+
+
+def _template(number: int) -> Declared:
+    clauses = [
+        "device.driver == 'gpu.nvidia.com'",
+        "device.attributes['gpu.nvidia.com'].type == 'gpu'",
+        f"device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('{number % 80 + 1}Gi')) >= 0",
+    ]
+    request = {
+        "name": "gpu",
+        "exactly": {
+            "deviceClassName": "gpu.nvidia.com",
+            "allocationMode": "ExactCount",
+            "count": number % 8 + 1,
+            "selectors": [{"cel": {"expression": " && ".join(clauses)}}],
+        },
+    }
+    return Declared(
+        type="kubernetes:resource.k8s.io/v1:ResourceClaimTemplate",
+        name=f"template-{number}",
+        properties={
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaimTemplate",
+            "metadata": {"name": f"template-{number}-v1", "namespace": "team"},
+            "spec": {"spec": {"devices": {"requests": [request]}}},
+        },
+    )
+
+
+def _crd() -> Declared:
+    fields: dict[str, Any] = {}
+    while len(json.dumps(fields)) < CRD_BYTES:
+        described = {"type": "string", "description": "A field of a large custom resource definition. " * 2}
+        fields[f"field{len(fields)}"] = described
+    schema = {"openAPIV3Schema": {"type": "object", "properties": fields}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    return Declared(
+        type="kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition",
+        name="large",
+        properties={"spec": {"group": "example.com", "versions": [version]}},
+    )
+
+
+def _release() -> Declared:
+    values: dict[str, Any] = {"resources": {"gpus": {"enabled": True}}, "nvidiaDriverRoot": "/"}
+    variables = [{"name": f"VARIABLE_{number}", "value": "x" * 40} for number in range(VALUES_BYTES // 80)]
+    values["kubeletPlugin"] = {
+        "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
+        "containers": {"plugins": {"env": variables}},
+    }
+    return Declared(
+        type="kubernetes:helm.sh/v3:Release",
+        name="driver",
+        properties={
+            "chart": "nvidia-dra-driver-gpu",
+            "version": "25.8.1",
+            "namespace": "nvidia-dra-driver-gpu",
+            "values": values,
+        },
+    )
+
+
+def main() -> None:
+    """Print all measurements."""
+    declared = program()
+    with tempfile.TemporaryDirectory(prefix="dra-fleet-bench-") as folder:
+        _measure_previews(Path(folder), declared)
+    _measure_pack(declared)
+
+
+def _measure_previews(folder: Path, declared: Sequence[Declared]) -> None:
+    project = OtherProject(folder, tools.ensure())
+    project.declare(declared)
+    config = folder / "advisory.json"
+    config.write_text('{"all": "advisory"}', encoding="utf-8")
+    packs = {
+        "no pack": [],
+        "one empty policy": ["--policy-pack", str(_empty_pack(folder / "empty"))],
+        f"all {len(pack.RULES)} rules": ["--policy-pack", str(PACK), "--policy-pack-config", str(config)],
+    }
+    taken: dict[str, list[float]] = {name: [] for name in packs}
+    for _ in range(ROUNDS):
+        for name, arguments in packs.items():
+            started = time.perf_counter()
+            done = project.run("preview", *arguments)
+            taken[name].append(time.perf_counter() - started)
+            if done.returncode:
+                raise SystemExit(f"the preview with {name} failed:\n{done.stdout[-2000:]}")
+    medians = [statistics.median(seconds) for seconds in taken.values()]
+    for name, seconds in zip(packs, medians, strict=True):
+        print(f"preview with {name}, seconds: {seconds:.2f}")
+    print(f"all rules / one empty policy: {medians[2] / medians[1]:.2f} (goal: at most 1.3)")
+
+
+def _empty_pack(folder: Path) -> Path:
+    """A pack of one policy that does nothing, as the policy SDK has it written."""
+    folder.mkdir()
+    (folder / "PulumiPolicy.yaml").write_text("runtime: python\nversion: 1.0.0\n", encoding="utf-8")
+    (folder / "__main__.py").write_text(EMPTY, encoding="utf-8")
+    start = folder / "run-pack"
+    start.write_text(
+        f'#!/bin/sh\nexec {sys.executable} -u -m pulumi.policy "$1" {folder}\n', encoding="utf-8"
+    )
+    start.chmod(0o755)
+    return start
+
+
+def _measure_pack(declared: Sequence[Declared]) -> None:
+    """Judge as the engine asks: each resource alone, then all together."""
+    templates = [found for found in declared if found.type.endswith("ResourceClaimTemplate")]
+    alone: list[float] = []
+    together: list[float] = []
+    for _ in range(ROUNDS):
+        served = Analyzer(name=pack.NAME, version=pack.VERSION, rules=pack.RULES, unjudged=pack.UNJUDGED)
+        started = time.perf_counter()
+        for found in templates:
+            served.Analyze(_request(found), _CONTEXT)
+        alone.append(time.perf_counter() - started)
+        stack = analyzer_pb2.AnalyzeStackRequest(
+            resources=[
+                analyzer_pb2.AnalyzerResource(
+                    type=found.type, urn=found.urn, name=found.name, properties=encode(found.properties)
+                )
+                for found in declared
+            ]
+        )
+        started = time.perf_counter()
+        served.AnalyzeStack(stack, _CONTEXT)
+        together.append(time.perf_counter() - started)
+    each, whole = statistics.median(alone) / len(templates), statistics.median(together)
+    print(f"rules on one claim template alone, ms: {each * 1000:.2f}")
+    print(f"rules on the whole stack, ms: {whole * 1000:.1f}")
+    print(
+        f"per claim template, its share of the stack's included, ms: "
+        f"{(each + whole / len(declared)) * 1000:.2f} (goal: at most 2)"
+    )
+
+
+def _request(found: Declared) -> analyzer_pb2.AnalyzeRequest:
+    return analyzer_pb2.AnalyzeRequest(
+        type=found.type, urn=found.urn, name=found.name, properties=encode(found.properties)
+    )
+
+
+_CONTEXT = cast("grpc.ServicerContext", None)
+"""Only a rule that breaks would use it."""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""How long does the program of a one-cloud stack take to start, beside one that only imports?
+
+Measures, in turns and whole processes, for one stack of each cloud: the program from the start of the
+interpreter to its first resource (settings, plan and proof are made by then), and until all resources are
+declared (SDKs load most of their modules only when used); each beside a bare program that imports the modules
+that the program has imported by then, and declares one resource. They run without an engine, and find their
+modules compiled, as after the first run of a program; a shell that forbids them (PYTHONDONTWRITEBYTECODE)
+changes nothing here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ruamel.yaml import YAML
+
+PROJECT = Path(__file__).resolve().parents[1]
+STACKS = {"aks": "s01-aks-vgpu", "gke": "s04-gke-cel", "eks": "s06-eks-mig", "existing": "s10-capacity"}
+"""By cloud an example that has no other."""
+ROUNDS = 5
+GOAL = 1.15
+UNTIL = {"first": "its first resource", "all": "all its resources are declared"}
+PROGRAM = """\
+import asyncio, json, os, runpy, sys
+import pulumi
+from pulumi.runtime import mocks
+
+class Cloud(mocks.Mocks):
+    def new_resource(self, args):
+        return args.name, args.inputs
+
+    def call(self, args):
+        return {}
+
+def imported():
+    return [
+        name for name, module in sys.modules.items()
+        if name.partition(".")[0].startswith("pulumi") and type(module).__name__ != "_LazyModule"
+    ]
+
+async def declare():
+    mocks.set_mocks(Cloud(), project="dra-fleet", stack="bench")
+    pulumi.runtime.set_all_config({"dra-fleet:fleet": sys.argv[2]})
+    program()
+
+def program():
+    init = pulumi.Resource.__init__
+
+    def first(self, *arguments, **options):
+        pulumi.Resource.__init__ = init
+        if sys.argv[1] == "first":
+            told()
+        init(self, *arguments, **options)
+
+    pulumi.Resource.__init__ = first
+    runpy.run_path("__main__.py", run_name="__main__")
+    told()
+
+def told():
+    print(json.dumps(imported()), flush=True)
+    os._exit(0)
+
+asyncio.run(declare())
+"""
+"""Runs the program to its first resource, or until all are declared, and tells the SDKs' modules it imported.
+
+SDKs hold most of their modules back until something of them is used; those do not count.
+"""
+BARE = """\
+import asyncio, importlib, json, os, sys
+import pulumi
+from pulumi.runtime import mocks
+
+class Cloud(mocks.Mocks):
+    def new_resource(self, args):
+        return args.name, args.inputs
+
+    def call(self, args):
+        return {}
+
+async def declare():
+    mocks.set_mocks(Cloud(), project="bare", stack="bench")
+    program()
+
+def program():
+    for name in json.loads(sys.argv[2]):
+        importlib.import_module(name)
+    pulumi.ComponentResource("bare:index:Bare", "bare")
+    os._exit(0)
+
+asyncio.run(declare())
+"""
+
+
+def main() -> None:
+    """Print medians and ratios."""
+    with TemporaryDirectory(prefix="dra-fleet-bench-") as compiled:
+        kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        variables = {**kept, "PYTHONPYCACHEPREFIX": compiled}
+        for cloud, example in STACKS.items():
+            _measure(cloud, fleet_of(example), variables)
+
+
+def fleet_of(example: str) -> str:
+    """The fleet of an example as the engine hands it to the program."""
+    content = YAML(typ="safe", pure=True).load(PROJECT / "examples" / f"{example}.yaml")  # pyright: ignore[reportUnknownMemberType]
+    return json.dumps(content["config"]["dra-fleet:fleet"])
+
+
+def sdk_modules(until: str, fleet: str, variables: dict[str, str]) -> list[str]:
+    """The SDKs' modules that the program of a fleet has imported by then.
+
+    Args:
+        until: "first" for the first resource, "all" for all of them.
+        fleet: as the engine hands it over.
+        variables: of the process.
+    """
+    return json.loads(_run(PROGRAM, until, fleet, variables).splitlines()[-1])
+
+
+def _measure(cloud: str, fleet: str, variables: dict[str, str]) -> None:
+    for until, words in UNTIL.items():
+        modules = sdk_modules(until, fleet, variables)
+        programs: list[float] = []
+        bare: list[float] = []
+        for _ in range(ROUNDS):
+            programs.append(_timed(PROGRAM, until, fleet, variables))
+            bare.append(_timed(BARE, until, json.dumps(modules), variables))
+        ours, theirs = statistics.median(programs), statistics.median(bare)
+        print(f"{cloud}: program until {words}, seconds: {ours:.3f}")
+        print(f"{cloud}: bare program with its {len(modules)} SDK modules, seconds: {theirs:.3f}")
+        print(f"{cloud}: program / bare program: {ours / theirs:.2f} (goal: at most {GOAL})")
+
+
+def _timed(program: str, until: str, argument: str, variables: dict[str, str]) -> float:
+    started = time.perf_counter()
+    _run(program, until, argument, variables)
+    return time.perf_counter() - started
+
+
+def _run(program: str, until: str, argument: str, variables: dict[str, str]) -> str:
+    command = [sys.executable, "-c", program, until, argument]
+    done = subprocess.run(command, cwd=PROJECT, env=variables, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()

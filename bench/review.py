@@ -1,0 +1,100 @@
+"""How long does a review take beyond the preview that it is made of?
+
+Measures side by side in one run: the preview alone and the whole `dra-fleet review`, of the dev stack
+rehearsed in a home of its own; and all but the preview for 500 pools and 5,000 claims. Medians of rounds.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+COMMAND = str(Path(sys.executable).parent / "dra-fleet")
+ROUNDS = 3
+LARGE = """
+import sys, time, json, datetime as dt
+from pathlib import Path
+from tests.review.samples import large_settings
+from review.assemble import Known, fleet_of, make_review
+from review.events import Preview
+from review.was import Was
+from review.writing import StackText, write_review
+settings = large_settings()
+started, worked = time.perf_counter(), time.process_time()
+seen = Preview(stack="large", started=dt.datetime(2026, 11, 21, tzinfo=dt.UTC), result="succeeded")
+known = Known(stack="large", preview=seen, fleet=fleet_of(settings), was=Was(), running=None)
+files = write_review(make_review(known), Path(sys.argv[1]), StackText(path="Pulumi.large.yaml", text=""))
+print(json.dumps([time.perf_counter() - started, time.process_time() - worked, files["html"].stat().st_size]))
+"""
+
+
+def main() -> None:
+    """Print all measurements."""
+    with tempfile.TemporaryDirectory(prefix="dra-fleet-bench-") as folder:
+        environment = {**os.environ, "DRA_FLEET_HOME": f"{folder}/home"}
+        try:
+            _measure_large(Path(folder))
+            _measure_dev(Path(folder), environment)
+        finally:
+            _run([COMMAND, "rehearse", "down", "--remove"], environment)
+
+
+def _measure_dev(folder: Path, environment: dict[str, str]) -> None:
+    _run([COMMAND, "rehearse", "up", "dev"], environment)
+    previews: list[float] = []
+    reviews: list[float] = []
+    for _ in range(ROUNDS):
+        plan = folder / "plan.json"
+        line = f"pulumi preview --stack dev --json --save-plan {plan} --policy-pack policies/run-pack"
+        previews.append(_timed(line, environment))
+        reviews.append(_timed(f"{shlex.quote(COMMAND)} review dev --out {folder / 'review'}", environment))
+        print(f"round: preview {previews[-1]:.2f} s, review {reviews[-1]:.2f} s", flush=True)
+    preview, review = statistics.median(previews), statistics.median(reviews)
+    print(f"preview of the dev stack, seconds: {preview:.2f}")
+    print(f"review of the dev stack, seconds: {review:.2f}")
+    print(f"(review - preview) / preview: {(review - preview) / preview:.2f} (goal: at most 0.10)")
+
+
+def _measure_large(folder: Path) -> None:
+    seconds: list[float] = []
+    worked: list[float] = []
+    size = 0.0
+    for _ in range(ROUNDS):
+        command = [sys.executable, "-c", LARGE, str(folder)]
+        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True)
+        taken, busy, size = (float(part) for part in done.stdout.strip("[]\n ").split(","))
+        seconds.append(taken)
+        worked.append(busy)
+    print(
+        f"500 pools, 5,000 claims, all but the preview, seconds: {statistics.median(seconds):.2f} (goal: 5)"
+    )
+    print(f"of that on a core of its own, seconds: {statistics.median(worked):.2f}")
+    print(f"their page, MB: {size / 1e6:.2f} (goal: below 3)", flush=True)
+
+
+def _timed(line: str, environment: dict[str, str]) -> float:
+    exports = subprocess.run(
+        [COMMAND, "rehearse", "env"], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    started = time.perf_counter()
+    _run(["bash", "-c", f"{exports}\n{line}"], environment)
+    return time.perf_counter() - started
+
+
+def _run(command: list[str], environment: dict[str, str]) -> None:
+    done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(
+            f"{command[-1].splitlines()[-1]} failed:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""`dra-fleet gate`: a preview that fails closed, for pipelines."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.output import new_table, print_error, print_json, stderr_console, stdout_console
+from policies.rule import Preset  # noqa: TC001 - Typer reads it
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+
+    from policies.gate.record import Record
+    from policies.gate.verdict import Verdict
+
+EXAMPLES = """
+Examples:
+
+  dra-fleet gate prod --preset production
+
+  dra-fleet gate prod --policy-config policy.json --sarif gate.sarif
+
+  dra-fleet gate prod --cwd ../their-project --save-events events.jsonl
+
+  dra-fleet gate --events events.jsonl --json     judge a preview that ran elsewhere
+
+Exit codes: 0 passed; 1 mandatory findings; 2 wrong usage; 3 the pack did not judge everything, so nothing is
+proved: it did not run, crashed, is another version, or lacks or was told to skip a mandatory rule.
+"""
+_STYLES = {"mandatory": "bold red", "advisory": "yellow"}
+
+
+def gate(  # noqa: PLR0917 - Typer names them
+    stack: Annotated[
+        str | None, typer.Argument(help="The stack's name. Not with --events.", show_default=False)
+    ] = None,
+    events: Annotated[
+        Path | None,
+        typer.Option(
+            "--events",
+            metavar="FILE",
+            help="Judge the saved streaming events of a preview, whether the pack ran with it or not; "
+            "- reads stdin. Needs no engine.",
+            show_default=False,
+        ),
+    ] = None,
+    preset: Annotated[Preset, typer.Option("--preset", help="Which rules are mandatory.")] = "standard",
+    policy_config: Annotated[
+        Path | None,
+        typer.Option(
+            "--policy-config",
+            metavar="FILE",
+            help="Parameters and levels of rules, JSON.",
+            show_default=False,
+        ),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--without",
+            metavar="RULE",
+            help="Let a mandatory rule off; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    cwd: Annotated[Path, typer.Option("--cwd", help="The folder of the Pulumi project.")] = Path(),
+    save_events: Annotated[
+        Path | None,
+        typer.Option("--save-events", metavar="FILE", help="Keep the preview's events.", show_default=False),
+    ] = None,
+    sarif: Annotated[
+        Path | None,
+        typer.Option("--sarif", metavar="FILE", help="Write the findings as SARIF.", show_default=False),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+) -> None:
+    """Preview a stack with the policy pack and fail unless every mandatory rule judged every resource.
+
+    Uses the engine on PATH and the backend it is logged in to, like `pulumi preview --policy-pack`.
+    """
+    from policies.gate.errors import GateError
+    from policies.gate.report import to_sarif
+    from policies.gate.verdict import NOT_JUDGED, Expected, judge
+
+    if (stack is None) is (events is None):
+        raise typer.BadParameter("name a STACK, or give the events of its preview with --events FILE")
+    expected = Expected(preset=preset, without=_known(without or ()))
+    try:
+        if stack is None:
+            record = _read(events or Path("-"), preset, policy_config)
+        else:
+            record = _preview(stack, cwd, preset, policy_config, save_events)
+    except GateError as problem:
+        print_error(str(problem))
+        if json:
+            print_json({"error": str(problem), "passed": False, "exitCode": NOT_JUDGED})
+        raise typer.Exit(NOT_JUDGED) from None
+    verdict = judge(record, expected)
+    if sarif is not None:
+        sarif.write_text(jsonlib.dumps(to_sarif(verdict), indent=2) + "\n", encoding="utf-8")
+    if json:
+        print_json(verdict.to_json())
+    else:
+        _show(verdict)
+    if verdict.exit_code:
+        raise typer.Exit(verdict.exit_code)
+
+
+def _known(names: list[str] | tuple[str, ...]) -> frozenset[str]:
+    from policies import pack
+
+    rules = [rule.name for rule in pack.RULES]
+    for name in names:
+        if name not in rules:
+            raise typer.BadParameter(
+                f"{name!r} is no rule; allowed: {', '.join(rules)}", param_hint="--without"
+            )
+    return frozenset(names)
+
+
+def _read(events: Path, preset: Preset, policy_config: Path | None) -> Record:
+    """The record of a saved preview; the rules run on it here where the pack did not run with it."""
+    from policies.gate.preset import with_own
+    from policies.gate.without_engine import judge_record, was_judged
+
+    record = _read_events(events)
+    if not was_judged(record):
+        judge_record(record, with_own(preset, policy_config))
+    elif policy_config is not None:
+        raise typer.BadParameter(
+            "the pack has judged this preview already, with the policy config that it was given then",
+            param_hint="--policy-config",
+        )
+    return record
+
+
+def _read_events(events: Path) -> Record:
+    from policies.gate.errors import GateError
+    from policies.gate.record import read_record
+
+    if str(events) == "-":
+        return read_record(sys.stdin, "stdin")
+    try:
+        with events.open(encoding="utf-8") as lines:
+            return read_record(lines, str(events))
+    except OSError as problem:
+        raise GateError(f"{events}: cannot be read: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise GateError(f"{events}: is no text") from None
+
+
+def _preview(
+    stack: str, cwd: Path, preset: Preset, policy_config: Path | None, save_events: Path | None
+) -> Record:
+    from policies.gate.preset import with_own
+    from policies.gate.running import preview
+
+    config = with_own(preset, policy_config)
+    with _progress(stack) as on_event:
+        return preview(stack, directory=cwd, config=config, save=save_events, on_event=on_event)
+
+
+@contextmanager
+def _progress(stack: str) -> Generator[Callable[[Mapping[str, Any]], None]]:
+    """Tell on a terminal how many resources are judged."""
+    console = stderr_console()
+    judged = 0
+    with console.status(f"previewing {stack}") as status:
+
+        def take(event: Mapping[str, Any]) -> None:
+            nonlocal judged
+            if "policyAnalyzeSummaryEvent" in event:
+                judged += 1
+                status.update(f"previewing {stack}: {judged} resources judged")
+
+        yield take
+
+
+def _show(verdict: Verdict) -> None:
+    console = stdout_console()
+    if verdict.findings:
+        table = new_table(f"Findings in the stack {verdict.stack or '(unnamed)'}")
+        for heading in ("Level", "Severity", "Rule", "Finding"):
+            table.add_column(heading, overflow="fold")
+        for finding in verdict.findings:
+            table.add_row(
+                f"[{_STYLES[finding.level]}]{finding.level}[/]",
+                finding.severity,
+                finding.rule,
+                finding.message.replace("[", r"\["),
+            )
+        console.print(table)
+    for item in verdict.remediated:
+        console.print(f"corrected by {item.rule}: {item.urn}", markup=False, soft_wrap=True)
+    for problem in verdict.problems:
+        console.print(f"not judged: {problem}", markup=False, soft_wrap=True)
+    advisory = len(verdict.findings) - verdict.mandatory
+    console.print(
+        f"{'passed' if not verdict.exit_code else 'failed'}: {verdict.rules} rules judged "
+        f"{verdict.resources} resource{'' if verdict.resources == 1 else 's'}"
+        f"{' without an engine' if verdict.without_engine else ''} with the preset {verdict.preset}; "
+        f"{verdict.mandatory} mandatory and {advisory} advisory findings",
+        markup=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,118 @@
+"""`dra-fleet review`: one preview, judged and told so that a person can approve it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.output import print_json, stderr_console, stdout_console
+from cli.progress import reporting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fleet.plan.model import FleetPlan
+    from rehearsal.reporting import Reporter
+    from review.model import Review
+    from review.request import Request
+    from review.running import Running
+    from review.was import Was
+
+EXAMPLES = """
+Examples:
+
+  dra-fleet review dev --against main
+
+  dra-fleet review prod --running clusters --json
+
+  dra-fleet review dev --events events.jsonl --running running.json
+
+Exit code: 0 approve, 10 needs a person, 1 refuse.
+"""
+STYLES = {"approve": "green", "person": "yellow", "refuse": "red"}
+TITLES = {"approve": "approve", "person": "needs a person", "refuse": "refuse"}
+CLUSTERS = "clusters"
+"""The word that asks the clusters themselves who holds devices."""
+
+
+def review(  # noqa: PLR0917 - Typer reads the options by their order
+    stack: Annotated[
+        str, typer.Argument(metavar="STACK", help="A stack's name, or the path of a stack file.")
+    ],
+    against: Annotated[
+        str | None, typer.Option(metavar="REF|FILE", help="Compare with a revision or another stack file.")
+    ] = None,
+    events: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Saved streaming events of a preview; no engine is run."),
+    ] = None,
+    running: Annotated[
+        str | None,
+        typer.Option(
+            metavar="clusters|FILE", help="Who holds devices now: ask the clusters, or read a file."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the files go; default: build/review/<stack>.")
+    ] = None,
+    cwd: Annotated[
+        Path | None, typer.Option("--cwd", "-C", metavar="DIR", help="The Pulumi project; default: this one.")
+    ] = None,
+    policy_pack: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="PATH", help="A policy pack that judges; default: this project's."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the review as one JSON object.")] = False,
+) -> None:
+    """Preview a stack once and write index.html, review.md, review.json, review.sarif and plan.json.
+
+    It runs the engine with your login, as `pulumi preview` does, and changes nothing. The plan binds
+    `pulumi up --plan` to what was reviewed.
+    """
+    from review.request import Request
+    from review.writing import write_review
+
+    asked = Request.of(stack, against=against, events=events, out=out, directory=cwd, packs=policy_pack or ())
+    with reporting() as reporter:
+        known = asked.known(
+            reporter.step, lambda plans, was: _running(running, lambda: _ask(asked, plans, was, reporter))
+        )
+        with reporter.step("review"):
+            found = asked.review(known)
+            files = write_review(found, asked.out, asked.text())
+    if json:
+        print_json(found.model_dump(mode="json", by_alias=True))
+    else:
+        _show(found, {kind: str(path) for kind, path in files.items()})
+    raise typer.Exit(found.verdict.exit_code)
+
+
+def _running(where: str | None, ask: Callable[[], Running]) -> Running | None:
+    from review.running import read_running
+
+    if where is None:
+        return None
+    return ask() if where == CLUSTERS else read_running(Path(where))
+
+
+def _ask(asked: Request, plans: tuple[FleetPlan, ...], was: Was, reporter: Reporter) -> Running:
+    import asyncio
+
+    from clusters.holders import read_holders
+    from review.running import parse_running
+
+    with reporter.step(CLUSTERS):
+        answer = asyncio.run(read_holders(plans, asked.name, was.copies))
+    return parse_running(answer, "what the clusters answered")
+
+
+def _show(found: Review, files: dict[str, str]) -> None:
+    console = stdout_console()
+    decision = found.verdict.decision
+    console.print(f"[bold {STYLES[decision]}]{TITLES[decision]}[/]: stack {found.stack}")
+    for reason in found.verdict.reasons:
+        console.print(f"  {TITLES[reason.decision]}: {reason.text}", markup=False, soft_wrap=True)
+    for path in files.values():
+        stderr_console().print(path, markup=False, soft_wrap=True)

@@ -1,0 +1,64 @@
+"""What a node's labels say about its MIG partitions: whether they were asked for, and how far they are.
+
+The GPU Operator's MIG manager reads `nvidia.com/mig.config` and answers in `nvidia.com/mig.config.state`:
+https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from clusters.pending.reason import Cause, Reason
+
+if TYPE_CHECKING:
+    from clusters.client import Object
+
+CONFIG = "nvidia.com/mig.config"
+STATE = "nvidia.com/mig.config.state"
+_NONE = "all-disabled"
+_DONE = "success"
+
+
+def waits_for_partitions(spec: Object, node: Object) -> Reason | None:
+    """Why a pod that runs on partitioned nodes only is not on this one yet; None where that is not why.
+
+    Args:
+        spec: of the driver's pods.
+        node: one without such a pod.
+    """
+    labels = node["metadata"].get("labels", {})
+    wanted = json.dumps(spec.get("affinity", {})) + json.dumps(spec.get("nodeSelector", {}))
+    if STATE not in wanted or CONFIG not in labels or labels.get(STATE) == _DONE:
+        return None
+    return Reason(
+        Cause.NOT_PARTITIONED,
+        f"the driver waits until the GPUs of node {node['metadata']['name']} are partitioned: "
+        + _progress(labels),
+    )
+
+
+def whole_gpus(node: Object) -> str:
+    """Why a node shows whole GPUs where partitions are asked for, and what to do."""
+    labels = node["metadata"].get("labels", {})
+    told = f"the GPUs of node {node['metadata']['name']} are whole"
+    config = labels.get(CONFIG)
+    if config is None:
+        return f"{told}: label its pool {CONFIG}=all-1g.10gb, or another layout, for the GPU Operator"
+    if config == _NONE:
+        return f"{told}: {CONFIG} is {_NONE}, which makes no partitions; name a layout such as all-1g.10gb"
+    if labels.get(STATE) == _DONE:
+        return f"{told}, though {STATE} is {_DONE}: the driver started before the partitions; restart its pod"
+    return f"{told}: {_progress(labels)}"
+
+
+def _progress(labels: Object) -> str:
+    state = labels.get(STATE)
+    if state is None:
+        return (
+            f"{CONFIG} is {labels[CONFIG]} and nobody has begun ({STATE} is not set); "
+            "see whether the GPU Operator's MIG manager runs there"
+        )
+    if state == "failed":
+        return f"{STATE} is failed for {CONFIG}={labels[CONFIG]}; see the log of the MIG manager's pod there"
+    return f"{STATE} is {state} for {CONFIG}={labels[CONFIG]}"

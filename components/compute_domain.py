@@ -1,0 +1,98 @@
+"""A ComputeDomain: pods on several nodes whose GPUs reach each other's memory over NVLink."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pulumi
+from pulumi_kubernetes.apiextensions import CustomResource
+from pulumi_kubernetes.meta import v1 as meta
+
+from components.core.component import FleetComponent
+from components.core.naming import by_content
+from fleet.devices.compute_domain import (
+    API,
+    KIND,
+    ChannelTemplate,
+    ComputeDomainChannel,
+    ComputeDomainSpec,
+)
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from components.core.identity import Identity
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComputeDomainArgs:
+    """What a ComputeDomain takes.
+
+    Attributes:
+        name: its name; a hash of the spec is appended, to the template's name too, unless `external`.
+        namespace: where its pods live; the driver makes the template there.
+        num_nodes: 0 where nodes join as their pods come, else how many join.
+        allocation_mode: the channels that each pod gets; None where the driver's version has no such field.
+        template: name of the ResourceClaimTemplate that the driver makes.
+        external: pods outside the stack use the template, so the names must stay. A changed spec then deletes
+            the old domain before the new one is made.
+        identity: whose it is.
+    """
+
+    name: str
+    namespace: pulumi.Input[str]
+    num_nodes: int
+    allocation_mode: Literal["Single", "All"] | None
+    template: str
+    external: bool
+    identity: Identity
+
+
+class ComputeDomain(FleetComponent):
+    """One ComputeDomain. Its spec is immutable; a changed one is another object with another template."""
+
+    TOKEN = "dra-fleet:devices:ComputeDomain"  # noqa: S105 - a type token
+
+    name: pulumi.Output[str]
+    namespace: pulumi.Output[str]
+    template: pulumi.Output[str]
+
+    def __init__(
+        self, name: str, args: ComputeDomainArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, {"name": args.name, "numNodes": args.num_nodes}, opts)
+        declared = _spec(args, args.template)
+        object_name, template = args.name, args.template
+        if not args.external:
+            object_name = by_content(args.name, declared.to_object())
+            template = by_content(args.template, declared.to_object())
+        CustomResource(
+            name,
+            api_version=API,
+            kind=KIND,
+            metadata=meta.ObjectMetaArgs(
+                name=object_name, namespace=args.namespace, labels=args.identity.labels()
+            ),
+            spec=_spec(args, template).to_object(),
+            opts=self.child_opts(
+                pulumi.ResourceOptions(
+                    replace_on_changes=["spec"], delete_before_replace=True if args.external else None
+                )
+            ),
+        )
+        self.publish(
+            name=pulumi.Output.from_input(object_name),
+            namespace=pulumi.Output.from_input(args.namespace),
+            # The driver makes it a moment later; pods that come first wait for it.
+            template=pulumi.Output.from_input(template),
+        )
+
+
+def _spec(args: ComputeDomainArgs, template: str) -> ComputeDomainSpec:
+    return ComputeDomainSpec(
+        num_nodes=args.num_nodes,
+        channel=ComputeDomainChannel(
+            resource_claim_template=ChannelTemplate(name=template), allocation_mode=args.allocation_mode
+        ),
+    )

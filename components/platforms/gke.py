@@ -1,0 +1,214 @@
+"""A cluster of Google Kubernetes Engine, created or adopted, with its node pools and driver installers.
+
+Nothing secret gets into the state: the kubeconfig asks gke-gcloud-auth-plugin for each token.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pulumi
+import pulumi_gcp
+import pulumi_kubernetes
+from pulumi_gcp import container
+from pulumi_kubernetes import apiextensions
+from pulumi_kubernetes.meta import v1 as meta
+
+from components.core.naming import logical
+from components.platforms.gke_arguments import (
+    SYSTEM_POOL,
+    cluster_arguments,
+    pool_arguments,
+    system_pool_arguments,
+)
+from components.platforms.gke_installer import driver_installer
+from components.platforms.gke_kubeconfig import login_kubeconfig
+from components.platforms.platform import Platform
+from fleet.plan.gke_pools import installer_of, pool_name
+from fleet.plan.google_names import is_zone, region_of
+from fleet.settings.gke import GkeClusterSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.platforms.platform import Declaration, SecretReader
+    from fleet.plan.model import ClusterPlan, PoolPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class GkeClusterArgs:
+    """What a GKE cluster takes.
+
+    Attributes:
+        kubernetes: the minor of the control plane, such as "1.36".
+        settings: the cluster's section of the stack file, checked.
+        pools: the planned pools, with the labels and taints of their nodes.
+    """
+
+    kubernetes: str
+    settings: GkeClusterSettings
+    pools: Sequence[PoolPlan]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """The cluster's name in GKE, and what must be there before anything can be asked of it."""
+
+    name: pulumi.Input[str]
+    after: list[pulumi.Resource]
+
+
+class GkeCluster(Platform):
+    """A GKE cluster. Its control plane is protected with the component; pools come and go."""
+
+    TOKEN = "dra-fleet:platforms:GkeCluster"  # noqa: S105 - a type token
+
+    def __init__(self, name: str, args: GkeClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        settings = args.settings
+        super().__init__(
+            name,
+            {
+                "cloud": "gke",
+                "kubernetes": args.kubernetes,
+                "project": settings.project,
+                "location": settings.location,
+                "adopted": settings.adopt is not None,
+            },
+            opts,
+        )
+        google = pulumi_gcp.Provider(
+            logical(name, "google"),
+            project=settings.project,
+            region=region_of(settings.location),
+            zone=settings.location if is_zone(settings.location) else None,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        place = self._place(name, args, google)
+        pools = self._pools(name, args, place, google)
+        kubeconfig = self._kubeconfig(name, args, place, google)
+        provider = pulumi_kubernetes.Provider(
+            logical(name, "kubernetes"),
+            kubeconfig=kubeconfig,
+            cluster_identifier=name,
+            # Said aloud because the SDK would otherwise take them from whoever's environment it runs in.
+            enable_server_side_apply=True,
+            delete_unreachable=False,
+            skip_update_unreachable=False,
+            # What lives in the cluster is deleted before the pools that it runs on.
+            opts=pulumi.ResourceOptions(parent=self, depends_on=[*place.after, *pools]),
+        )
+        self._first = self._installers(name, args, provider)
+        self._compute_classes(name, args, provider)
+        self.publish(provider=provider, kubeconfig=kubeconfig)
+
+    @classmethod
+    def planned(cls, plan: ClusterPlan, secret: SecretReader) -> Declaration:
+        """Take the cluster's settings; it needs no secret."""
+        del secret
+        settings = plan.settings
+        if not isinstance(settings, GkeClusterSettings):
+            raise TypeError(f"cluster {plan.name} is no GKE cluster but {plan.cloud}")
+        args = GkeClusterArgs(kubernetes=plan.kubernetes, settings=settings, pools=plan.pools)
+        return lambda opts: cls(plan.name, args, opts)
+
+    def member_opts(self, depends_on: Sequence[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
+        """Options of a component that lives in this cluster: it comes after the GPU drivers."""
+        return super().member_opts([*self._first, *depends_on])
+
+    def _place(self, name: str, args: GkeClusterArgs, google: pulumi_gcp.Provider) -> _Place:
+        settings = args.settings
+        if settings.adopt is not None:
+            return _Place(name=settings.adopt.name, after=[])
+        # Protected with the component: the options are its own, not those of what lives in the cluster.
+        opts = pulumi.ResourceOptions(parent=self, provider=google, depends_on=self._after)
+        cluster = container.Cluster(name, **cluster_arguments(name, args.kubernetes, settings), opts=opts)
+        system = container.NodePool(
+            logical(name, SYSTEM_POOL),
+            cluster=cluster.name,
+            **system_pool_arguments(settings),
+            opts=self._pool_opts(google, [cluster]),
+        )
+        # GKE taints GPU nodes by itself only where other nodes are there already.
+        return _Place(name=cluster.name, after=[cluster, system])
+
+    def _kubeconfig(
+        self, name: str, args: GkeClusterArgs, place: _Place, google: pulumi_gcp.Provider
+    ) -> pulumi.Output[str]:
+        """Ask Google where the API server is, each time: its address is no part of what was declared."""
+        found = container.get_cluster_output(
+            name=place.name,
+            location=args.settings.location,
+            project=args.settings.project,
+            opts=pulumi.InvokeOutputOptions(parent=self, provider=google, depends_on=place.after),
+        )
+        return pulumi.Output.secret(found.apply(lambda cluster: _login(name, cluster)))
+
+    def _pools(
+        self, name: str, args: GkeClusterArgs, place: _Place, google: pulumi_gcp.Provider
+    ) -> list[container.NodePool]:
+        return [
+            container.NodePool(
+                logical(name, plan.name),
+                cluster=place.name,
+                **pool_arguments(plan, args.settings),
+                opts=self._pool_opts(google, place.after),
+            )
+            for plan in args.pools
+        ]
+
+    def _pool_opts(
+        self, google: pulumi_gcp.Provider, after: Sequence[pulumi.Resource]
+    ) -> pulumi.ResourceOptions:
+        return self.child_opts(
+            pulumi.ResourceOptions(
+                provider=google,
+                depends_on=list(after),
+                # Only counts at the beginning; another number would make the pool anew.
+                ignore_changes=["initialNodeCount"],
+            )
+        )
+
+    def _installers(
+        self, name: str, args: GkeClusterArgs, provider: pulumi_kubernetes.Provider
+    ) -> list[pulumi.Resource]:
+        """The driver installers: one for each kind of node."""
+        wanted: dict[str, list[str]] = {}
+        for plan in args.pools:
+            installer = installer_of(plan, args.settings.pools[plan.name])
+            if installer is not None:
+                wanted.setdefault(installer, []).append(plan.name)
+        opts = self.child_opts(pulumi.ResourceOptions(provider=provider))
+        return [
+            driver_installer(logical(name, f"driver-{installer}"), installer, pools, opts)
+            for installer, pools in sorted(wanted.items())
+        ]
+
+    def _compute_classes(self, name: str, args: GkeClusterArgs, provider: pulumi_kubernetes.Provider) -> None:
+        """Which pool the autoscaler grows first, by the pools' names in GKE."""
+        plans = {plan.name: plan for plan in args.pools}
+        for compute_class, settings in sorted(args.settings.compute_classes.items()):
+            pools = [pool_name(plans[pool], args.settings.pools[pool]) for pool in settings.priorities]
+            apiextensions.CustomResource(
+                logical(name, f"compute-class-{compute_class}"),
+                api_version="cloud.google.com/v1",
+                kind="ComputeClass",
+                metadata=meta.ObjectMetaArgs(name=compute_class),
+                spec={
+                    "priorities": [{"nodepools": [pool]} for pool in pools],
+                    "whenUnsatisfiable": "DoNotScaleUp",
+                },
+                opts=self.child_opts(pulumi.ResourceOptions(provider=provider)),
+            )
+
+
+def _login(name: str, cluster: container.GetClusterResult) -> str:
+    """The kubeconfig for the DNS endpoint, or for the address of a cluster that has none."""
+    names = [
+        dns.endpoint
+        for config in cluster.control_plane_endpoints_configs
+        for dns in config.dns_endpoint_configs
+    ]
+    host = next((endpoint for endpoint in names if endpoint), cluster.endpoint)
+    authority = next((auth.cluster_ca_certificate for auth in cluster.master_auths), "")
+    return login_kubeconfig(name, host, authority)

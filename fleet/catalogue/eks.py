@@ -1,0 +1,80 @@
+"""Elastic Kubernetes Service: minors, node images, and what does not go together there."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Literal
+
+from fleet.catalogue.entry import Entry, Fact
+
+
+class EksMinor(Fact):
+    """Until when EKS supports a minor; None where nothing public says it."""
+
+    minor: str
+    standard_support_end: dt.date | None
+    extended_support_end: dt.date | None
+
+
+class EksImage(Fact):
+    """An AMI type of managed node groups.
+
+    `driver_branch` is the branch of the NVIDIA driver in it, None where nothing public says it. `plugin`: it
+    runs NVIDIA's device plugin unless that is switched off. `labels_gpus`: its nodes label their GPUs.
+    """
+
+    name: str
+    system: Literal["al2023", "bottlerocket", "al2"]
+    arch: Literal["amd64", "arm64"]
+    nvidia: bool = False
+    driver_branch: int | None = None
+    plugin: bool = False
+    labels_gpus: bool = False
+
+
+class PluginSwitch(Entry):
+    """The setting that turns Bottlerocket's device plugin off, and the first release that knows it."""
+
+    setting: str
+    since: str
+
+
+class EfaDriver(Entry):
+    """The branch of the NVIDIA driver from which on EFA breaks on machines, by the start of their names."""
+
+    machines: str
+    broken_from: int
+    held: str
+
+
+class ImageSince(Entry):
+    """The first image release for machines, by the start of their names: yyyymmdd."""
+
+    machines: str
+    since: str
+
+
+class UltraServer(Entry):
+    """How many machines one NVLink fabric has at most, by the start of their names."""
+
+    machines: str
+    most: int
+
+
+class EksFacts(Entry):
+    """All of eks.yaml."""
+
+    minors: tuple[EksMinor, ...]
+    images: tuple[EksImage, ...]
+    bottlerocket_plugin_switch: PluginSwitch
+    efa_driver: EfaDriver
+    ultra_server_image: ImageSince
+    ultra_server: UltraServer
+
+    def minor(self, minor: str) -> EksMinor | None:
+        """The entry of a minor, if it is known."""
+        return next((entry for entry in self.minors if entry.minor == minor), None)
+
+    def image(self, name: str) -> EksImage | None:
+        """The entry of an AMI type, if it is known."""
+        return next((entry for entry in self.images if entry.name == name), None)

@@ -1,0 +1,116 @@
+"""Google Kubernetes Engine: versions, node images, driver installers, and what its autoscaler knows."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from fleet.catalogue.entry import Entry, Fact
+
+Installer = Literal["cos", "cos-a4x", "cos-vgpu", "ubuntu"]
+
+
+class GkeFloor(Entry):
+    """The version from which GKE offers a feature."""
+
+    feature: Literal["tpu", "dranet"]
+    version: str
+
+
+class GkeImage(Entry):
+    """A node image, and where other pods see the driver that an installer's pod leaves on such a node."""
+
+    name: str
+    driver_root: str
+
+
+class GkeInstaller(Entry):
+    """A driver installer's DaemonSet.
+
+    `version`: which driver it installs, `default` or `latest`. `daemon`: an image that keeps the
+    driver's daemons running beside it; they read the machine type that the installer writes down.
+    """
+
+    name: Installer
+    image: str
+    arch: Literal["amd64", "arm64"]
+    fractional: bool
+    container: str
+    pull_policy: Literal["Never", "IfNotPresent"]
+    version: Literal["default", "latest"]
+    daemon: str | None = None
+
+
+class GkeKnownAccelerator(Fact):
+    """An accelerator whose devices the autoscaler predicts for a pool without nodes, in its own words."""
+
+    name: str
+    architecture: str
+    product_name: str
+
+
+class GkeScaleFromZero(Entry):
+    """What the autoscaler predicts: which accelerators, and which attributes of a device."""
+
+    attributes: tuple[str, ...]
+    accelerators: tuple[GkeKnownAccelerator, ...]
+
+    def accelerator(self, name: str | None) -> GkeKnownAccelerator | None:
+        """The entry of an accelerator, None where the autoscaler does not know it."""
+        return next((entry for entry in self.accelerators if entry.name == name), None)
+
+
+class GkeFacts(Entry):
+    """All of gke.yaml.
+
+    `dranet_families`: machine families whose network cards GKE's own DRANET serves. `dranet_classes`: the
+    classes it brings; each selects the driver of its name.
+    """
+
+    channels: tuple[str, ...]
+    version_pattern: str
+    floors: tuple[GkeFloor, ...]
+    dranet_families: tuple[str, ...]
+    dranet_classes: tuple[str, ...]
+    images: tuple[GkeImage, ...]
+    installers: tuple[GkeInstaller, ...]
+    scale_from_zero: GkeScaleFromZero
+
+    def image(self, name: str) -> GkeImage:
+        """The entry of a node image.
+
+        Raises:
+            KeyError: no such image is known.
+        """
+        for entry in self.images:
+            if entry.name == name:
+                return entry
+        raise KeyError(name)
+
+    def installer(self, name: str) -> GkeInstaller:
+        """The entry of an installer.
+
+        Raises:
+            KeyError: no such installer is known.
+        """
+        for entry in self.installers:
+            if entry.name == name:
+                return entry
+        raise KeyError(name)
+
+    def floor(self, feature: str) -> GkeFloor:
+        """The version from which a feature works.
+
+        Raises:
+            KeyError: no such feature is known.
+        """
+        for entry in self.floors:
+            if entry.feature == feature:
+                return entry
+        raise KeyError(feature)
+
+    def numbers(self, version: str) -> tuple[int, ...] | None:
+        """A version such as 1.35.8-gke.1036000 as numbers that compare; None where it is none."""
+        if re.fullmatch(self.version_pattern, version) is None:
+            return None
+        return tuple(int(part) for part in re.findall(r"[0-9]+", version))

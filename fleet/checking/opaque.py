@@ -1,0 +1,103 @@
+"""Opaque parameters in classes and claims, judged as the driver that a cluster runs will decode them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from fleet.checking.device_objects import class_name, devices_path, requests
+from fleet.checking.resources import at, mapping, sequence
+from fleet.plan.isolation import STRATEGIES as UNISOLATED
+from fleet.proof.parameters import judged_parameters, mismatch, wrong_types
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fleet.checking.inventory import Cluster
+    from fleet.checking.resources import Resource
+    from fleet.yaml_text import Path
+
+_STRATEGY = ("sharing", "strategy")
+
+
+def check_config(
+    resource: Resource,
+    cluster: Cluster,
+    declared: Mapping[str, Sequence[str]],
+    path: Path,
+    *,
+    is_production: bool,
+) -> None:
+    """Tell what the driver would refuse of the configuration in a class or claim.
+
+    Args:
+        resource: the class or claim.
+        cluster: the cluster, which says what runs there.
+        declared: expressions of the classes of the files, by name.
+        path: where `config` stands.
+        is_production: whether devices must not be shared without isolation in silence.
+    """
+    for index, item in enumerate(sequence(at(resource.value, (*path, "config")))):
+        opaque = mapping(mapping(item).get("opaque"))
+        parameters, driver = opaque.get("parameters"), opaque.get("driver")
+        if not isinstance(parameters, dict):
+            continue
+        base = (*path, "config", index, "opaque", "parameters")
+        _check(resource, base, str(driver), cast("dict[str, Any]", parameters), cluster)
+        if is_production:
+            _warn_unisolated(resource, base, parameters)
+        if resource.kind != "DeviceClass":
+            _check_types(resource, (*path, "config", index), mapping(item), (cluster, declared))
+
+
+def _check(
+    resource: Resource, base: Path, driver: str, parameters: Mapping[str, Any], cluster: Cluster
+) -> None:
+    for item in judged_parameters(cluster.plan, cluster.drivers, driver, parameters):
+        refusal = item.refusal
+        # Somebody else's driver may have other gates.
+        tell = resource.subject.warning if item.is_guess else resource.subject.error
+        tell(
+            *base,
+            *refusal.key.split("."),
+            what=refusal.what,
+            got=refusal.got,
+            allowed=refusal.allowed,
+            fix=refusal.fix,
+        )
+
+
+def _warn_unisolated(resource: Resource, base: Path, parameters: Any) -> None:  # noqa: ANN401 - any YAML
+    strategy = at(parameters, _STRATEGY)
+    if strategy in UNISOLATED:
+        resource.subject.warning(
+            *base,
+            *_STRATEGY,
+            what=f"{UNISOLATED[str(strategy)]} isolates neither memory nor faults, and this is a production "
+            "stack",
+            got=str(strategy),
+            allowed="exclusive GPUs, MIG partitions, vGPUs",
+            fix="ask for a MIG partition, or say in the stack file why: accept: {isolation: the reason}",
+        )
+
+
+def _check_types(
+    resource: Resource,
+    path: Path,
+    item: Mapping[str, Any],
+    where: tuple[Cluster, Mapping[str, Sequence[str]]],
+) -> None:
+    """A configuration for named requests must be for their devices; without names others are passed over."""
+    cluster, declared = where
+    kind = str(at(item, ("opaque", "parameters", "kind")))
+    for number, name in enumerate(sequence(item.get("requests"))):
+        for request in requests(resource):
+            wanted = class_name(request)
+            found = wrong_types(kind, declared.get(wanted, cluster.classes.get(wanted, ())))
+            if request.name == name and found is not None:
+                what = mismatch(kind, wanted, found)
+                resource.subject.error(*path, "requests", number, what=what, got=str(name))
+
+
+def config_path(resource: Resource) -> Path:
+    """Where an object's `config` stands below."""
+    return ("spec",) if resource.kind == "DeviceClass" else devices_path(resource.kind)

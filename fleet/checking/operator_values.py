@@ -1,0 +1,74 @@
+"""Values of the GPU Operator's chart: its keys, and that it owns on the pools what the stack says it owns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleet import catalogue
+from fleet.checking.resources import mapping
+from fleet.drivers.value_checks import check_values
+from fleet.drivers.values import value_at
+
+if TYPE_CHECKING:
+    from fleet.catalogue.model import GpuOperatorVersion
+    from fleet.checking.finding import Subject
+    from fleet.checking.inventory import Cluster
+
+OPERATOR = "gpu-operator"
+
+
+def operator_version(version: str) -> GpuOperatorVersion | None:
+    """A version of the GPU Operator's chart, with or without its v."""
+    facts = catalogue.load().gpu_operator
+    return facts.version(f"v{version.removeprefix('v')}") or facts.version(version.removeprefix("v"))
+
+
+def check_operator_values(subject: Subject, version: GpuOperatorVersion, cluster: Cluster) -> None:
+    """Tell what is wrong with values of the GPU Operator on a cluster whose devices DRA gives away."""
+    values = mapping(subject.document.value)
+    if subject.document.value != values:
+        subject.error(what="must be a mapping, as values.yaml of the chart is")
+        return
+    for refusal in check_values(version, values):
+        subject.error(
+            *refusal.key.split("."),
+            what=refusal.what,
+            got=refusal.got,
+            allowed=refusal.allowed,
+            fix=refusal.fix,
+        )
+    pools = [pool for pool in cluster.plan.pools if pool.machine.gpus]
+    if not pools:
+        return
+    names = ", ".join(pool.name for pool in pools)
+    if value_at(values, "devicePlugin.enabled", default=True):
+        subject.error(
+            "devicePlugin",
+            "enabled",
+            what=f"would advertise the GPUs of {names}, which the DRA driver publishes: each is given away "
+            "twice",
+            got="true",
+            allowed="false",
+            fix="devicePlugin: {enabled: false}",
+        )
+    if value_at(values, "gpuCluster.deployCR", default=False):
+        subject.error(
+            "gpuCluster",
+            "deployCR",
+            what="makes the operator install a DRA driver of its own beside the stack's",
+            got="true",
+            allowed="false",
+            fix="remove it",
+        )
+    installs = bool(value_at(values, "driver.enabled", default=True))
+    for pool in pools:
+        if installs != (pool.gpu_driver == "operator"):
+            subject.error(
+                "driver",
+                "enabled",
+                what=f"contradicts pool {pool.name} (gpuDriver: {pool.gpu_driver}): "
+                + ("two owners of one GPU driver" if installs else "nobody installs its GPU driver"),
+                got=str(installs).lower(),
+                allowed=str(not installs).lower(),
+                fix=f"driver: {{enabled: {str(not installs).lower()}}}, or change the pool's gpuDriver",
+            )

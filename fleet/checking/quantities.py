@@ -1,0 +1,56 @@
+"""How much a request takes: parts of devices that cannot be shared, some of those that go together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from fleet.checking.matching import counted
+from fleet.checking.resources import at, mapping
+from fleet.drivers.tpu_devices import DRIVER as TPU
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fleet.checking.device_objects import Request
+    from fleet.checking.inventory import FleetDevice
+    from fleet.checking.matching import Judged
+    from fleet.checking.resources import Resource
+
+
+def tell_part(resource: Resource, request: Request, judged: Sequence[Judged]) -> None:
+    """A part can be had only of devices that several claims may share; of others the claim holds all."""
+    parts = mapping(at(request.value, ("capacity", "requests")))
+    matching = _matching(judged)
+    whole = [item for item in matching if not item.published.get("allowMultipleAllocations")]
+    if parts and matching and len(whole) == len(matching):
+        resource.subject.warning(
+            *request.path,
+            "capacity",
+            what="asks for a part, but these devices cannot be shared: the claim holds a whole one of "
+            f"{counted(whole)}",
+            got=", ".join(f"{name}: {amount}" for name, amount in parts.items()),
+            fix="ask for a MIG partition, or let the driver share its devices (consumableShares)",
+        )
+
+
+def tell_chips(resource: Resource, request: Request, judged: Sequence[Judged]) -> None:
+    """The TPU chips of a node go together: the driver prepares all of them for one claim, or fails."""
+    per_pool = Counter(item.pool for item in _matching(judged) if item.cel.driver == TPU)
+    if not per_pool or request.value.get("allocationMode") == "All":
+        return
+    count = request.value.get("count", 1)
+    if count not in per_pool.values():
+        chips = " or ".join(str(number) for number in sorted(set(per_pool.values())))
+        resource.subject.error(
+            *request.path,
+            what=f"takes {count} of the {chips} TPU chips of a node, which the driver prepares all together "
+            "for one claim",
+            got=str(count),
+            allowed=f"{chips}, or allocationMode: All",
+            fix="allocationMode: All, without count",
+        )
+
+
+def _matching(judged: Sequence[Judged]) -> list[FleetDevice]:
+    return [item.device for item in judged if item.verdict.outcome in ("true", "unknown")]

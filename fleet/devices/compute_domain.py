@@ -1,0 +1,42 @@
+"""The spec of a ComputeDomain, the NVIDIA driver's own object: nodes whose GPUs reach each other over NVLink.
+
+Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `api/nvidia.com/resource/v1beta1` and the
+CRDs of the charts. `numNodes` is required up to 25.12 and 0 by default later, so it is always written; 0 lets
+nodes join as their pods come. The whole spec is immutable.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from fleet.devices.base import DeviceModel
+from fleet.devices.names import DnsSubdomain
+
+API = "resource.nvidia.com/v1beta1"
+KIND = "ComputeDomain"
+CLIQUE_LABEL = "nvidia.com/gpu.clique"
+"""On nodes whose GPUs are on one NVLink fabric: the fabric and the part of it."""
+
+
+class ChannelTemplate(DeviceModel):
+    """The ResourceClaimTemplate that the driver's controller makes, beside the ComputeDomain."""
+
+    name: DnsSubdomain
+
+
+class ComputeDomainChannel(DeviceModel):
+    """What pods claim to be in the domain: one IMEX channel, or all that a node has."""
+
+    resource_claim_template: ChannelTemplate
+    allocation_mode: Literal["Single", "All"] | None = None
+
+
+class ComputeDomainSpec(DeviceModel):
+    """A ComputeDomain as the API server stores it."""
+
+    kept_when_empty: ClassVar[frozenset[str]] = frozenset({"numNodes"})
+
+    num_nodes: Annotated[int, Field(ge=0)] = 0
+    channel: ComputeDomainChannel

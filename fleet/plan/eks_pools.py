@@ -1,0 +1,130 @@
+"""Node groups of EKS: which labels and taints their nodes have, which image they run, what AWS calls them."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from fleet import catalogue
+from fleet.plan.aks_pools import GPU_PRESENT, MIG_CONFIG, POOL
+from fleet.plan.isolation import isolation
+from fleet.plan.machines import check_sharing, find_machine, taints_of
+from fleet.plan.mig_config import config_name
+from fleet.plan.model import PoolPlan
+from fleet.settings.eks import OwnImage
+from fleet.settings.sharing import MigSharing
+
+if TYPE_CHECKING:
+    from fleet.catalogue.eks import EksImage
+    from fleet.catalogue.model import Machine
+    from fleet.plan.findings import Findings
+    from fleet.settings.eks import EksClusterSettings, EksPoolSettings
+
+CUSTOM = "CUSTOM"
+"""The AMI type of an image of one's own."""
+NVL_DOMAIN = "NVL72"
+"""The fabric of machines whose GPUs reach those of other machines over NVLink."""
+_RESERVED = ("eks.amazonaws.com/", "k8s.aws/", "kubernetes.io/", "k8s.io/", "node.kubernetes.io/")
+_STEM, _HASH = 50, 8
+"""A node group's name may have 63 characters."""
+_DESCRIBE = (
+    "describe it in the stack file: machine: {instanceType: p5.48xlarge, gpu: H100-SXM5-80GB, gpus: 8, "
+    "cpus: 192, memory: 2048}"
+)
+
+
+def plan_eks_pool(
+    at: tuple[str, ...], name: str, pool: EksPoolSettings, findings: Findings
+) -> PoolPlan | None:
+    """The plan of a node group, or None after its machine was refused."""
+    known = {key: machine for key, machine in catalogue.load().machines.items() if machine.cloud == "eks"}
+    machine = find_machine(at, pool.machine, known, _DESCRIBE, findings=findings)
+    if machine is None:
+        return None
+    if not isinstance(pool.machine, str):
+        described = {"name": pool.machine.instance_type, "cloud": "eks", "arch": pool.machine.arch}
+        machine = machine.model_copy(update=described)
+    check_sharing(at, machine, pool.sharing, findings)
+    ours = _labels(name, pool, machine)
+    _check_labels(at, pool, ours, findings)
+    return PoolPlan(
+        name=name,
+        machine=machine,
+        min_nodes=pool.nodes.min,
+        max_nodes=pool.nodes.max,
+        labels=dict(sorted({**pool.labels, **ours}.items())),
+        taints=taints_of(pool),
+        gpu_driver="host",
+        sharing=pool.sharing,
+        isolation=isolation(machine, pool.sharing),
+        efa=machine.efa if pool.efa else 0,
+    )
+
+
+def ami_type(machine: Machine, pool: EksPoolSettings) -> str:
+    """The AMI type of a pool: the one named, or else AL2023, with NVIDIA's driver for GPUs."""
+    if isinstance(pool.image, OwnImage):
+        return CUSTOM
+    arch = "ARM_64" if machine.arch == "arm64" else "x86_64"
+    return pool.image or f"AL2023_{arch}_{'NVIDIA' if machine.gpus else 'STANDARD'}"
+
+
+def image_of(machine: Machine, pool: EksPoolSettings) -> EksImage | None:
+    """What is known of the pool's AMI type; None for an image of one's own."""
+    return catalogue.load().eks.image(ami_type(machine, pool))
+
+
+def zones_of(pool: EksPoolSettings, settings: EksClusterSettings) -> tuple[str, ...]:
+    """The zones whose subnets a pool is in."""
+    return tuple(sorted(pool.zones)) or settings.zones()
+
+
+def placed_together(pool: EksPoolSettings) -> bool:
+    """Whether the pool's nodes are in a cluster placement group."""
+    return pool.efa if pool.placement_group is None else pool.placement_group
+
+
+def node_group_name(plan: PoolPlan, pool: EksPoolSettings, settings: EksClusterSettings) -> str:
+    """The node group's name. It changes with what EKS cannot change: a new one replaces the old."""
+    identity = (
+        plan.name,
+        plan.machine.name,
+        ami_type(plan.machine, pool),
+        pool.capacity,
+        ",".join(zones_of(pool, settings)),
+    )
+    digest = hashlib.sha256("\n".join(identity).encode()).hexdigest()
+    return f"{plan.name[:_STEM]}-{digest[:_HASH]}"
+
+
+def _labels(name: str, pool: EksPoolSettings, machine: Machine) -> dict[str, str]:
+    labels = {POOL: name}
+    if machine.gpus:
+        labels[GPU_PRESENT] = "true"
+    if isinstance(pool.sharing, MigSharing) and machine.gpu is not None:
+        labels[MIG_CONFIG] = config_name(catalogue.load().gpus[machine.gpu], pool.sharing.layout)
+    return labels
+
+
+def _check_labels(
+    at: tuple[str, ...], pool: EksPoolSettings, ours: dict[str, str], findings: Findings
+) -> None:
+    for key, value in sorted(pool.labels.items()):
+        if key in ours and ours[key] != value:
+            what = (
+                "must be true, or the DRA driver's plugin does not run on the pool's nodes"
+                if key == GPU_PRESENT
+                else "is a label this program sets itself on every node of the pool"
+            )
+            findings.error(
+                *at, "labels", key, what=what, got=value, allowed=ours[key], fix=f"remove {key} from labels"
+            )
+        elif key.startswith(_RESERVED):
+            findings.error(
+                *at,
+                "labels",
+                key,
+                what="has a prefix that belongs to EKS or Kubernetes; AWS refuses it",
+                got=key,
+                fix="choose a prefix of your own",
+            )

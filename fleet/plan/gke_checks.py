@@ -1,0 +1,198 @@
+"""What is wrong with a GKE cluster as a whole, told before Google is asked for anything.
+
+Sources: https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra and
+https://pkg.go.dev/k8s.io/gke-autoscaling/cluster-autoscaler (what the autoscaler predicts of empty pools).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from fleet.drivers.values import value_at
+from fleet.plan.gke_pool_checks import check_gke_pool, check_zone_counts
+from fleet.plan.gke_pools import compute_classes_of
+from fleet.plan.gke_releases import CRITICAL
+from fleet.plan.google_names import zones_of
+from fleet.settings.classes import CelClass, IntentClass
+from fleet.settings.errors import choices
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fleet.plan.findings import Findings
+    from fleet.plan.model import PoolPlan, ReleasePlan
+    from fleet.settings.classes import ClassSettings
+    from fleet.settings.fleet import FleetSettings
+    from fleet.settings.gke import GkeClusterSettings
+
+_INTENTS = ("memory", "product", "profile", "compute_capability", "multiprocessors")
+_CEL = {
+    "memory": re.compile(r"\.memory\b|\['memory'\]"),
+    "driverVersion": re.compile(r"driverVersion"),
+    "cudaComputeCapability": re.compile(r"cudaComputeCapability"),
+    "an exact productName": re.compile(r"productName\s*=="),
+    "MIG partitions": re.compile(r"type\s*==\s*'mig'|\.profile\b"),
+}
+"""What a selector may ask that the autoscaler does not predict, by its name."""
+
+
+def check_gke(
+    name: str,
+    fleet: FleetSettings,
+    settings: GkeClusterSettings,
+    minor: str,
+    pools: Sequence[PoolPlan],
+    *,
+    findings: Findings,
+) -> None:
+    """Check a cluster and its pools, apart from the releases' final values."""
+    at = ("clusters", name)
+    if settings.mode == "Autopilot" and settings.drivers:
+        findings.error(
+            *at,
+            "mode",
+            what="has no DRA for GPUs: Autopilot makes its own nodes and installs its own device plugin",
+            got="Autopilot",
+            allowed="Standard",
+            fix="set mode: Standard",
+        )
+    _check_version(at, settings, minor, findings)
+    _check_compute_classes(at, settings, findings)
+    if settings.create is not None:
+        system = settings.system_pool
+        count = zones_of(system.zones, settings.location)
+        check_zone_counts((*at, "systemPool"), count, system.nodes.min, system.nodes.max, findings)
+    for pool in pools:
+        check_gke_pool((*at, "pools", pool.name), pool, settings, findings)
+    _check_empty_pools(at, fleet, settings, pools, findings)
+    _check_arm_workloads(name, fleet, pools, findings)
+
+
+def check_gke_values(
+    at: tuple[str, ...], pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
+) -> None:
+    """Check a DRA driver's final values against what GKE admits and where its pools' GPU driver lies."""
+    for part in ("kubeletPlugin", "controller"):
+        if part == "controller" and not value_at(
+            release.values, "resources.computeDomains.enabled", default=False
+        ):
+            continue
+        key = f"{part}.priorityClassName"
+        wanted = value_at(release.values, key, default=CRITICAL[0])
+        if wanted in CRITICAL and release.namespace != "kube-system":
+            findings.error(
+                *at,
+                "values",
+                key,
+                what=f"is not admitted in namespace {release.namespace}: GKE takes critical pods only where "
+                "a ResourceQuota allows them, and there is none",
+                got=str(wanted),
+                allowed="an empty text, or a priority class of your own",
+                fix=f"remove {key} from values",
+            )
+    served = [pool for pool in pools if pool.machine.gpus]
+    root = value_at(release.values, "nvidiaDriverRoot")
+    allowed = sorted({pool.driver_root for pool in served if pool.driver_root})
+    if root is not None and served and root not in allowed:
+        findings.error(
+            *at,
+            "values",
+            "nvidiaDriverRoot",
+            what="is not where the pools' GPU driver is installed",
+            got=str(root),
+            allowed=", ".join(allowed),
+            fix="remove it from values; it follows from the pools' image",
+        )
+
+
+def _check_version(at: tuple[str, ...], settings: GkeClusterSettings, minor: str, findings: Findings) -> None:
+    if settings.version is not None and not settings.version.startswith(f"{minor}."):
+        findings.error(
+            *at,
+            "version",
+            what=f"is no version of Kubernetes {minor}, which the cluster is declared to run",
+            got=settings.version,
+            allowed=f"{minor}.<patch>-gke.<build>",
+            fix="change version or kubernetes, or remove version",
+        )
+
+
+def _check_compute_classes(at: tuple[str, ...], settings: GkeClusterSettings, findings: Findings) -> None:
+    names = sorted(settings.pools)
+    for name, compute_class in sorted(settings.compute_classes.items()):
+        for index, pool in enumerate(compute_class.priorities):
+            if pool not in settings.pools:
+                findings.error(
+                    *at,
+                    "computeClasses",
+                    name,
+                    "priorities",
+                    index,
+                    what="is no pool of this cluster",
+                    got=pool,
+                    allowed=choices(pool, names),
+                )
+    for pool in names:
+        classes = compute_classes_of(pool, settings)
+        if len(classes) > 1:
+            findings.error(
+                *at,
+                "pools",
+                pool,
+                what="is in more than one ComputeClass, and its nodes can carry the label of one only",
+                got=", ".join(classes),
+                fix=f"leave {pool} out of the priorities of {', '.join(classes[1:])}",
+            )
+
+
+def _check_empty_pools(
+    at: tuple[str, ...],
+    fleet: FleetSettings,
+    settings: GkeClusterSettings,
+    pools: Sequence[PoolPlan],
+    findings: Findings,
+) -> None:
+    """Say which classes never make the autoscaler add the first node of a pool."""
+    empty = [pool.name for pool in pools if pool.min_nodes < 1 and pool.machine.gpus]
+    if not empty or "nvidia" not in settings.drivers:
+        return
+    for name, wanted in sorted(fleet.classes.items()):
+        asked = _unpredicted(wanted)
+        if asked:
+            findings.warnings.append(
+                f"cluster {at[1]}: class {name} asks for {', '.join(asked)}, which GKE's autoscaler does not "
+                f"predict of a pool without nodes: it adds no first node to {', '.join(empty)} for it; set "
+                "nodes: {min: 1}, or ask for the architecture"
+            )
+
+
+def _unpredicted(wanted: ClassSettings) -> list[str]:
+    match wanted:
+        case CelClass():
+            text = " && ".join(wanted.cel)
+            return [name for name, pattern in _CEL.items() if pattern.search(text)]
+        case IntentClass():
+            if wanted.driver != "nvidia":
+                return []
+            asked = [name for name in _INTENTS if getattr(wanted, name) is not None]
+            words = {"compute_capability": "computeCapability"}
+            return [words.get(name, name) for name in asked] + (["type mig"] if wanted.type == "mig" else [])
+
+
+def _check_arm_workloads(
+    cluster: str, fleet: FleetSettings, pools: Sequence[PoolPlan], findings: Findings
+) -> None:
+    """Tolerations that a workload names itself must let it onto arm64 nodes, if there are no others."""
+    gpus = [pool for pool in pools if pool.machine.gpus]
+    if not gpus or any(pool.machine.arch != "arm64" for pool in gpus):
+        return
+    for name, workload in sorted(fleet.workloads.items()):
+        if workload.cluster != cluster or workload.tolerations is None:
+            continue
+        if not any(item.key in (None, "kubernetes.io/arch") for item in workload.tolerations):
+            findings.warnings.append(
+                f"workload {name}: tolerates no kubernetes.io/arch=arm64, the taint that GKE puts on the "
+                f"nodes of {', '.join(pool.name for pool in gpus)}; add the toleration, or leave tolerations "
+                "out"
+            )

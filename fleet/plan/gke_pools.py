@@ -1,0 +1,202 @@
+"""Node pools of GKE: the machine, the labels and taints of its nodes, and what is wrong with a pool alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleet import catalogue
+from fleet.plan.google_names import node_pool_name
+from fleet.plan.isolation import isolation
+from fleet.plan.machines import check_sharing, find_machine, taints_of
+from fleet.plan.model import PoolPlan, Taint
+from fleet.settings.gke import GkeClusterSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fleet.catalogue.model import Machine
+    from fleet.plan.findings import Findings
+    from fleet.settings.clusters import ClusterSettings
+    from fleet.settings.gke_pools import GkePoolSettings
+
+POOL = "dra-fleet/pool"
+"""The label by which a pool's nodes are known to pods, whatever the pool is called in GKE."""
+NO_PLUGIN = "gke-no-default-nvidia-gpu-device-plugin"
+GPU_PRESENT = "nvidia.com/gpu.present"
+GPU_DRA = "cloud.google.com/gke-nvidia-gpu-dra-driver"
+TRIPLE = (NO_PLUGIN, GPU_PRESENT, GPU_DRA)
+"""GPUs allocated by DRA need all three: GKE's plugin off, the driver's on, the autoscaler told."""
+TPU_DRA = "cloud.google.com/gke-tpu-dra-driver"
+"""Turns GKE's TPU device plugin off."""
+DRANET = "cloud.google.com/gke-networking-dra-driver"
+QUEUED = "cloud.google.com/gke-queued"
+COMPUTE_CLASS = "cloud.google.com/compute-class"
+AUTOMATIC = frozenset({"nvidia.com/gpu", "google.com/tpu", "kubernetes.io/arch"})
+"""Keys of the taints that GKE puts on nodes itself; declaring them again would show as drift."""
+_RESERVED = ("cloud.google.com/", "kubernetes.io/", "k8s.io/", "gke.io/")
+_DESCRIBE = (
+    "describe it in the stack file: machine: {machineType: g2-standard-8, accelerator: nvidia-l4, gpu: L4, "
+    "gpus: 1, cpus: 8, memory: 32}"
+)
+
+
+def plan_gke_pool(
+    at: tuple[str, ...],
+    name: str,
+    pool: GkePoolSettings,
+    settings: GkeClusterSettings,
+    findings: Findings,
+) -> PoolPlan | None:
+    """The plan of a pool, or None after its machine was refused."""
+    known = {key: machine for key, machine in catalogue.load().machines.items() if machine.cloud == "gke"}
+    machine = find_machine(at, pool.machine, known, _DESCRIBE, findings=findings)
+    if machine is None:
+        return None
+    if not isinstance(pool.machine, str):
+        described = pool.machine
+        machine = machine.model_copy(
+            update={
+                "name": described.machine_type,
+                "cloud": "gke",
+                "accelerator": described.accelerator,
+                "arch": described.arch,
+            }
+        )
+    topology = None if pool.placement is None else pool.placement.topology
+    if machine.tpu is not None and topology is not None:
+        # A slice of several nodes: each of them is known by the topology of the whole.
+        machine = machine.model_copy(update={"tpu": machine.tpu.model_copy(update={"topology": topology})})
+    check_sharing(at, machine, pool.sharing, findings)
+    classes = compute_classes_of(name, settings)
+    ours = _labels(name, pool, machine, settings, classes)
+    _check_labels(at, pool, ours, findings)
+    return PoolPlan(
+        name=name,
+        machine=machine,
+        min_nodes=pool.nodes.min,
+        max_nodes=pool.nodes.max,
+        labels=dict(sorted({**pool.labels, **ours}.items())),
+        taints=(*taints_of(pool), *_taints(machine, classes)),
+        gpu_driver="host",
+        sharing=pool.sharing,
+        isolation=isolation(machine, pool.sharing),
+        driver_root=catalogue.load().gke.image(pool.image).driver_root if machine.gpus else None,
+    )
+
+
+def pool_name(plan: PoolPlan, pool: GkePoolSettings) -> str:
+    """The pool's name in GKE. It changes with what GKE cannot change: a new pool replaces the old."""
+    reservation, placement = pool.reservation, pool.placement
+    return node_pool_name(
+        plan.name,
+        plan.machine.name,
+        pool.image,
+        str(pool.gpu_driver),
+        str((pool.spot, pool.flex_start, pool.queued, pool.dranet)),
+        pool.max_run_duration or "",
+        "" if reservation is None else ",".join((reservation.consume, *reservation.names)),
+        "" if placement is None else f"{placement.compact},{placement.policy},{placement.topology}",
+        pool.gpu_partition_size or "",
+        "" if pool.gpu_sharing is None else f"{pool.gpu_sharing.strategy},{pool.gpu_sharing.clients}",
+        ",".join(pool.additional_networks),
+    )
+
+
+def installer_of(plan: PoolPlan, pool: GkePoolSettings) -> str | None:
+    """The driver installer of a pool by its name in the catalogue; None where this stack installs none."""
+    if not plan.machine.gpus or pool.gpu_driver != "installer":
+        return None
+    return pool.driver_installer or fitting_installer(plan.machine, pool.image)
+
+
+def fitting_installer(machine: Machine, image: str) -> str | None:
+    """The installer made for a machine and a node image; None where there is none."""
+    arch, fractional = machine.arch or "amd64", machine.gpu_fraction is not None
+    return next(
+        (
+            entry.name
+            for entry in catalogue.load().gke.installers
+            if (entry.image, entry.arch, entry.fractional) == (image, arch, fractional)
+        ),
+        None,
+    )
+
+
+def allocates(driver: str, settings: GkeClusterSettings) -> bool:
+    """Whether a DRA driver allocates devices here: one of the stack's, or the cluster brings its own."""
+    return driver in settings.drivers or not settings.drivers
+
+
+def dranet_classes_of(cluster: ClusterSettings) -> tuple[str, ...]:
+    """The classes that GKE itself brings for network cards: where a pool has its own DRANET."""
+    if not isinstance(cluster, GkeClusterSettings) or not any(pool.dranet for pool in cluster.pools.values()):
+        return ()
+    return catalogue.load().gke.dranet_classes
+
+
+def compute_classes_of(pool: str, settings: GkeClusterSettings) -> list[str]:
+    """The ComputeClasses that a pool is in."""
+    return [name for name, item in sorted(settings.compute_classes.items()) if pool in item.priorities]
+
+
+def _labels(
+    name: str,
+    pool: GkePoolSettings,
+    machine: Machine,
+    settings: GkeClusterSettings,
+    classes: list[str],
+) -> dict[str, str]:
+    labels = {POOL: name}
+    if machine.gpus and allocates("nvidia", settings):
+        labels |= dict.fromkeys(TRIPLE, "true")
+    if machine.tpu is not None and allocates("tpu", settings):
+        labels[TPU_DRA] = "true"
+    if pool.dranet:
+        labels[DRANET] = "true"
+    if pool.queued:
+        labels[QUEUED] = "true"
+    labels |= dict.fromkeys([COMPUTE_CLASS] if classes else [], "".join(classes[:1]))
+    return labels
+
+
+def _taints(machine: Machine, classes: list[str]) -> list[Taint]:
+    wanted = {
+        "nvidia.com/gpu": "present" if machine.gpus else "",
+        "google.com/tpu": "present" if machine.tpu is not None else "",
+        "kubernetes.io/arch": "arm64" if machine.arch == "arm64" else "",
+        COMPUTE_CLASS: "".join(classes[:1]),
+    }
+    return [Taint(key=key, value=value, effect="NoSchedule") for key, value in wanted.items() if value]
+
+
+def _check_labels(
+    at: tuple[str, ...], pool: GkePoolSettings, ours: Mapping[str, str], findings: Findings
+) -> None:
+    for key, value in sorted(pool.labels.items()):
+        if key in ours and ours[key] != value:
+            findings.error(
+                *at,
+                "labels",
+                key,
+                what=_WHY.get(key, "is a label this program sets itself on every node of the pool"),
+                got=value,
+                allowed=ours[key],
+                fix=f"remove {key} from labels",
+            )
+        elif key not in ours and key.startswith(_RESERVED):
+            findings.error(
+                *at,
+                "labels",
+                key,
+                what="has a prefix that belongs to GKE or Kubernetes; Google refuses it",
+                got=key,
+                fix="choose a prefix of your own",
+            )
+
+
+_WHY = {
+    NO_PLUGIN: "must be true, or GKE's device plugin advertises the GPUs that the DRA driver publishes",
+    GPU_PRESENT: "must be true, or the DRA driver's plugin does not run on the pool's nodes",
+    GPU_DRA: "must be true, or the autoscaler never adds a node of this pool for a claim",
+    TPU_DRA: "must be true, or GKE's TPU device plugin advertises the chips that the DRA driver publishes",
+}

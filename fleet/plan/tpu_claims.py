@@ -1,0 +1,66 @@
+"""TPU chips of a node go together: the driver prepares all of them for one claim, or fails.
+
+Source: https://github.com/kubernetes-sigs/dra-driver-google-tpu, `ValidateTpuRequest`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleet import catalogue
+from fleet.settings.claims import FirstAvailableRequest
+from fleet.settings.classes import CelClass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fleet.plan.findings import Findings
+    from fleet.plan.model import PoolPlan
+    from fleet.settings.claims import ClaimSettings, CommonRequestSettings
+    from fleet.settings.fleet import FleetSettings
+
+
+def check_tpu_claims(
+    cluster: str, settings: FleetSettings, pools: Sequence[PoolPlan], findings: Findings
+) -> None:
+    """Refuse claims that would take a part of a node's chips. Claims of workloads on this cluster count."""
+    chips = sorted({pool.machine.tpu.chips for pool in pools if pool.machine.tpu is not None})
+    if not chips:
+        return
+    used = {workload.claim for workload in settings.workloads.values() if workload.cluster == cluster}
+    for name in sorted(used & settings.claims.keys()):
+        for path, request in _requests(settings.claims[name]):
+            if not _asks_for_tpus(request.class_, settings) or request.allocation_mode == "All":
+                continue
+            count = request.count or 1
+            if chips != [count]:
+                findings.error(
+                    "claims",
+                    name,
+                    *path,
+                    "count",
+                    what=f"is a part of a node's TPU chips on cluster {cluster}; the driver prepares all of "
+                    "a node's chips for one claim, or none",
+                    got=str(count),
+                    allowed="allocationMode: All",
+                    fix="write allocationMode: All instead of count",
+                )
+
+
+def _requests(claim: ClaimSettings) -> Iterator[tuple[tuple[object, ...], CommonRequestSettings]]:
+    for name, request in sorted(claim.requests.items()):
+        if isinstance(request, FirstAvailableRequest):
+            for index, item in enumerate(request.first_available):
+                yield ("requests", name, "firstAvailable", index), item
+        else:
+            yield ("requests", name), request
+
+
+def _asks_for_tpus(name: str, settings: FleetSettings) -> bool:
+    facts = catalogue.load().drivers["tpu"]
+    wanted = settings.classes.get(name)
+    if wanted is None:
+        return name in facts.owned_classes()
+    if isinstance(wanted, CelClass):
+        return any(facts.driver in expression for expression in wanted.cel)
+    return wanted.driver == facts.name

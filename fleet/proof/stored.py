@@ -1,0 +1,56 @@
+"""What the API server keeps of the devices that a driver sends: fields of gates that are off are dropped.
+
+It does so without a word, so that a device that was sent to be shared is stored as one that is held whole.
+Source: https://github.com/kubernetes/kubernetes, `pkg/registry/resource/resourceslice/strategy.go`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fleet import catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fleet.proof.shapes import Object, ShapeDevice
+
+PARTITIONS = "DRAPartitionableDevices"
+SHARES = "DRAConsumableCapacity"
+
+
+def is_on(gate: str, minor: str) -> bool:
+    """Whether a feature gate is on by default in a Kubernetes minor."""
+    return catalogue.load().kubernetes.gate(gate).is_on(minor)
+
+
+def stored(devices: Iterable[ShapeDevice], minor: str) -> tuple[ShapeDevice, ...]:
+    """The devices as a server of a minor keeps them.
+
+    Args:
+        devices: as the driver sends them.
+        minor: the cluster's Kubernetes minor.
+    """
+    partitions, shares = is_on(PARTITIONS, minor), is_on(SHARES, minor)
+    if partitions and shares:
+        return tuple(devices)
+    return tuple(
+        replace(
+            device,
+            seen=_kept(device.seen, partitions=partitions, shares=shares),
+            placed=_kept(device.placed, partitions=partitions, shares=shares),
+        )
+        for device in devices
+    )
+
+
+def _kept(body: Object, *, partitions: bool, shares: bool) -> Object:
+    kept = dict(body)
+    if not partitions:
+        kept.pop("consumesCounters", None)
+    if not shares:
+        kept.pop("allowMultipleAllocations", None)
+        if "capacity" in kept:
+            kept["capacity"] = {name: {"value": item["value"]} for name, item in kept["capacity"].items()}
+    return kept

@@ -1,0 +1,128 @@
+"""Node pools of Google Kubernetes Engine: machine, node image, capacity, driver, sharing, upgrades."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from fleet.devices.names import LabelKey, LabelValue
+from fleet.devices.problem import refuse
+from fleet.settings.base import Settings
+from fleet.settings.pools import CommonPoolSettings, InlineMachine, machine_form
+
+Zone = Annotated[
+    str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+-[a-z]$", description="Zone, such as us-central1-a")
+]
+Consume = Literal["NO_RESERVATION", "ANY_RESERVATION", "SPECIFIC_RESERVATION", "ANY_RESERVATION_THEN_FAIL"]
+
+
+class GkeMachine(InlineMachine):
+    """A machine type that the catalogue does not hold, described here."""
+
+    machine_type: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*-[a-z0-9-]+$")]
+    accelerator: Annotated[str, Field(pattern=r"^nvidia-[a-z0-9-]+$", description="Google's name of the GPU")]
+    arch: Literal["amd64", "arm64"] = "amd64"
+
+
+class Reservation(Settings):
+    """Capacity reserved before: any that fits, or those named."""
+
+    consume: Consume
+    names: Annotated[
+        tuple[str, ...],
+        Field(description="Of SPECIFIC_RESERVATION: names, or projects/P/reservations/R/reservationBlocks/B"),
+    ] = ()
+
+    @model_validator(mode="after")
+    def _named_if_specific(self) -> Self:
+        if (self.consume == "SPECIFIC_RESERVATION") != bool(self.names):
+            raise refuse(
+                "must have names with SPECIFIC_RESERVATION, and only then",
+                fix="add names: [my-reservation], or change consume",
+            )
+        return self
+
+
+class Placement(Settings):
+    """Nodes close to each other: a policy of the pool's own, or one that exists."""
+
+    compact: bool = True
+    policy: Annotated[str | None, Field(description="Name of a resource policy that exists")] = None
+    topology: Annotated[
+        str | None, Field(pattern=r"^[0-9]+x[0-9]+(x[0-9]+)?$", description="Topology of a TPU slice")
+    ] = None
+
+
+class GpuSharing(Settings):
+    """Sharing by GKE's own device plugin; never together with DRA."""
+
+    strategy: Literal["TIME_SHARING", "MPS"]
+    clients: Annotated[int, Field(ge=2, le=48, description="Pods per GPU at most")]
+
+
+class GkePoolUpgrade(Settings):
+    """How the nodes of a pool are upgraded, and whether Google does it by itself."""
+
+    auto: Annotated[
+        bool | None, Field(description="Without it: on where the cluster has a release channel")
+    ] = None
+    strategy: Literal["SURGE", "BLUE_GREEN"] = "SURGE"
+    surge: Annotated[int, Field(ge=0, le=20, description="More nodes for a while; needs quota")] = 0
+    unavailable: Annotated[int, Field(ge=0, le=20, description="Fewer nodes for a while")] = 1
+
+    @model_validator(mode="after")
+    def _some_way(self) -> Self:
+        if self.strategy == "SURGE" and self.surge + self.unavailable == 0:
+            raise refuse("must have surge or unavailable of at least 1", fix="set unavailable: 1")
+        given = sorted({"surge", "unavailable"} & self.model_fields_set)
+        if self.strategy == "BLUE_GREEN" and given:
+            raise refuse(
+                f"must have no {' and '.join(given)} with strategy BLUE_GREEN, which makes new nodes first",
+                fix=f"remove {' and '.join(given)}, or set strategy: SURGE",
+            )
+        return self
+
+
+class GkePoolSettings(CommonPoolSettings):
+    """A node pool of one machine type. `nodes` count over all zones."""
+
+    machine: Annotated[
+        Annotated[str, Tag("<name>")] | Annotated[GkeMachine, Tag("<inline>")],
+        Discriminator(machine_form),
+        Field(description="Machine type, or {machineType, accelerator, gpu, gpus, cpus, memory}"),
+    ]
+    gpu_driver: Annotated[
+        Literal["installer", "external", "gke"] | None,
+        Field(
+            description="Who installs the GPU driver: this stack's DaemonSet, somebody else's, or GKE, "
+            "which brings its device plugin. null leaves it to GKE's own default"
+        ),
+    ] = "installer"
+    driver_installer: Annotated[
+        Literal["cos", "cos-a4x", "cos-vgpu", "ubuntu"] | None,
+        Field(description="Which installer; without it, the one for the machine and the image"),
+    ] = None
+    image: Literal["COS_CONTAINERD", "UBUNTU_CONTAINERD"] = "COS_CONTAINERD"
+    labels: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
+    zones: tuple[Zone, ...] = ()
+    spot: bool = False
+    flex_start: Annotated[bool, Field(description="Dynamic Workload Scheduler: start when there is room")] = (
+        False
+    )
+    queued: Annotated[bool, Field(description="Dynamic Workload Scheduler: whole requests, queued")] = False
+    max_run_duration: Annotated[
+        str | None, Field(pattern=r"^[1-9][0-9]*s$", description="Seconds with their s: 3600s")
+    ] = None
+    reservation: Reservation | None = None
+    placement: Placement | None = None
+    gpu_sharing: GpuSharing | None = None
+    gpu_partition_size: Annotated[
+        str | None, Field(description="MIG partitions made and advertised by GKE; never together with DRA")
+    ] = None
+    dranet: Annotated[bool, Field(description="GKE's own DRA driver for the machine's network cards")] = False
+    additional_networks: tuple[str, ...] = ()
+    disk_gib: Annotated[int, Field(ge=10, le=65536)] = 100
+    auto_repair: bool = True
+    upgrade: GkePoolUpgrade = GkePoolUpgrade()

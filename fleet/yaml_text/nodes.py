@@ -1,0 +1,178 @@
+"""Composes YAML into nodes that remember where they stand, with a bound on their number and depth.
+
+libyaml finds the events; nothing is ever built that a bound does not allow. Plain values are read by the
+rules of YAML 1.2, as the rest of this program reads them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import yaml
+from ruamel.yaml.resolver import implicit_resolvers
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Iterator
+
+MAX_VALUES = 100_000
+MAX_DEPTH = 64
+
+_MAX_NODES = 2 * MAX_VALUES
+"""Keys are nodes too."""
+_TAG = "tag:yaml.org,2002:"
+_VERSION = (1, 2)
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value stands; both count from 1."""
+
+    line: int = 1
+    column: int = 1
+
+
+class Unreadable(Exception):  # noqa: N818 - it says what the file is
+    """A file that cannot be judged; the message says why, at a line and column."""
+
+    def __init__(self, what: str, place: Place | None = None, fix: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.place = place or Place()
+        self.fix = fix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """A value of a document; an anchor's node stands in every place that refers to it.
+
+    Attributes:
+        kind: Its tag without the prefix of YAML's own: map, seq, str, int, null, merge and so on.
+        place: Where it stands.
+        text: A scalar's text.
+        items: A sequence's items.
+        pairs: A mapping's keys and values.
+    """
+
+    kind: str
+    place: Place
+    text: str = ""
+    items: tuple[Node, ...] | None = None
+    pairs: tuple[tuple[Node, Node], ...] | None = None
+
+
+def compose(text: str) -> Iterator[Node]:
+    """The root nodes of the documents of a text, one after the other; empty documents are left out.
+
+    Raises:
+        Unreadable: It is no YAML, or holds too much.
+    """
+    composer = _Composer(text)
+    try:
+        yield from composer.documents()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise Unreadable(f"is no YAML: {_first_line(error.problem)}", _place(mark)) from None
+    except yaml.reader.ReaderError as error:
+        before = text.encode()[: error.position].decode(errors="replace")
+        place = Place(before.count("\n") + 1, len(before) - before.rfind("\n"))
+        raise Unreadable(f"is no YAML: {error.reason}", place) from None
+    finally:
+        composer.close()
+
+
+class _Composer:
+    """Follows the events of one text; `count` is of the nodes of all its documents."""
+
+    def __init__(self, text: str) -> None:
+        self._loader = _LOADER(text)
+        self._anchors: dict[str, Node | None] = {}
+        self._count = 0
+
+    def close(self) -> None:
+        self._loader.dispose()
+
+    def documents(self) -> Iterator[Node]:
+        while True:
+            event = self._loader.get_event()
+            if isinstance(event, yaml.StreamEndEvent):
+                return
+            if isinstance(event, yaml.DocumentStartEvent):
+                self._anchors = {}
+                root = self._node(self._loader.get_event(), 0)
+                if root.kind != "null":
+                    yield root
+
+    def _node(self, event: Any, depth: int) -> Node:  # noqa: ANN401 - events have no common type
+        place = _place(event.start_mark)
+        if isinstance(event, yaml.AliasEvent):
+            return self._aliased(str(event.anchor), place)
+        self._count += 1
+        if self._count > _MAX_NODES:
+            raise Unreadable(f"holds more than {MAX_VALUES} values", place, "write less into one file")
+        if depth > MAX_DEPTH:
+            raise Unreadable(f"is nested more than {MAX_DEPTH} levels deep", place, "nest less")
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
+        node = self._built(event, place, depth)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+        return node
+
+    def _aliased(self, anchor: str, place: Place) -> Node:
+        if anchor not in self._anchors:
+            raise Unreadable(
+                f"is no YAML: found undefined alias {anchor}", place, f"define &{anchor} before it"
+            )
+        found = self._anchors[anchor]
+        if found is None:
+            raise Unreadable(
+                f"holds an anchor that contains itself: {anchor}", place, "write it without anchors"
+            )
+        return found
+
+    def _built(self, event: Any, place: Place, depth: int) -> Node:  # noqa: ANN401
+        if isinstance(event, yaml.ScalarEvent):
+            text = str(event.value)
+            return Node(kind=_kind(event.tag, text, plain=event.implicit[0]), place=place, text=text)
+        children: list[Node] = []
+        while True:
+            following = self._loader.get_event()
+            if isinstance(following, yaml.SequenceEndEvent | yaml.MappingEndEvent):
+                break
+            children.append(self._node(following, depth + 1))
+        if isinstance(event, yaml.SequenceStartEvent):
+            return Node(kind="seq", place=place, items=tuple(children))
+        return Node(kind="map", place=place, pairs=tuple(zip(children[::2], children[1::2], strict=True)))
+
+
+def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
+    """By first letter the kinds of plain values in YAML 1.2."""
+    found: dict[str, list[tuple[str, re.Pattern[str]]]] = defaultdict(list)
+    for versions, tag, pattern, letters in cast("list[Any]", implicit_resolvers):
+        if _VERSION in versions:
+            for letter in letters:
+                found[letter].append((tag.removeprefix(_TAG), pattern))
+    return found
+
+
+_RESOLVERS = _resolvers()
+
+
+def _kind(tag: str | None, text: str, *, plain: bool) -> str:
+    if tag is not None and tag != "!":
+        return tag.removeprefix(_TAG)
+    if not plain:
+        return "str"
+    return next((kind for kind, pattern in _RESOLVERS.get(text[:1], ()) if pattern.match(text)), "str")
+
+
+def _place(mark: Any) -> Place:  # noqa: ANN401 - libyaml's marks have no type
+    return Place(mark.line + 1, mark.column + 1) if mark else Place()
+
+
+def _first_line(text: object) -> str:
+    return (str(text or "unreadable").strip().splitlines() or ["unreadable"])[0]

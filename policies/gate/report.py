@@ -1,0 +1,50 @@
+"""A verdict as SARIF."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fleet.sarif import SarifResult, SarifRule, SarifTool, sarif
+from policies import pack
+
+if TYPE_CHECKING:
+    from fleet.sarif import Level as SarifLevel
+    from policies.gate.verdict import Verdict
+    from policies.rule import Preset, Rule
+
+LINK: Final = "https://www.pulumi.com/docs/iac/crossguard/"
+_FILE: Final = "Pulumi.yaml"
+"""The engine's events name no line of a program; code hosts want a file all the same."""
+
+
+def to_sarif(verdict: Verdict) -> dict[str, object]:
+    """The verdict as a SARIF log; each problem makes its run unsuccessful."""
+    tool = SarifTool(
+        name=pack.NAME,
+        version=pack.VERSION,
+        link=LINK,
+        rules=tuple(_rule(rule, verdict.preset) for rule in pack.RULES),
+    )
+    results = [
+        SarifResult(
+            rule=finding.rule,
+            level="error" if finding.level == "mandatory" else "warning",
+            message=finding.message,
+            resource=finding.urn,
+            file=_FILE,
+        )
+        for finding in verdict.findings
+    ]
+    return sarif(tool, results, verdict.problems)
+
+
+def _rule(rule: Rule, preset: Preset) -> SarifRule:
+    levels: dict[str, SarifLevel] = {"disabled": "none", "advisory": "warning"}
+    return SarifRule(
+        name=rule.name,
+        description=rule.description,
+        help=rule.fix,
+        link=rule.link,
+        level=levels.get(rule.level(preset), "error"),
+        severity=rule.severity,
+    )

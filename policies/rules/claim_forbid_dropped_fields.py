@@ -1,0 +1,79 @@
+"""No class or claim sets a field that its cluster drops.
+
+The API server removes fields whose feature gate is off before it validates, without a word: the claim is
+stored without them and allocates something else than was asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleet import catalogue
+from fleet.devices.gates import GATED_FIELDS
+from policies.reading.claims import SELECTING_TYPES
+from policies.reading.minors import KUBERNETES, Minors, has
+from policies.rule import Finding, StackRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fleet.catalogue.kubernetes import FeatureGate
+    from policies.resources import Resource, Stack
+    from policies.rule import Settings
+    from policies.values import Value
+
+NAME = "claim-forbid-dropped-fields"
+
+
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+    """Find fields whose feature gate is off in the minor that stores them."""
+    minors = Minors(stack, settings)
+    known = catalogue.load().kubernetes
+    for resource in stack.of(SELECTING_TYPES):
+        kind = resource.type.rpartition(":")[2].removesuffix("Patch")
+        for path, name in GATED_FIELDS[kind]:
+            gate = known.gate(name)
+            for field in _fields(resource, path):
+                yield from _judge(resource, field, gate, minors)
+
+
+def _judge(resource: Resource, field: Value, gate: FeatureGate, minors: Minors) -> Iterator[Finding]:
+    if not field.possible:
+        return
+    minor = minors.of(resource)
+    if has(gate, minor) or not field.known:
+        return
+    since = f"{gate.on_from} or newer" if gate.on_from else "no known minor"
+    if minor is None:
+        yield Finding(
+            resource,
+            field,
+            f"needs the feature gate {gate.name}, and the program does not say which Kubernetes stores it",
+            f"a cluster of {since}",
+            f"set {KUBERNETES.name} of {NAME} to the cluster's minor",
+        )
+    else:
+        fix = f"run the cluster at {since}, or leave the field out" if gate.on_from else "leave the field out"
+        problem = f"is dropped by Kubernetes {minor}: {gate.name} is off there"
+        yield Finding(resource, field, problem, f"a cluster of {since}", fix)
+
+
+def _fields(resource: Resource, path: str) -> list[Value]:
+    steps: list[str] = []
+    for step in path.split("."):
+        steps += [step.removesuffix("[]"), "*"] if step.endswith("[]") else [step]
+    return resource.properties.every(*steps)
+
+
+RULE = StackRule(
+    name=NAME,
+    description=(
+        "Classes and claims set only fields that their cluster's Kubernetes stores, "
+        "because the API server drops the others without a word."
+    ),
+    fix="Run a Kubernetes that has the field's feature gate on, or leave the field out.",
+    link="https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/",
+    severity="high",
+    parameters=(KUBERNETES,),
+    judge=judge,
+)

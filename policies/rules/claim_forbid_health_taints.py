@@ -1,0 +1,68 @@
+"""No claim tolerates the taints by which a driver marks a broken device.
+
+A toleration without a key, or with a health taint's key, hands out a GPU that has fallen off the bus.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fleet import catalogue
+from policies.reading.claims import CLAIM_TYPES, requests
+from policies.rule import TEXTS, Finding, Parameter, ResourceRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.resources import Resource
+    from policies.rule import Settings
+    from policies.values import Value
+
+NAME: Final = "claim-forbid-health-taints"
+NAMESPACES: Final = Parameter(
+    name="namespaces",
+    schema=TEXTS,
+    default=(),
+    description="The namespaces whose claims may tolerate them, for example to diagnose devices.",
+)
+HEALTH: Final = frozenset(key for facts in catalogue.load().drivers.values() for key in facts.health_taints)
+ALLOWED: Final = "tolerations of other taints, each by its key"
+
+
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+    """Find tolerations that cover a health taint."""
+    namespaces = settings.texts(NAMESPACES.name)
+    tolerations = [item for request in requests(resource) for item in request.value.get("tolerations").items]
+    if tolerations and namespaces and _is_in(resource, namespaces):
+        return
+    for toleration in tolerations:
+        yield from _judge(resource, toleration)
+
+
+def _is_in(resource: Resource, namespaces: tuple[str, ...]) -> bool:
+    namespace = resource.get("metadata", "namespace")
+    return namespace.unknown or (namespace.text or "default") in namespaces
+
+
+def _judge(resource: Resource, toleration: Value) -> Iterator[Finding]:
+    key = toleration.get("key")
+    if key.unknown or (key.text and key.text not in HEALTH):
+        return
+    problem = f"tolerates {key.shown}, a taint of broken devices" if key.text else "tolerates every taint"
+    fix = f"tolerate another key, or list the namespace in {NAMESPACES.name} of {NAME}"
+    yield Finding(resource, toleration, problem, ALLOWED, fix)
+
+
+RULE = ResourceRule(
+    name=NAME,
+    description=(
+        "Claims do not tolerate the taints by which drivers mark broken devices, "
+        "because they would be given such a device."
+    ),
+    fix="Tolerate other taints, each by its key.",
+    link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#device-taints-and-tolerations",
+    severity="medium",
+    types=CLAIM_TYPES,
+    parameters=(NAMESPACES,),
+    judge=judge,
+)

@@ -1,0 +1,60 @@
+"""Claims with adminAccess are allowed in listed namespaces only.
+
+A request with adminAccess gets devices that are in use by others. The API server lets it into namespaces with
+the label resource.kubernetes.io/admin-access=true only; whoever can label a namespace can lift that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from policies.reading.claims import CLAIM_TYPES, requests
+from policies.rule import TEXTS, Finding, Parameter, ResourceRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.resources import Resource
+    from policies.rule import Settings
+
+NAME = "claim-limit-admin-access"
+NAMESPACES = Parameter(
+    name="namespaces",
+    schema=TEXTS,
+    default=(),
+    description="The namespaces in which claims may ask for adminAccess.",
+)
+
+
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+    """Find requests with adminAccess outside the listed namespaces."""
+    namespaces = settings.texts(NAMESPACES.name)
+    for request in requests(resource):
+        access = request.value.get("adminAccess")
+        if access.flag:
+            namespace = resource.get("metadata", "namespace")
+            if namespace.unknown or (namespace.text or "default") in namespaces:
+                continue
+            told = namespace.shown if namespace.given else "'default'"
+            yield Finding(
+                resource,
+                access,
+                f"is true in the namespace {told}",
+                f"adminAccess in {', '.join(namespaces) or 'no namespace'}",
+                f"leave adminAccess out, or list the namespace in {NAMESPACES.name} of {NAME}",
+            )
+
+
+RULE = ResourceRule(
+    name=NAME,
+    description=(
+        "Claims ask for adminAccess in listed namespaces only, "
+        "because such a request is given devices that others are using."
+    ),
+    fix="Leave adminAccess out, or list the claim's namespace in the policy config.",
+    link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#admin-access",
+    severity="high",
+    types=CLAIM_TYPES,
+    parameters=(NAMESPACES,),
+    judge=judge,
+)

@@ -1,0 +1,50 @@
+"""Classes, claims, templates and slices are declared in resource.k8s.io/v1.
+
+Kubernetes serves v1beta1 and v1beta2 in old minors, and only where somebody switched them on; an upgrade of
+the cluster takes them away from under the program.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from policies.reading.claims import VERSIONED_TYPES
+from policies.rule import Finding, ResourceRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.resources import Resource
+    from policies.rule import Settings
+
+STABLE: Final = "v1"
+
+
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+    """Find resources of a version that is not v1."""
+    del settings
+    match = VERSIONED_TYPES.fullmatch(resource.type)
+    if match is None or match["version"] == STABLE:
+        return
+    kind = match["kind"]
+    yield Finding(
+        resource,
+        resource.properties,
+        f"is declared in resource.k8s.io/{match['version']}",
+        f"resource.k8s.io/{STABLE}",
+        f"declare it as kubernetes.resource.{STABLE}.{kind}; claims wrap their fields in `exactly` there",
+    )
+
+
+RULE = ResourceRule(
+    name="claim-require-stable-api",
+    description=(
+        "DeviceClasses, claims and templates are declared in resource.k8s.io/v1, "
+        "because clusters stop serving the beta versions when they are upgraded."
+    ),
+    fix="Declare the resource in resource.k8s.io/v1.",
+    link="https://kubernetes.io/docs/reference/using-api/deprecation-guide/",
+    severity="high",
+    types=VERSIONED_TYPES,
+    judge=judge,
+)

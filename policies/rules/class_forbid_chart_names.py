@@ -1,0 +1,59 @@
+"""No program declares a DeviceClass under a name that a driver's chart owns.
+
+Two owners of one object undo each other: the chart's next upgrade writes its own selectors back, or fails
+because the object is not its.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fleet import catalogue
+from policies.reading.charts import own_name
+from policies.reading.claims import CLASS_TYPES
+from policies.rule import TEXTS, Finding, Parameter, ResourceRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.resources import Resource
+    from policies.rule import Settings
+
+NAME: Final = "class-forbid-chart-names"
+OWN: Final = Parameter(
+    name="own",
+    schema=TEXTS,
+    default=(),
+    description="Names that this program may declare all the same, because no chart is installed there.",
+)
+
+
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+    """Find classes under a chart's name."""
+    name = resource.get("metadata", "name")
+    if name.text is None or name.text in settings.texts(OWN.name):
+        return
+    for driver in catalogue.load().drivers.values():
+        if name.text in driver.owned_classes():
+            yield Finding(
+                resource,
+                name,
+                f"is {name.shown}, which the chart {own_name(driver.versions[-1].chart)} installs",
+                "a name that no driver's chart owns",
+                f"choose another name, or list it in {OWN.name} of {NAME} where no chart is installed",
+            )
+
+
+RULE = ResourceRule(
+    name=NAME,
+    description=(
+        "DeviceClasses have names that no driver's chart installs, "
+        "because two owners of one object overwrite each other."
+    ),
+    fix="Choose another name.",
+    link="https://helm.sh/docs/topics/charts/",
+    severity="medium",
+    types=CLASS_TYPES,
+    parameters=(OWN,),
+    judge=judge,
+)

@@ -1,0 +1,149 @@
+"""A class or a claim that is meant for MIG partitions selects no whole GPU.
+
+Decided by evaluating its selectors on every GPU and every partition of the catalogue, so no way of writing
+them (quotes, concatenation, comparing other attributes) makes a difference. It is meant for partitions if its
+name says so, or if it selects partitions because they are partitions: the same device, said to be whole,
+would not be selected. What cannot be evaluated here is a finding too.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from fleet import catalogue
+from fleet.proof.cel import CelUnsupported
+from policies.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
+from policies.reading.devices import Selection, partitions, whole_gpus
+from policies.rule import TEXTS, Finding, Parameter, StackRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from policies.resources import Resource, Stack
+    from policies.rule import Settings
+    from policies.values import Value
+
+MIXED: Final = Parameter(
+    name="mixed",
+    schema=TEXTS,
+    default=(),
+    description="Names of classes that may hand out whole GPUs as well as partitions.",
+)
+NAMES_MIG: Final = re.compile(r"(?i)(^|[^a-z])mig([^a-z]|$)|(^|[^0-9a-z])\d+g[.-]\d+gb")
+_SHOWN: Final = 3
+_REMEMBERED: Final = 4096
+_FIX: Final = "add device.attributes['gpu.nvidia.com'].type == 'mig' to the selector"
+
+
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+    """Find classes, then requests, that are meant for partitions and select whole GPUs."""
+    mixed = settings.texts(MIXED.name)
+    classes: dict[str, list[str]] = dict(_chart_classes())
+    wide: set[str] = set()
+    for resource in stack.of(CLASS_TYPES):
+        name = _name(resource)
+        own = _known(selectors(resource.get("spec")))
+        if own is None or name in mixed:
+            continue
+        classes[name] = own
+        finding = _judge(resource, resource.get("spec", "selectors"), [name, resource.name], own)
+        if finding is not None:
+            wide.add(name)
+            yield finding
+    for resource in stack.of(CLAIM_TYPES):
+        yield from _judge_claim(resource, classes, {*wide, *mixed})
+
+
+def _judge_claim(resource: Resource, classes: Mapping[str, list[str]], told: set[str]) -> Iterator[Finding]:
+    for request in requests(resource):
+        asked = request.value.get("deviceClassName").text
+        own = _known(selectors(request.value))
+        if asked is None or asked in told or own is None:
+            continue
+        names = [_name(resource), resource.name, asked]
+        if not own and (asked not in classes or not NAMES_MIG.search(" ".join(names[:2]))):
+            continue  # nothing of its own to judge beyond its class
+        place = request.value.get("selectors" if own else "deviceClassName")
+        finding = _judge(resource, place, names, [*classes.get(asked, ()), *own])
+        if finding is not None:
+            yield finding
+
+
+def _judge(
+    resource: Resource, place: Value, names: Sequence[str], expressions: Sequence[str]
+) -> Finding | None:
+    given = tuple(expressions)
+    try:
+        if not any(NAMES_MIG.search(name) for name in names) and not _is_meant(given):
+            return None
+        reached = _reached(given)
+    except CelUnsupported as problem:
+        return Finding(
+            resource,
+            place,
+            f"cannot be judged: {problem}",
+            "selectors that can be evaluated here, because they may select whole GPUs",
+            f"write them in another way, or list the class in the parameter {MIXED.name}",
+        )
+    if not reached:
+        return None
+    more = f" and {len(reached) - _SHOWN} more" if len(reached) > _SHOWN else ""
+    return Finding(
+        resource,
+        place,
+        f"select whole GPUs: {', '.join(reached[:_SHOWN])}{more}",
+        "partitions only, because it is meant for MIG",
+        _FIX,
+    )
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _is_meant(expressions: tuple[str, ...]) -> bool:
+    """Whether they select partitions for being partitions."""
+    selection = Selection.of(expressions)
+    return selection is not None and any(
+        selection.selects(device.cel) == "yes" and selection.selects(device.as_whole) in ("no", "error")
+        for device in partitions()
+    )
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _reached(expressions: tuple[str, ...]) -> tuple[str, ...]:
+    """The whole GPUs that they may select; none if one is no CEL: selector-require-valid-cel refuses it."""
+    selection = Selection.of(expressions)
+    if selection is None:
+        return ()
+    return tuple(device.title for device in whole_gpus() if selection.selects(device.cel) in ("yes", "maybe"))
+
+
+def _known(expressions: Sequence[Value]) -> list[str] | None:
+    """The texts; None if one is unknown, which is noted."""
+    found = [expression.text for expression in expressions]
+    return None if None in found else [text for text in found if text is not None]
+
+
+def _chart_classes() -> Iterator[tuple[str, list[str]]]:
+    for driver in catalogue.load().drivers.values():
+        for name, expression in driver.class_selectors.items():
+            yield name, [expression]
+
+
+def _name(resource: Resource) -> str:
+    given = resource.get("metadata", "name").peek
+    return given if isinstance(given, str) else resource.name
+
+
+RULE = StackRule(
+    name="class-forbid-whole-gpus",
+    description=(
+        "Classes and claims meant for MIG partitions select no whole GPU, "
+        "because whoever asks for a seventh of a GPU is otherwise given all of it."
+    ),
+    fix="Select by the attribute type as well, or list the class in the parameter mixed.",
+    link="https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/dra-gpus.html",
+    severity="high",
+    parameters=(MIXED,),
+    judge=judge,
+)

@@ -1,0 +1,52 @@
+"""Clusters of production cannot be deleted by a run.
+
+What counts is the mark on the cloud's own resource, which a component hands down to its children.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from policies.reading.versions import ALICLOUD, AZURE
+from policies.rule import Finding, ResourceRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.resources import Resource
+    from policies.rule import Settings
+
+MANAGED: Final = re.compile(
+    rf"{AZURE}:ManagedCluster|gcp:container/cluster:Cluster|aws:eks/cluster:Cluster|aws-native:eks:Cluster"
+    rf"|{ALICLOUD}"
+)
+
+
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+    """Find managed clusters that are not protected."""
+    del settings
+    if not resource.protect:
+        yield Finding(
+            resource,
+            resource.properties,
+            "is not protected",
+            "protect=True",
+            "pass opts=pulumi.ResourceOptions(protect=True) to the cluster or to the component that holds it",
+        )
+
+
+RULE = ResourceRule(
+    name="cluster-require-protection",
+    description=(
+        "Clusters of production are protected, "
+        "because a renamed resource or a wrong stack name would otherwise delete every node and claim."
+    ),
+    fix="Set protect on the cluster, or on the component that holds it.",
+    link="https://www.pulumi.com/docs/iac/concepts/options/protect/",
+    severity="high",
+    standard="disabled",
+    production="mandatory",
+    types=MANAGED,
+    judge=judge,
+)

@@ -1,0 +1,56 @@
+"""A cluster that names a patch of its minor names one without a known defect in allocating devices.
+
+A version that names only the minor leaves the patch to the cloud, and is not judged here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleet import catalogue
+from policies.reading.versions import FIELDS, KubernetesVersion, any_type
+from policies.rule import Finding, ResourceRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.resources import Resource
+    from policies.rule import Settings
+
+FACTS = catalogue.load().kubernetes
+
+
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+    """Find versions whose patch is older than the first safe one of their minor."""
+    del settings
+    for field in FIELDS:
+        if not field.types.fullmatch(resource.type):
+            continue
+        for version in resource.properties.every(*field.path):
+            read = KubernetesVersion.read(version.text)
+            minor = None if read is None else FACTS.minor(read.minor)
+            if read is None or read.patch is None or minor is None or minor.patch_floor is None:
+                continue
+            floor = KubernetesVersion.read_known(minor.patch_floor)
+            if read.patch < (floor.patch or 0):
+                yield Finding(
+                    resource,
+                    version,
+                    f"is {version.shown}",
+                    f"{minor.patch_floor} or newer in {minor.minor} ({minor.patch_reason})",
+                    f"upgrade to {minor.patch_floor} or newer",
+                )
+
+
+RULE = ResourceRule(
+    name="cluster-require-safe-patch",
+    description=(
+        "Clusters and their pools that name a patch name one that allocates devices right, "
+        "because earlier patches of each minor give one device to two pods or stop scheduling."
+    ),
+    fix="Upgrade to the first safe patch of the minor, or name the minor only.",
+    link=FACTS.source,
+    severity="high",
+    types=any_type(),
+    judge=judge,
+)

@@ -1,0 +1,118 @@
+"""A DRA driver looks for the GPU driver where it is.
+
+Whoever installs the GPU driver decides where: the node's image on the host, the GPU Operator and GKE's
+installer below a folder of their own. With another `nvidiaDriverRoot` the plugin finds no library and
+publishes no devices.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fleet import catalogue
+from fleet.drivers.nvidia import ROOTS
+from policies.reading.advertisers import advertisers
+from policies.reading.charts import release
+from policies.reading.nodes import GpuNodes
+from policies.reading.operators import installer_for, installs_driver, operators
+from policies.rule import Finding, StackRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.reading.advertisers import Advertiser
+    from policies.reading.charts import Release
+    from policies.reading.pools import Pool
+    from policies.resources import Stack
+    from policies.rule import Settings
+
+KEY: Final = "nvidiaDriverRoot"
+_HOST: Final = ROOTS["host"]
+_NONE: Final = "None"
+
+
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+    """Find drivers whose root is not that of a pool they serve."""
+    del settings
+    drivers = [found for found in advertisers(stack) if found.kind == "dra"]
+    if not drivers:
+        return
+    nodes = GpuNodes(stack, drivers)
+    for driver in drivers:
+        installed = release(driver.resource)
+        if installed is not None and installed.driver is not None:
+            for told, root in _roots(stack, driver, nodes):
+                yield from _judge(installed, told, root)
+
+
+def _judge(installed: Release, told: str, root: str) -> Iterator[Finding]:
+    value = installed.value(KEY)
+    if value.unknown:
+        return
+    own = _HOST if value.absent else value.text or ""
+    if _bare(own) != _bare(root):
+        yield Finding(
+            installed.resource,
+            value,
+            f"is {value.shown}, and {told} has the GPU driver in {root}, so no devices are published there",
+            root,
+            f'set {KEY}: "{root}"',
+        )
+
+
+def _roots(stack: Stack, driver: Advertiser, nodes: GpuNodes) -> Iterator[tuple[str, str]]:
+    """Who says where the GPU driver is, and where."""
+    near = [each for each in operators(stack) if nodes.homes.together(driver.resource, each.resource)]
+    served = [pool for pool in nodes.pools if nodes.run(driver, pool)]
+    seen: set[str] = set()
+    for pool in served:
+        root = _root_of(pool, near, nodes)
+        if root is not None and root not in seen:
+            seen.add(root)
+            yield f"the pool {pool.name}", root
+    for operator in near if not served else []:
+        if installs_driver(operator):
+            yield f"the GPU Operator ({operator.resource.name})", _operator_root(operator)
+
+
+def _root_of(pool: Pool, near: list[Release], nodes: GpuNodes) -> str | None:
+    """Where the GPU driver is on a pool's nodes; None if nothing tells."""
+    if pool.cloud == "gke":
+        images = catalogue.load().gke.images
+        name = pool.image.text or (images[0].name if pool.image.absent else "")
+        return next((image.driver_root for image in images if image.name == name.upper()), None)
+    by_image = _is_on_host(pool)
+    if by_image is None or by_image:
+        return _HOST if by_image else None
+    operator = installer_for(pool, near, nodes.homes)
+    return None if operator is None else _operator_root(operator)
+
+
+def _is_on_host(pool: Pool) -> bool | None:
+    """Whether the node's image or the cloud brings the GPU driver; None if nothing tells."""
+    if pool.cloud == "aks":
+        choice = pool.get("gpuProfile", "driver")
+        return None if choice.unknown else choice.text != _NONE
+    image = catalogue.load().eks.image(pool.image.text or "") if pool.cloud == "eks" else None
+    return None if image is None else image.nvidia
+
+
+def _operator_root(operator: Release) -> str:
+    return operator.value("hostPaths.driverInstallDir").text or ROOTS["operator"]
+
+
+def _bare(root: str) -> str:
+    return root.rstrip("/") or "/"
+
+
+RULE = StackRule(
+    name="driver-match-root",
+    description=(
+        "The NVIDIA DRA driver looks for the GPU driver where it is installed, "
+        "because it publishes no devices of nodes on which it finds none."
+    ),
+    fix="Set nvidiaDriverRoot to where the pool's image or installer puts the GPU driver.",
+    link="https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/dra-intro-install.html",
+    severity="high",
+    judge=judge,
+)

@@ -1,0 +1,134 @@
+"""The GPU driver of a node has one owner: the cloud, the node's image, an installer or the GPU Operator.
+
+With two they load different versions of one kernel module; with none no GPU is ever found. AKS installs a
+driver unless told not to, and so does GKE; the GPU Operator does by default.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from fleet import catalogue
+from policies.reading.advertisers import advertisers
+from policies.reading.homes import Homes
+from policies.reading.operators import SWITCH, installer_for, operators
+from policies.reading.pods import pod_spec
+from policies.reading.pools import POOL_TYPES, pools
+from policies.rule import TEXTS, Finding, Parameter, StackRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.reading.charts import Release
+    from policies.reading.pools import Pool
+    from policies.resources import Resource, Stack
+    from policies.rule import Settings
+    from policies.values import Value
+
+NAME: Final = "driver-require-owner"
+ALLOWED: Final = "one owner of the GPU driver on each pool"
+EXTERNAL: Final = Parameter(
+    name="external",
+    schema=TEXTS,
+    default=(),
+    description="Names of pools whose GPU driver something outside the program installs.",
+)
+DAEMON_SETS: Final = re.compile(r"kubernetes:apps/v1:DaemonSet")
+INSTALLER: Final = re.compile(r"nvidia-(driver-)?installer|gpu-installer|(^|/)nvidia/driver(:|@|$)")
+_NONE: Final = "None"
+_DISABLED: Final = "INSTALLATION_DISABLED"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Choice:
+    """What a pool says of its GPU driver: who installs it, empty for nobody, and how to change that."""
+
+    at: Value
+    owner: str
+    other: str
+
+
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+    """Find pools with two owners of the GPU driver, or with none."""
+    external = settings.texts(EXTERNAL.name)
+    installed = operators(stack)
+    drivers = [found.resource for found in advertisers(stack) if found.kind == "dra"]
+    involved = [*drivers, *(operator.resource for operator in installed)]
+    if not involved:
+        return
+    homes = Homes(stack)
+    for resource in stack.of(POOL_TYPES):
+        if not any(homes.together(resource, each) for each in involved):
+            continue
+        for pool in pools(resource):
+            choice = _choice(pool) if pool.has_gpus and pool.name not in external else None
+            if choice is not None:
+                yield from _judge(stack, pool, choice, installer_for(pool, installed, homes), homes)
+
+
+def _judge(
+    stack: Stack, pool: Pool, choice: _Choice, operator: Release | None, homes: Homes
+) -> Iterator[Finding]:
+    if choice.owner and operator is not None:
+        switch = operator.value(SWITCH)
+        yield Finding(
+            operator.resource,
+            switch,
+            f"is {switch.shown}, so the GPU Operator installs a GPU driver on the pool {pool.name} beside "
+            f"that of {choice.owner}",
+            ALLOWED,
+            f"set {SWITCH}: false" + (f", or {choice.other} on the pool" if choice.other else ""),
+        )
+    if not choice.owner and operator is None and not any(_installers(stack, pool.resource, homes)):
+        yield Finding(
+            pool.resource,
+            choice.at,
+            f"is {choice.at.shown}, and nothing in the program installs a GPU driver on the pool {pool.name}",
+            ALLOWED,
+            f"{choice.other}, or list the pool in {EXTERNAL.name} of {NAME}",
+        )
+
+
+def _choice(pool: Pool) -> _Choice | None:
+    """Who installs the GPU driver by the pool's own words; None if nothing tells."""
+    if pool.cloud == "aks":
+        at = pool.get("gpuProfile", "driver")
+        none = at.text == _NONE
+        other = 'set gpuProfile.driver: "Install"' if none else 'gpuProfile.driver: "None"'
+        return None if at.unknown else _Choice(at=at, owner="" if none else "AKS", other=other)
+    if pool.cloud == "gke":
+        at = pool.node("guestAccelerators", 0, "gpuDriverInstallationConfig", "gpuDriverVersion")
+        off = at.text == _DISABLED
+        other = "install it by Google's DaemonSet"  # the GPU Operator installs none on GKE's own image
+        return None if at.unknown else _Choice(at=at, owner="" if off else "GKE", other=other if off else "")
+    image = catalogue.load().eks.image(pool.image.text or "") if pool.cloud == "eks" else None
+    if image is None:
+        return None
+    branded = "" if image.nvidia else "use an image with NVIDIA's driver, such as AL2023_x86_64_NVIDIA"
+    return _Choice(at=pool.image, owner=f"the image {image.name}" if image.nvidia else "", other=branded)
+
+
+def _installers(stack: Stack, resource: Resource, homes: Homes) -> Iterator[Resource]:
+    known = {installer.container for installer in catalogue.load().gke.installers}
+    for daemon in stack.of(DAEMON_SETS):
+        images = [container.value.get("image").text or "" for container in pod_spec(daemon).containers]
+        if homes.together(resource, daemon) and any(
+            image in known or INSTALLER.search(image) for image in images
+        ):
+            yield daemon
+
+
+RULE = StackRule(
+    name=NAME,
+    description=(
+        "Each pool with GPUs has one owner of its GPU driver, "
+        "because two load different kernel modules and without one no GPU is found."
+    ),
+    fix="Let either the cloud or the GPU Operator install the GPU driver of a pool.",
+    link="https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/microsoft-aks.html",
+    severity="high",
+    parameters=(EXTERNAL,),
+    judge=judge,
+)

@@ -1,0 +1,93 @@
+"""A pool asks for MIG partitions only of GPUs that have them, in profiles that these GPUs have.
+
+The cloud refuses such a pool when it is made, or, where the partitions come from a label, nothing ever makes
+them and the claims wait.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from policies.reading.machines import gpu_of, known_machines
+from policies.reading.pools import POOL_TYPES, pools
+from policies.rule import Finding, StackRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fleet.catalogue.model import Machine
+    from policies.reading.pools import Pool
+    from policies.resources import Stack
+    from policies.rule import Settings
+    from policies.values import Value
+
+LABEL: Final = "nvidia.com/mig.config"
+OFF: Final = ("", "all-disabled")
+_PROFILE: Final = re.compile(r"(?:all-)?(?P<name>\d+g\.\d+gb)(?P<media>[.+]me)?")
+
+
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+    """Find pools that ask for partitions which their GPUs do not have."""
+    del settings
+    for resource in stack.of(POOL_TYPES):
+        for pool in pools(resource):
+            asked = _asked(pool)
+            for machine in known_machines(stack, pool) if asked else []:
+                for value in asked:
+                    yield from _judge(pool, value, machine)
+
+
+def _asked(pool: Pool) -> list[Value]:
+    """Where a pool asks for partitions."""
+    found = [pool.label(LABEL)]
+    if pool.cloud == "aks":
+        found.append(pool.get("gpuInstanceProfile"))
+    elif pool.cloud == "gke":
+        found += [each.get("gpuPartitionSize") for each in pool.node("guestAccelerators").items]
+    return [value for value in found if (value.text or "") not in OFF]
+
+
+def _judge(pool: Pool, value: Value, machine: Machine) -> Iterator[Finding]:
+    gpu = gpu_of(machine)
+    if gpu is None:
+        yield from _finding(pool, value, f"{machine.name} has no GPU with partitions")
+        return
+    by_cloud = value.path[-1] == "gpuInstanceProfile" and machine.managed_mig is False
+    if gpu.mig is None or machine.mig is False or by_cloud:
+        yield from _finding(pool, value, f"the {gpu.name} of {machine.name} cannot be divided there")
+        return
+    match = _PROFILE.fullmatch(value.text or "")
+    name = "" if match is None else f"{match['name']}{'+me' if match['media'] else ''}"
+    if name and gpu.mig.profile(name) is None:
+        known = ", ".join(profile.name for profile in gpu.mig.profiles)
+        yield Finding(
+            pool.resource,
+            value,
+            f"is {value.shown}, no profile of the {gpu.name} of {machine.name}",
+            known,
+            "choose one of its profiles, or another machine",
+        )
+
+
+def _finding(pool: Pool, value: Value, reason: str) -> Iterator[Finding]:
+    yield Finding(
+        pool.resource,
+        value,
+        f"is {value.shown}, and {reason}",
+        "partitions of GPUs that have MIG",
+        f"remove {value.path[-1]}, or choose a machine whose GPU has MIG",
+    )
+
+
+RULE = StackRule(
+    name="mig-require-capable-gpu",
+    description=(
+        "Pools ask for MIG partitions only of GPUs that have them, "
+        "because the cloud refuses the others, or claims wait for partitions that nothing makes."
+    ),
+    fix="Remove the partitions, or choose a machine whose GPU has MIG.",
+    link="https://docs.nvidia.com/datacenter/tesla/mig-user-guide/supported-gpus.html",
+    severity="medium",
+    judge=judge,
+)

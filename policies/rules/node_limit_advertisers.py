@@ -1,0 +1,79 @@
+"""The GPUs of a node have one advertiser: a DRA driver or a device plugin, never both.
+
+Each would give the same GPU out without knowing of the other. Both may be in one cluster on different pools,
+so the rule looks at which pools each one's pods may run on; where a program declares no pool, at whether the
+two can meet at all.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from policies.reading.advertisers import advertisers, of_cloud
+from policies.reading.nodes import GpuNodes
+from policies.rule import Finding, StackRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from policies.reading.advertisers import Advertiser
+    from policies.reading.pools import Pool
+    from policies.resources import Stack
+    from policies.rule import Settings
+
+
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+    """Find pairs of advertisers, one of them a DRA driver, on the same pool or nowhere kept apart."""
+    del settings
+    installed = advertisers(stack)
+    drivers = [found for found in installed if found.kind == "dra"]
+    if not drivers:
+        return
+    nodes = GpuNodes(stack, drivers)
+    for first, second in combinations(sorted(installed, key=lambda found: found.kind), 2):
+        if first.kind == "dra" and nodes.homes.together(first.resource, second.resource):
+            yield from _judge_pair(first, second, nodes)
+    for pool in nodes.pools:
+        yield from _judge_pool(pool, [found for found in drivers if nodes.run(found, pool)])
+
+
+def _judge_pair(driver: Advertiser, other: Advertiser, nodes: GpuNodes) -> Iterator[Finding]:
+    shared = [pool.name for pool in nodes.pools if nodes.run(driver, pool) and nodes.run(other, pool)]
+    if not shared and (nodes.pools or not driver.where.may_meet(other.where)):
+        return
+    where = f"the pools {', '.join(sorted(shared))}" if shared else "the same nodes"
+    yield Finding(
+        other.resource,
+        other.at,
+        f"lets {other.title} give out the GPUs of {where} beside {driver.title} ({driver.resource.name}), "
+        "so one GPU goes to two pods",
+        "one advertiser for the GPUs of a node",
+        other.off,
+    )
+
+
+def _judge_pool(pool: Pool, drivers: Sequence[Advertiser]) -> Iterator[Finding]:
+    plugin = of_cloud(pool) if drivers else None
+    if plugin is not None:
+        yield Finding(
+            pool.resource,
+            plugin.at,
+            f"lets {plugin.title} give out the GPUs of the pool {pool.name} beside {drivers[0].title} "
+            f"({drivers[0].resource.name}), so one GPU goes to two pods",
+            "one advertiser for the GPUs of a node",
+            plugin.off,
+        )
+
+
+RULE = StackRule(
+    name="node-limit-advertisers",
+    description=(
+        "The GPUs of a node are advertised by a DRA driver or by a device plugin, never by both, "
+        "because each gives the same GPU out without knowing of the other."
+    ),
+    fix="Turn the device plugin off on the DRA driver's pools, or keep the two on different pools by labels.",
+    link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/",
+    severity="critical",
+    judge=judge,
+)

@@ -1,0 +1,49 @@
+"""A pod with claims does not name its node.
+
+`nodeName` goes round the scheduler, and it is the scheduler that allocates devices: the pod waits on its node
+for a claim that nobody allocates.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from policies.reading.pods import POD_TYPES, pod_spec
+from policies.rule import Finding, ResourceRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.resources import Resource
+    from policies.rule import Settings
+
+
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+    """Find pods with claims and a node of their own choice."""
+    del settings
+    spec = pod_spec(resource)
+    if not spec.claims:
+        return
+    node = spec.value.get("nodeName")
+    if node.text:
+        yield Finding(
+            resource,
+            node,
+            f"is {node.shown}",
+            "no nodeName on pods with claims",
+            "choose the node by nodeSelector: {kubernetes.io/hostname: …}, which the scheduler honours",
+        )
+
+
+RULE = ResourceRule(
+    name="pod-forbid-fixed-node",
+    description=(
+        "Pods with claims leave their node to the scheduler, "
+        "because it allocates the devices and nodeName goes round it."
+    ),
+    fix="Use a nodeSelector in place of nodeName.",
+    link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#pre-scheduled-pods",
+    severity="medium",
+    types=POD_TYPES,
+    judge=judge,
+)

@@ -1,0 +1,109 @@
+"""A pod asks by a GPU limit only where something answers it.
+
+Where a DRA driver has the GPUs, no device plugin advertises `nvidia.com/gpu`, and a pod with that limit waits
+for ever, unless a DeviceClass maps the name and the cluster's Kubernetes knows how.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from fleet import catalogue
+from policies.reading.advertisers import advertisers, of_cloud
+from policies.reading.charts import RELEASE_TYPES, release
+from policies.reading.claims import WHOLE_CLASS_TYPES
+from policies.reading.homes import Homes
+from policies.reading.minors import KUBERNETES, Minors, has
+from policies.reading.pods import POD_TYPES, pod_spec
+from policies.reading.pools import POOL_TYPES, pools
+from policies.rule import Finding, StackRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.resources import Resource, Stack
+    from policies.rule import Settings
+    from policies.values import Value
+
+NAME: Final = "pod-forbid-legacy-gpu-limits"
+GATE: Final = catalogue.load().kubernetes.gate("DRAExtendedResource")
+# What NVIDIA's device plugin advertises: https://github.com/NVIDIA/k8s-device-plugin#configuration-option-details
+LIMITS: Final = re.compile(r"nvidia\.com/(gpu|mig-[\w.]+)(\.shared)?")
+ALLOWED: Final = f"a limit that a DeviceClass maps, from Kubernetes {GATE.on_from}"
+
+
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+    """Find GPU limits of pods in clusters where a DRA driver has the GPUs and nothing answers the limit."""
+    found = advertisers(stack) if stack.of(RELEASE_TYPES) else []
+    drivers = [advertiser.resource for advertiser in found if advertiser.kind == "dra"]
+    if not drivers:
+        return
+    plugins = [advertiser.resource for advertiser in found if advertiser.kind == "plugin"]
+    homes, minors = Homes(stack), Minors(stack, settings)
+    for pod in stack.of(POD_TYPES):
+        near = [driver for driver in drivers if homes.together(pod, driver)]
+        limits = _limits(pod) if near else []
+        if not limits or any(homes.together(pod, plugin) for plugin in (*plugins, *_of_clouds(stack))):
+            continue
+        classes = [each for each in stack.of(WHOLE_CLASS_TYPES) if homes.together(pod, each)]
+        for limit in limits:
+            answer = next(_answering(str(limit.path[-1]), near, classes), None)
+            yield from _judge(pod, limit, answer, None if answer is None else minors.of(pod))
+
+
+def _judge(pod: Resource, limit: Value, answer: str | None, minor: str | None) -> Iterator[Finding]:
+    name = str(limit.path[-1])
+    if answer is None:
+        problem = "is asked for, and no DeviceClass answers it"
+        fix = f"use a claim, or set extendedResourceName: {name} on a DeviceClass"
+    elif minor is None:
+        problem = f"is asked for, and the program does not say whether its Kubernetes has {GATE.name} on"
+        fix = f"set {KUBERNETES.name} of {NAME} to the cluster's minor, or use a claim"
+    elif not has(GATE, minor):
+        problem = f"is asked for; class {answer} maps it, but Kubernetes {minor} has {GATE.name} off"
+        fix = f"use a claim, or run Kubernetes {GATE.on_from} or newer"
+    else:
+        return
+    yield Finding(pod, limit, problem, ALLOWED, fix)
+
+
+def _of_clouds(stack: Stack) -> Iterator[Resource]:
+    """The pools whose nodes come with the cloud's own device plugin."""
+    for resource in stack.of(POOL_TYPES):
+        if any(pool.has_gpus and of_cloud(pool) is not None for pool in pools(resource)):
+            yield resource
+
+
+def _limits(pod: Resource) -> list[Value]:
+    return [
+        limit
+        for container in pod_spec(pod).containers
+        for name, limit in container.value.get("resources", "limits").entries
+        if LIMITS.fullmatch(name)
+    ]
+
+
+def _answering(name: str, drivers: list[Resource], classes: list[Resource]) -> Iterator[str]:
+    for each in classes:
+        if each.get("spec", "extendedResourceName").text == name:
+            yield each.name
+    for driver in drivers:
+        installed = release(driver)
+        version = None if installed is None else installed.driver_version
+        if version is not None and name in version.extended_resources:
+            yield version.extended_resources[name]
+
+
+RULE = StackRule(
+    name=NAME,
+    description=(
+        "Pods use GPU limits only where a DeviceClass maps them, "
+        "because no device plugin answers them where a DRA driver has the GPUs."
+    ),
+    fix="Use a claim, or map the limit by a DeviceClass's extendedResourceName.",
+    link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#extended-resource",
+    severity="high",
+    parameters=(KUBERNETES,),
+    judge=judge,
+)

@@ -1,0 +1,52 @@
+"""Every claim of a pod is used by a container of it.
+
+A claim that no container names is allocated and held all the same: the GPU is paid for and nobody sees it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from policies.reading.pods import POD_TYPES, pod_spec
+from policies.rule import Finding, ResourceRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.resources import Resource
+    from policies.rule import Settings
+
+
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+    """Find claims that no container uses."""
+    del settings
+    spec = pod_spec(resource)
+    claims = [(claim, claim.get("name").text) for claim in spec.claims]
+    if not claims:
+        return
+    used = {use.text for container in spec.containers for use in container.claims}
+    if resource.unknowns:
+        return  # an unknown use may be of any claim
+    for claim, name in claims:
+        if name is not None and name not in used:
+            yield Finding(
+                resource,
+                claim,
+                f"is the claim {name!r}, which no container uses",
+                "claims that a container names in resources.claims",
+                f"add {{name: {name}}} to resources.claims of a container, or remove the claim",
+            )
+
+
+RULE = ResourceRule(
+    name="pod-require-used-claims",
+    description=(
+        "Each claim of a pod is used by one of its containers, "
+        "because devices of the others are allocated and paid for without being seen."
+    ),
+    fix="Name the claim in a container's resources.claims, or remove it.",
+    link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#workloads",
+    severity="medium",
+    types=POD_TYPES,
+    judge=judge,
+)

@@ -1,0 +1,79 @@
+"""Kubernetes providers take kubeconfigs that hold no credential: an exec plugin gets one when it is needed.
+
+A token, password or client key in a provider's kubeconfig is written into state, encrypted, and lives as long
+as the state does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import yaml
+
+from policies.rule import Finding, ResourceRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.resources import Resource
+    from policies.rule import Settings
+
+CREDENTIALS: Final = ("token", "password", "client-key-data", "auth-provider")
+ALLOWED: Final = "users with exec, or a path to a kubeconfig file"
+FIX: Final = (
+    "get credentials by an exec plugin such as kubelogin, gke-gcloud-auth-plugin or aws eks get-token"
+)
+
+
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+    """Find kubeconfigs that hold a credential."""
+    del settings
+    kubeconfig = resource.get("kubeconfig")
+    text = kubeconfig.text
+    if text is None:
+        return  # absent, or noted as unknown
+    users = _users(text)
+    if users is None:
+        if "\n" not in text.strip():
+            return  # paths, as in KUBECONFIG
+        yield Finding(resource, kubeconfig, "is no kubeconfig that can be read", ALLOWED, FIX)
+        return
+    held = sorted({key for user in users for key in CREDENTIALS if user.get(key)})
+    if held:
+        yield Finding(resource, kubeconfig, f"holds a credential ({', '.join(held)})", ALLOWED, FIX)
+
+
+def _users(text: str) -> list[Mapping[str, Any]] | None:
+    """The users of a kubeconfig; None if it is none."""
+    try:
+        read: object = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return None
+    if not isinstance(read, Mapping):
+        return None
+    entries: object = cast("Mapping[str, object]", read).get("users") or []
+    if not isinstance(entries, list):
+        return None
+    found: list[Mapping[str, Any]] = []
+    for entry in cast("list[object]", entries):
+        user = cast("Mapping[str, object]", entry).get("user") if isinstance(entry, Mapping) else None
+        if isinstance(user, Mapping):
+            found.append(cast("Mapping[str, Any]", user))
+    return found
+
+
+RULE = ResourceRule(
+    name="provider-require-exec-credentials",
+    description=(
+        "Kubernetes providers use kubeconfigs without credentials, "
+        "because whatever a kubeconfig holds stays in the state for as long as the state lives."
+    ),
+    fix="Use a kubeconfig whose users get their credentials from an exec plugin.",
+    link="https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins",
+    severity="high",
+    judged_at_update=True,
+    types=re.compile(r"pulumi:providers:kubernetes"),
+    judge=judge,
+)

@@ -1,0 +1,71 @@
+"""Every CEL expression of a class, claim or template compiles.
+
+An expression that does not is refused by the API server when the stack is updated, half-way through; one
+that the program composes is not seen by any linter of YAML.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from fleet import catalogue
+from fleet.proof.cel import CelInvalid, CelUnsupported, environment
+from policies.reading.claims import SELECTING_TYPES, all_selectors
+from policies.reading.minors import KUBERNETES, Minors
+from policies.rule import Finding, StackRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.resources import Stack
+    from policies.rule import Settings
+
+KNOWN: Final = tuple(entry.minor for entry in catalogue.load().kubernetes.minors)
+NEWEST: Final = KNOWN[-1]
+"""Judges where no cluster says its minor; it knows every function that an older one knows."""
+
+
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+    """Find expressions that the API server would refuse."""
+    minors = Minors(stack, settings)
+    for resource in stack.of(SELECTING_TYPES):
+        for selector in all_selectors(resource):
+            expression = selector.text
+            if expression is None:
+                continue
+            minor = minors.of(resource) or NEWEST
+            minor = minor if minor in KNOWN else NEWEST
+            reason = _refusal(expression, minor)
+            if reason is not None:
+                told = "" if selector.secret else f": {reason}"  # it quotes the expression
+                yield Finding(
+                    resource,
+                    selector,
+                    f"is refused by Kubernetes {minor}{told}",
+                    "an expression that compiles to true or false there",
+                    "correct the expression",
+                )
+
+
+def _refusal(expression: str, minor: str) -> str | None:
+    try:
+        environment(minor).compile(expression)
+    except CelInvalid as error:
+        return " ".join(str(error).split(" | ")[0].split())
+    except CelUnsupported:
+        return None  # it may be right; the API server is asked when the resource is previewed
+    return None
+
+
+RULE = StackRule(
+    name="selector-require-valid-cel",
+    description=(
+        "CEL expressions compile in the Kubernetes of their cluster, "
+        "because the API server refuses the others half-way through an update."
+    ),
+    fix="Correct the expression; the message says where it is wrong.",
+    link="https://kubernetes.io/docs/reference/using-api/cel/",
+    severity="high",
+    parameters=(KUBERNETES,),
+    judge=judge,
+)

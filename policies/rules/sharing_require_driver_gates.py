@@ -1,0 +1,67 @@
+"""A sharing strategy is chosen only where the driver has its feature gate on.
+
+The API server stores any opaque configuration. Without the gate the driver refuses it when a pod starts, and
+the pod stays in ContainerCreating.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from policies.reading.charts import RELEASE_TYPES, release
+from policies.reading.claims import SELECTING_TYPES
+from policies.reading.homes import Homes
+from policies.reading.sharing import shared
+from policies.rule import Finding, StackRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from policies.reading.charts import Release
+    from policies.resources import Resource, Stack
+    from policies.rule import Settings
+
+GATES: Final = "featureGates"
+
+
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+    """Find configurations for which a driver of the same cluster has the gate off."""
+    del settings
+    homes = Homes(stack)
+    releases = [found for resource in stack.of(RELEASE_TYPES) if (found := release(resource)) is not None]
+    for resource in stack.of(SELECTING_TYPES):
+        for facts, strategy in shared(resource):
+            gate = facts.sharing_gates.get(strategy.text or "")
+            for installed in releases:
+                if gate and installed.driver is facts and homes.together(resource, installed.resource):
+                    yield from _judge(resource, strategy.place, gate, installed)
+
+
+def _judge(resource: Resource, place: str, gate: str, installed: Release) -> Iterator[Finding]:
+    value = installed.value(f"{GATES}.{gate}")
+    version = installed.driver_version
+    if version is not None and gate not in version.feature_gates:
+        return  # versions without the gate share without asking
+    default = version is not None and version.feature_gates[gate]
+    if value.flag or value.unknown or (value.absent and default):
+        return
+    yield Finding(
+        installed.resource,
+        value,
+        f"is {value.shown}, and {resource.name} needs it at {place}",
+        f"{gate}: true where a class or claim chooses the strategy",
+        f"set {GATES}.{gate}: true in the chart's values, or take the strategy out of {resource.name}",
+    )
+
+
+RULE = StackRule(
+    name="sharing-require-driver-gates",
+    description=(
+        "A sharing strategy has its feature gate on in the driver's chart, "
+        "because the driver otherwise refuses the claim when its pod starts."
+    ),
+    fix="Set the strategy's feature gate in the chart's values.",
+    link="https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu",
+    severity="high",
+    judge=judge,
+)

@@ -1,0 +1,36 @@
+"""Names the unknown values that stop nothing at preview, so that none passes silently.
+
+These are the values that the policy config accepts by name, and those that their rule judges when they are
+known, before the resource is made. It judges nothing itself: the runner of the rules reports under its name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from policies.rule import ResourceRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from policies.resources import Resource
+    from policies.rule import Finding, Settings
+
+
+def judge(resource: Resource, settings: Settings) -> Iterable[Finding]:
+    """Find nothing."""
+    del resource, settings
+    return ()
+
+
+RULE = ResourceRule(
+    name="unknown-report-unjudged",
+    description="Values that no rule could judge at preview are listed, whoever lets them pass.",
+    fix="Give the value as a plain value and take it out of acceptUnknown, if that is possible.",
+    link="https://www.pulumi.com/docs/iac/concepts/inputs-outputs/",
+    severity="low",
+    standard="advisory",
+    types=re.compile(r"(?!)"),
+    judge=judge,
+)

@@ -1,0 +1,225 @@
+"""A resource's properties as rules see them: each value is known, absent, or unknown at preview.
+
+Rules never meet an exception for an unknown value and cannot overlook one: asking a `Value` for anything
+notes the place if it is unknown, and the one who runs the rule turns the notes into findings. A value that is
+secret says so and shows itself as `[secret]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Step = str | int
+Path = tuple[Step, ...]
+
+REDACTED: Final = "[secret]"
+_LONGEST = 120
+
+
+class Missing(Enum):
+    """Why there is no value."""
+
+    ABSENT = "absent"
+    UNKNOWN = "unknown at preview"
+
+    def __repr__(self) -> str:
+        return f"[{self.value}]"
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A value that the engine keeps secret."""
+
+    value: object
+
+    def __repr__(self) -> str:
+        return REDACTED
+
+
+class Value:
+    """One place in a resource's properties.
+
+    Attributes:
+        path: where it is, from the resource's properties.
+        secret: whether it, or what it is part of, is secret.
+    """
+
+    def __init__(self, raw: object, path: Path, unknowns: dict[str, None], *, secret: bool = False) -> None:
+        """Wrap what is at a place.
+
+        Args:
+            raw: the decoded value, `Missing` or a `Secret`; null counts as absent.
+            path: where it is.
+            unknowns: the notes of unknown places that were asked for, in order.
+            secret: whether what holds it is secret.
+        """
+        while isinstance(raw, Secret):
+            secret, raw = True, raw.value
+        self._raw: object = Missing.ABSENT if raw is None else raw
+        self._unknowns = unknowns
+        self.path = path
+        self.secret = secret
+
+    def __repr__(self) -> str:
+        return f"Value({self.place}: {self.shown})"
+
+    def get(self, *steps: Step) -> Value:
+        """The value at a path below this one; absent where there is none, unknown below an unknown."""
+        found = self
+        for step in steps:
+            found = found._child(step)
+        return found
+
+    def _child(self, step: Step) -> Value:
+        raw = self._raw
+        child: object = Missing.ABSENT
+        path = (*self.path, step)
+        if raw is Missing.UNKNOWN:
+            child, path = raw, self.path  # what is unknown is the whole
+        elif isinstance(step, str):
+            child = _mapping(raw).get(step)
+        else:
+            items = _list(raw)
+            child = items[step] if -len(items) <= step < len(items) else None
+        return Value(child, path, self._unknowns, secret=self.secret)
+
+    @property
+    def place(self) -> str:
+        """The path as text, `spec.devices.requests[0].name`."""
+        text = ""
+        for step in self.path:
+            text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+        return text
+
+    @property
+    def shown(self) -> str:
+        """The value for a message: quoted, shortened, `[secret]` if it is secret."""
+        if self.secret:
+            return REDACTED
+        if isinstance(self._raw, Missing):
+            return self._raw.value
+        text = repr(_bare(self._raw))
+        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+    @property
+    def unknown(self) -> bool:
+        """Whether it is unknown at preview; asking notes it."""
+        if self._raw is Missing.UNKNOWN:
+            self._unknowns[self.place] = None
+            return True
+        return False
+
+    @property
+    def absent(self) -> bool:
+        """Whether nothing (or null) is there. An unknown value is noted and is not absent."""
+        return not self.unknown and self._raw is Missing.ABSENT
+
+    @property
+    def given(self) -> bool:
+        """Whether something known is there."""
+        return not self.unknown and self._raw is not Missing.ABSENT
+
+    @property
+    def known(self) -> object:
+        """The value as it is; None if absent or unknown. What it holds may be unknown: see `plain`."""
+        return self._raw if self.given else None
+
+    @property
+    def text(self) -> str | None:
+        """The value if it is known text, else None."""
+        return self._raw if self.given and isinstance(self._raw, str) else None
+
+    @property
+    def flag(self) -> bool | None:
+        """The value if it is a known boolean, else None."""
+        return self._raw if self.given and isinstance(self._raw, bool) else None
+
+    @property
+    def number(self) -> int | float | None:
+        """The value if it is a known number, else None. Whole numbers are ints."""
+        if not self.given or isinstance(self._raw, bool) or not isinstance(self._raw, int | float):
+            return None
+        return int(self._raw) if self._raw == int(self._raw) else self._raw
+
+    @property
+    def items(self) -> list[Value]:
+        """The items of a known list; nothing for anything else."""
+        return [self.get(index) for index in range(len(_list(self._raw)))] if self.given else []
+
+    @property
+    def entries(self) -> list[tuple[str, Value]]:
+        """The keys and values of a known mapping; nothing for anything else."""
+        return [(key, self.get(key)) for key in _mapping(self._raw)] if self.given else []
+
+    def every(self, *steps: Step) -> list[Value]:
+        """The values at a path in which `*` stands for each item of a list; an unknown list is noted."""
+        found: list[Value] = [self]
+        for step in steps:
+            found = [
+                below for value in found for below in (value.items if step == "*" else [value.get(step)])
+            ]
+        return found
+
+    @property
+    def plain(self) -> object:
+        """The whole value without marks; None if any part of it is unknown, which is noted, or if absent."""
+        if not self.given:
+            return None
+        unknown = [value for value in self.walk() if value.unknown]
+        return None if unknown else _bare(self._raw)
+
+    def walk(self) -> Iterator[Value]:
+        """This value and everything below it, from the top."""
+        yield self
+        for key in _mapping(self._raw):
+            yield from self._child(key).walk()
+        for index in range(len(_list(self._raw))):
+            yield from self._child(index).walk()
+
+    def leaves(self) -> Iterator[Value]:
+        """Every scalar, unknown or absent value at or below this place; looking notes nothing."""
+        for value in self.walk():
+            if not isinstance(value._raw, Mapping | list):  # noqa: SLF001 - own class
+                yield value
+
+    @property
+    def peek(self) -> object:
+        """The value, or None if unknown, without noting it: for a rule that judges an unknown otherwise."""
+        return None if isinstance(self._raw, Missing) else self._raw
+
+    @property
+    def possible(self) -> bool:
+        """Whether something is or may be there, without noting an unknown."""
+        return self._raw is not Missing.ABSENT
+
+    def secrets(self) -> Iterator[str]:
+        """Every secret scalar at or below this place, as text."""
+        for value in self.leaves():
+            if value.secret and value.peek is not None:
+                yield str(value.peek)
+
+
+def _list(raw: object) -> list[object]:
+    return cast("list[object]", raw) if isinstance(raw, list) else []
+
+
+def _mapping(raw: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", raw) if isinstance(raw, Mapping) else {}
+
+
+def _bare(raw: object) -> object:
+    """The value without secret wrappers, for reading; unknown stays a marker."""
+    if isinstance(raw, Secret):
+        return _bare(raw.value)
+    if isinstance(raw, Mapping):
+        mapping = cast("Mapping[str, object]", raw)
+        return {key: _bare(value) for key, value in mapping.items()}
+    if isinstance(raw, list):
+        return [_bare(value) for value in cast("list[object]", raw)]
+    return raw

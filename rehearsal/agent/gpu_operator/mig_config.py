@@ -1,0 +1,118 @@
+"""Files of MIG configurations: what a name means for the GPUs of a node.
+
+Source: https://github.com/NVIDIA/mig-parted, `api/spec/v1`, and the operator's own file,
+https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/assets/state-mig-manager/0400_configmap.yaml.
+In the built-in file of a rehearsal, filters name GPU models of the catalogue instead of PCI ids.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+from ruamel.yaml import YAML, YAMLError
+
+from fleet.drivers.nvidia_devices import MigLayoutImpossible, place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fleet.catalogue.model import GpuModel, MigFacts
+    from fleet.drivers.nvidia_devices import GpuOnHost
+
+Layout = tuple[tuple[str, int], ...]
+Layouts = tuple[Layout | None, ...]
+"""The partitions of each GPU of a node; None with MIG mode off."""
+
+
+class MigConfigInvalid(Exception):  # noqa: N818 - a state to show, not a bug
+    """The selected configuration cannot be had on this node; the message says why."""
+
+
+def built_in(models: Iterable[GpuModel]) -> str:
+    """The configurations that the operator brings along for these GPUs."""
+    disabled = {"devices": "all", "mig-enabled": False}
+    enabled: dict[str, Any] = {"devices": "all", "mig-enabled": True, "mig-devices": {}}
+    configs: dict[str, list[dict[str, Any]]] = {"all-disabled": [disabled], "all-enabled": [enabled]}
+    for model in models:
+        if model.mig is None:
+            continue
+        layouts = {
+            f"all-{item.name.replace('+', '.')}": {item.name: item.max_instances}
+            for item in model.mig.profiles
+        }
+        layouts["all-balanced"] = _balanced(model.mig)
+        for name, layout in layouts.items():
+            entry = {"device-filter": [model.name], **enabled, "mig-devices": layout}
+            configs.setdefault(name, []).append(entry)
+    return json.dumps({"version": "v1", "mig-configs": configs})
+
+
+def choose(text: str, name: str, gpus: Sequence[GpuOnHost]) -> Layouts:
+    """The layouts that a configuration means for the GPUs of a node; a GPU it does not name stays.
+
+    Raises:
+        MigConfigInvalid: no such configuration, or one that a GPU cannot have.
+    """
+    configs = _configs(text)
+    if name not in configs:
+        raise MigConfigInvalid(
+            f"selected mig-config not present: {name}; the file has: {', '.join(sorted(configs))}"
+        )
+    layouts = [gpu.mig for gpu in gpus]
+    matched = False
+    for entry in configs[name]:
+        for index, gpu in enumerate(gpus):
+            if not _applies(entry, gpu):
+                continue
+            matched = True
+            layouts[index] = _layout(entry, gpu)
+    if not matched:
+        raise MigConfigInvalid(f"mig-config {name} is for none of this node's GPUs ({_models(gpus)})")
+    return tuple(layouts)
+
+
+def _balanced(mig: MigFacts) -> dict[str, int]:
+    """Two of the smallest, one of the double and, where there is one, one of the triple."""
+    names = [item.name for item in mig.profiles if "+" not in item.name and not item.name.endswith("-me")]
+    smallest = [next((name for name in names if name.startswith(f"{size}g.")), None) for size in (1, 2, 3)]
+    return {name: 2 if index == 0 else 1 for index, name in enumerate(smallest) if name}
+
+
+@lru_cache(maxsize=4)
+def _configs(text: str) -> dict[str, list[dict[str, Any]]]:
+    try:
+        body: Any = YAML(typ="safe", pure=True).load(text)  # pyright: ignore[reportUnknownMemberType] - untyped
+        return cast("dict[str, list[dict[str, Any]]]", body["mig-configs"])
+    except (YAMLError, KeyError, TypeError) as error:
+        raise MigConfigInvalid(f"error parsing config file: {error}") from error
+
+
+def _applies(entry: dict[str, Any], gpu: GpuOnHost) -> bool:
+    found: str | list[str] = entry.get("device-filter") or []
+    filters = [found] if isinstance(found, str) else found
+    by_id = [item for item in filters if item.lower().startswith("0x")]
+    if by_id:
+        raise MigConfigInvalid(
+            f"(rehearsal) device-filter {by_id[0]}: PCI ids are not simulated; leave the filter out"
+        )
+    devices = entry.get("devices", "all")
+    return (not filters or gpu.model.name in filters) and (devices == "all" or gpu.minor in devices)
+
+
+def _layout(entry: dict[str, Any], gpu: GpuOnHost) -> Layout | None:
+    if not entry.get("mig-enabled"):
+        return None
+    layout = tuple(sorted(cast("dict[str, int]", entry.get("mig-devices") or {}).items()))
+    if gpu.model.mig is None:
+        raise MigConfigInvalid(f"{gpu.model.name} cannot be partitioned: it has no MIG")
+    try:
+        place(gpu.model, layout)
+    except MigLayoutImpossible as error:
+        raise MigConfigInvalid(str(error)) from error
+    return layout
+
+
+def _models(gpus: Sequence[GpuOnHost]) -> str:
+    return ", ".join(sorted({gpu.model.name for gpu in gpus})) or "none"

@@ -1,0 +1,38 @@
+"""What a rehearsal's AWS account may have, so that refusals can be provoked."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+_BUCKETS = {"p": "P", "g": "G and VT", "v": "G and VT"}
+
+
+class AwsLimits(BaseModel):
+    """Quotas, shortages and what is there of the simulated account.
+
+    `quotas` are vCPUs by bucket: `P`, `G and VT` or `Standard`, with ` Spot` added for spot machines; one
+    that is not named has no limit. `stockOuts` are instance types of which no zone has a machine left, or one
+    zone has none: `p5.48xlarge` or `p5.48xlarge/us-east-1a`. `subnets` are the zones of subnets that no stack
+    made. `images` are the versions of NVIDIA's driver in images of one's own.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_alias=True, validate_by_name=True
+    )
+
+    quotas: dict[str, Annotated[int, Field(ge=0)]] = {}
+    stock_outs: tuple[str, ...] = ()
+    subnets: dict[str, str] = {}
+    images: dict[str, str] = {}
+
+    def is_out_of_stock(self, instance_type: str, zone: str) -> bool:
+        """Whether a zone has no machine of this type left."""
+        return bool({instance_type, f"{instance_type}/{zone}"} & set(self.stock_outs))
+
+
+def bucket(instance_type: str, *, spot: bool) -> str:
+    """The quota an instance type counts against: https://docs.aws.amazon.com/ec2/latest/instancetypes/."""
+    return _BUCKETS.get(instance_type[:1], "Standard") + (" Spot" if spot else "")

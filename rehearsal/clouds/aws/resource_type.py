@@ -1,0 +1,78 @@
+"""What all resource types of the simulated AWS have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from rehearsal.clouds.aws import shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rehearsal.clouds.aws.account import Record
+    from rehearsal.clouds.cloud import Failure
+    from rehearsal.clouds.values import Properties
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """What a type's inputs are held to.
+
+    Args:
+        service: botocore's name of the service.
+        operation: that creates the resource.
+        below: the member of the operation that holds the inputs, if not the operation itself.
+        names: what the plugin names differently, by dotted path.
+        beside: inputs that are no part of the operation: tags, and what the plugin asks for in other calls.
+    """
+
+    service: str
+    operation: str
+    below: str = ""
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    beside: frozenset[str] = frozenset()
+
+    def faults(self, inputs: Properties) -> list[Failure]:
+        """What does not fit."""
+        skipped = self.beside | {"region", "tags", "tagsAll", "__defaults"}
+        rest = {key: value for key, value in inputs.items() if key not in skipped}
+        shape = shapes.operation_shape(self.service, self.operation, self.below)
+        return shapes.faults(shape, rest, self.names)
+
+
+class ResourceType(Protocol):
+    """One type.
+
+    `name_key` is the input with its name, which is made up where none is given; `replacing` are paths that
+    need a new resource; `required` are inputs that the plugin itself asks for.
+    """
+
+    @property
+    def name_key(self) -> str | None: ...  # noqa: D102 - see above
+
+    @property
+    def replacing(self) -> frozenset[str]: ...  # noqa: D102
+
+    @property
+    def required(self) -> tuple[str, ...]: ...  # noqa: D102
+
+    def faults(self, inputs: Properties) -> list[Failure]:
+        """What in the inputs does not fit the type's model."""
+        ...
+
+    def identifier(self, urn: str, inputs: Properties) -> str:
+        """The id the inputs lead to."""
+        ...
+
+    async def create(self, record: Record) -> None:
+        """Make true what a record says, and complete its outputs."""
+        ...
+
+    async def update(self, record: Record, news: Properties) -> None:
+        """Change a resource and its record."""
+        ...
+
+    async def delete(self, record: Record) -> None:
+        """Take down what belongs to the resource."""
+        ...

@@ -1,0 +1,33 @@
+"""What a rehearsal's Google Cloud project may have, so that refusals can be provoked."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+
+class GoogleLimits(BaseModel):
+    """Quotas and shortages of the simulated project.
+
+    `quotas` are accelerators by type, such as nvidia-l4 or tpu-v6e-slice; one that is not named has no limit.
+    `stockOuts` are zones or machine types of which no machine is left.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_alias=True, validate_by_name=True
+    )
+
+    quotas: dict[str, Annotated[int, Field(ge=0)]] = {}
+    stock_outs: tuple[str, ...] = ()
+
+    def quota(self, accelerator: str) -> int | None:
+        """The quota of an accelerator in pieces, None without limit."""
+        return self.quotas.get(accelerator)
+
+
+def metric(accelerator: str) -> str:
+    """The name of an accelerator's quota: NVIDIA_L4_GPUS of nvidia-l4."""
+    kind = "GPUS" if accelerator.startswith("nvidia") else "CHIPS"
+    return f"{accelerator.upper().replace('-', '_')}_{kind}"

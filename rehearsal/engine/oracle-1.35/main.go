@@ -1,0 +1,15 @@
+// Command oracle-1.35 is Kubernetes 1.35's own selector evaluation and allocator, with the features that are on by default.
+// Source of the defaults: https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/.
+package main
+
+import (
+	"dra-fleet.invalid/oracle"
+	"k8s.io/dynamic-resource-allocation/structured"
+)
+
+func main() {
+	oracle.Run(oracle.Minor{
+		Features:     structured.Features{AdminAccess: true, PrioritizedList: true},
+		OnlyThisNode: structured.ErrFailedAllocationOnNode,
+	})
+}

@@ -1,0 +1,348 @@
+"""The parts of the comment, most important first. Each renders itself with so many rows, or as nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from review.grouping import grouped
+from review.markdown_text import bullets, inline, table
+from review.words import counted, short_list
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from review.model import Amounts, Cell, Column, Matrix, Money, Pool, PoolCost, Review, Row
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part of the comment. `is_open`: shown at once, not folded."""
+
+    title: str
+    render: Callable[[Review, int], str]
+    is_open: bool = False
+
+
+def _changes(review: Review, rows: int) -> str:
+    if not review.changes:
+        if review.engine.result != "succeeded":
+            return "Not known: the preview stopped before it had looked at every resource."
+        return "Nothing changes."
+    many = review.totals.clusters > 1
+    lines = [
+        f"{item.text}{f' on {item.cluster}' if many and item.kind != 'cluster' and item.cluster else ''}"
+        f"{_details(item.details)}"
+        for item in grouped(review.changes)
+    ]
+    return bullets(lines, rows, "changes")
+
+
+def _details(details: tuple[str, ...]) -> str:
+    return f" ({'; '.join(details)})" if details else ""
+
+
+def _blast(review: Review, rows: int) -> str:
+    blast = review.blast
+    if not blast.items:
+        return ""
+    told = [
+        _count(blast.claims, "running claims", "lose their devices"),
+        _count(blast.nodes, "GPU nodes", "go or are replaced, at most"),
+    ]
+    if blast.source == "declared":
+        told.append("counted by what was declared: the clusters were not asked")
+    parts = ["; ".join(told) + "."]
+    parts.append(
+        table(
+            ("What", "Cluster", "Becomes", "Workloads", "Claims", "Protected"),
+            (
+                (
+                    f"{item.kind} {item.name}",
+                    item.cluster,
+                    item.action,
+                    short_list(item.workloads),
+                    _known(item.claims),
+                    "yes" if item.protected else "",
+                )
+                for item in blast.items
+            ),
+            rows,
+            "things",
+        )
+    )
+    parts.append(
+        table(
+            ("Pod that loses its devices", "Cluster", "Workload", "Node", "Devices"),
+            (
+                (f"{pod.namespace}/{pod.name}", pod.cluster, pod.workload, pod.node, ", ".join(pod.devices))
+                for pod in blast.pods
+            ),
+            rows,
+            "pods",
+        )
+    )
+    return "\n\n".join(part for part in parts if part)
+
+
+def _count(count: int | None, noun: str, verb: str) -> str:
+    return f"{noun} that {verb}: {'not known' if count is None else count}"
+
+
+def _known(count: int | None) -> str:
+    return "?" if count is None else str(count)
+
+
+def _matrix(review: Review, rows: int) -> str:
+    found = [_one_matrix(item, rows) for item in review.matrices[:rows]]
+    left = len(review.matrices) - rows
+    if left > 0:
+        found.append(f"and {left} more clusters")
+    return "\n\n".join(found)
+
+
+def _one_matrix(matrix: Matrix, rows: int) -> str:
+    columns = matrix.columns[:rows]
+    grid = table(
+        ("Claim", *(_column(column) for column in columns), "Verdict"),
+        ((row.claim, *(_cell(cell) for cell in row.cells[: len(columns)]), row.word) for row in matrix.rows),
+        rows,
+        "claims",
+    )
+    left = len(matrix.columns) - len(columns)
+    more = f"\n\nand {left} more sorts of pool" if left > 0 else ""
+    reasons = bullets(_reasons(matrix.rows, columns), rows, "reasons")
+    return (
+        f"Cluster {inline(matrix.cluster)}: devices that match on a node, copies per node\n\n{grid}{more}"
+        + (f"\n\n{reasons}" if reasons else "")
+    )
+
+
+def _column(column: Column) -> str:
+    return inline(column.title)
+
+
+def _cell(cell: Cell) -> str:
+    if cell.word == "unknown":
+        return "unknown"
+    was = f" (was {cell.before})" if cell.before not in (None, cell.per_node) else ""
+    return f"{cell.matched} of {cell.devices}, {cell.per_node} copies{was}"
+
+
+def _reasons(rows: tuple[Row, ...], columns: tuple[Column, ...]) -> list[str]:
+    """Why a claim finds nothing, for claims that find nothing anywhere or where nothing can be told."""
+    return [
+        f"{row.claim} on {column.title}: {cell.reason}"
+        for row in rows
+        for column, cell in zip(columns, row.cells, strict=False)
+        if cell.reason and (row.word != "guaranteed" or cell.word == "unknown")
+    ]
+
+
+def _workloads(review: Review, rows: int) -> str:
+    return table(
+        ("Workload", "Cluster", "Claim", "Copies", "Verdict", "At least nodes", "Why"),
+        (
+            (
+                item.name,
+                item.cluster,
+                item.claim,
+                str(item.copies),
+                item.word if item.before in (None, item.word) else f"{item.word} (was {item.before})",
+                item.at_min,
+                item.reason + (f"; accepted: {item.accepted}" if item.accepted else ""),
+            )
+            for item in review.workloads
+        ),
+        rows,
+        "workloads",
+    )
+
+
+def _pools(review: Review, rows: int) -> str:
+    return table(
+        ("Pool", "Cluster", "Machine", "Nodes", "Devices of a node", "Change"),
+        (
+            (
+                pool.name,
+                pool.cluster,
+                pool.machine,
+                _nodes(pool),
+                ", ".join(f"{kind.count} x {kind.kind} {kind.memory}".strip() for kind in pool.kinds)
+                or ("unknown" if pool.unpredictable else "none"),
+                "" if pool.change == "none" else f"{pool.change}{_was(pool)}",
+            )
+            for pool in review.pools
+        ),
+        rows,
+        "pools",
+    )
+
+
+def _nodes(pool: Pool) -> str:
+    bounds = (
+        str(pool.nodes_min) if pool.nodes_min == pool.nodes_max else f"{pool.nodes_min} to {pool.nodes_max}"
+    )
+    return bounds if pool.nodes_now is None else f"{bounds}, {pool.nodes_now} now"
+
+
+def _was(pool: Pool) -> str:
+    return f": was {pool.before}" if pool.before else ""
+
+
+def _findings(review: Review, rows: int) -> str:
+    return table(
+        ("Severity", "Level", "Rule", "On", "What", "Fix"),
+        (
+            (item.severity, item.level, item.rule, item.subject, item.message, item.fix)
+            for item in review.findings
+        ),
+        rows,
+        "findings",
+    )
+
+
+def _versions(review: Review, rows: int) -> str:
+    return table(
+        ("Cluster", "What", "Version", "Supported until", "By", "Status", "Note"),
+        (
+            (
+                item.cluster,
+                item.component,
+                f"{item.version} (was {item.before})" if item.before else item.version,
+                str(item.supported_until or "unknown"),
+                item.by,
+                item.status,
+                item.note,
+            )
+            for item in review.versions
+        ),
+        rows,
+        "versions",
+    )
+
+
+def _cost(review: Review, rows: int) -> str:
+    cost = review.cost
+    sums = table(
+        ("Per hour", "Now", "After", "At least nodes", "At most nodes", "At most, as it was"),
+        [
+            (
+                cost.currency,
+                *(
+                    _money(item)
+                    for item in (cost.now, cost.after, cost.at_min, cost.at_max, cost.at_max_before)
+                ),
+            )
+        ],
+        1,
+        "",
+    )
+    pools = table(
+        ("Pool", "Cluster", "Machine", "Per node", "Now", "After", "At most"),
+        (
+            (
+                item.pool,
+                item.cluster,
+                item.machine or f"{item.machine_before} (goes)",
+                _price(item),
+                *(_money(one) for one in (item.now, item.after, item.at_max)),
+            )
+            for item in cost.pools
+        ),
+        rows,
+        "pools",
+    )
+    notes = [
+        cost.basis,
+        *(f"unknown: {text}" for text in cost.unknown),
+        *(f"not counted: {text}" for text in cost.not_counted),
+    ]
+    return "\n\n".join(part for part in (sums, pools, bullets(notes, rows, "notes")) if part)
+
+
+def _price(item: PoolCost) -> str:
+    return "unknown" if item.price is None else f"{item.price:,.3f}"
+
+
+def _money(money: Money) -> str:
+    if money.amount is None:
+        return f"unknown for {counted(money.unknown_nodes, 'node')}"
+    more = f" and {counted(money.unknown_nodes, 'node')} of unknown price" if money.unknown_nodes else ""
+    return f"{money.amount:,.2f}{more}"
+
+
+def _sharing(review: Review, rows: int) -> str:
+    return table(
+        ("What", "Cluster", "Strategy", "What keeps holders apart"),
+        (
+            (
+                f"{item.kind} {item.name}",
+                item.cluster,
+                item.strategy,
+                item.isolation + (f"; accepted: {item.accepted}" if item.accepted else ""),
+            )
+            for item in review.sharing
+        ),
+        rows,
+        "rows",
+    )
+
+
+def _use(review: Review, rows: int) -> str:
+    return table(
+        ("Workload", "Pool", "Cluster", "Copies", "Asked", "Got", "Stranded", "Left on a full node"),
+        (
+            (
+                item.workload,
+                item.pool,
+                item.cluster,
+                str(item.copies),
+                *(_amounts(part) for part in (item.asked, item.got, item.stranded, item.left_on_node)),
+            )
+            for item in review.use
+        ),
+        rows,
+        "rows",
+    )
+
+
+def _amounts(amounts: Amounts) -> str:
+    processors = "-" if amounts.multiprocessors is None else str(amounts.multiprocessors)
+    return f"{amounts.memory or '-'}, {processors} SM"
+
+
+def _exposure(review: Review, rows: int) -> str:
+    return table(
+        ("Cluster", "What", "How", "Level"),
+        ((item.cluster, item.subject, item.text, item.level) for item in review.exposure),
+        rows,
+        "facts",
+    )
+
+
+def _unchecked(review: Review, rows: int) -> str:
+    lines = [f"{item.what}: {item.why}; to check: {item.how}" for item in review.unchecked]
+    return bullets(lines, rows, "things")
+
+
+def _plan(review: Review, rows: int) -> str:
+    del rows
+    return f"```\n{review.plan.replace('```', '')}\n```" if review.plan else ""
+
+
+PARTS = (
+    Part(title="What changes", render=_changes, is_open=True),
+    Part(title="Blast radius", render=_blast, is_open=True),
+    Part(title="Findings", render=_findings, is_open=True),
+    Part(title="Apply exactly what was reviewed", render=_plan, is_open=True),
+    Part(title="Claims and pools", render=_matrix),
+    Part(title="Workloads", render=_workloads),
+    Part(title="Pools and their devices", render=_pools),
+    Part(title="Versions and their support", render=_versions),
+    Part(title="Cost per hour", render=_cost),
+    Part(title="Sharing and isolation", render=_sharing),
+    Part(title="Asked, got and stranded by one copy", render=_use),
+    Part(title="Credentials and exposure", render=_exposure),
+    Part(title="What was not checked", render=_unchecked),
+)

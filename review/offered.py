@@ -1,0 +1,43 @@
+"""What each cluster of a plan offers and asks for, worked out once from the proof's own parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fleet.proof.asks import claim_ask, class_objects, drivers_named
+from fleet.proof.placements import Placements
+from fleet.proof.slices import predict
+from fleet.proof.workloads import claim_of, units_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fleet.plan.model import ClusterPlan
+    from fleet.proof.shapes import NodeGroup
+    from fleet.proof.units import Unit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offered:
+    """A cluster's nodes by pool, its sorts of pod, and what becomes of devices when pods are placed."""
+
+    cluster: ClusterPlan
+    groups: Sequence[NodeGroup]
+    units: Sequence[Unit]
+    placements: Placements
+
+
+def offered(cluster: ClusterPlan) -> Offered:
+    """Predict what the pools of a cluster publish, and read what its workloads ask for."""
+    classes = class_objects(cluster)
+    specs = {item.name: item.spec for item in (*cluster.templates, *cluster.claims)}
+    asks = {name: claim_ask(name, spec, classes) for name, spec in sorted(specs.items())}
+    named = drivers_named(asks.values(), {item.name: classes[item.name] for item in cluster.classes})
+    known = [item for item in cluster.workloads if claim_of(item) in asks]
+    return Offered(
+        cluster=cluster,
+        groups=predict(cluster, named),
+        units=units_of(known, asks, classes)[0],
+        placements=Placements(classes, cluster.kubernetes),
+    )

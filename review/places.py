@@ -1,0 +1,69 @@
+"""Where in a stack file a setting stands."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+import yaml
+
+from fleet.settings.errors import KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def line_of(path: str, text: str) -> int:
+    """The line, from 1, of a setting such as `dra-fleet:fleet.clusters.lab`, or of the nearest part there is.
+
+    Args:
+        path: The path as errors of settings name it; anything else is at the first line.
+        text: The stack file.
+    """
+    if not path.startswith(KEY):
+        return 1
+    lines = _lines(text)
+    parts = [index or name for index, name in _PART.findall(path.removeprefix(KEY))]
+    for length in range(len(parts), -1, -1):
+        known = lines.get(tuple(parts[:length]))
+        if known is not None:
+            return known
+    return 1
+
+
+@lru_cache(maxsize=4)
+def _lines(text: str) -> Mapping[tuple[str, ...], int]:
+    try:
+        document: Any = yaml.compose(text, Loader=_LOADER)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    except yaml.YAMLError:
+        return {}
+    found: dict[tuple[str, ...], int] = {}
+    for key, value in _pairs(_under(document, "config")):
+        if key.value == KEY:
+            found[()] = cast("int", key.start_mark.line) + 1
+            _collect(value, (), found)
+    return found
+
+
+def _under(node: Any, name: str) -> Any:  # noqa: ANN401 - a YAML node, which has no types
+    return next((value for key, value in _pairs(node) if key.value == name), None)
+
+
+def _pairs(node: Any) -> list[tuple[Any, Any]]:  # noqa: ANN401 - a YAML node
+    return cast("list[tuple[Any, Any]]", node.value) if isinstance(node, yaml.MappingNode) else []
+
+
+def _collect(node: Any, path: tuple[str, ...], found: dict[tuple[str, ...], int]) -> None:  # noqa: ANN401
+    for key, value in _pairs(node):
+        below = (*path, str(key.value))
+        found.setdefault(below, cast("int", key.start_mark.line) + 1)
+        _collect(value, below, found)
+    if isinstance(node, yaml.SequenceNode):
+        for index, item in enumerate(cast("list[Any]", node.value)):
+            below = (*path, str(index))
+            found.setdefault(below, cast("int", item.start_mark.line) + 1)
+            _collect(item, below, found)

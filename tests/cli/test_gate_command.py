@@ -1,0 +1,173 @@
+"""What `dra-fleet gate` prints and how it ends, without an engine."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+from policies import pack
+from policies.rule import StackRule
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RUNNER = CliRunner()
+URN = "urn:pulumi:dev::other::aws:eks/cluster:Cluster::c"
+FLOOR = "cluster-require-minimum-kubernetes"
+
+
+def of_pack(**more: Any) -> dict[str, Any]:
+    return {"policyPackName": pack.NAME, "policyPackVersion": pack.VERSION, **more}
+
+
+def preview(*violations: dict[str, Any], without: str = "") -> list[dict[str, Any]]:
+    """The events of a preview with the pack, of which one rule may not have run."""
+    ran = [rule.name for rule in pack.RULES if not isinstance(rule, StackRule) and rule.name != without]
+    on_stack = [rule.name for rule in pack.RULES if isinstance(rule, StackRule) and rule.name != without]
+    return [
+        {"resourcePreEvent": {"metadata": {"op": "create", "urn": URN, "new": {}}}},
+        *violations,
+        {"policyAnalyzeSummaryEvent": of_pack(resourceUrn=URN, passed=ran)},
+        {"policyAnalyzeStackSummaryEvent": of_pack(passed=on_stack)},
+        {"summaryEvent": {"result": "succeeded"}},
+    ]
+
+
+def violation(message: str) -> dict[str, Any]:
+    return {
+        "policyEvent": of_pack(
+            policyName=FLOOR,
+            enforcementLevel="mandatory",
+            severity="critical",
+            message=message,
+            resourceUrn=URN,
+        )
+    }
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    return tmp_path / "events.jsonl"
+
+
+def save(path: Path, events: list[dict[str, Any]]) -> str:
+    path.write_text("".join(f"{json.dumps(event)}\n" for event in events), encoding="utf-8")
+    return str(path)
+
+
+def test_a_preview_without_findings_passes(saved: Path) -> None:
+    result = RUNNER.invoke(app, ["gate", "--events", save(saved, preview())])
+    assert result.exit_code == 0
+    assert "passed: " in result.stdout
+    assert "judged 1 resource with the preset standard; 0 mandatory and 0 advisory findings" in result.stdout
+
+
+def test_a_finding_is_shown_whole_with_brackets(saved: Path) -> None:
+    message = "c: spec.requests[0] is [secret]; allowed: [1]"
+    result = RUNNER.invoke(app, ["gate", "--events", save(saved, preview(violation(message)))])
+    assert result.exit_code == 1
+    shown = "".join(part.strip(" │|") for part in result.stdout.splitlines())
+    assert "[secret]" in shown
+    assert "spec.requests[0]" in shown
+
+
+def test_a_disabled_mandatory_rule_is_named_and_can_be_let_off_by_name(saved: Path) -> None:
+    events = save(saved, preview(without=FLOOR))
+    result = RUNNER.invoke(app, ["gate", "--events", events, "--json"])
+    assert result.exit_code == 3
+    told = json.loads(result.stdout)
+    assert told["passed"] is False
+    assert told["problems"][0].startswith(
+        f"the rule {FLOOR} is mandatory, and did not judge 1 of 1 resources"
+    )
+    assert RUNNER.invoke(app, ["gate", "--events", events, "--without", FLOOR]).exit_code == 0
+
+
+def test_what_plain_json_prints_is_refused_by_name(saved: Path) -> None:
+    saved.write_text(json.dumps({"steps": [], "duration": 1}, indent=4), encoding="utf-8")
+    result = RUNNER.invoke(app, ["gate", "--events", str(saved)])
+    assert result.exit_code == 3
+    told = " ".join(result.output.split())
+    assert "is what plain `pulumi preview --json` prints" in told
+    assert "PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true" in told
+
+
+def test_events_from_stdin_are_judged(saved: Path) -> None:
+    save(saved, preview())
+    result = RUNNER.invoke(app, ["gate", "--events", "-"], input=saved.read_text(encoding="utf-8"))
+    assert result.exit_code == 0
+
+
+def test_the_findings_are_written_as_sarif(saved: Path, tmp_path: Path) -> None:
+    sarif = tmp_path / "gate.sarif"
+    events = save(saved, preview(violation("c: old")))
+    result = RUNNER.invoke(app, ["gate", "--events", events, "--sarif", str(sarif)])
+    assert result.exit_code == 1
+    (run,) = json.loads(sarif.read_text(encoding="utf-8"))["runs"]
+    assert run["results"][0]["ruleId"] == FLOOR
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("nonsense", "is no JSON"),
+        ("[]", "must be a JSON object of rules"),
+        ('{"no-such-rule": "disabled"}', "'no-such-rule' is no rule; allowed: "),
+        (f'{{"{FLOOR}": 3}}', f"{FLOOR} must be a level or an object of parameters"),
+        (f'{{"{FLOOR}": "mandatry"}}', f"{FLOOR} has the level 'mandatry'; allowed: disabled, advisory"),
+        (f'{{"{FLOOR}": {{"flor": 1}}}}', f"the policy config of {FLOOR} has flor; allowed: acceptUnknown"),
+    ],
+)
+def test_a_wrong_policy_config_is_told(content: str, told: str, saved: Path, tmp_path: Path) -> None:
+    config = tmp_path / "policy.json"
+    config.write_text(content, encoding="utf-8")
+    events = save(saved, [preview()[0], {"summaryEvent": {"result": "succeeded"}}])
+    result = RUNNER.invoke(app, ["gate", "--events", events, "--policy-config", str(config)])
+    assert result.exit_code == 3
+    assert told in " ".join(result.output.split())
+
+
+def test_a_policy_config_for_a_preview_that_is_already_judged_is_refused(saved: Path, tmp_path: Path) -> None:
+    config = tmp_path / "policy.json"
+    config.write_text("{}", encoding="utf-8")
+    result = RUNNER.invoke(app, ["gate", "--events", save(saved, preview()), "--policy-config", str(config)])
+    assert result.exit_code == 2
+    assert "has judged this preview already" in result.output
+
+
+def test_a_missing_file_of_events_is_told() -> None:
+    result = RUNNER.invoke(app, ["gate", "--events", "missing.jsonl"])
+    assert result.exit_code == 3
+    assert "missing.jsonl: cannot be read: No such file or directory" in result.output
+
+
+@pytest.mark.parametrize("arguments", [[], ["dev", "--events", "events.jsonl"]])
+def test_a_stack_or_events_are_needed_and_not_both(arguments: list[str]) -> None:
+    result = RUNNER.invoke(app, ["gate", *arguments])
+    assert result.exit_code == 2
+    assert "name a STACK, or give the events" in " ".join(result.output.replace("│", " ").split())
+
+
+def test_a_rule_that_does_not_exist_cannot_be_let_off() -> None:
+    result = RUNNER.invoke(app, ["gate", "dev", "--without", "no-such-rule"])
+    assert result.exit_code == 2
+    assert "'no-such-rule' is no rule" in result.output
+
+
+def test_a_missing_engine_is_told_with_where_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    result = RUNNER.invoke(app, ["gate", "dev", "--json"])
+    assert result.exit_code == 3
+    told = json.loads(result.stdout)
+    assert told["passed"] is False
+    assert told["error"].startswith("`pulumi` is not on PATH; fix: install the Pulumi CLI")
+
+
+def test_help_tells_the_exit_codes_with_examples() -> None:
+    told = " ".join(RUNNER.invoke(app, ["gate", "--help"]).stdout.split())
+    assert "Exit codes: 0 passed; 1 mandatory findings; 2 wrong usage; 3 the pack did not judge" in told
+    assert "dra-fleet gate prod --preset production" in told

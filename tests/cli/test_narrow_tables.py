@@ -1,0 +1,52 @@
+"""Tables on terminals that are too narrow for them."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from cli.output import NARROW, STYLED, new_table, print_lines, print_table
+
+
+def printed(width: int, least: int = NARROW) -> str:
+    table = new_table("Workloads", "two rows")
+    table.add_column("Workload")
+    table.add_column("Devices, or why a pod waits")
+    table.add_row("train", "[green]guaranteed[/]")
+    table.add_row("infer", "")
+    console = Console(file=io.StringIO(), width=width)
+    print_table(console, table, least)
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, NARROW - 1])
+def test_a_narrow_terminal_gets_a_line_per_value_and_no_word_is_broken(width: int) -> None:
+    lines = printed(width).splitlines()
+    assert "Workload: train" in lines
+    assert "Devices, or why a pod waits: guaranteed" in " ".join(lines)
+    assert "two rows" in lines
+
+
+def test_a_wide_terminal_gets_the_table() -> None:
+    assert "Workload: train" not in printed(NARROW)
+
+
+def test_a_table_of_sentences_may_ask_for_more_columns() -> None:
+    assert "Workload: train" in printed(NARROW, least=NARROW + 1)
+
+
+def test_lines_are_coloured_on_a_terminal_up_to_a_number_and_plain_elsewhere() -> None:
+    terminal = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard")
+    print_lines(terminal, ([("error: ", "red"), (f"line {number}", "")] for number in range(STYLED + 1)))
+    assert isinstance(terminal.file, io.StringIO)
+    lines = terminal.file.getvalue().splitlines()
+    assert lines[0].startswith("\x1b")
+    assert lines[-1] == f"error: line {STYLED}"
+    plain = Console(file=io.StringIO(), width=20)
+    print_lines(plain, [[("error: ", "red"), ("[bold] " + "x" * 60, "")]])
+    assert isinstance(plain.file, io.StringIO)
+    assert plain.file.getvalue() == f"error: [bold] {'x' * 60}\n"

@@ -1,0 +1,79 @@
+"""What a Pending pod is told of MIG partitions that are not there, or not yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from clusters.pending import Cause
+from clusters.pending.partitions import waits_for_partitions, whole_gpus
+
+CONFIG = "nvidia.com/mig.config"
+STATE = "nvidia.com/mig.config.state"
+LAYOUT = {CONFIG: "all-1g.10gb"}
+LOOK = "see whether the GPU Operator's MIG manager runs there"
+
+
+def labelled(labels: dict[str, str]) -> dict[str, Any]:
+    return {"metadata": {"name": "n1", "labels": labels}}
+
+
+def driver(key: str = STATE) -> dict[str, Any]:
+    term = {"matchExpressions": [{"key": key, "operator": "In", "values": ["success"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    return {"affinity": {"nodeAffinity": required}}
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        (
+            {},
+            f"{CONFIG} is all-1g.10gb and nobody has begun ({STATE} is not set); {LOOK}",
+        ),
+        (
+            {STATE: "rebooting"},
+            f"{STATE} is rebooting for {CONFIG}=all-1g.10gb",
+        ),
+        (
+            {STATE: "failed"},
+            f"{STATE} is failed for {CONFIG}=all-1g.10gb; see the log of the MIG manager's pod there",
+        ),
+    ],
+)
+def test_a_driver_that_waits_for_partitions_says_how_far_they_are(labels: dict[str, str], told: str) -> None:
+    reason = waits_for_partitions(driver(), labelled({**LAYOUT, **labels}))
+    assert reason is not None
+    assert reason.cause is Cause.NOT_PARTITIONED
+    assert str(reason) == f"the driver waits until the GPUs of node n1 are partitioned: {told}"
+
+
+@pytest.mark.parametrize(
+    ("spec", "labels"),
+    [(driver("other"), LAYOUT), (driver(), {}), (driver(), {**LAYOUT, STATE: "success"})],
+)
+def test_another_reason_is_left_to_be_told(spec: dict[str, Any], labels: dict[str, str]) -> None:
+    assert waits_for_partitions(spec, labelled(labels)) is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        (
+            {},
+            ": label its pool nvidia.com/mig.config=all-1g.10gb, or another layout, for the GPU Operator",
+        ),
+        (
+            {CONFIG: "all-disabled"},
+            f": {CONFIG} is all-disabled, which makes no partitions; name a layout such as all-1g.10gb",
+        ),
+        (
+            {**LAYOUT, STATE: "success"},
+            f", though {STATE} is success: the driver started before the partitions; restart its pod",
+        ),
+        ({**LAYOUT, STATE: "pending"}, f": {STATE} is pending for nvidia.com/mig.config=all-1g.10gb"),
+    ],
+)
+def test_whole_gpus_where_partitions_are_asked_for_are_explained(labels: dict[str, str], told: str) -> None:
+    assert whole_gpus(labelled(labels)) == f"the GPUs of node n1 are whole{told}"

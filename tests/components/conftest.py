@@ -1,0 +1,18 @@
+"""Engines that record, with what a cloud answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from gke_declared import GET_CLUSTER, answered
+
+if TYPE_CHECKING:
+    from tests.pulumi_recorder import Recorder
+
+
+@pytest.fixture
+def google(recorder: Recorder) -> Recorder:
+    """A recorded engine whose Google Cloud tells where a cluster is."""
+    recorder.answers[GET_CLUSTER] = answered()
+    return recorder

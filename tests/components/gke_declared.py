@@ -1,0 +1,54 @@
+"""GKE fleets as the engine sees them, recorded."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fleet.plan import make_plan
+from fleet.settings import parse
+from fleet.settings.gke import GkeClusterSettings
+from stacks.build import build
+
+if TYPE_CHECKING:
+    import pulumi
+
+    from fleet.plan.model import FleetPlan
+    from tests.pulumi_recorder import Recorder, Registration
+
+GET_CLUSTER = "gcp:container/getCluster:getCluster"
+CLUSTER = "gcp:container/cluster:Cluster"
+POOL = "gcp:container/nodePool:NodePool"
+INSTALLER = "kubernetes:apps/v1:DaemonSet"
+RELEASE = "kubernetes:helm.sh/v3:Release"
+COMPUTE_CLASS = "kubernetes:cloud.google.com/v1:ComputeClass"
+COMPONENT = "dra-fleet:platforms:GkeCluster"
+HOST = "gke-0123456789.us-central1.gke.goog"
+
+
+def answered(dns: str = HOST) -> dict[str, Any]:
+    """What Google tells of a cluster."""
+    return {
+        "endpoint": "10.0.0.2",
+        "controlPlaneEndpointsConfigs": [
+            {"dnsEndpointConfigs": [{"endpoint": dns}], "ipEndpointsConfigs": []}
+        ],
+        "masterAuths": [{"clusterCaCertificate": "Q0E="}],
+    }
+
+
+def no_secret(key: str) -> pulumi.Output[str]:
+    raise AssertionError(f"the program asked for the secret {key}")
+
+
+def declare(google: Recorder, plan: FleetPlan) -> None:
+    settings = plan.clusters[0].settings
+    assert isinstance(settings, GkeClusterSettings)
+    google.run(lambda: build(plan, no_secret))
+
+
+def fleet_plan(fleet: dict[str, Any]) -> FleetPlan:
+    return make_plan(parse(fleet))
+
+
+def every(google: Recorder, type_token: str) -> list[Registration]:
+    return [entry for entry in google.registrations.values() if entry.type == type_token]

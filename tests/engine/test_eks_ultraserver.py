@@ -1,0 +1,35 @@
+"""The stack of an UltraServer on the real engine: its state holds no secret, and it can be taken away."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.engine.rehearsed import Rehearsed
+
+pytestmark = pytest.mark.engine
+
+NAME = "s07-eks-ultraserver"
+SECRETS = ("k8s-aws-v1.", "PRIVATE KEY", "certificate-authority-data", "get-token")
+
+
+def test_an_ultra_server_s_stack_holds_no_secret_in_clear_and_goes_away_whole(
+    own_rehearsed: Rehearsed,
+) -> None:
+    up = own_rehearsed.run("rehearse", "up", f"examples/{NAME}.yaml", "--json")
+    assert up.code == 0, up.err
+    assert up.json["all_allocated"] is True
+    state = own_rehearsed.state(NAME)
+    assert [text for text in SECRETS if text in state] == []
+    kinds = {item["type"] for item in json.loads(state)["checkpoint"]["latest"]["resources"]}
+    assert "kubernetes:resource.nvidia.com/v1beta1:ComputeDomain" in kinds
+
+    project = own_rehearsed.home / "projects" / NAME
+    destroyed = own_rehearsed.shell(
+        f"pulumi destroy --yes --skip-preview --color never --stack {NAME}", project
+    )
+    assert destroyed.code == 0, destroyed.out + destroyed.err
+    assert "resources" not in json.loads(own_rehearsed.state(NAME))["checkpoint"]["latest"]

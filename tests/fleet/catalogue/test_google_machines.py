@@ -1,0 +1,52 @@
+"""The machines of Google Cloud with GPUs, each with its accelerator's name, GPUs and price."""
+
+from __future__ import annotations
+
+from fleet import catalogue
+
+L4, A100, A100_80 = "nvidia-l4", "nvidia-tesla-a100", "nvidia-a100-80gb"
+T4, H100, RTX = "nvidia-tesla-t4", "nvidia-h100-80gb", "nvidia-rtx-pro-6000"
+GPUS = {
+    **{f"g2-standard-{cpus}": (L4, 1) for cpus in (4, 8, 12, 16, 32)},
+    **{f"g2-standard-{cpus}": (L4, gpus) for cpus, gpus in ((24, 2), (48, 4), (96, 8))},
+    **{f"n1-standard-{cpus}-{gpus}xt4": (T4, gpus) for cpus, gpus in ((8, 1), (16, 2), (32, 4))},
+    **{f"a2-highgpu-{gpus}g": (A100, gpus) for gpus in (1, 2, 4, 8)},
+    "a2-megagpu-16g": (A100, 16),
+    **{f"a2-ultragpu-{gpus}g": (A100_80, gpus) for gpus in (1, 2, 4, 8)},
+    **{f"a3-highgpu-{gpus}g": (H100, gpus) for gpus in (1, 2, 4, 8)},
+    "a3-edgegpu-8g": (H100, 8),
+    "a3-megagpu-8g": ("nvidia-h100-mega-80gb", 8),
+    "a3-ultragpu-8g": ("nvidia-h200-141gb", 8),
+    "a4-highgpu-8g": ("nvidia-b200", 8),
+    "a4x-highgpu-4g": ("nvidia-gb200", 4),
+    "a4x-maxgpu-4g-metal": ("nvidia-gb300", 4),
+    **{f"g4-standard-{cpus}": (RTX, 1) for cpus in (6, 12, 24)},
+    **{f"g4-standard-{cpus}": (RTX, gpus) for cpus, gpus in ((48, 1), (96, 2), (192, 4), (384, 8))},
+}
+"""https://cloud.google.com/compute/docs/accelerator-optimized-machines"""
+FRACTIONS = {"g4-standard-6": "1/8", "g4-standard-12": "1/4", "g4-standard-24": "1/2"}
+PRICES = {
+    "g4-standard-6": 0.65,
+    "g4-standard-12": 1.29,
+    "g4-standard-24": 2.59,
+    "g4-standard-48": 4.5,
+    "g4-standard-96": 9.0,
+    "g4-standard-192": 18.0,
+    "g4-standard-384": 36.0,
+}
+"""Dollars an hour on demand in us-central1, of https://github.com/dstackai/gpuhunt, which has no others."""
+
+
+def test_every_machine_with_gpus_is_there_with_its_accelerators() -> None:
+    machines = [item for item in catalogue.load().machines.values() if item.cloud == "gke" and item.gpus]
+    assert {item.name: (item.accelerator, item.gpus) for item in machines} == GPUS
+
+
+def test_parts_of_gpus_are_known_as_parts() -> None:
+    machines = [item for item in catalogue.load().machines.values() if item.cloud == "gke"]
+    assert {item.name: str(item.gpu_fraction) for item in machines if item.gpu_fraction} == FRACTIONS
+
+
+def test_prices_are_those_that_are_public_and_no_others() -> None:
+    machines = [item for item in catalogue.load().machines.values() if item.cloud == "gke"]
+    assert {item.name: item.price.per_hour for item in machines if item.price is not None} == PRICES

@@ -1,0 +1,78 @@
+"""The programs of chart-pin-version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.rules.chart_pin_version import RULE
+from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+
+NVIDIA = "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu"
+
+
+def chart(name: str, token: str = "v3:Release", **more: Any) -> Declared:  # noqa: S107 - a type token
+    return Declared(type=f"kubernetes:helm.sh/{token}", name="c", properties={"chart": name, **more})
+
+
+def unpinned(declared: Declared, shown: str, example: str) -> str:
+    return said(
+        declared,
+        f"version is {shown}, so Helm takes whichever version is the newest",
+        "one whole version",
+        f"set version: {example}",
+    )
+
+
+def case(declared: Declared, example: str) -> RuleCase:
+    wrong = ("0.5", "latest", "", "^0.5.0", "~0.5", ">=0.4.0 <1", "0.5.x", "*")
+    return RuleCase(
+        rule=RULE,
+        passing=(declared,),
+        breaks=(
+            *(
+                Break(
+                    resource="c",
+                    path=("version",),
+                    value=version,
+                    messages=(unpinned(declared, repr(version), example),),
+                    unknown="version",
+                )
+                for version in wrong
+            ),
+            Break(
+                resource="c",
+                path=("version",),
+                value=REMOVED,
+                messages=(unpinned(declared, "absent", example),),
+            ),
+        ),
+    )
+
+
+PASSING = (
+    chart(f"{NVIDIA}@sha256:{'0' * 64}"),
+    chart("./charts/dra-driver-nvidia-gpu"),
+    chart("/charts/dra-driver-nvidia-gpu"),
+    chart("grafana"),
+)
+
+CASES = (
+    case(chart(NVIDIA, version="0.5.0"), '"0.5.0"'),
+    case(chart("nvidia-dra-driver-gpu", "v4:Chart", version="25.12.0-rc.1+build"), '"25.12.0"'),
+    case(chart("nvidia/gpu-operator", "v3:Chart", version="v26.7.0"), '"v26.7.0"'),
+    RuleCase(
+        rule=RULE,
+        passing=(chart(f"{NVIDIA}:0.5.0"),),
+        breaks=(
+            Break(
+                resource="c",
+                path=("chart",),
+                value=f"{NVIDIA}:latest",
+                messages=(unpinned(chart(NVIDIA), "absent", '"0.5.0"'),),
+                unknown="chart",
+            ),
+        ),
+    ),
+    case(chart("nvidia-device-plugin", version="0.18.0"), "the one that you have tested"),
+    *(RuleCase(rule=RULE, passing=(declared,), breaks=()) for declared in PASSING),
+)

@@ -1,0 +1,83 @@
+"""The programs of class-forbid-whole-gpus, among them the ways around packs that match text."""
+
+from __future__ import annotations
+
+from policies.reading.devices import Selection, whole_gpus
+from policies.rules.class_forbid_whole_gpus import RULE
+from tests.policies.rule_cases import Break, Declared, RuleCase, said
+
+MIG = "device.attributes['gpu.nvidia.com'].type == 'mig'"
+PATH = ("spec", "selectors", 0, "cel", "expression")
+
+
+def device_class(name: str) -> Declared:
+    return Declared(
+        type="kubernetes:resource.k8s.io/v1:DeviceClass",
+        name=name,
+        properties={"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": MIG}}]}},
+    )
+
+
+def wide(declared: Declared, expression: str, *, unknown: bool = False) -> Break:
+    selection = Selection.of([expression])
+    assert selection is not None
+    reached = [device.title for device in whole_gpus() if selection.selects(device.cel) in ("yes", "maybe")]
+    more = f" and {len(reached) - 3} more" if len(reached) > 3 else ""
+    message = said(
+        declared,
+        f"spec.selectors select whole GPUs: {', '.join(reached[:3])}{more}",
+        "partitions only, because it is meant for MIG",
+        "add device.attributes['gpu.nvidia.com'].type == 'mig' to the selector",
+    )
+    return Break(
+        resource=declared.name,
+        path=PATH,
+        value=expression,
+        messages=(message,),
+        unknown="spec.selectors[0].cel.expression" if unknown else None,
+    )
+
+
+NAMED = device_class("nvidia-mig")
+PLAIN = device_class("small")
+PARTITIONS_OF_ONE = "device.attributes['gpu.nvidia.com'].exists(k, v, k == 'profile' && v == '1g.5gb')"
+LARGE = "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('70Gi')) > 0"
+
+CASES = (
+    RuleCase(
+        rule=RULE,
+        passing=(NAMED,),
+        breaks=(
+            wide(NAMED, "device.driver == 'gpu.nvidia.com'", unknown=True),
+            wide(NAMED, 'device.driver == "gpu.nvidia.com"'),
+            wide(NAMED, "device.driver == 'gpu.' + 'nvidia.com'"),
+            wide(NAMED, "device.attributes['gpu.nvidia.com'].architecture == 'Ampere'"),
+            wide(NAMED, "device.attributes['resource.kubernetes.io'].pcieRoot != 'pci0000:00'"),
+            Break(
+                resource=NAMED.name,
+                path=PATH,
+                value=PARTITIONS_OF_ONE,
+                messages=(
+                    said(
+                        NAMED,
+                        "spec.selectors cannot be judged: two-variable comprehensions, existsOne and sortBy "
+                        "cannot be evaluated here",
+                        "selectors that can be evaluated here, because they may select whole GPUs",
+                        "write them in another way, or list the class in the parameter mixed",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(PLAIN,),
+        breaks=(
+            wide(PLAIN, f"{MIG} || {LARGE}"),
+            wide(PLAIN, f'device.attributes["gpu.nvidia.com"].type == \'m\' + "ig" || {LARGE}'),
+            wide(PLAIN, f"device.attributes['gpu.nvidia.com'].type != 'gpu' || {LARGE}"),
+            wide(PLAIN, f"device.attributes['gpu.nvidia.com'].profile == '1g.5gb' || {LARGE}"),
+            wide(PLAIN, f"device.attributes['gpu.nvidia.com'].profile.startsWith('1') || {LARGE}"),
+        ),
+    ),
+)

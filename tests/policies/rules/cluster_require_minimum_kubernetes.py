@@ -1,0 +1,114 @@
+"""The programs of cluster-require-minimum-kubernetes: every cloud, in its own grammar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.rules.cluster_require_minimum_kubernetes import RULE
+from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+
+ALLOWED = "1.34 or newer (resource.k8s.io/v1, which everything here uses, is served from 1.34)"
+UPGRADE = "upgrade, one minor at a time, to 1.34 or newer"
+AKS = "azure-native:containerservice:ManagedCluster"
+
+SAMPLES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("dra-fleet:platforms:ExistingCluster", {"cloud": "existing", "kubernetes": "1.36"}),
+    (AKS, {"kubernetesVersion": "1.35.2"}),
+    ("azure-native:containerservice/v20250801:ManagedCluster", {"kubernetesVersion": "1.35"}),
+    (
+        "azure-native_containerservice_v20260101:containerservice:ManagedCluster",
+        {"kubernetesVersion": "1.35"},
+    ),
+    ("azure-native:containerservice:AgentPool", {"orchestratorVersion": "1.34"}),
+    ("gcp:container/cluster:Cluster", {"minMasterVersion": "1.35.8-gke.1036000"}),
+    ("gcp:container/nodePool:NodePool", {"version": "1.35.8-gke.1036000"}),
+    ("aws:eks/cluster:Cluster", {"version": "1.34"}),
+    ("aws:eks/nodeGroup:NodeGroup", {"version": "1.34"}),
+    ("aws-native:eks:Cluster", {"version": "1.36"}),
+    ("aws-native:eks:Nodegroup", {"version": "1.36"}),
+    ("alicloud:cs/managedKubernetes:ManagedKubernetes", {"version": "1.34.1-aliyun.1"}),
+    ("alicloud:cs/serverlessKubernetes:ServerlessKubernetes", {"version": "1.36.2-aliyun.1"}),
+)
+OLD = ("1.33", "v1.33.9", "1.9", "0.40", "1.33.8-gke.1036000", "1.33.1-aliyun.1")
+
+
+def sample(token: str, properties: dict[str, Any]) -> RuleCase:
+    cluster = Declared(type=token, name="c", properties=properties)
+    field = next(key for key in properties if "ersion" in key or key == "kubernetes")
+    too_old = [
+        Break(
+            resource="c",
+            path=(field,),
+            value=version,
+            messages=(said(cluster, f"{field} is {version!r}", ALLOWED, UPGRADE),),
+            unknown=field,
+        )
+        for version in OLD
+    ]
+    unreadable = said(
+        cluster, f"{field} is 1.34, no Kubernetes version", ALLOWED, 'write it as text, such as "1.34"'
+    )
+    number = Break(resource="c", path=(field,), value=1.34, messages=(unreadable,), unknown=field)
+    return RuleCase(rule=RULE, passing=(cluster,), breaks=(*too_old, number))
+
+
+GKE = Declared(
+    type="gcp:container/cluster:Cluster",
+    name="c",
+    properties={"minMasterVersion": "1.36.1-gke.1", "nodeVersion": "1.34.1-gke.1829001"},
+)
+POOLS = Declared(
+    type=AKS,
+    name="c",
+    properties={
+        "kubernetesVersion": "1.36",
+        "agentPoolProfiles": [{"orchestratorVersion": "1.34"}, {}, {"orchestratorVersion": "1.35"}],
+    },
+)
+LAST = "agentPoolProfiles[2].orchestratorVersion"
+
+CASES = (
+    *(sample(*each) for each in SAMPLES),
+    RuleCase(
+        rule=RULE,
+        passing=(GKE,),
+        breaks=(
+            Break(
+                resource="c",
+                path=("minMasterVersion",),
+                value=REMOVED,
+                messages=(said(GKE, "minMasterVersion is absent", ALLOWED, 'set it, for example "1.34"'),),
+                unknown="minMasterVersion",
+            ),
+            Break(
+                resource="c",
+                path=("nodeVersion",),
+                value="1.33",
+                messages=(said(GKE, "nodeVersion is '1.33'", ALLOWED, UPGRADE),),
+                unknown="nodeVersion",
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(POOLS,),
+        breaks=(
+            Break(
+                resource="c",
+                path=("agentPoolProfiles", 2, "orchestratorVersion"),
+                value="1.33",
+                messages=(said(POOLS, f"{LAST} is '1.33'", ALLOWED, UPGRADE),),
+                unknown=LAST,
+            ),
+            Break(
+                resource="c",
+                path=("agentPoolProfiles",),
+                value=[{"orchestratorVersion": "1.30"}],
+                messages=(
+                    said(POOLS, "agentPoolProfiles[0].orchestratorVersion is '1.30'", ALLOWED, UPGRADE),
+                ),
+                unknown="agentPoolProfiles",
+            ),
+        ),
+    ),
+)

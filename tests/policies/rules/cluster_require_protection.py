@@ -1,0 +1,32 @@
+"""The programs of cluster-require-protection."""
+
+from __future__ import annotations
+
+from policies.rules.cluster_require_protection import RULE
+from tests.policies.rule_cases import Break, Declared, RuleCase, said
+
+TYPES = (
+    "azure-native:containerservice:ManagedCluster",
+    "gcp:container/cluster:Cluster",
+    "aws:eks/cluster:Cluster",
+    "aws-native:eks:Cluster",
+    "alicloud:cs/managedKubernetes:ManagedKubernetes",
+)
+
+
+def case(token: str) -> RuleCase:
+    cluster = Declared(type=token, name="c", protect=True)
+    message = said(
+        cluster,
+        "is not protected",
+        "protect=True",
+        "pass opts=pulumi.ResourceOptions(protect=True) to the cluster or to the component that holds it",
+    )
+    return RuleCase(
+        rule=RULE,
+        passing=(cluster,),
+        breaks=(Break(resource="c", options={"protect": False}, messages=(message,)),),
+    )
+
+
+CASES = tuple(case(token) for token in TYPES)

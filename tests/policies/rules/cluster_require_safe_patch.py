@@ -1,0 +1,36 @@
+"""The programs of cluster-require-safe-patch."""
+
+from __future__ import annotations
+
+from policies.rules.cluster_require_safe_patch import FACTS, RULE
+from tests.policies.rule_cases import Break, Declared, RuleCase, said
+
+GKE = Declared(
+    type="gcp:container/cluster:Cluster", name="c", properties={"minMasterVersion": "1.35.8-gke.1036000"}
+)
+MINOR_ONLY = Declared(type="aws:eks/cluster:Cluster", name="c", properties={"version": "1.34"})
+
+
+def too_old(declared: Declared, field: str, version: str, minor: str) -> Break:
+    facts = FACTS.minor(minor)
+    assert facts is not None
+    message = said(
+        declared,
+        f"{field} is {version!r}",
+        f"{facts.patch_floor} or newer in {minor} ({facts.patch_reason})",
+        f"upgrade to {facts.patch_floor} or newer",
+    )
+    return Break(resource="c", path=(field,), value=version, messages=(message,), unknown=field)
+
+
+CASES = (
+    RuleCase(
+        rule=RULE,
+        passing=(GKE,),
+        breaks=(
+            too_old(GKE, "minMasterVersion", "1.35.5-gke.1", "1.35"),
+            too_old(GKE, "minMasterVersion", "1.34.3-gke.99", "1.34"),
+        ),
+    ),
+    RuleCase(rule=RULE, passing=(MINOR_ONLY,), breaks=(too_old(MINOR_ONLY, "version", "v1.36.1", "1.36"),)),
+)

@@ -1,0 +1,75 @@
+"""The programs of driver-forbid-default-namespace."""
+
+from __future__ import annotations
+
+from policies.rules.driver_forbid_default_namespace import RULE
+from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+
+ALLOWED = "a namespace of the driver's own"
+KUBERNETES = "pulumi:providers:kubernetes"
+RELEASE = Declared(
+    type="kubernetes:helm.sh/v3:Release",
+    name="driver",
+    properties={"chart": "nvidia-dra-driver-gpu", "namespace": "gpus"},
+)
+BY_PROVIDER = Declared(
+    type="kubernetes:helm.sh/v4:Chart",
+    name="driver",
+    properties={"chart": "dra-example-driver"},
+    provider=(KUBERNETES, {"namespace": "gpus"}),
+)
+OTHER = Declared(type="kubernetes:helm.sh/v3:Release", name="other", properties={"chart": "grafana"})
+
+CASES = (
+    RuleCase(
+        rule=RULE,
+        passing=(RELEASE, OTHER),
+        breaks=(
+            Break(
+                resource="driver",
+                path=("namespace",),
+                value="default",
+                messages=(
+                    said(
+                        RELEASE,
+                        "namespace is 'default'",
+                        ALLOWED,
+                        "install it into the namespace dra-driver-nvidia-gpu",
+                    ),
+                ),
+                unknown="namespace",
+            ),
+            Break(
+                resource="driver",
+                path=("namespace",),
+                value=REMOVED,
+                messages=(
+                    said(
+                        RELEASE,
+                        "namespace is absent",
+                        ALLOWED,
+                        "install it into the namespace dra-driver-nvidia-gpu",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(BY_PROVIDER,),
+        breaks=(
+            Break(
+                resource="driver",
+                options={"provider": (KUBERNETES, {"namespace": "default"})},
+                messages=(
+                    said(
+                        BY_PROVIDER,
+                        "provider.namespace is 'default'",
+                        ALLOWED,
+                        "install it into the namespace dra-example-driver",
+                    ),
+                ),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,155 @@
+"""The programs of driver-match-root."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.rules.driver_match_root import RULE
+from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+
+RELEASE = "kubernetes:helm.sh/v3:Release"
+PATH = ("values", "nvidiaDriverRoot")
+PLACE = "values.nvidiaDriverRoot"
+GKE_ROOT = "/home/kubernetes/bin/nvidia"
+OPERATOR_ROOT = "/run/nvidia/driver"
+
+
+def driver(root: str) -> Declared:
+    values = {"nvidiaDriverRoot": root}
+    properties = {"chart": "dra-driver-nvidia-gpu", "version": "0.5.0", "values": values}
+    return Declared(type=RELEASE, name="driver", properties=properties)
+
+
+def operator(**values: Any) -> Declared:
+    properties = {"chart": "gpu-operator", "version": "v25.10.0", "values": values}
+    return Declared(type=RELEASE, name="operator", properties=properties)
+
+
+def wrong(shown: str, told: str, root: str) -> str:
+    return said(
+        driver(root),
+        f"{PLACE} is {shown}, and {told} has the GPU driver in {root}, so no devices are published there",
+        root,
+        f'set nvidiaDriverRoot: "{root}"',
+    )
+
+
+def misplaced(value: str, told: str, root: str) -> Break:
+    return Break(
+        resource="driver",
+        path=PATH,
+        value=value,
+        messages=(wrong(repr(value), told, root),),
+        unknown=PLACE,
+    )
+
+
+def aks(choice: str) -> Declared:
+    return Declared(
+        type="azure-native:containerservice:AgentPool",
+        name="pool",
+        properties={
+            "agentPoolName": "gpus",
+            "vmSize": "Standard_NC24ads_A100_v4",
+            "nodeLabels": {"nvidia.com/gpu.present": "true"},
+            "gpuProfile": {"driver": choice},
+        },
+    )
+
+
+def gke(image: str) -> Declared:
+    return Declared(
+        type="gcp:container/nodePool:NodePool",
+        name="gpus",
+        properties={
+            "nodeConfig": {
+                "machineType": "g2-standard-4",
+                "imageType": image,
+                "labels": {"nvidia.com/gpu.present": "true"},
+            }
+        },
+    )
+
+
+def eks(image: str) -> Declared:
+    return Declared(
+        type="aws:eks/nodeGroup:NodeGroup",
+        name="gpus",
+        properties={"instanceTypes": ["g6.xlarge"], "amiType": image, "labels": {}},
+    )
+
+
+OFF = operator(driver={"enabled": False})
+OWN = operator(hostPaths={"driverInstallDir": "/opt/gpu"})
+UNLABELLED = Declared(
+    type="azure-native:containerservice:AgentPool",
+    name="other",
+    properties={"vmSize": "Standard_NC24ads_A100_v4", "gpuProfile": {"driver": "Install"}},
+)
+
+CASES = (
+    RuleCase(
+        rule=RULE,
+        passing=(driver("/"), aks("Install"), OFF),
+        breaks=(
+            misplaced(OPERATOR_ROOT, "the pool gpus", "/"),
+            Break(
+                resource="operator",
+                path=("values", "driver", "enabled"),
+                value=True,
+                messages=(),  # two owners are another rule's finding
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(driver(f"{OPERATOR_ROOT}/"), aks("None"), operator()),
+        breaks=(
+            misplaced("/", "the pool gpus", OPERATOR_ROOT),
+            Break(
+                resource="driver",
+                path=PATH,
+                value=REMOVED,
+                messages=(wrong("absent", "the pool gpus", OPERATOR_ROOT),),
+            ),
+            Break(
+                resource="pool",
+                path=("gpuProfile", "driver"),
+                value="Install",
+                messages=(wrong(repr(f"{OPERATOR_ROOT}/"), "the pool gpus", "/"),),
+                unknown="gpuProfile.driver",
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(driver(GKE_ROOT), gke("COS_CONTAINERD")),
+        breaks=(
+            misplaced("/", "the pool gpus", GKE_ROOT),
+            Break(
+                resource="gpus",
+                path=("nodeConfig", "imageType"),
+                value="ubuntu_containerd",
+                messages=(wrong(repr(GKE_ROOT), "the pool gpus", "/opt/nvidia"),),
+                unknown="nodeConfig.imageType",
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(driver("/"), eks("AL2023_x86_64_NVIDIA")),
+        breaks=(misplaced(OPERATOR_ROOT, "the pool gpus", "/"),),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(driver("/opt/gpu"), eks("AL2023_x86_64_STANDARD"), OWN),
+        breaks=(misplaced("/", "the pool gpus", "/opt/gpu"),),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(driver(OPERATOR_ROOT), operator()),
+        breaks=(misplaced("/", "the GPU Operator (operator)", OPERATOR_ROOT),),
+    ),
+    RuleCase(rule=RULE, passing=(driver("/anywhere"), OFF), breaks=()),
+    RuleCase(rule=RULE, passing=(driver("/anywhere"), UNLABELLED), breaks=()),
+)

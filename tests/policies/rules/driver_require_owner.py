@@ -1,0 +1,203 @@
+"""The programs of driver-require-owner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.rules.driver_require_owner import RULE
+from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+
+RELEASE = "kubernetes:helm.sh/v3:Release"
+ALLOWED = "one owner of the GPU driver on each pool"
+DRIVER = Declared(
+    type=RELEASE, name="driver", properties={"chart": "dra-driver-nvidia-gpu", "version": "0.5.0"}
+)
+SWITCH = ("values", "driver", "enabled")
+INSTALLATION = ("nodeConfig", "guestAccelerators", 0, "gpuDriverInstallationConfig", "gpuDriverVersion")
+GKE_PLACE = "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion"
+
+
+def operator(*, enabled: bool) -> Declared:
+    values: dict[str, Any] = {"driver": {"enabled": enabled}}
+    return Declared(type=RELEASE, name="operator", properties={"chart": "gpu-operator", "values": values})
+
+
+def aks(choice: str, **labels: str) -> Declared:
+    return Declared(
+        type="azure-native:containerservice:AgentPool",
+        name="gpus",
+        properties={
+            "vmSize": "Standard_NC24ads_A100_v4",
+            "nodeLabels": labels,
+            "gpuProfile": {"driver": choice},
+        },
+    )
+
+
+GKE = Declared(
+    type="gcp:container/nodePool:NodePool",
+    name="gpus",
+    properties={
+        "nodeConfig": {
+            "guestAccelerators": [
+                {
+                    "type": "nvidia-l4",
+                    "gpuDriverInstallationConfig": {"gpuDriverVersion": "INSTALLATION_DISABLED"},
+                }
+            ]
+        }
+    },
+)
+EKS = Declared(
+    type="aws:eks/nodeGroup:NodeGroup",
+    name="gpus",
+    properties={"instanceTypes": ["g6.xlarge"], "amiType": "AL2023_x86_64_NVIDIA"},
+)
+
+
+def installer(image: str) -> Declared:
+    containers = {"initContainers": [{"image": image}], "containers": [{"image": "pause"}]}
+    return Declared(
+        type="kubernetes:apps/v1:DaemonSet",
+        name="installer",
+        properties={"spec": {"template": {"spec": containers}}},
+    )
+
+
+ON = operator(enabled=True)
+OFF = operator(enabled=False)
+BOTH = 'set driver.enabled: false, or gpuProfile.driver: "None" on the pool'
+
+
+def twice(shown: str, owner: str, fix: str) -> str:
+    return said(
+        ON,
+        f"values.driver.enabled is {shown}, so the GPU Operator installs a GPU driver on the pool gpus "
+        f"beside that of {owner}",
+        ALLOWED,
+        fix,
+    )
+
+
+def nobody(declared: Declared, place: str, shown: str, fix: str) -> str:
+    return said(
+        declared,
+        f"{place} is {shown}, and nothing in the program installs a GPU driver on the pool gpus",
+        ALLOWED,
+        f"{fix}, or list the pool in external of driver-require-owner",
+    )
+
+
+LABEL = "nvidia.com/gpu.deploy.driver"
+
+CASES = (
+    RuleCase(
+        rule=RULE,
+        passing=(aks("Install"), OFF),
+        breaks=(
+            Break(
+                resource="operator",
+                path=SWITCH,
+                value=True,
+                messages=(twice("True", "AKS", BOTH),),
+                unknown="values.driver.enabled",
+            ),
+            Break(resource="operator", path=SWITCH, value=REMOVED, messages=(twice("absent", "AKS", BOTH),)),
+            Break(
+                resource="gpus",
+                path=("gpuProfile", "driver"),
+                value="None",
+                messages=(
+                    nobody(aks("None"), "gpuProfile.driver", "'None'", 'set gpuProfile.driver: "Install"'),
+                ),
+                unknown="gpuProfile.driver",
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(aks("None"), ON),
+        breaks=(
+            Break(
+                resource="gpus",
+                path=("gpuProfile",),
+                value=REMOVED,
+                messages=(twice("True", "AKS", BOTH),),
+                unknown="gpuProfile",
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(aks("Install", **{LABEL: "false"}), ON),
+        breaks=(
+            Break(
+                resource="gpus",
+                path=("nodeLabels", LABEL),
+                value="true",
+                messages=(twice("True", "AKS", BOTH),),
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(GKE, DRIVER, installer("cos-nvidia-installer:fixed")),
+        breaks=(
+            Break(
+                resource="installer",
+                path=("spec", "template", "spec", "initContainers", 0, "image"),
+                value="example.com/other:1",
+                messages=(
+                    nobody(GKE, GKE_PLACE, "'INSTALLATION_DISABLED'", "install it by Google's DaemonSet"),
+                ),
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(GKE, DRIVER, ON),
+        breaks=(
+            Break(
+                resource="gpus",
+                path=INSTALLATION,
+                value="LATEST",
+                messages=(twice("True", "GKE", "set driver.enabled: false"),),
+                unknown=GKE_PLACE,
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(EKS, DRIVER),
+        breaks=(
+            Break(
+                resource="gpus",
+                path=("amiType",),
+                value="AL2023_x86_64_STANDARD",
+                messages=(
+                    nobody(
+                        EKS,
+                        "amiType",
+                        "'AL2023_x86_64_STANDARD'",
+                        "use an image with NVIDIA's driver, such as AL2023_x86_64_NVIDIA",
+                    ),
+                ),
+                unknown="amiType",
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(EKS, OFF),
+        breaks=(
+            Break(
+                resource="operator",
+                path=SWITCH,
+                value=True,
+                messages=(twice("True", "the image AL2023_x86_64_NVIDIA", "set driver.enabled: false"),),
+            ),
+        ),
+    ),
+    RuleCase(rule=RULE, settings={"external": ["gpus"]}, passing=(GKE, DRIVER), breaks=()),
+    RuleCase(rule=RULE, passing=(aks("None"),), breaks=()),
+)

@@ -1,0 +1,214 @@
+"""The programs of node-limit-advertisers: by charts alone, and pool by pool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fleet.plan.gke_pools import TRIPLE
+from policies.rules.node_limit_advertisers import RULE
+from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+
+ONE = "one advertiser for the GPUs of a node"
+APART = "remove it, or keep it off the pools of the DRA driver by a nodeSelector"
+DRIVER = Declared(
+    type="kubernetes:helm.sh/v3:Release",
+    name="driver",
+    properties={
+        "chart": "dra-driver-nvidia-gpu",
+        "version": "0.5.0",
+        "values": {
+            "resources": {"gpus": {"enabled": True}},
+            "kubeletPlugin": {"nodeSelector": {"gpus": "dra"}},
+        },
+    },
+)
+OPERATOR = Declared(
+    type="kubernetes:helm.sh/v3:Release",
+    name="operator",
+    properties={
+        "chart": "gpu-operator",
+        "version": "v25.10.0",
+        "values": {"devicePlugin": {"enabled": False}, "nfd": {"enabled": True}},
+    },
+)
+PLUGIN = Declared(
+    type="kubernetes:apps/v1:DaemonSet",
+    name="plugin",
+    properties={
+        "spec": {
+            "template": {
+                "spec": {
+                    "nodeSelector": {"gpus": "plugin"},
+                    "containers": [{"name": "plugin", "image": "nvcr.io/nvidia/k8s-device-plugin:v0.18.0"}],
+                }
+            }
+        }
+    },
+)
+CHART = Declared(
+    type="kubernetes:helm.sh/v4:Chart",
+    name="legacy",
+    properties={"chart": "nvidia-device-plugin", "values": {"nodeSelector": {"gpus": "plugin"}}},
+)
+
+
+def pool(name: str, labels: dict[str, str]) -> Declared:
+    return Declared(
+        type="gcp:container/nodePool:NodePool",
+        name=name,
+        properties={"name": name, "nodeConfig": {"machineType": "g2-standard-8", "labels": labels}},
+    )
+
+
+DRA_POOL = pool("modern", {**dict.fromkeys(TRIPLE, "true"), "gpus": "dra"})
+OLD_POOL = pool("old", {"gpus": "plugin"})
+EKS_POOL = Declared(
+    type="aws:eks/nodeGroup:NodeGroup",
+    name="rocks",
+    properties={
+        "instanceTypes": ["g5.xlarge"],
+        "amiType": "BOTTLEROCKET_x86_64_NVIDIA",
+        "launchTemplate": {"id": "lt-1", "version": "1"},
+        "labels": {"gpus": "dra"},
+    },
+)
+ACK_POOL = Declared(
+    type="alicloud:cs/nodePool:NodePool",
+    name="asia",
+    properties={
+        "instanceTypes": ["ecs.gn7i-c8g1.2xlarge"],
+        "labels": [
+            {"key": "ack.node.gpu.schedule", "value": "disabled"},
+            {"key": "gpus", "value": "dra"},
+            {"key": "nvidia.com/gpu.present", "value": "true"},
+        ],
+    },
+)
+
+
+def told(declared: Declared, place: str, title: str, where: str, fix: str) -> str:
+    beside = "beside the DRA driver (driver), so one GPU goes to two pods"
+    return said(declared, f"{place} lets {title} give out the GPUs of {where} {beside}", ONE, fix)
+
+
+def broken(
+    declared: Declared, path: tuple[str | int, ...], value: Any, message: str, unknown: str | None = None
+) -> Break:
+    return Break(resource=declared.name, path=path, value=value, messages=(message,), unknown=unknown)
+
+
+OF_OPERATOR = told(
+    OPERATOR,
+    "values.devicePlugin.enabled",
+    "the GPU Operator's device plugin",
+    "the same nodes",
+    'set devicePlugin.enabled: false, or label the pools nvidia.com/gpu.deploy.device-plugin: "false"',
+)
+CASES = (
+    RuleCase(
+        rule=RULE,
+        passing=(DRIVER, OPERATOR),
+        breaks=(
+            broken(
+                OPERATOR,
+                ("values", "devicePlugin", "enabled"),
+                True,
+                OF_OPERATOR,
+                "values.devicePlugin.enabled",
+            ),
+            broken(OPERATOR, ("values", "devicePlugin", "enabled"), REMOVED, OF_OPERATOR),
+            broken(
+                OPERATOR,
+                ("values", "gpuCluster"),
+                {"deployCR": True},
+                told(
+                    OPERATOR,
+                    "values.gpuCluster.deployCR",
+                    "the GPU Operator's DRA driver",
+                    "the same nodes",
+                    "remove gpuCluster.deployCR",
+                ),
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(DRIVER, PLUGIN, CHART),
+        breaks=(
+            broken(
+                PLUGIN,
+                ("spec", "template", "spec", "nodeSelector", "gpus"),
+                "dra",
+                told(
+                    PLUGIN,
+                    "spec.template.spec.containers[0].image",
+                    "the device plugin's DaemonSet",
+                    "the same nodes",
+                    APART,
+                ),
+            ),
+            broken(
+                CHART,
+                ("values", "nodeSelector", "gpus"),
+                REMOVED,
+                told(CHART, "chart", "the device plugin's chart", "the same nodes", APART),
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(DRIVER, DRA_POOL, OLD_POOL, PLUGIN, EKS_POOL, ACK_POOL),
+        breaks=(
+            broken(
+                DRA_POOL,
+                ("nodeConfig", "labels", TRIPLE[0]),
+                REMOVED,
+                told(
+                    DRA_POOL,
+                    "nodeConfig.labels",
+                    "GKE's device plugin",
+                    "the pool modern",
+                    f'add the label {TRIPLE[0]}: "true" to the pool',
+                ),
+                f"nodeConfig.labels.{TRIPLE[0]}",
+            ),
+            broken(
+                PLUGIN,
+                ("spec", "template", "spec", "nodeSelector", "gpus"),
+                "dra",
+                told(
+                    PLUGIN,
+                    "spec.template.spec.containers[0].image",
+                    "the device plugin's DaemonSet",
+                    "the pools asia, modern, rocks",
+                    APART,
+                ),
+            ),
+            broken(
+                EKS_POOL,
+                ("launchTemplate",),
+                REMOVED,
+                told(
+                    EKS_POOL,
+                    "amiType",
+                    "Bottlerocket's device plugin",
+                    "the pool rocks",
+                    "turn it off in a launch template: "
+                    "settings.kubelet-device-plugins.nvidia.enabled = false",
+                ),
+            ),
+            broken(
+                ACK_POOL,
+                ("labels", 0, "value"),
+                "default",
+                told(
+                    ACK_POOL,
+                    "labels",
+                    "ACK's device plugin",
+                    "the pool asia",
+                    'add the label ack.node.gpu.schedule: "disabled" to the pool',
+                ),
+            ),
+        ),
+    ),
+)

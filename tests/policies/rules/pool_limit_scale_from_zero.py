@@ -1,0 +1,153 @@
+"""The programs of pool-limit-scale-from-zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.rules.pool_limit_scale_from_zero import KNOWN, RULE
+from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+
+DRIVER = Declared(
+    type="kubernetes:helm.sh/v3:Release",
+    name="driver",
+    properties={"chart": "dra-driver-nvidia-gpu", "version": "0.5.0"},
+)
+LABELS = {"nvidia.com/gpu.present": "true", "gke-no-default-nvidia-gpu-device-plugin": "true"}
+AKS = Declared(
+    type="azure-native:containerservice:AgentPool",
+    name="gpus",
+    properties={
+        "vmSize": "Standard_NC24ads_A100_v4",
+        "nodeLabels": LABELS,
+        "enableAutoScaling": True,
+        "count": 1,
+        "minCount": 1,
+        "maxCount": 4,
+    },
+)
+EKS = Declared(
+    type="aws:eks/nodeGroup:NodeGroup",
+    name="gpus",
+    properties={
+        "instanceTypes": ["g6.xlarge"],
+        "scalingConfig": {"minSize": 1, "maxSize": 2, "desiredSize": 1},
+    },
+)
+
+
+def gke(accelerator: str, fewest: int, **more: Any) -> Declared:
+    return Declared(
+        type="gcp:container/nodePool:NodePool",
+        name="gpus",
+        properties={
+            "autoscaling": {"minNodeCount": fewest, "maxNodeCount": 4},
+            "nodeConfig": {"labels": LABELS, "guestAccelerators": [{"type": accelerator, **more}]},
+        },
+    )
+
+
+LARGE = gke("nvidia-b200", 1)
+SMALL = gke("nvidia-l4", 0)
+CUT = gke("nvidia-tesla-a100", 1, gpuPartitionSize="1g.5gb")
+FIXED = Declared(
+    type="gcp:container/nodePool:NodePool",
+    name="gpus",
+    properties={"nodeCount": 0, "nodeConfig": LARGE.properties["nodeConfig"]},
+)
+
+
+def empty(
+    declared: Declared, place: str, reason: str, *, shown: str = "0", allowed: str = "1 or more"
+) -> str:
+    return said(
+        declared,
+        f"{place} is {shown}, and {reason}, so the pool gpus stays empty while claims wait",
+        allowed,
+        f"set {place.rpartition('.')[2]}: 1",
+    )
+
+
+KINDS = f"1 or more; 0 with {KNOWN}"
+B200 = "GKE's autoscaler does not know the devices of 'nvidia-b200'"
+
+CASES = (
+    RuleCase(
+        rule=RULE,
+        passing=(DRIVER, AKS),
+        breaks=(
+            Break(
+                resource="gpus",
+                path=("minCount",),
+                value=0,
+                messages=(empty(AKS, "minCount", "AKS's autoscaler does not know its devices"),),
+                unknown="minCount",
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(DRIVER, EKS),
+        breaks=(
+            Break(
+                resource="gpus",
+                path=("scalingConfig", "minSize"),
+                value=0,
+                messages=(empty(EKS, "scalingConfig.minSize", "EKS's autoscaler does not know its devices"),),
+                unknown="scalingConfig.minSize",
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(LARGE,),
+        breaks=(
+            Break(
+                resource="gpus",
+                path=("autoscaling", "minNodeCount"),
+                value=0,
+                messages=(empty(LARGE, "autoscaling.minNodeCount", B200, allowed=KINDS),),
+                unknown="autoscaling.minNodeCount",
+            ),
+            Break(
+                resource="gpus",
+                path=("autoscaling", "minNodeCount"),
+                value=REMOVED,
+                messages=(
+                    empty(LARGE, "autoscaling.totalMinNodeCount", B200, shown="absent", allowed=KINDS),
+                ),
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(CUT,),
+        breaks=(
+            Break(
+                resource="gpus",
+                path=("autoscaling", "minNodeCount"),
+                value=0,
+                messages=(
+                    empty(
+                        CUT,
+                        "autoscaling.minNodeCount",
+                        "GKE's autoscaler expects whole GPUs of a new node, no partitions",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(SMALL,),
+        breaks=(
+            Break(
+                resource="gpus",
+                path=("nodeConfig", "guestAccelerators", 0, "type"),
+                value="nvidia-b200",
+                messages=(empty(SMALL, "autoscaling.minNodeCount", B200, allowed=KINDS),),
+                unknown="nodeConfig.guestAccelerators[0].type",
+            ),
+        ),
+    ),
+    RuleCase(rule=RULE, passing=(FIXED,), breaks=()),
+)

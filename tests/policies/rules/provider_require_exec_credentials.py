@@ -1,0 +1,49 @@
+"""The programs of provider-require-exec-credentials."""
+
+from __future__ import annotations
+
+from policies.rules.provider_require_exec_credentials import ALLOWED, FIX, RULE
+from tests.policies.rule_cases import Break, Declared, RuleCase, said
+
+EXEC = "users:\n- name: me\n  user:\n    exec: {command: kubelogin}\n"
+PROVIDER = Declared(type="pulumi:providers:kubernetes", name="p", properties={"kubeconfig": EXEC})
+FILE = Declared(
+    type="pulumi:providers:kubernetes", name="p", properties={"kubeconfig": "/home/me/.kube/config"}
+)
+PLACES = Declared(
+    type="pulumi:providers:kubernetes",
+    name="p",
+    properties={"kubeconfig": "${KUBECONFIG:-~/.kube/config}:/etc/kube/config"},
+)
+
+
+def refused(text: str, problem: str) -> Break:
+    # Unknown is listed only: nearly every kubeconfig comes from a cluster of the same program.
+    return Break(
+        resource="p",
+        path=("kubeconfig",),
+        value=text,
+        messages=(said(PROVIDER, f"kubeconfig {problem}", ALLOWED, FIX),),
+    )
+
+
+CASES = (
+    RuleCase(
+        rule=RULE,
+        passing=(PROVIDER,),
+        breaks=(
+            refused(
+                "users:\n- name: me\n  user: {token: s3cr3t-canary}\n",
+                "holds a credential (token)",
+            ),
+            refused(
+                '{"users": [{"user": {"client-key-data": "czNjcjN0", "password": "s3cr3t-canary"}}]}',
+                "holds a credential (client-key-data, password)",
+            ),
+            refused("users: [{user: {token: s3cr3t-canary}}]", "holds a credential (token)"),
+            refused("users: [\n- [\n", "is no kubeconfig that can be read"),
+        ),
+    ),
+    RuleCase(rule=RULE, passing=(FILE,), breaks=()),
+    RuleCase(rule=RULE, passing=(PLACES,), breaks=()),
+)

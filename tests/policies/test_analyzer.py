@@ -1,0 +1,213 @@
+"""The pack as the engine speaks to it: levels, parameters, corrections, broken rules, secrets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import grpc
+import pytest
+from google.protobuf import empty_pb2, json_format
+from google.protobuf.struct_pb2 import Struct
+from pulumi.runtime.proto import analyzer_pb2
+
+from fleet.plan.gke_pools import TRIPLE
+from policies import pack
+from policies.analyzer import Analyzer
+from policies.decoding import SECRET, SIGNATURE, decode, encode
+from policies.rules import (
+    class_forbid_whole_gpus,
+    cluster_require_minimum_kubernetes,
+    driver_require_gpu_toleration,
+)
+from policies.values import Missing, Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from policies.resources import Stack
+
+FLOOR = cluster_require_minimum_kubernetes.RULE
+CANARY = "s3cr3t-canary"
+RELEASE = "kubernetes:helm.sh/v3:Release"
+POOL = "gcp:container/nodePool:NodePool"
+DRIVER: dict[str, object] = {"chart": "nvidia-dra-driver-gpu", "version": "25.8.1"}
+
+
+class Aborted(Exception):  # noqa: N818 - what the engine would be told
+    def __init__(self, code: grpc.StatusCode, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Context:
+    def abort(self, code: grpc.StatusCode, text: str) -> None:
+        raise Aborted(code, text)
+
+
+CONTEXT = cast("grpc.ServicerContext", Context())
+
+
+def analyzer(*rules: Any) -> Analyzer:
+    return Analyzer(name=pack.NAME, version=pack.VERSION, rules=rules or pack.RULES, unjudged=pack.UNJUDGED)
+
+
+def request(kind: str, properties: Mapping[str, object], name: str = "n") -> analyzer_pb2.AnalyzeRequest:
+    urn = f"urn:pulumi:dev::other::{kind}::{name}"
+    return analyzer_pb2.AnalyzeRequest(urn=urn, type=kind, name=name, properties=encode(properties))
+
+
+def configure(served: Analyzer, **config: Mapping[str, object]) -> None:
+    sent = analyzer_pb2.ConfigureAnalyzerRequest()
+    for name, given in config.items():
+        rule = name.replace("_", "-")
+        level = str(given.get("enforcementLevel", "mandatory")).upper()
+        sent.policyConfig[rule].enforcementLevel = analyzer_pb2.EnforcementLevel.Value(level)
+        parameters = {key: value for key, value in given.items() if key != "enforcementLevel"}
+        properties = Struct()
+        json_format.ParseDict(parameters, properties)
+        sent.policyConfig[rule].properties.CopyFrom(properties)
+    served.Configure(sent, CONTEXT)
+
+
+def told(served: Analyzer, kind: str, properties: Mapping[str, object]) -> list[tuple[str, str]]:
+    answer = served.Analyze(request(kind, properties), CONTEXT)
+    levels = analyzer_pb2.EnforcementLevel
+    return [(found.policyName, levels.Name(found.enforcementLevel)) for found in answer.diagnostics]
+
+
+def test_the_engine_is_told_of_every_rule_with_its_parameters() -> None:
+    info = analyzer().GetAnalyzerInfo(empty_pb2.Empty(), CONTEXT)
+    assert [policy.name for policy in info.policies] == [rule.name for rule in pack.RULES]
+    for policy, rule in zip(info.policies, pack.RULES, strict=True):
+        assert sorted(policy.configSchema.properties) == sorted(one.name for one in rule.all_parameters)
+        assert policy.remediation_steps == rule.fix
+
+
+def test_a_rule_judges_at_the_level_that_the_policy_config_gives() -> None:
+    old: dict[str, object] = {"kubernetes": "1.33"}
+    kind = "dra-fleet:platforms:ExistingCluster"
+    for level in ("ADVISORY", "MANDATORY"):
+        served = analyzer()
+        configure(served, cluster_require_minimum_kubernetes={"enforcementLevel": level})
+        assert (FLOOR.name, level) in told(served, kind, old)
+    served = analyzer()
+    configure(served, cluster_require_minimum_kubernetes={"enforcementLevel": "DISABLED"})
+    assert FLOOR.name not in dict(told(served, kind, old))
+
+
+@pytest.mark.parametrize(
+    ("config", "text"),
+    [
+        ({"no_such_rule": {}}, "the policy config names the rule 'no-such-rule'; allowed: "),
+        (
+            {"cluster_require_minimum_kubernetes": {"flor": 1}},
+            f"the policy config of {FLOOR.name} has flor; allowed: acceptUnknown",
+        ),
+    ],
+)
+def test_a_wrong_policy_config_stops_the_run(config: Mapping[str, Any], text: str) -> None:
+    with pytest.raises(Aborted) as stopped:
+        configure(analyzer(), **config)
+    assert stopped.value.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert str(stopped.value).startswith(text)
+
+
+def test_a_rule_that_breaks_stops_the_run_without_showing_what_it_read() -> None:
+    def broken(resource: Any, settings: object) -> Any:
+        del settings
+        raise ValueError(resource.get("token").peek)
+
+    rule = replace(FLOOR, judge=broken)
+    with pytest.raises(Aborted) as stopped:
+        told(analyzer(rule), "dra-fleet:platforms:ExistingCluster", {"token": Secret(CANARY)})
+    assert stopped.value.code is grpc.StatusCode.INTERNAL
+    assert str(stopped.value).startswith(
+        "a rule of the policy pack dra-fleet broke: ValueError at test_analyzer.py:"
+    )
+    assert CANARY not in str(stopped.value)
+
+
+def corrected(served: Analyzer, kind: str, properties: Mapping[str, object]) -> list[Any]:
+    answer = served.Remediate(request(kind, properties), CONTEXT)
+    return [(found.policyName, decode(found.properties)) for found in answer.remediations]
+
+
+def test_nothing_is_corrected_unless_the_policy_config_says_so() -> None:
+    assert corrected(analyzer(), RELEASE, DRIVER) == []
+    assert [rule.name for rule in pack.RULES if "remediate" in (rule.standard, rule.production)] == []
+
+
+def test_a_missing_toleration_is_added_to_those_that_are_there() -> None:
+    served = analyzer()
+    configure(served, driver_require_gpu_toleration={"enforcementLevel": "REMEDIATE"})
+    own = {"key": "sku", "operator": "Exists"}
+    values = {"kubeletPlugin": {"tolerations": [own], "priorityClassName": ""}, "nvidiaDriverRoot": "/"}
+    ((rule, properties),) = corrected(served, RELEASE, {**DRIVER, "values": values})
+    assert rule == "driver-require-gpu-toleration"
+    assert properties == {
+        **DRIVER,
+        "values": {
+            "kubeletPlugin": {
+                "tolerations": [own, driver_require_gpu_toleration.TOLERATION],
+                "priorityClassName": "",
+            },
+            "nvidiaDriverRoot": "/",
+        },
+    }
+    assert corrected(served, RELEASE, properties) == []
+    assert dict(told(served, RELEASE, properties)).get(rule) is None
+
+
+def test_the_labels_that_a_pool_lacks_are_added_and_everything_else_stays() -> None:
+    served = analyzer()
+    configure(served, pool_require_dra_labels={"enforcementLevel": "REMEDIATE"})
+    properties: dict[str, object] = {
+        "cluster": Missing.UNKNOWN,
+        "nodeConfig": {"labels": {TRIPLE[0]: "true", "team": "a"}, "metadata": {"key": Secret(CANARY)}},
+    }
+    ((rule, found),) = corrected(served, POOL, properties)
+    assert rule == "pool-require-dra-labels"
+    assert found["cluster"] is Missing.UNKNOWN
+    assert found["nodeConfig"]["labels"] == {**dict.fromkeys(TRIPLE, "true"), "team": "a"}
+    assert found["nodeConfig"]["metadata"] == {"key": Secret(CANARY)}
+    assert corrected(served, POOL, found) == []
+
+
+def test_a_pool_without_any_of_the_labels_is_not_made_a_pool_for_dra() -> None:
+    served = analyzer()
+    configure(served, pool_require_dra_labels={"enforcementLevel": "REMEDIATE"})
+    assert corrected(served, POOL, {"nodeConfig": {"labels": {"team": "a"}}}) == []
+
+
+def test_what_cannot_be_corrected_is_a_mandatory_finding() -> None:
+    served = analyzer()
+    configure(served, pool_require_dra_labels={"enforcementLevel": "REMEDIATE"})
+    properties: dict[str, object] = {"nodeConfig": {"labels": {TRIPLE[0]: "false", TRIPLE[2]: "true"}}}
+    ((_, found),) = corrected(served, POOL, properties)
+    assert told(served, POOL, found) == [("pool-require-dra-labels", "MANDATORY")]
+
+
+def test_secrets_cross_the_wire_as_secrets() -> None:
+    sent = encode({"token": Secret(CANARY), "list": [Secret(Missing.UNKNOWN)]})
+    assert json_format.MessageToDict(sent)["token"] == {SIGNATURE: SECRET, "value": CANARY}
+    assert decode(sent) == {"token": Secret(CANARY), "list": [Secret(Missing.UNKNOWN)]}
+
+
+def test_rules_on_the_stack_see_resources_in_the_order_of_registration() -> None:
+    seen: list[str] = []
+
+    def note(stack: Stack, settings: object) -> tuple[()]:
+        del settings
+        seen.extend(resource.name for resource in stack.resources)
+        return ()
+
+    served = analyzer(replace(class_forbid_whole_gpus.RULE, judge=note))
+    sent = [request(POOL, {}, name) for name in ("c", "a", "b")]
+    for one in sent:
+        served.Analyze(one, CONTEXT)
+    together = [
+        analyzer_pb2.AnalyzerResource(urn=one.urn, type=one.type, name=one.name) for one in reversed(sent)
+    ]
+    served.AnalyzeStack(analyzer_pb2.AnalyzeStackRequest(resources=together), CONTEXT)
+    assert seen == ["c", "a", "b"]

@@ -1,0 +1,145 @@
+"""The gate's verdict on recorded events: it passes only what was judged completely."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from policies import pack
+from policies.gate import preset
+from policies.gate.errors import GateError
+from policies.gate.record import read_record
+from policies.gate.report import to_sarif
+from policies.gate.verdict import Expected, Verdict, judge
+from policies.rule import PRESETS, Preset, StackRule
+
+URN = "urn:pulumi:dev::other::aws:eks/cluster:Cluster::c"
+FLOOR = "cluster-require-minimum-kubernetes"
+ON_RESOURCES = [rule.name for rule in pack.RULES if not isinstance(rule, StackRule)]
+ON_STACK = [rule.name for rule in pack.RULES if isinstance(rule, StackRule)]
+
+
+def pack_of(**more: Any) -> dict[str, Any]:
+    return {"policyPackName": pack.NAME, "policyPackVersion": pack.VERSION, **more}
+
+
+def events() -> dict[str, dict[str, Any]]:
+    """By name the events of a preview in which everything passed."""
+    return {
+        "step": {"resourcePreEvent": {"metadata": {"op": "create", "urn": URN, "new": {}}}},
+        "judged": {"policyAnalyzeSummaryEvent": pack_of(resourceUrn=URN, passed=ON_RESOURCES)},
+        "stack": {"policyAnalyzeStackSummaryEvent": pack_of(passed=ON_STACK)},
+        "end": {"summaryEvent": {"result": "succeeded"}},
+    }
+
+
+def verdict(given: dict[str, dict[str, Any]], preset: Preset = "standard", *without: str) -> Verdict:
+    record = read_record([json.dumps(event) for event in given.values()], "events")
+    return judge(record, Expected(preset=preset, without=frozenset(without)))
+
+
+def violation(level: str, rule: str = FLOOR) -> dict[str, Any]:
+    return {"policyEvent": pack_of(policyName=rule, enforcementLevel=level, message="m", resourceUrn=URN)}
+
+
+def test_a_preview_in_which_everything_was_judged_passes() -> None:
+    found = verdict(events())
+    assert (found.problems, found.exit_code, found.resources) == ((), 0, 1)
+
+
+def test_a_mandatory_finding_fails() -> None:
+    found = verdict({"found": violation("mandatory"), **events()})
+    assert (found.problems, found.exit_code, found.mandatory) == ((), 1, 1)
+
+
+def test_an_advisory_finding_passes() -> None:
+    assert verdict({"found": violation("advisory", pack.UNJUDGED.name), **events()}).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("event", "problem"),
+    [
+        ("judged", "1 of 1 resources were not judged"),
+        ("stack", "the rules on the whole stack did not run"),
+        ("end", "the events end before the engine's summary"),
+    ],
+)
+def test_a_missing_event_fails_and_is_named(event: str, problem: str) -> None:
+    given = events()
+    del given[event]
+    found = verdict(given)
+    assert found.exit_code == 3
+    assert len(found.problems) == 1
+    assert problem in found.problems[0]
+
+
+def test_a_pack_that_did_not_run_fails() -> None:
+    given = events()
+    del given["judged"], given["stack"]
+    (problem,) = verdict(given).problems
+    assert problem.startswith("the policy pack dra-fleet did not run")
+
+
+def test_an_empty_pack_fails_naming_every_mandatory_rule() -> None:
+    given = events()
+    given["judged"]["policyAnalyzeSummaryEvent"]["passed"] = []
+    given["stack"]["policyAnalyzeStackSummaryEvent"]["passed"] = []
+    found = verdict(given)
+    wanted = Expected(preset="standard")
+    names = [*wanted.mandatory(stack=False), *wanted.mandatory(stack=True)]
+    assert [problem.split()[2] for problem in found.problems] == names
+
+
+def test_a_disabled_mandatory_rule_fails_unless_it_is_let_off_by_name() -> None:
+    given = events()
+    given["judged"]["policyAnalyzeSummaryEvent"]["passed"] = [name for name in ON_RESOURCES if name != FLOOR]
+    (problem,) = verdict(given).problems
+    assert f"the rule {FLOOR} is mandatory, and did not judge 1 of 1 resources" in problem
+    assert verdict(given, "standard", FLOOR).exit_code == 0
+    assert verdict(given, "advisory").exit_code == 0
+
+
+def test_a_mandatory_rule_that_was_lowered_fails() -> None:
+    found = verdict({"found": violation("advisory"), **events()})
+    assert found.exit_code == 3
+    assert found.mandatory == 1
+    assert "a policy config lowered it" in found.problems[0]
+
+
+def test_another_version_of_the_pack_fails() -> None:
+    given = events()
+    given["judged"]["policyAnalyzeSummaryEvent"]["policyPackVersion"] = "0.0.1"
+    (problem,) = verdict(given).problems
+    assert "ran as 0.0.1" in problem
+
+
+def test_what_plain_json_prints_is_refused_by_name() -> None:
+    for lines in (["{\n", '  "steps": []\n', "}\n"], [json.dumps({"steps": []})]):
+        with pytest.raises(GateError, match="PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true"):
+            read_record(lines, "events.json")
+
+
+@pytest.mark.parametrize("lines", [[], ["nonsense"], ["[]"], ['{"policyEvent": 3}']])
+def test_what_is_no_stream_of_events_is_refused(lines: list[str]) -> None:
+    with pytest.raises(GateError):
+        read_record(lines, "events.json")
+
+
+def test_sarif_names_each_finding_and_why_a_run_cannot_be_trusted() -> None:
+    given = {"found": violation("mandatory"), **events()}
+    del given["end"]
+    log: Any = to_sarif(verdict(given))
+    (run,) = log["runs"]
+    (result,) = run["results"]
+    assert (result["ruleId"], result["level"]) == (FLOOR, "error")
+    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == FLOOR
+    assert run["invocations"][0]["executionSuccessful"] is False
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_preset_files_are_current(name: Preset) -> None:
+    file = preset.__file__.replace("gate/preset.py", f"presets/{name}.json")
+    with open(file, encoding="utf-8") as read:  # noqa: PTH123 - beside the module
+        assert read.read() == preset.text(name)

@@ -1,0 +1,27 @@
+"""The page of all rules is made from the rules and is current."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from policies import docs, pack
+
+if TYPE_CHECKING:
+    from policies.rule import Rule
+
+
+def test_the_page_is_current() -> None:
+    assert docs.PAGE.read_text(encoding="utf-8") == docs.page(), "run: python -m policies.docs"
+
+
+@pytest.mark.parametrize("rule", pack.RULES, ids=lambda rule: rule.name)
+def test_each_rule_says_its_level_why_fix_and_parameters(rule: Rule) -> None:
+    page = docs.page()
+    section = page[page.index(f"\n## {rule.name}\n") :].split("\n## ")[1]
+    for said in (rule.description, rule.fix, rule.link, rule.severity, rule.level("standard")):
+        assert said in section
+    for parameter in rule.parameters:
+        assert f"`{parameter.name}`" in section
+        assert parameter.description in section

@@ -1,0 +1,104 @@
+"""MIG configuration files: the operator's own, a stack's, and those that do not fit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from fleet import catalogue
+from fleet.plan.mig_config import config_file, config_name
+from rehearsal.agent.gpu_operator.mig_config import MigConfigInvalid, built_in, choose
+from tests.rehearsal.agent.gpu_operator.operator_objects import host
+
+BUILT_IN = built_in(catalogue.load().gpus.values())
+
+
+def own(*entries: dict[str, Any]) -> str:
+    return json.dumps({"version": "v1", "mig-configs": {"own": list(entries)}})
+
+
+@pytest.mark.parametrize(
+    ("model", "config", "layout"),
+    [
+        ("A100-SXM4-80GB", "all-1g.10gb", {"1g.10gb": 7}),
+        ("A100-SXM4-40GB", "all-1g.10gb", {"1g.10gb": 4}),
+        ("A100-SXM4-80GB", "all-1g.10gb.me", {"1g.10gb+me": 1}),
+        ("A100-SXM4-80GB", "all-balanced", {"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1}),
+        ("H100-SXM5-80GB", "all-3g.40gb", {"3g.40gb": 2}),
+        ("A100-SXM4-80GB", "all-enabled", {}),
+    ],
+)
+def test_a_name_means_what_the_model_can_do(model: str, config: str, layout: dict[str, int]) -> None:
+    assert [dict(one or ()) for one in choose(BUILT_IN, config, host(model).gpus)] == [layout, layout]
+
+
+def test_all_disabled_makes_no_partitions() -> None:
+    assert choose(BUILT_IN, "all-disabled", host().gpus) == (None, None)
+
+
+def test_every_built_in_name_of_the_plan_is_in_the_file() -> None:
+    for model in catalogue.load().gpus.values():
+        for profile in model.mig.profiles if model.mig else ():
+            layout = {profile.name: profile.max_instances}
+            found = choose(BUILT_IN, config_name(model, layout), host(model.name, 1).gpus)
+            assert found == (tuple(layout.items()),), (model.name, profile.name)
+
+
+def test_the_file_that_the_plan_writes_is_understood() -> None:
+    model = catalogue.load().gpus["A100-SXM4-80GB"]
+    layout = {"1g.10gb": 2, "3g.40gb": 1}
+    found = choose(config_file([(model, layout)]), config_name(model, layout), host().gpus)
+    assert found == (tuple(sorted(layout.items())),) * 2
+
+
+def test_an_entry_may_name_single_gpus_and_leaves_the_others() -> None:
+    entry = {"devices": [1], "mig-enabled": True, "mig-devices": {"7g.80gb": 1}}
+    assert choose(own(entry), "own", host().gpus) == (None, (("7g.80gb", 1),))
+
+
+@pytest.mark.parametrize(
+    ("text", "config", "model", "message"),
+    [
+        (
+            BUILT_IN,
+            "all-9g.99gb",
+            "A100-SXM4-80GB",
+            "selected mig-config not present: all-9g.99gb; the file has: all-1g",
+        ),
+        (BUILT_IN, "all-1g.5gb", "A100-SXM4-80GB", "mig-config all-1g.5gb is for none of this node's GPUs"),
+        (
+            own({"devices": "all", "mig-enabled": True, "mig-devices": {"1g.5gb": 7}}),
+            "own",
+            "A100-SXM4-80GB",
+            "A100-SXM4-80GB has no MIG profile 1g.5gb; it has: 1g.10gb",
+        ),
+        (
+            own({"devices": "all", "mig-enabled": True, "mig-devices": {"1g.10gb": 8}}),
+            "own",
+            "A100-SXM4-80GB",
+            "has no room for 8 x 1g.10gb at the same time",
+        ),
+        (
+            own({"devices": "all", "mig-enabled": True, "mig-devices": {"1g.6gb": 1}}),
+            "own",
+            "L4",
+            "L4 cannot be partitioned: it has no MIG",
+        ),
+        (
+            own({"device-filter": ["0x20B210DE"], "devices": "all", "mig-enabled": False}),
+            "own",
+            "A100-SXM4-80GB",
+            "(rehearsal) device-filter 0x20B210DE: PCI ids are not simulated",
+        ),
+        ("mig-configs: [", "own", "A100-SXM4-80GB", "error parsing config file: "),
+        ("version: v1", "own", "A100-SXM4-80GB", "error parsing config file: 'mig-configs'"),
+    ],
+)
+def test_a_configuration_that_cannot_be_had_says_why(
+    text: str, config: str, model: str, message: str
+) -> None:
+    with pytest.raises(MigConfigInvalid) as caught:
+        choose(text, config, host(model).gpus)
+    assert message in str(caught.value)

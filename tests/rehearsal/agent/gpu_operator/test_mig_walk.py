@@ -1,0 +1,96 @@
+"""The MIG manager's walk: each state, and what it does or waits for there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rehearsal.agent.gpu_operator.mig_walk import (
+    NOT_IN_EFFECT,
+    RESET_REFUSED,
+    Action,
+    Situation,
+    Step,
+    after_reset,
+    next_step,
+)
+
+SEVEN = (("1g.10gb", 7),)
+TWO = (("3g.40gb", 2),)
+READY = Situation(
+    state="pending",
+    wanted=(SEVEN, SEVEN),
+    current=(None, None),
+    needs_reset=True,
+    with_reboot=True,
+    paused=True,
+)
+"""A100 with MIG mode off, everything stopped: the reboot comes next."""
+
+
+def test_a_node_begins_by_reporting_pending() -> None:
+    assert next_step(replace(READY, state=None)) == Step(Action.BEGIN)
+
+
+def test_a_change_after_success_begins_with_pending_too() -> None:
+    assert next_step(replace(READY, state="success")) == Step(Action.BEGIN)
+
+
+def test_it_stays_pending_while_a_pod_holds_a_device() -> None:
+    step = next_step(replace(READY, holders=("train-0", "train-1")))
+    assert step == Step(Action.WAIT, "In use by another client: train-0, train-1")
+
+
+def test_the_operators_own_pods_are_stopped_first() -> None:
+    assert next_step(replace(READY, paused=False)) == Step(Action.PAUSE)
+
+
+def test_it_waits_until_they_are_gone() -> None:
+    step = next_step(replace(READY, clients=("gpu-feature-discovery-x",)))
+    assert step == Step(Action.WAIT, "waiting for gpu-feature-discovery-x to shut down")
+
+
+def test_ampere_reboots_to_change_its_mode() -> None:
+    assert next_step(READY) == Step(Action.REBOOT)
+
+
+def test_without_leave_to_reboot_ampere_fails() -> None:
+    assert next_step(replace(READY, with_reboot=False)) == Step(Action.FAIL, RESET_REFUSED)
+
+
+def test_hopper_needs_no_reboot() -> None:
+    assert next_step(replace(READY, needs_reset=False, with_reboot=False)) == Step(Action.APPLY)
+
+
+def test_another_layout_in_the_same_mode_needs_no_reboot() -> None:
+    assert next_step(replace(READY, current=(TWO, TWO), with_reboot=False)) == Step(Action.APPLY)
+
+
+def test_after_a_reboot_the_partitions_are_made() -> None:
+    up = replace(READY, state="rebooting", current=after_reset(READY.wanted, READY.current))
+    assert up.current == ((), ())
+    assert next_step(up) == Step(Action.BEGIN)
+    assert next_step(replace(up, state="pending")) == Step(Action.APPLY)
+
+
+def test_a_mode_that_a_reboot_did_not_change_fails() -> None:
+    assert next_step(replace(READY, state="rebooting")) == Step(Action.FAIL, NOT_IN_EFFECT)
+
+
+@pytest.mark.parametrize("state", [None, "pending", "rebooting", "failed"])
+def test_partitions_that_are_there_are_a_success_from_anywhere(state: str | None) -> None:
+    assert next_step(replace(READY, state=state, current=READY.wanted)) == Step(Action.SUCCEED)
+
+
+def test_success_is_the_end() -> None:
+    assert next_step(replace(READY, state="success", current=READY.wanted)) == Step(Action.NOTHING)
+
+
+def test_all_disabled_on_a_machine_without_partitions_is_a_success() -> None:
+    off = Situation(state=None, wanted=(None, None), current=(None, None), needs_reset=True)
+    assert next_step(off) == Step(Action.SUCCEED)
+
+
+def test_gpus_that_lose_their_mode_come_back_whole() -> None:
+    assert after_reset((None, SEVEN), (SEVEN, None)) == (None, ())

@@ -1,0 +1,102 @@
+"""What the operator makes of a ClusterPolicy: one DaemonSet per operand, with what its pods need."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from rehearsal.agent.gpu_operator.operands import HASH, OPERANDS, objects_of, runtime_class
+from rehearsal.agent.gpu_operator.roles import Role, role_of
+from tests.rehearsal.agent.gpu_operator.operator_objects import (
+    NAMESPACE,
+    daemonset_of,
+    pod_of,
+    read_policy,
+)
+
+GPU = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+SKU = {"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
+
+
+def kinds(role: Role, **spec: Any) -> dict[str, str]:
+    operand = next(item for item in OPERANDS if item.role is role)
+    version = spec.pop("version", "v25.10.0")
+    return {
+        item["kind"]: item["metadata"]["name"]
+        for item in objects_of(operand, read_policy(version, **spec), NAMESPACE)
+    }
+
+
+@pytest.mark.parametrize("role", [item.role for item in OPERANDS], ids=lambda role: role.value)
+def test_every_operand_runs_where_its_label_is_and_is_known_again(role: Role) -> None:
+    body = daemonset_of(role, read_policy(daemonsets={"tolerations": [GPU, SKU]}))
+    spec = body["spec"]["template"]["spec"]
+    ((key, value),) = spec["nodeSelector"].items()
+    assert (key.startswith("nvidia.com/gpu.deploy."), value) == (True, "true")
+    assert spec["tolerations"] == [GPU, SKU]
+    assert role_of({"spec": spec}) is role
+    assert body["metadata"]["ownerReferences"][0]["uid"] == "policy-uid"
+
+
+def test_without_tolerations_of_their_own_operands_tolerate_the_usual_taint() -> None:
+    spec = daemonset_of(Role.DRIVER, read_policy())["spec"]["template"]["spec"]
+    assert spec["tolerations"] == [GPU]
+
+
+def test_the_drivers_image_has_its_version_and_its_manager_the_environment() -> None:
+    env = [{"name": "NODE_LABEL_FOR_GPU_POD_EVICTION", "value": "nvidia.com/dra-kubelet-plugin"}]
+    driver = {
+        "repository": "nvcr.io/nvidia",
+        "image": "driver",
+        "version": "580.95.05",
+        "manager": {"env": env},
+    }
+    spec = daemonset_of(Role.DRIVER, read_policy(driver=driver))["spec"]["template"]["spec"]
+    assert spec["containers"][0]["image"] == "nvcr.io/nvidia/driver:580.95.05-ubuntu24.04"
+    assert spec["initContainers"][0]["env"] == env
+    assert "runtimeClassName" not in spec
+
+
+def test_operands_name_the_runtime_class_that_the_operator_makes() -> None:
+    now = read_policy(operator={"runtimeClass": "nvidia-container-runtime"})
+    made = runtime_class(now)
+    assert (made["metadata"]["name"], made["handler"]) == ("nvidia-container-runtime",) * 2
+    spec = daemonset_of(Role.MIG_MANAGER, now)["spec"]["template"]["spec"]
+    assert spec["runtimeClassName"] == "nvidia-container-runtime"
+
+
+def test_the_built_in_configurations_come_with_the_mig_manager() -> None:
+    assert kinds(Role.MIG_MANAGER)["ConfigMap"] == "default-mig-parted-config"
+
+
+def test_a_stacks_own_configurations_are_mounted_instead() -> None:
+    own = {"config": {"name": "dra-fleet-mig-config"}}
+    assert "ConfigMap" not in kinds(Role.MIG_MANAGER, migManager=own)
+    spec = daemonset_of(Role.MIG_MANAGER, read_policy(migManager=own))["spec"]["template"]["spec"]
+    assert spec["volumes"] == [{"name": "mig-parted-config", "configMap": {"name": "dra-fleet-mig-config"}}]
+
+
+def test_later_mig_managers_write_the_configurations_of_their_node() -> None:
+    assert kinds(Role.MIG_MANAGER, version="v26.7.0")["Role"] == "nvidia-mig-manager"
+    assert "volumes" not in pod_of(Role.MIG_MANAGER, now=read_policy("v26.7.0"))["spec"]
+
+
+def test_operands_that_use_no_api_get_no_rights() -> None:
+    assert set(kinds(Role.FEATURE_DISCOVERY)) == {"ServiceAccount", "DaemonSet"}
+
+
+def test_a_changed_policy_is_a_changed_daemonset() -> None:
+    before, after = (
+        daemonset_of(Role.DRIVER, read_policy(driver={"version": version})) for version in ("1", "2")
+    )
+    same = daemonset_of(Role.DRIVER, read_policy(driver={"version": "1"}))
+    digests = [item["metadata"]["annotations"][HASH] for item in (before, after, same)]
+    assert digests[0] == digests[2] != digests[1]
+    assert json.dumps(before) == json.dumps(same)
+
+
+def test_disabled_is_only_what_the_policy_says() -> None:
+    now = read_policy(devicePlugin={"enabled": False}, gfd={})
+    assert (now.device_plugin.enabled, now.feature_discovery.enabled) == (False, True)

@@ -1,0 +1,73 @@
+"""Which labels the operator puts on nodes, and which it leaves as they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from rehearsal.agent.gpu_operator.labels import changes, is_mig_capable
+from tests.rehearsal.agent.gpu_operator.operator_objects import read_policy
+
+FOUND = {"feature.node.kubernetes.io/pci-10de.present": "true"}
+DEPLOY = "nvidia.com/gpu.deploy."
+
+
+def test_a_node_whose_gpu_was_found_lets_the_operands_in() -> None:
+    change = changes(FOUND, read_policy())
+    assert change.pop("nvidia.com/gpu.present") == "true"
+    assert set(change.values()) == {"true"}
+    assert {key.removeprefix(DEPLOY) for key in change} == {
+        *("driver", "gpu-feature-discovery", "container-toolkit", "device-plugin", "dcgm", "dcgm-exporter"),
+        *("node-status-exporter", "operator-validator"),
+    }
+
+
+def test_later_operators_label_clients_too() -> None:
+    assert f"{DEPLOY}client" in changes(FOUND, read_policy("v26.7.0"))
+
+
+def test_a_labelled_node_where_discovery_finds_nothing_loses_the_label() -> None:
+    labels = {"nvidia.com/gpu.present": "true", f"{DEPLOY}driver": "true"}
+    assert changes(labels, read_policy()) == {"nvidia.com/gpu.present": "false", f"{DEPLOY}driver": None}
+
+
+def test_a_node_without_gpus_is_left_alone() -> None:
+    assert changes({"kubernetes.io/os": "linux"}, read_policy()) == {}
+
+
+def test_values_that_are_there_are_honoured() -> None:
+    paused = {f"{DEPLOY}gpu-feature-discovery": "paused-for-mig-change", f"{DEPLOY}driver": "pre-installed"}
+    assert not set(changes({**FOUND, **paused}, read_policy())) & set(paused)
+
+
+def test_operands_can_be_kept_off_a_node() -> None:
+    labels = {**FOUND, f"{DEPLOY}operands": "false", f"{DEPLOY}driver": "true"}
+    assert changes(labels, read_policy()) == {"nvidia.com/gpu.present": "true", f"{DEPLOY}driver": None}
+
+
+def test_a_capable_node_gets_the_mig_manager_and_the_default_layout() -> None:
+    change = changes({**FOUND, "nvidia.com/mig.capable": "true"}, read_policy())
+    assert change[f"{DEPLOY}mig-manager"] == "true"
+    assert change["nvidia.com/mig.config"] == "all-disabled"
+
+
+def test_a_layout_that_is_asked_for_stays() -> None:
+    labels = {**FOUND, "nvidia.com/mig.capable": "true", "nvidia.com/mig.config": "all-1g.10gb"}
+    assert "nvidia.com/mig.config" not in changes(labels, read_policy())
+
+
+def test_without_the_mig_manager_no_layout_is_set() -> None:
+    labels = {**FOUND, "nvidia.com/mig.capable": "true"}
+    assert "nvidia.com/mig.config" not in changes(labels, read_policy(migManager={"enabled": False}))
+
+
+@pytest.mark.parametrize(
+    ("labels", "capable"),
+    [
+        ({"nvidia.com/mig.capable": "false", "nvidia.com/gpu.product": "NVIDIA-A100"}, False),
+        ({"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB"}, True),
+        ({"nvidia.com/gpu.product": "NVIDIA-A10"}, False),
+        ({"nvidia.com/mig.capable": "true", "nvidia.com/vgpu.host-driver-version": "19.0"}, False),
+    ],
+)
+def test_capable_of_mig_is_what_labels_say(labels: dict[str, str], capable: bool) -> None:
+    assert is_mig_capable(labels) is capable

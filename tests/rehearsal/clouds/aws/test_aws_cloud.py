@@ -1,0 +1,268 @@
+"""The simulated AWS without control planes: what nodes are like, and refusals with their words."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rehearsal.clouds.aws.cloud import AwsCloud
+from rehearsal.clouds.cloud import Resource
+from rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
+from rehearsal.clouds.values import UNKNOWN_TEXT
+from rehearsal.world.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from clusters.client import Object
+    from rehearsal.world.hardware import NodeHardware
+
+CLUSTER = "aws:eks/cluster:Cluster"
+GROUP = "aws:eks/nodeGroup:NodeGroup"
+TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+ROLE = "arn:aws:iam::123456789012:role/given"
+SUBNETS = ["subnet-0000000a", "subnet-0000000b"]
+PLUGIN_OFF = "[settings.kubelet-device-plugins.nvidia]\nenabled = false\n"
+
+
+class Planes:
+    """Remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, list[NodeHardware]] = {}
+        self.versions: dict[str, str] = {}
+
+    def names(self) -> set[str]:
+        return set(self.versions)
+
+    async def start(self, name: str, *, version: str, scheduler: tuple[str, ...] | None, tokens: str) -> None:
+        del scheduler
+        assert tokens.startswith("k8s-aws-v1.")
+        self.versions[name] = version
+
+    async def upgrade(self, name: str, *, version: str, scheduler: tuple[str, ...] | None) -> None:
+        del scheduler
+        self.versions[name] = version
+
+    async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
+        assert version == self.versions[name]
+        self.nodes[name] = list(nodes)
+
+    async def apply(self, name: str, objects: Sequence[Object]) -> None:
+        raise AssertionError(f"EKS puts nothing into {name}: {objects}")
+
+    async def stop(self, name: str) -> None:
+        del self.versions[name]
+
+    def address(self, name: str) -> tuple[str, bytes]:
+        return f"https://127.0.0.1:1/{name}", b"ca"
+
+    def admin_kubeconfig(self, name: str) -> str:
+        return f"admin of {name}"
+
+
+class Region:
+    """A simulated AWS with short ways to make things."""
+
+    def __init__(self, store: Store) -> None:
+        self.planes = Planes()
+        self.cloud = AwsCloud(store, self.planes)
+        self.limit()
+
+    def limit(self, **limits: Any) -> None:
+        subnets = dict(zip(SUBNETS, ("us-east-1a", "us-east-1b"), strict=True))
+        self.cloud.configure({"limits": {"subnets": subnets, **limits}})
+
+    def resource(self, kind: str, name: str, identifier: str = "") -> Resource:
+        urn = f"urn:pulumi:dev::tiny::{kind}::{name}"
+        return Resource(type=kind, urn=urn, config={"region": "us-east-1"}, identifier=identifier)
+
+    def faults(self, kind: str, inputs: dict[str, Any]) -> dict[str, str]:
+        checked = self.cloud.check(self.resource(kind, "x"), {}, inputs, "1a2b3c4d")
+        return {failure.path: failure.reason for failure in checked.failures}
+
+    def make(self, kind: str, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
+        checked = self.cloud.check(self.resource(kind, name), {}, inputs, "1a2b3c4d")
+        assert not checked.failures
+        found = asyncio.run(self.cloud.create(self.resource(kind, name), checked.inputs, preview=False))
+        return {"id": found.identifier, **found.state}
+
+    def cluster(self, **more: Any) -> dict[str, Any]:
+        return self.make(CLUSTER, "train", cluster_inputs(**more))
+
+    def template(self, **more: Any) -> dict[str, Any]:
+        return self.make(TEMPLATE, "gpu", {"instanceType": "p5.48xlarge", **more})
+
+    def group(self, **more: Any) -> dict[str, Any]:
+        return self.make(GROUP, "gpu", group_inputs(**more))
+
+    @property
+    def nodes(self) -> list[NodeHardware]:
+        return self.planes.nodes["train"]
+
+
+def cluster_inputs(**more: Any) -> dict[str, Any]:
+    return {"name": "train", "roleArn": ROLE, "version": "1.35", "vpcConfig": {"subnetIds": SUBNETS}, **more}
+
+
+def group_inputs(**more: Any) -> dict[str, Any]:
+    inputs = {"clusterName": "train", "nodeGroupName": "gpu", "nodeRoleArn": ROLE, "subnetIds": SUBNETS}
+    scaling = {"minSize": 1, "desiredSize": 1, "maxSize": 2}
+    return {
+        **inputs,
+        "scalingConfig": scaling,
+        "instanceTypes": ["p5.48xlarge"],
+        "amiType": "AL2023_x86_64_NVIDIA",
+        **more,
+    }
+
+
+@pytest.fixture
+def aws(tmp_path: Path) -> Iterator[Region]:
+    with Store(tmp_path / "world.db") as store:
+        yield Region(store)
+
+
+def test_nodes_have_the_labels_taints_and_drivers_of_eks(aws: Region) -> None:
+    made = aws.cluster()
+    taint = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
+    aws.group(labels={"team": "ml"}, taints=[taint])
+    assert aws.planes.versions == {"train": "v1.35.2-eks-f69f56f"}
+    assert (made["status"], made["version"]) == ("ACTIVE", "1.35")
+    (node,) = aws.nodes
+    assert node.name.endswith(".ec2.internal")
+    assert node.labels["eks.amazonaws.com/nodegroup"] == "gpu"
+    assert node.labels["nvidia.com/gpu.present"] == "true"
+    assert node.labels["team"] == "ml"
+    assert (node.taints[0].key, node.taints[0].effect) == ("nvidia.com/gpu", "NoSchedule")
+    assert node.nvidia is not None
+    assert (node.nvidia.driver_root, node.nvidia.runtime) == ("/", "nvidia")
+    assert node.advertised == {}
+
+
+@pytest.mark.parametrize(("told", "advertised"), [("", {"nvidia.com/gpu": 8}), (PLUGIN_OFF, {})])
+def test_bottlerocket_advertises_gpus_until_it_is_told_not_to(
+    told: str, advertised: dict[str, int], aws: Region
+) -> None:
+    aws.cluster()
+    template = aws.template(userData=base64.b64encode(told.encode()).decode())
+    launch = {"id": template["id"], "version": "1"}
+    aws.group(amiType="BOTTLEROCKET_x86_64_NVIDIA", instanceTypes=None, launchTemplate=launch)
+    assert aws.nodes[0].advertised == advertised
+    assert "nvidia.com/gpu.present" not in aws.nodes[0].labels
+
+
+def test_a_standard_image_has_no_driver(aws: Region) -> None:
+    aws.cluster()
+    aws.group(amiType="AL2023_x86_64_STANDARD")
+    assert aws.nodes[0].nvidia is None
+
+
+def test_an_enum_is_held_to_which_botocore_does_not_hold(aws: Region) -> None:
+    assert "none of" in aws.faults(GROUP, group_inputs(amiType="BOGUS"))["amiType"]
+    assert "none of" in aws.faults(GROUP, group_inputs(capacityType="CHEAP"))["capacityType"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "path", "told"),
+    [
+        (GROUP, group_inputs(shape="round"), "shape", "'shape' is no member of CreateNodegroupRequest"),
+        (
+            GROUP,
+            group_inputs(scalingConfig={"minSize": 0, "desiredSize": 0, "maxSize": 0}),
+            "scalingConfig.maxSize",
+            "0 must be 1 to",
+        ),
+        (CLUSTER, cluster_inputs(name="-train"), "name", "'-train' does not match"),
+        (CLUSTER, cluster_inputs(version=135), "version", "135 must be a text"),
+        (TEMPLATE, {"instanceType": "p5.fast"}, "instanceType", "'p5.fast' is none of"),
+    ],
+)
+def test_inputs_are_held_to_the_api_s_shapes(
+    kind: str, inputs: dict[str, Any], path: str, told: str, aws: Region
+) -> None:
+    found = aws.faults(kind, inputs)
+    assert list(found) == [path]
+    assert found[path].startswith(told)
+
+
+def test_what_is_not_known_yet_is_no_fault(aws: Region) -> None:
+    assert aws.faults(GROUP, group_inputs(nodeRoleArn=UNKNOWN_TEXT, subnetIds=[UNKNOWN_TEXT])) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"amiType": "AL2023_ARM_64_NVIDIA"}, "is not a valid instance type for requested amiType"),
+        (
+            {"amiType": "AL2_x86_64_GPU"},
+            "amiType AL2_x86_64_GPU is not supported for kubernetes version 1.35",
+        ),
+        ({"labels": {"eks.amazonaws.com/x": "y"}}, "Label cannot contain reserved prefixes"),
+        ({"capacityType": "CAPACITY_BLOCK"}, "needs a launch template with market type capacity-block"),
+        ({"clusterName": "other"}, "No cluster found for name: other."),
+        ({"version": "1.36"}, "Nodegroup Kubernetes version 1.36 is newer than the cluster's 1.35"),
+        (
+            {"scalingConfig": {"minSize": 2, "desiredSize": 1, "maxSize": 3}},
+            "Minimum capacity 2 cannot be greater than desired 1",
+        ),
+    ],
+)
+def test_eks_refuses(changes: dict[str, Any], told: str, aws: Region) -> None:
+    aws.cluster()
+    with pytest.raises(CloudRefusal) as refused:
+        aws.group(**changes)
+    assert told in str(refused.value)
+
+
+def test_quota_and_stock_run_out_in_aws_s_words(aws: Region) -> None:
+    aws.cluster()
+    aws.limit(quotas={"P": 100})
+    with pytest.raises(CloudRefusal, match=r"VcpuLimitExceeded .* current vCPU limit of 100"):
+        aws.group()
+    aws.limit(stockOuts=["p5.48xlarge"])
+    with pytest.raises(CloudRefusal, match=r"InsufficientInstanceCapacity .* sufficient p5"):
+        aws.group()
+
+
+@pytest.mark.parametrize("version", ["1.33", "1.35.2"])
+def test_versions_are_minors_that_eks_offers(version: str, aws: Region) -> None:
+    with pytest.raises(CloudRefusal, match="unsupported Kubernetes version"):
+        aws.cluster(version=version)
+
+
+def test_what_cannot_change_in_place_is_replaced(aws: Region) -> None:
+    change = aws.cloud.diff(
+        aws.resource(GROUP, "gpu"), group_inputs(), group_inputs(capacityType="SPOT", labels={"a": "b"})
+    )
+    assert change.replacing == ["capacityType"]
+    assert set(change.changed) == {"capacityType", "labels"}
+
+
+def test_a_deleted_group_takes_its_nodes_away_and_a_cluster_waits_for_that(aws: Region) -> None:
+    aws.cluster()
+    made = aws.group()
+    there = aws.resource(CLUSTER, "train", "train")
+    with pytest.raises(CloudRefusal, match=r"Cluster has nodegroups attached \(gpu\)"):
+        asyncio.run(aws.cloud.delete(there))
+    asyncio.run(aws.cloud.delete(aws.resource(GROUP, "gpu", made["id"])))
+    assert aws.nodes == []
+    asyncio.run(aws.cloud.delete(there))
+    assert aws.planes.versions == {}
+
+
+def test_a_type_that_is_not_simulated_is_named(aws: Region) -> None:
+    with pytest.raises(
+        TypeNotCoveredError, match="the simulated AWS has no resource type aws:s3/bucket:Bucket"
+    ):
+        aws.cloud.check(aws.resource("aws:s3/bucket:Bucket", "x"), {}, {}, "1a2b3c4d")
+
+
+def test_a_token_is_for_a_cluster(aws: Region) -> None:
+    assert aws.cloud.credential({"clusterName": "train"})["token"].startswith("k8s-aws-v1.")
+    with pytest.raises(CloudRefusal, match="--cluster-name"):
+        aws.cloud.credential({})

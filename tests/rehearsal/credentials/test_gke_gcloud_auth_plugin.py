@@ -1,0 +1,34 @@
+"""The arguments of the stand-in gke-gcloud-auth-plugin are those of the published one."""
+
+from __future__ import annotations
+
+import pytest
+
+from rehearsal.credentials.dra_fleet_token import HelperError
+from rehearsal.credentials.gke_gcloud_auth_plugin import main, read_arguments
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--use_application_default_credentials"], ["--project", "p", "--location=l"]]
+)
+def test_the_published_flags_are_taken(arguments: list[str]) -> None:
+    read_arguments(arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--nope"], "unknown flag: --nope"),
+        (["get-token"], "unknown flag: get-token"),
+        (["--project"], "flag needs an argument: --project"),
+    ],
+)
+def test_what_the_published_helper_refuses_is_refused(arguments: list[str], message: str) -> None:
+    with pytest.raises(HelperError) as refused:
+        read_arguments(arguments)
+    assert str(refused.value) == message
+
+
+def test_without_a_world_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["/no/socket"]) == 1
+    assert "no world answers on /no/socket" in capsys.readouterr().err

@@ -1,0 +1,100 @@
+"""Previews in which a pool of a cloud changes: the steps as the engine reports them, beside saved facts."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+from fleet.plan import make_plan
+from fleet.proof.matrix import prove
+from fleet.settings import parse
+from review.assemble import Known, fleet_of, make_review
+from review.events import Preview, Step
+from review.running import Running, parse_running
+from review.was import was_planned
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from review.model import Review
+
+CLAIM = {"requests": {"gpu": {"class": "gpu.nvidia.com"}}}
+TYPES = {
+    "aks": ("Aks", "azure-native:containerservice:AgentPool"),
+    "gke": ("Gke", "gcp:container/nodePool:NodePool"),
+    "eks": ("Eks", "aws:eks/nodeGroup:NodeGroup"),
+}
+"""By cloud the last part of its platform's component type, and the type of its pools."""
+
+
+def with_workload(fleet: dict[str, Any], copies: int) -> dict[str, Any]:
+    """A fleet of one cluster with a workload of some copies that hold a GPU each."""
+    (cluster,) = fleet["clusters"]
+    return fleet | {
+        "claims": {"one": CLAIM},
+        "workloads": {"train": {"cluster": cluster, "claim": "one", "copies": copies}},
+    }
+
+
+def pool_change(
+    fleet: dict[str, Any], name: str, operation: str, diff: Mapping[str, str], *, copies: int = 2
+) -> Review:
+    """The review of one step on one pool, the workload's pods running on its first node."""
+    (cluster, settings) = next(iter(fleet["clusters"].items()))
+    platform, kind = TYPES[settings["cloud"]]
+    stack = "urn:pulumi:dev::dra-fleet::pulumi:pulumi:Stack::dra-fleet-dev"
+    parent = f"urn:pulumi:dev::dra-fleet::dra-fleet:platforms:{platform}Cluster::{cluster}"
+    pool = f"urn:pulumi:dev::dra-fleet::dra-fleet:platforms:{platform}Cluster${kind}::{cluster}-{name}"
+    state: dict[str, Any] = {"inputs": {}}
+    common: dict[str, Any] = {"old": state, "new": state, "keys": ()}
+    steps = [
+        Step(urn=parent, type=parent.split("::")[2], operation="same", parent=stack, diff={}, **common),
+        Step(urn=pool, type=kind, operation=operation, parent=parent, diff=diff, **common),
+    ]
+    preview = Preview(
+        stack="dev", started=dt.datetime(2026, 11, 21, tzinfo=dt.UTC), result="succeeded", steps=steps
+    )
+    preview.packs["dra-fleet"] = "0.1.0"
+    declared = with_workload(fleet, copies)
+    plan = make_plan(parse(declared))
+    return make_review(
+        Known(
+            stack="dev",
+            preview=preview,
+            fleet=fleet_of(declared),
+            was=was_planned(plan, prove(plan), "as it was"),
+            running=pods(cluster, next(iter(settings["pools"])), copies),
+        )
+    )
+
+
+def pods(cluster: str, pool: str, copies: int) -> Running:
+    """What the cluster answers: so many pods on the pool's first node, each with a device."""
+    return parse_running(
+        {
+            "clusters": {
+                cluster: {
+                    "pools": {pool: {"nodes": 1, "node_names": [f"{pool}-0"]}},
+                    "workloads": {
+                        "train": {
+                            "pods": [
+                                {
+                                    "name": f"train-{number}",
+                                    "node": f"{pool}-0",
+                                    "devices": [
+                                        {
+                                            "driver": "gpu.nvidia.com",
+                                            "pool": f"{pool}-0",
+                                            "device": f"gpu-{number}",
+                                        }
+                                    ],
+                                }
+                                for number in range(copies)
+                            ]
+                        }
+                    },
+                }
+            }
+        },
+        "the test",
+    )

@@ -1,0 +1,105 @@
+"""Pools of every cloud that are replaced, system pools, and how clusters of every cloud are reached."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from fleet.plan import make_plan
+from fleet.settings import parse
+from review.exposure import exposure
+from tests.fleet.plan import aks_fleets, eks_fleets, gke_fleets
+from tests.review.cloud_pools import pool_change
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FLEETS: dict[str, Callable[[], dict[str, Any]]] = {
+    "aks": aks_fleets.vgpu,
+    "gke": gke_fleets.l4,
+    "eks": eks_fleets.h100,
+}
+MACHINE = {"aks": "vmSize", "gke": "nodeConfig.machineType", "eks": "instanceTypes[0]"}
+ROLLING = {"aks": "orchestratorVersion", "gke": "version", "eks": "launchTemplate.version"}
+IN_PLACE = {"aks": "maxCount", "gke": "autoscaling.maxNodeCount", "eks": "scalingConfig.maxSize"}
+
+
+@pytest.mark.parametrize("cloud", FLEETS)
+def test_a_replaced_pool_of_any_cloud_names_its_nodes_and_pods(cloud: str) -> None:
+    review = pool_change(FLEETS[cloud](), "gpu", "replace", {MACHINE[cloud]: "update-replace"})
+    (change,) = review.changes
+    assert (change.kind, change.action, change.weight) == ("pool", "replace", "destructive")
+    assert change.text.endswith("1 GPU node is replaced, 2 running claims lose their device")
+    assert [pod.name for pod in review.blast.pods] == ["train-0", "train-1"]
+    assert (review.blast.nodes, review.blast.claims) == (1, 2)
+    assert review.verdict.decision == "person"
+
+
+@pytest.mark.parametrize("cloud", FLEETS)
+def test_an_update_that_its_cloud_makes_by_new_nodes_takes_devices_as_well(cloud: str) -> None:
+    review = pool_change(FLEETS[cloud](), "gpu", "update", {ROLLING[cloud]: "update"})
+    (change,) = review.changes
+    assert (change.action, change.lost_claims) == ("replace", 2)
+    assert change.details == ("the cloud changes it by new nodes, one after the other",)
+    assert [pod.name for pod in review.blast.pods] == ["train-0", "train-1"]
+
+
+@pytest.mark.parametrize("cloud", FLEETS)
+def test_new_bounds_of_a_pool_take_no_device(cloud: str) -> None:
+    review = pool_change(FLEETS[cloud](), "gpu", "update", {IN_PLACE[cloud]: "update"})
+    (change,) = review.changes
+    assert (change.action, change.lost_claims) == ("update", 0)
+    assert (review.blast.items, review.blast.pods) == ((), ())
+
+
+@pytest.mark.parametrize("cloud", ["gke", "eks"])
+def test_the_nodes_of_system_pods_have_no_devices_to_lose(cloud: str) -> None:
+    review = pool_change(FLEETS[cloud](), "system", "replace", {MACHINE[cloud]: "update-replace"})
+    (change,) = review.changes
+    assert (change.kind, change.name, change.lost_claims) == ("other", "node pool of system pods", 0)
+    assert review.blast.pods == ()
+
+
+def reached(fleet: dict[str, Any], **access: object) -> tuple[str, str]:
+    """How the API server of a fleet's only cluster is reached, and how grave that is."""
+    (cluster,) = fleet["clusters"].values()
+    cluster["access"] = access
+    facts = exposure(make_plan(parse(fleet)), ())
+    (found,) = [item for item in facts if item.subject == "API server"]
+    return found.text, found.level
+
+
+@pytest.mark.parametrize(
+    ("cloud", "access", "text", "level"),
+    [
+        ("aks", {"private": True}, "has a private address only", "fine"),
+        ("aks", {"authorizedRanges": ["203.0.113.0/24"]}, "public address, open to 203.0.113.0/24", "note"),
+        ("eks", {"private": True}, "has a private address only", "fine"),
+        ("eks", {"publicRanges": ["203.0.113.0/24"]}, "public address, open to 203.0.113.0/24", "note"),
+        ("eks", {"publicRanges": ["0.0.0.0/0"]}, "public address, open to 0.0.0.0/0", "warning"),
+        (
+            "gke",
+            {"external": False},
+            "DNS name that answers inside Google Cloud only; no public address",
+            "fine",
+        ),
+        (
+            "gke",
+            {"external": True},
+            "DNS name that answers from everywhere to whom IAM lets in; no public address",
+            "note",
+        ),
+    ],
+)
+def test_a_public_api_server_is_told_and_one_open_to_everybody_is_a_warning(
+    cloud: str, access: dict[str, object], text: str, level: str
+) -> None:
+    assert reached(FLEETS[cloud](), **access) == (text, level)
+
+
+@pytest.mark.parametrize("cloud", FLEETS)
+def test_credentials_of_every_cloud_are_told_without_a_secret(cloud: str) -> None:
+    facts = exposure(make_plan(parse(FLEETS[cloud]())), ())
+    (found,) = [item for item in facts if item.subject == "credentials"]
+    assert found.text.endswith("no kubeconfig holds a secret")

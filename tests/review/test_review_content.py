@@ -1,0 +1,192 @@
+"""What a review says of the dev stack: verdict, changes, whom they hit, and what is not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from review.assemble import Known, fleet_of, make_review, previewed_fleet
+from review.events import Preview, Violation
+from review.losses import Losses
+from review.owners import Owner
+from review.was import Was, was_exported
+from tests.review import samples
+
+if TYPE_CHECKING:
+    from review.model import Review
+
+
+def known(name: str = "same") -> Known:
+    seen = samples.preview(name)
+    return Known(
+        stack="lab",
+        preview=seen,
+        fleet=fleet_of(previewed_fleet(seen) or {}),
+        was=samples.as_it_was(),
+        running=samples.running(),
+    )
+
+
+def texts(review: Review, decision: str) -> list[str]:
+    return [item.text for item in review.verdict.reasons if item.decision == decision]
+
+
+def test_a_stack_without_a_change_is_approved() -> None:
+    review = samples.lab()
+    assert (review.verdict.decision, review.verdict.exit_code) == ("approve", 0)
+    assert review.changes == ()
+    assert review.blast.pods == ()
+
+
+def test_a_destructive_change_names_exactly_the_pods_that_lose_devices() -> None:
+    review = samples.destructive()
+    workloads = samples.running().clusters["lab"].workloads
+    lost = {pod.name: len(pod.devices) for name in ("train", "train-pair") for pod in workloads[name].pods}
+    assert {pod.name: len(pod.devices) for pod in review.blast.pods} == lost
+    assert review.blast.claims == len(lost)
+    assert (review.verdict.decision, review.verdict.exit_code) == ("person", 10)
+    assert "workload train-pair is deleted: 2 running claims lose their device" in texts(review, "person")
+
+
+def test_a_class_that_changes_takes_no_device_from_a_running_pod() -> None:
+    change = next(item for item in samples.destructive().changes if item.kind == "class")
+    assert change.lost_claims == 0
+    assert change.lost_workloads == ("infer",)
+    assert change.text == "DeviceClass mig-5g changes in place (expression); used by infer"
+    assert change.resources[0].properties[0].path == "spec.selectors[0].cel.expression"
+
+
+def test_a_pool_of_an_existing_cluster_changes_only_its_declaration() -> None:
+    change = next(item for item in samples.destructive().changes if item.kind == "pool")
+    assert change.text == "pool a100: 1 node becomes 1 to 2 nodes"
+    assert (change.weight, change.resources) == ("ordinary", ())
+
+
+def test_a_claim_that_fits_nowhere_is_refused_with_the_clause() -> None:
+    review = samples.refused()
+    assert (review.verdict.decision, review.verdict.exit_code) == ("refuse", 1)
+    cell = next(row.cells[1] for row in review.matrices[0].rows if row.claim == "partition")
+    assert cell.word == "none"
+    assert "is false on the nearest one" in cell.reason
+
+
+def test_a_wrong_stack_file_is_refused_once_per_error_and_shows_no_fleet() -> None:
+    review = samples.wrong()
+    assert [item.source for item in review.findings] == ["settings", "settings"]
+    assert review.pools == ()
+    assert review.unchecked[0].what == "claims, devices, versions, cost, sharing and exposure"
+
+
+def test_a_mandatory_violation_refuses_and_an_advisory_grave_one_needs_a_person() -> None:
+    base = known()
+    for level, decision in (("mandatory", "refuse"), ("advisory", "person")):
+        violation = Violation(
+            rule="theirs", pack="p", level=level, severity="high", message="wrong; fix: right", urn="u::n"
+        )
+        preview = replace(base.preview, violations=[violation])
+        review = make_review(replace(base, preview=preview))
+        assert review.verdict.decision == decision
+        assert texts(review, decision) == ["theirs: wrong; fix: right"]
+        assert review.findings[0].fix == "right"
+
+
+def test_a_preview_that_no_policy_pack_judged_needs_a_person() -> None:
+    base = known()
+    review = make_review(replace(base, preview=replace(base.preview, packs={})))
+    assert texts(review, "person") == ["no policy pack judged this preview"]
+    assert "policies" in [item.what for item in review.unchecked]
+
+
+def test_events_that_end_early_are_refused() -> None:
+    base = known()
+    review = make_review(replace(base, preview=replace(base.preview, result="")))
+    assert texts(review, "refuse") == ["the events end before the preview did"]
+
+
+def test_a_protected_resource_that_would_go_is_refused_by_name() -> None:
+    base = known("destructive")
+    steps = [
+        replace(step, old={**step.old, "protect": True})
+        if step.old and step.name == "lab-train-pair"
+        else step
+        for step in base.preview.steps
+    ]
+    review = make_review(replace(base, preview=replace(base.preview, steps=steps)))
+    assert review.verdict.decision == "refuse"
+    assert "lab-train-pair (kubernetes:batch/v1:Job)" in review.blast.refused_by_protection
+
+
+def test_without_the_clusters_copies_are_counted_as_declared() -> None:
+    review = make_review(replace(known("destructive"), running=None))
+    assert (review.blast.source, review.blast.claims, review.blast.pods) == ("declared", 6, ())
+    assert "which pods run and hold devices now" in [item.what for item in review.unchecked]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "workloads"),
+    [
+        ("pool", "a100", {"infer", "infer-pair"}),
+        ("namespace", "gpu-workloads", {"infer", "infer-pair", "train", "train-pair"}),
+        ("cluster", "lab", {"infer", "infer-pair", "train", "train-pair"}),
+        ("driver", "dra-driver-nvidia-gpu", set[str]()),
+        ("template", "partition", set[str]()),
+    ],
+)
+def test_who_loses_devices_depends_on_what_goes(kind: str, name: str, workloads: set[str]) -> None:
+    was, running = samples.as_it_was(), samples.running()
+    owner = Owner(kind, "lab", name)  # pyright: ignore[reportArgumentType] - one of the kinds
+    asked = Losses(was.plan, was, running).of(owner, "delete")
+    assert set(asked.workloads) == workloads
+    assert {pod.workload for pod in asked.pods} == workloads
+    declared = Losses(was.plan, was, None).of(owner, "delete")
+    assert (set(declared.workloads), declared.claims) == (workloads, asked.claims)
+
+
+def test_the_map_shows_who_holds_each_device_or_one_possible_order() -> None:
+    for review in (samples.lab(), samples.first()):
+        pool = next(item for item in review.pools if item.name == "h100")
+        assert {device.holder for device in pool.nodes[0].devices} == {"train", "train-pair"}
+        assert (pool.held, pool.placed_devices) == (8, 8)
+    assert all(device.pod for pool in samples.lab().pools for node in pool.nodes for device in node.devices)
+
+
+def test_machines_without_a_price_are_named_and_never_free() -> None:
+    cost = samples.lab().cost
+    assert (cost.now.amount, cost.now.unknown_nodes) == (None, 2)
+    assert len(cost.unknown) == 2
+
+
+def test_what_the_stack_exports_tells_how_it_was() -> None:
+    was = was_exported(samples.preview("same").outputs)
+    assert was.clusters["lab"].pools["h100"].max_nodes == 1
+    assert was.clusters["lab"].workloads["infer"] == 22
+    assert was_exported({}) == Was()
+
+
+def test_a_review_is_the_same_for_the_same_events() -> None:
+    assert make_review(known("destructive")) == make_review(known("destructive"))
+
+
+def test_pools_that_answer_alike_share_a_column_in_a_large_fleet() -> None:
+    review = samples.large()
+    assert review.totals.pools == samples.POOLS
+    assert review.totals.claims == samples.CLAIMS
+    for matrix in review.matrices:
+        assert len(matrix.columns) < 10
+        assert sum(len(column.pools) for column in matrix.columns) == samples.POOLS // samples.CLUSTERS
+
+
+def test_a_stack_without_events_of_resources_has_no_changes() -> None:
+    seen = Preview(stack="lab", result="succeeded", packs={"p": "1"})
+    review = make_review(
+        Known(stack="lab", preview=seen, fleet=known().fleet, was=samples.as_it_was(), running=None)
+    )
+    assert review.changes == ()
+
+
+def test_pods_of_a_pool_that_nobody_asked_about_are_not_known_rather_than_none() -> None:
+    was, running = samples.as_it_was(), samples.running()
+    found = Losses(was.plan, was, running).of(Owner("pool", "lab", "gone"), "delete")
+    assert (found.claims, found.pods) == (None, ())

@@ -1,0 +1,64 @@
+"""Events of a preview: what is read from them, and what is no such thing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from review.errors import ReviewError
+from review.events import read_events
+from review.running import parse_running
+from tests.review.samples import DATA, preview
+
+
+def test_a_preview_tells_its_stack_steps_rules_and_settings() -> None:
+    seen = preview("destructive")
+    assert (seen.stack, seen.result) == ("lab", "succeeded")
+    assert seen.operations["replace"] == 2
+    assert {step.operation for step in seen.steps} >= {"create-replacement", "replace", "delete"}
+    assert seen.packs == {"dra-fleet": "0.1.0"}
+    assert "cluster-require-minimum-kubernetes" in seen.passed
+    assert "dra-fleet:fleet" in seen.config
+
+
+def test_events_that_end_early_have_no_result() -> None:
+    lines = (DATA / "same.jsonl").read_text(encoding="utf-8").splitlines()[:20]
+    assert read_events(lines, "cut").result == ""
+
+
+def test_a_policy_violation_is_kept_with_its_severity() -> None:
+    event = {
+        "policyEvent": {
+            "policyName": "no-such-thing",
+            "policyPackName": "theirs",
+            "enforcementLevel": "mandatory",
+            "severity": "critical",
+            "message": "wrong; fix: do it right\n",
+            "resourceUrn": "urn:pulumi:dev::p::t::name",
+        }
+    }
+    found = read_events([json.dumps(event), json.dumps({"summaryEvent": {"result": "failed"}})], "x")
+    assert [(item.rule, item.severity, item.message) for item in found.violations] == [
+        ("no-such-thing", "critical", "wrong; fix: do it right")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "x holds no events of a preview; save them with "),
+        ("no json", "x, line 1: is no JSON: "),
+        ("[]", "x, line 1: is no event of the engine; "),
+        ('{"config": {}, "steps": []}', "x: is the summary of a preview, which leaves policies out; "),
+    ],
+)
+def test_what_is_no_stream_of_events_is_refused_with_the_fix(text: str, message: str) -> None:
+    with pytest.raises(ReviewError) as refused:
+        read_events(text.splitlines(), "x")
+    assert str(refused.value).startswith(message)
+
+
+def test_a_file_that_does_not_say_what_runs_is_refused_with_the_place() -> None:
+    with pytest.raises(ReviewError, match=r"^x does not say what runs: clusters\.lab\.pools: "):
+        parse_running({"clusters": {"lab": {"workloads": {}}}}, "x")

@@ -1,0 +1,172 @@
+"""The formats of a review: each is valid, fits where it goes, and shows no secret."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from review.events import Preview, Step, Violation
+from review.markdown import LONGEST, marker, render_markdown
+from review.masking import MASK, scrub, shown
+from review.model import Review
+from review.page import render_page
+from review.places import line_of
+from review.sarif import render_sarif
+from review.schema import TARGET, schema_text
+from tests.review import samples
+from tests.review.golden import GOLDEN, golden_text
+from tests.review.test_review_content import known
+
+SARIF = json.loads((Path(__file__).parent / "schemas" / "sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8"))
+STACK = (Path(__file__).parents[2] / "Pulumi.dev.yaml").read_text(encoding="utf-8")
+SAMPLES = list(samples.SAMPLES)
+SIGNED = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270"}
+CANARY = "canary-9b1c"
+KEY = f"-----BEGIN PRIVATE KEY-----\n{CANARY}\n-----END PRIVATE KEY-----"
+
+
+def problems(validator: Any, content: Any) -> list[str]:
+    """What a validator, whose types are incomplete, finds."""
+    return [error.message for error in validator.iter_errors(content)]
+
+
+def test_the_published_schema_is_current() -> None:
+    assert TARGET.read_text(encoding="utf-8") == schema_text(), "run: python -m review.schema"
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_json_keeps_to_the_published_schema(name: str) -> None:
+    schema = json.loads(TARGET.read_text(encoding="utf-8"))
+    validator = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())
+    content = json.loads(samples.SAMPLES[name]().model_dump_json())
+    assert problems(validator, content) == []
+    assert Review.model_validate_json(json.dumps(content)) == samples.SAMPLES[name]()
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_sarif_keeps_to_its_schema(name: str) -> None:
+    log = json.loads(render_sarif(samples.SAMPLES[name](), "Pulumi.dev.yaml", STACK))
+    assert problems(jsonschema.Draft4Validator(SARIF), log) == []
+
+
+def test_sarif_names_the_line_of_a_setting() -> None:
+    log = json.loads(render_sarif(samples.wrong(), "Pulumi.dev.yaml", STACK))
+    places: dict[str, int] = {
+        result["locations"][0]["logicalLocations"][0]["fullyQualifiedName"]: result["locations"][0][
+            "physicalLocation"
+        ]["region"]["startLine"]
+        for result in log["runs"][0]["results"]
+    }
+    line = places["dra-fleet:fleet.kubernetes"]
+    written: str = STACK.splitlines()[line - 1]
+    assert written.strip().startswith("kubernetes:")
+
+
+def test_an_unknown_setting_is_at_its_nearest_part() -> None:
+    line = line_of("dra-fleet:fleet.clusters.lab.pools.a100.machin", STACK)
+    assert STACK.splitlines()[line - 1].strip() == "a100:"
+    assert line_of("anything else", STACK) == 1
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_comment_fits_and_begins_with_its_mark(name: str) -> None:
+    text = render_markdown(samples.SAMPLES[name]())
+    assert len(text.encode()) <= LONGEST
+    assert text.startswith(marker(samples.SAMPLES[name]().stack) + "\n")
+    assert text.count("<details>") == text.count("</details>")
+
+
+def test_a_large_fleet_is_summed_up_with_counts() -> None:
+    assert " more pools" in render_markdown(samples.large())
+
+
+def test_a_comment_that_cannot_be_summed_up_is_cut_at_a_line() -> None:
+    long = samples.lab().model_copy(update={"plan": "x" * (2 * LONGEST)})
+    text = render_markdown(long)
+    assert len(text.encode()) <= LONGEST
+    assert text.endswith("The rest is left out: see review.json or index.html.\n")
+
+
+def test_the_comment_of_the_dev_stack_is_the_golden_one() -> None:
+    assert GOLDEN.read_text(encoding="utf-8") == golden_text(), "run: python -m tests.review.golden"
+
+
+def test_what_others_wrote_is_no_markup_in_any_format() -> None:
+    message = "<script>alert(1)</script> | @everyone ![x](https://example.com/x) `a`\n# title"
+    base = known()
+    violation = Violation(rule="r", pack="p", level="advisory", severity="low", message=message, urn="u::n")
+    review = review_with(replace(base.preview, violations=[violation]))
+    markdown = render_markdown(review)
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; \\| &#64;everyone !\\[x\\]" in markdown
+    assert "<script>alert" not in markdown
+    assert "<script>alert" not in render_page(review)
+
+
+def review_with(preview: Preview) -> Review:
+    from review.assemble import make_review  # noqa: PLC0415 - beside its use
+
+    return make_review(replace(known(), preview=preview))
+
+
+def canary_step() -> Step:
+    def inputs(number: int) -> dict[str, Any]:
+        return {
+            "marked": {**SIGNED, "ciphertext": f"{CANARY}-{number}"},
+            "nested": {"deep": [{**SIGNED, "plaintext": CANARY, "n": number}]},
+            "password": f"{CANARY}-{number}",
+            "kubeconfig": f"{CANARY}-{number}",
+            "text": f"{number} {KEY}",
+            "values": {"adminPassword": CANARY, "n": number},
+        }
+
+    outputs = {"marked": {**SIGNED, "plaintext": CANARY}, "plain": CANARY}
+    paths: dict[str, str] = dict.fromkeys(
+        ("marked", "nested.deep[0]", "password", "kubeconfig", "text", "values"), "update"
+    )
+    parent = samples.preview("same").steps[0].urn
+    return Step(
+        urn="urn:pulumi:dev::dra-fleet::t::canary",
+        type="t",
+        operation="update",
+        parent=parent,
+        old={"inputs": inputs(1), "outputs": outputs},
+        new={"inputs": inputs(2), "outputs": outputs},
+        diff=paths,
+        keys=(),
+    )
+
+
+def test_no_secret_is_in_any_format() -> None:
+    base = known()
+    violation = Violation(
+        rule="r", pack="p", level="advisory", severity="low", message=f"got {KEY}", urn="u::n"
+    )
+    preview = replace(
+        base.preview,
+        steps=[*base.preview.steps, canary_step()],
+        violations=[violation],
+        errors=[f"failed with password: {CANARY}"],
+        warnings=[f"Authorization: Bearer {CANARY}-0123456789abcdef"],
+    )
+    review = review_with(preview)
+    shown_change = next(item for item in review.changes if item.name == "canary")
+    assert len(shown_change.resources[0].properties) == 6
+    texts = [
+        review.model_dump_json(),
+        render_markdown(review),
+        render_page(review),
+        render_sarif(review, "Pulumi.dev.yaml", STACK),
+    ]
+    assert [CANARY in text for text in texts] == [False] * 4
+    assert all(MASK in text for text in texts[:1])
+
+
+def test_a_mask_leaves_ordinary_texts_alone() -> None:
+    assert scrub("data: see docs; token buckets; eyJ") == "data: see docs; token buckets; eyJ"
+    assert shown({"replicas": 2}, "spec") == '{"replicas": 2}'
+    assert shown("x" * 500, "spec.text").endswith("…")

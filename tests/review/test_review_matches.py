@@ -1,0 +1,79 @@
+"""What a DeviceClass matches before and after a change of its selectors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from review.assemble import make_review
+from tests.review import samples
+from tests.review.test_review_content import known
+
+if TYPE_CHECKING:
+    from review.events import Step
+    from review.model import Change
+
+IS_MIG = "device.attributes['gpu.nvidia.com'].type == 'mig'"
+IS_GPU = "device.attributes['gpu.nvidia.com'].type == 'gpu'"
+NEVER_KNOWN = "device.attributes['gpu.nvidia.com'].uuid == 'GPU-1'"
+
+
+def with_expression(step: Step, state: str, expression: str) -> Step:
+    """A step on a class whose selector was, or will be, another one."""
+    inputs: dict[str, Any] = {"spec": {"selectors": [{"cel": {"expression": expression}}]}}
+    kept: dict[str, Any] = getattr(step, state) or {}
+    return replace(step, **{state: {**kept, "inputs": {**kept["inputs"], **inputs}}})
+
+
+def class_change(before: str, after: str) -> Change:
+    """The review of a class whose one selector changes."""
+    base = known("destructive")
+    steps = [
+        with_expression(with_expression(step, "old", before), "new", after)
+        if step.type.endswith(":DeviceClass") and step.operation == "update" and step.old and step.new
+        else step
+        for step in base.preview.steps
+    ]
+    review = make_review(replace(base, preview=replace(base.preview, steps=steps)))
+    return next(item for item in review.changes if item.kind == "class")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        (
+            IS_MIG,
+            IS_GPU,
+            (
+                "matches 56 of 64 devices before, 8 after, at most nodes: "
+                "pool a100 28, then 0 of 28 on a node, pool h100 0, then 8 of 8 on a node"
+            ),
+        ),
+        (IS_MIG, f"{IS_MIG} && true", "matches 56 of 64 devices before, 56 after, at most nodes"),
+        (IS_MIG, NEVER_KNOWN, "matches 56 of 64 devices before, an unknown number after, at most nodes: "),
+    ],
+)
+def test_a_changed_class_tells_what_it_matched_and_what_it_will(before: str, after: str, text: str) -> None:
+    change = class_change(before, after)
+    assert change.details[0].startswith(text)
+    assert change.details[1] == (
+        "running pods keep their devices; new claims are matched by the new selectors"
+    )
+
+
+def test_a_class_that_goes_matches_nothing_worth_telling() -> None:
+    base = known("destructive")
+    steps = [
+        replace(step, operation="delete", new=None) if step.type.endswith(":DeviceClass") else step
+        for step in base.preview.steps
+    ]
+    review = make_review(replace(base, preview=replace(base.preview, steps=steps)))
+    gone = [item for item in review.changes if item.kind == "class"]
+    assert gone
+    assert not any(text.startswith("matches") for item in gone for text in item.details)
+
+
+def test_a_class_that_stays_is_no_change() -> None:
+    assert [item for item in samples.lab().changes if item.kind == "class"] == []

@@ -1,0 +1,57 @@
+"""What a fleet costs when the price of a part of it is not known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fleet.plan import make_plan
+from fleet.settings import parse
+from review.cost import cost
+from review.markdown import render_markdown
+from review.page import render_page
+from review.was import Was
+from tests.fleet.plan import aks_fleets
+from tests.review import samples
+
+if TYPE_CHECKING:
+    from review.model import Cost
+
+
+def priced(*machines: str) -> Cost:
+    """The cost of one pool of each machine, one node each."""
+    fleet: dict[str, Any] = aks_fleets.vgpu()
+    fleet["clusters"]["studio"]["pools"] = {
+        f"pool-{number}": {"machine": machine, "nodes": {"min": 1, "max": 2}}
+        for number, machine in enumerate(machines)
+    }
+    return cost(make_plan(parse(fleet)), Was(), None)
+
+
+def test_a_sum_has_what_is_known_and_names_the_nodes_that_it_leaves_out() -> None:
+    review = samples.lab()
+    known, unknown = priced(aks_fleets.VGPU), review.cost
+    assert known.at_min.amount
+    assert known.at_max.amount == known.at_min.amount * 2
+    mixed = review.model_copy(
+        update={
+            "cost": known.model_copy(
+                update={
+                    "pools": (*known.pools, *unknown.pools),
+                    "unknown": unknown.unknown,
+                    "after": known.at_min.model_copy(update={"unknown_nodes": 2}),
+                }
+            )
+        }
+    )
+    sum_told = f"${known.at_min.amount:,.2f} + 2 nodes of unknown price"
+    page = render_page(mixed)
+    assert sum_told in page
+    for sentence in unknown.unknown:
+        assert sentence.replace("'", "&#39;") in page
+        assert sentence.split(":")[0] in render_markdown(mixed)
+
+
+def test_nothing_known_is_unknown_and_not_nothing() -> None:
+    found = samples.lab().cost
+    assert (found.at_max.amount, found.at_max.unknown_nodes) == (None, 2)
+    assert samples.wrong().cost.after.amount is None

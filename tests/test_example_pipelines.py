@@ -1,0 +1,103 @@
+"""The pipelines in examples/pipelines are valid, and cannot let a failed gate pass."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import typer.testing
+import yaml
+from check_jsonschema import main as check_jsonschema  # pyright: ignore[reportMissingTypeStubs]
+from click.testing import CliRunner
+
+from cli.main import app
+
+PIPELINES = Path(__file__).parents[1] / "examples" / "pipelines"
+SCHEMAS = {
+    "github-actions.yml": "vendor.github-workflows",
+    "gitlab-ci.yml": "vendor.gitlab-ci",
+    "azure-pipelines.yml": "vendor.azure-pipelines",
+}
+OPTIONS = {
+    "gitlab-ci.yml": ["--data-transform", "gitlab-ci"],
+    # Its patterns escape what may not be escaped where Unicode is on.
+    "azure-pipelines.yml": ["--data-transform", "azure-pipelines", "--regex-variant", "nonunicode"],
+}
+LETS_PASS = ("continue-on-error", "allow_failure", "continueOnError", "|| true", "|| :", "set +e")
+FILES = sorted(SCHEMAS)
+
+
+def lint(name: str, text: str, folder: Path) -> tuple[int, str]:
+    """Judge a pipeline by the public schema of its system."""
+    file = folder / name
+    if name.startswith("azure"):  # every value is text to Azure, and to its schema
+        text = json.dumps(yaml.load(text, Loader=yaml.BaseLoader))  # noqa: S506 - makes texts only
+    file.write_text(text, encoding="utf-8")
+    arguments = ["--builtin-schema", SCHEMAS[name], *OPTIONS.get(name, []), str(file)]
+    result = CliRunner().invoke(check_jsonschema, arguments)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
+
+
+def scripts(item: Any) -> list[str]:
+    """Every command of a pipeline."""
+    if isinstance(item, list):
+        return [text for child in cast("list[Any]", item) for text in scripts(child)]
+    if not isinstance(item, dict):
+        return []
+    found: list[str] = []
+    for key, value in cast("dict[str, Any]", item).items():
+        if key in {"run", "script", "before_script"}:
+            found += [value] if isinstance(value, str) else value
+        else:
+            found += scripts(value)
+    return found
+
+
+def gate_command(name: str) -> list[str]:
+    """The words after `gate`."""
+    parsed = yaml.safe_load((PIPELINES / name).read_text(encoding="utf-8"))
+    (command,) = [text for text in scripts(parsed) if "dra-fleet" in text and " gate " in f"{text} "]
+    words = shlex.split(command)
+    return words[words.index("gate") + 1 :]
+
+
+def test_every_pipeline_is_tested() -> None:
+    assert sorted(file.name for file in PIPELINES.iterdir()) == FILES
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_pipeline_is_valid(name: str, tmp_path: Path) -> None:
+    text = (PIPELINES / name).read_text(encoding="utf-8")
+    assert lint(name, text, tmp_path) == (0, "ok -- validation done\n")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_misspelt_key_is_found(name: str, tmp_path: Path) -> None:
+    text = (PIPELINES / name).read_text(encoding="utf-8")
+    broken = text.replace("timeout", "timeuot")
+    assert broken != text
+    assert lint(name, broken, tmp_path)[0] == 1
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_pipeline_gives_the_gate_options_that_it_has(name: str) -> None:
+    told = typer.testing.CliRunner().invoke(app, ["gate", "--help"]).output
+    known = set(re.findall(r"--[a-z-]+", told))
+    words = gate_command(name)
+    given = {word for word in words if word.startswith("--")}
+    assert given >= {"--preset", "--sarif", "--save-events"}
+    assert given - known == set()
+    assert not words[0].startswith("--")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_pipeline_lets_no_failed_gate_pass(name: str) -> None:
+    text = (PIPELINES / name).read_text(encoding="utf-8")
+    assert [way for way in LETS_PASS if way in text] == []
+    assert "--without" not in gate_command(name)
+    assert not re.search(r"\bgate\b[^\n]*\|", text)
