@@ -66,7 +66,7 @@ def nvidia_devices_of(
             devices += (
                 [with_shares(item, shares) for item in found] if gates.get("ConsumableShares") else found
             )
-    if value_at(driver.values, "resources.computeDomains.enabled", default=True):
+    if not driver.is_assumed and value_at(driver.values, "resources.computeDomains.enabled", default=True):
         devices += [
             known_device(COMPUTE_DOMAIN_DRIVER, device, frozenset()) for device in compute_domain_devices()
         ]

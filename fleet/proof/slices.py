@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from fleet.drivers.efa_devices import PLACES, efa_devices
+from fleet.drivers.nvidia_devices import COMPUTE_DOMAIN_DRIVER
 from fleet.drivers.tpu_devices import tpu_devices
 from fleet.drivers.values import value_at
 from fleet.proof.example_slices import example_devices_of
@@ -28,6 +29,10 @@ _KEPT = 10
 """One part of so many is taken to be the system's own."""
 _ANY_MEMORY = "1Ei"
 """More than any machine has: where its memory is not known, nothing is refused for it."""
+_UNKNOWN_DOMAINS = (
+    "whether the driver that the cluster brings publishes channels of ComputeDomains cannot be predicted; "
+    f"{RECORD}"
+)
 
 
 class Published(NamedTuple):
@@ -110,6 +115,8 @@ def _published(pool: PoolPlan, running: Sequence[Installed], minor: str) -> Publ
     for driver in running:
         if driver.facts.name == "nvidia":
             found, reason, sets = nvidia_devices_of(pool, driver, minor)
+            if driver.is_assumed and pool.machine.gpu is not None:
+                unpredictable[COMPUTE_DOMAIN_DRIVER] = _UNKNOWN_DOMAINS
         elif driver.facts.name == "tpu":
             found, reason, sets = _tpu(pool, driver), "", ()
         elif driver.facts.name == "efa":
