@@ -121,6 +121,12 @@ def is_bound(state: ClusterState, pod: dict[str, Any]) -> bool:
     return bool(pod["spec"].get("nodeName"))
 
 
+def is_bound_and_its_node_has_a_layout(state: ClusterState, pod: dict[str, Any]) -> bool:
+    """The operator asks for its default layout at its own pace, before or after a pod is there."""
+    asked = any("nvidia.com/mig.config" in node["metadata"]["labels"] for node in state.nodes)
+    return asked and is_bound(state, pod)
+
+
 @pytest.fixture
 def on(tools: Toolset, rehearsal_world: RehearsalWorld) -> Iterator[Callable[..., Recipe]]:
     made: list[SimulatedCluster] = []
@@ -248,7 +254,7 @@ def test_s2_s_operator_makes_no_partitions_and_the_job_holds_a_whole_gpu(on: Cal
     assert operator.returncode == 0, operator.stderr
     assert recipe.install(OLD, "s2", "--skip-schema-validation").returncode == 0
 
-    recipe.wait(*published("s2"), until=is_bound)
+    recipe.wait(*published("s2"), until=is_bound_and_its_node_has_a_layout)
 
     state = recipe.state()
     [claim] = state.claims
