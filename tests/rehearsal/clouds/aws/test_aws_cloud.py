@@ -13,12 +13,12 @@ from rehearsal.clouds.cloud import Resource
 from rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
 from rehearsal.clouds.values import UNKNOWN_TEXT
 from rehearsal.world.store import Store
+from tests.rehearsal.clouds.remembering_planes import Planes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from clusters.client import Object
     from rehearsal.world.hardware import NodeHardware
 
 CLUSTER = "aws:eks/cluster:Cluster"
@@ -29,47 +29,11 @@ SUBNETS = ["subnet-0000000a", "subnet-0000000b"]
 PLUGIN_OFF = "[settings.kubelet-device-plugins.nvidia]\nenabled = false\n"
 
 
-class Planes:
-    """Remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.nodes: dict[str, list[NodeHardware]] = {}
-        self.versions: dict[str, str] = {}
-
-    def names(self) -> set[str]:
-        return set(self.versions)
-
-    async def start(self, name: str, *, version: str, scheduler: tuple[str, ...] | None, tokens: str) -> None:
-        del scheduler
-        assert tokens.startswith("k8s-aws-v1.")
-        self.versions[name] = version
-
-    async def upgrade(self, name: str, *, version: str, scheduler: tuple[str, ...] | None) -> None:
-        del scheduler
-        self.versions[name] = version
-
-    async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
-        assert version == self.versions[name]
-        self.nodes[name] = list(nodes)
-
-    async def apply(self, name: str, objects: Sequence[Object]) -> None:
-        raise AssertionError(f"EKS puts nothing into {name}: {objects}")
-
-    async def stop(self, name: str) -> None:
-        del self.versions[name]
-
-    def address(self, name: str) -> tuple[str, bytes]:
-        return f"https://127.0.0.1:1/{name}", b"ca"
-
-    def admin_kubeconfig(self, name: str) -> str:
-        return f"admin of {name}"
-
-
 class Region:
     """A simulated AWS with short ways to make things."""
 
     def __init__(self, store: Store) -> None:
-        self.planes = Planes()
+        self.planes = Planes(are_tokens=lambda text: text.startswith("k8s-aws-v1."))
         self.cloud = AwsCloud(store, self.planes)
         self.limit()
 

@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.clouds.azure.cloud import AzureCloud
 from rehearsal.clouds.cloud import Resource
+from tests.rehearsal.clouds.remembering_planes import Planes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clusters.client import Object
-    from rehearsal.world.hardware import NodeHardware
     from rehearsal.world.store import Store
 
 GROUP = "azure-native:resources:ResourceGroup"
@@ -25,47 +22,11 @@ SYSTEM = {"name": "system", "mode": "System", "count": 1, "vmSize": "Standard_D4
 A100 = "Standard_NC24ads_A100_v4"
 
 
-class Planes:
-    """Remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.nodes: dict[str, list[NodeHardware]] = {}
-        self.versions: dict[str, str] = {}
-
-    def names(self) -> set[str]:
-        return set(self.versions)
-
-    async def start(self, name: str, *, version: str, scheduler: tuple[str, ...] | None, tokens: str) -> None:
-        del scheduler
-        assert tokens.endswith('"system:masters"\n')
-        self.versions[name] = version
-
-    async def upgrade(self, name: str, *, version: str, scheduler: tuple[str, ...] | None) -> None:
-        del scheduler
-        self.versions[name] = version
-
-    async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
-        assert version == self.versions[name]
-        self.nodes[name] = list(nodes)
-
-    async def apply(self, name: str, objects: Sequence[Object]) -> None:
-        raise AssertionError(f"{objects} go into cluster {name}, where nothing was expected")
-
-    async def stop(self, name: str) -> None:
-        del self.versions[name]
-
-    def address(self, name: str) -> tuple[str, bytes]:
-        return f"https://127.0.0.1:1/{name}", b"ca"
-
-    def admin_kubeconfig(self, name: str) -> str:
-        return f"admin of {name}"
-
-
 class Subscription:
     """A simulated Azure with short ways to make things."""
 
     def __init__(self, store: Store) -> None:
-        self.planes = Planes()
+        self.planes = Planes(are_tokens=lambda text: text.endswith('"system:masters"\n'))
         self.cloud = AzureCloud(store, self.planes)
 
     def resource(self, kind: str, name: str, identifier: str = "") -> Resource:

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from rehearsal.clouds.cloud import Resource
 from rehearsal.clouds.google.cloud import GoogleCloud
+from tests.rehearsal.clouds.remembering_planes import Planes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clusters.client import Object
     from rehearsal.clouds.cloud import Change, Checked
     from rehearsal.world.hardware import NodeHardware
     from rehearsal.world.store import Store
@@ -30,49 +28,11 @@ TRIPLE = {
 }
 
 
-class Planes:
-    """Remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.nodes: dict[str, list[NodeHardware]] = {}
-        self.versions: dict[str, str] = {}
-        self.applied: list[Object] = []
-
-    def names(self) -> set[str]:
-        return set(self.versions)
-
-    async def start(self, name: str, *, version: str, scheduler: tuple[str, ...] | None, tokens: str) -> None:
-        del scheduler
-        assert tokens.endswith('"system:masters"\n')
-        self.versions[name] = version
-
-    async def upgrade(self, name: str, *, version: str, scheduler: tuple[str, ...] | None) -> None:
-        del scheduler
-        self.versions[name] = version
-
-    async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
-        assert version == self.versions[name]
-        self.nodes[name] = list(nodes)
-
-    async def apply(self, name: str, objects: Sequence[Object]) -> None:
-        assert name in self.versions
-        self.applied += objects
-
-    async def stop(self, name: str) -> None:
-        del self.versions[name]
-
-    def address(self, name: str) -> tuple[str, bytes]:
-        return f"https://127.0.0.1:1/{name}", b"ca"
-
-    def admin_kubeconfig(self, name: str) -> str:
-        return f"admin of {name}"
-
-
 class Project:
     """A simulated Google Cloud with short ways to make things."""
 
     def __init__(self, store: Store) -> None:
-        self.planes = Planes()
+        self.planes = Planes(are_tokens=lambda text: text.endswith('"system:masters"\n'), takes_objects=True)
         self.cloud = GoogleCloud(store, self.planes)
 
     def resource(self, kind: str, name: str, identifier: str = "") -> Resource:

@@ -1,0 +1,58 @@
+"""Control planes for tests of a simulated cloud that only remember what they were asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from clusters.client import Object
+    from rehearsal.world.hardware import NodeHardware
+
+
+class Planes:
+    """Remembers what it was asked."""
+
+    def __init__(self, *, are_tokens: Callable[[str], bool], takes_objects: bool = False) -> None:
+        """Ask for what a cloud gives.
+
+        Args:
+            are_tokens: whether a text is what the cloud's API servers take for logins.
+            takes_objects: whether the cloud puts objects into its clusters.
+        """
+        self._are_tokens = are_tokens
+        self._takes_objects = takes_objects
+        self.nodes: dict[str, list[NodeHardware]] = {}
+        self.versions: dict[str, str] = {}
+        self.applied: list[Object] = []
+
+    def names(self) -> set[str]:
+        return set(self.versions)
+
+    async def start(self, name: str, *, version: str, scheduler: tuple[str, ...] | None, tokens: str) -> None:
+        del scheduler
+        assert self._are_tokens(tokens)
+        self.versions[name] = version
+
+    async def upgrade(self, name: str, *, version: str, scheduler: tuple[str, ...] | None) -> None:
+        del scheduler
+        self.versions[name] = version
+
+    async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
+        assert version == self.versions[name]
+        self.nodes[name] = list(nodes)
+
+    async def apply(self, name: str, objects: Sequence[Object]) -> None:
+        assert self._takes_objects, f"{objects} go into cluster {name}, where nothing was expected"
+        assert name in self.versions
+        self.applied += objects
+
+    async def stop(self, name: str) -> None:
+        del self.versions[name]
+
+    def address(self, name: str) -> tuple[str, bytes]:
+        return f"https://127.0.0.1:1/{name}", b"ca"
+
+    def admin_kubeconfig(self, name: str) -> str:
+        return f"admin of {name}"
