@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rehearsal.providers import CLOUD_PLUGINS, install
+from tests.rehearsal.providers.cloud_program import CloudProgram
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld
 
@@ -52,64 +49,12 @@ pulumi.export("version", cluster.master_version)
 """
 
 
-class GoogleProgram:
-    """The program, run by the real engine with the stand-in plugin."""
+class GoogleProgram(CloudProgram):
+    """The program above."""
 
     def __init__(self, directory: Path, tools: Toolset, world: RehearsalWorld) -> None:
-        self.directory = directory
-        self._tools = tools
-        self._world = world
-        (directory / "backend").mkdir(parents=True)
-        (directory / "Pulumi.yaml").write_text("name: tiny\nruntime: python\n")
-        (directory / "__main__.py").write_text(PROGRAM)
-        install(directory / "pulumi", Path(sys.executable), CLOUD_PLUGINS["gke"])
-        self.run("stack", "init", "dev")
+        super().__init__(directory, tools, world, program=PROGRAM, cloud="gke")
 
-    def given(self, **values: Any) -> None:
-        """What the program makes its pool of."""
-        (self.directory / "given.json").write_text(json.dumps(values))
-
-    def run(self, *arguments: str) -> str:
-        """Run the engine; it must succeed."""
-        done = self.try_to(*arguments)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def try_to(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the engine, whatever comes of it."""
-        return subprocess.run(
-            [str(self._tools.pulumi), *arguments, "--non-interactive", "--color", "never"],
-            cwd=self.directory,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=240,
-        )
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The engine's own home and backend, the rehearsal's credential helpers."""
-        first = [self._world.home.bin, Path(sys.executable).parent, self._tools.language_host_dir]
-        return {
-            **os.environ,
-            "PATH": os.pathsep.join([*map(str, first), os.environ["PATH"]]),
-            "DRA_FLEET_HOME": str(self._world.home.root),
-            "PULUMI_HOME": str(self.directory / "pulumi"),
-            "PULUMI_BACKEND_URL": f"file://{self.directory / 'backend'}",
-            "PULUMI_CONFIG_PASSPHRASE": "tiny",
-            "PULUMI_SKIP_UPDATE_CHECK": "true",
-            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-        }
-
-    @property
-    def state_text(self) -> str:
-        """The stack's state as it lies on disk."""
-        return (self.directory / "backend/.pulumi/stacks/tiny/dev.json").read_text()
-
-    def token(self) -> str:
+    def cluster_token(self) -> str:
         """What `gke-gcloud-auth-plugin` hands out to whoever asks."""
-        done = subprocess.run(
-            ["gke-gcloud-auth-plugin"], env=self.environment, capture_output=True, text=True, check=True
-        )
-        return json.loads(done.stdout)["status"]["token"]
+        return self.token("gke-gcloud-auth-plugin")

@@ -57,7 +57,7 @@ def test_a_cluster_with_a_gpu_group_lives_scales_and_ends(
         assert node["spec"]["taints"] == [
             {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
         ]
-    assert project.token() not in project.state_text
+    assert project.cluster_token() not in project.state_text
     assert "PRIVATE KEY" not in project.state_text
 
     project.run("preview", "--expect-no-changes")

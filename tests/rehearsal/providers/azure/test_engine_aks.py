@@ -6,18 +6,17 @@ import asyncio
 import base64
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from clusters.client import KubeApi
 from clusters.credentials import read_kubeconfig
-from rehearsal.providers import CLOUD_PLUGINS, install
+from tests.rehearsal.providers.cloud_program import CloudProgram
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld
 
@@ -54,54 +53,6 @@ pulumi.export("version", cluster.current_kubernetes_version)
 """
 
 
-class AzureProject:
-    """One project with one stack, in a directory of its own."""
-
-    def __init__(self, directory: Path, tools: Toolset, world: RehearsalWorld) -> None:
-        self.directory = directory
-        self._tools = tools
-        self._world = world
-        (directory / "backend").mkdir(parents=True)
-        (directory / "Pulumi.yaml").write_text("name: tiny\nruntime: python\n")
-        (directory / "__main__.py").write_text(PROGRAM)
-        install(directory / "pulumi", Path(sys.executable), CLOUD_PLUGINS["aks"])
-        self.run("stack", "init", "dev")
-
-    def given(self, **values: Any) -> None:
-        (self.directory / "given.json").write_text(json.dumps(values))
-
-    def run(self, *arguments: str) -> str:
-        done = subprocess.run(
-            [str(self._tools.pulumi), *arguments, "--non-interactive", "--color", "never"],
-            cwd=self.directory,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=240,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    @property
-    def environment(self) -> dict[str, str]:
-        first = [self._world.home.bin, Path(sys.executable).parent, self._tools.language_host_dir]
-        return {
-            **os.environ,
-            "PATH": os.pathsep.join([*map(str, first), os.environ["PATH"]]),
-            "DRA_FLEET_HOME": str(self._world.home.root),
-            "PULUMI_HOME": str(self.directory / "pulumi"),
-            "PULUMI_BACKEND_URL": f"file://{self.directory / 'backend'}",
-            "PULUMI_CONFIG_PASSPHRASE": "tiny",
-            "PULUMI_SKIP_UPDATE_CHECK": "true",
-            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-        }
-
-    @property
-    def state_text(self) -> str:
-        return (self.directory / "backend/.pulumi/stacks/tiny/dev.json").read_text()
-
-
 async def nodes_of(kubeconfig: Path) -> dict[str, Any]:
     async with KubeApi.connect(read_kubeconfig(str(kubeconfig))) as api:
         found = (await api.list("v1", "Node"))["items"]
@@ -116,7 +67,7 @@ def is_ready(node: dict[str, Any]) -> bool:
 def test_a_cluster_with_a_gpu_pool_lives_scales_and_ends(
     tmp_path: Path, tools: Toolset, rehearsal_world: RehearsalWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = AzureProject(tmp_path / "tiny", tools, rehearsal_world)
+    project = CloudProgram(tmp_path / "tiny", tools, rehearsal_world, program=PROGRAM, cloud="aks")
     project.given(size="Standard_NC24ads_A100_v4", count=2)
     project.run("up", "--yes", "--skip-preview")
 

@@ -1,0 +1,82 @@
+"""A tiny program on a simulated cloud: a project with one stack, in a directory of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rehearsal.providers import CLOUD_PLUGINS, install
+
+if TYPE_CHECKING:
+    from rehearsal.tools import Toolset
+    from tests.engine_support import RehearsalWorld
+
+
+class CloudProgram:
+    """A program on a simulated cloud, run by the real engine with the cloud's stand-in plugin.
+
+    It finds in given.json what the test gives it.
+    """
+
+    def __init__(
+        self, directory: Path, tools: Toolset, world: RehearsalWorld, *, program: str, cloud: str
+    ) -> None:
+        self.directory = directory
+        self._tools = tools
+        self._world = world
+        (directory / "backend").mkdir(parents=True)
+        (directory / "Pulumi.yaml").write_text("name: tiny\nruntime: python\n")
+        (directory / "__main__.py").write_text(program)
+        install(directory / "pulumi", Path(sys.executable), CLOUD_PLUGINS[cloud])
+        self.run("stack", "init", "dev")
+
+    def given(self, **values: Any) -> None:
+        """What the program makes its machines of."""
+        (self.directory / "given.json").write_text(json.dumps(values))
+
+    def run(self, *arguments: str) -> str:
+        """Run the engine; it must succeed."""
+        done = self.try_to(*arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def try_to(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the engine, whatever comes of it."""
+        return subprocess.run(
+            [str(self._tools.pulumi), *arguments, "--non-interactive", "--color", "never"],
+            cwd=self.directory,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The engine's own home and backend, the rehearsal's credential helpers."""
+        first = [self._world.home.bin, Path(sys.executable).parent, self._tools.language_host_dir]
+        return {
+            **os.environ,
+            "PATH": os.pathsep.join([*map(str, first), os.environ["PATH"]]),
+            "DRA_FLEET_HOME": str(self._world.home.root),
+            "PULUMI_HOME": str(self.directory / "pulumi"),
+            "PULUMI_BACKEND_URL": f"file://{self.directory / 'backend'}",
+            "PULUMI_CONFIG_PASSPHRASE": "tiny",
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        }
+
+    @property
+    def state_text(self) -> str:
+        """The stack's state as it lies on disk."""
+        return (self.directory / "backend/.pulumi/stacks/tiny/dev.json").read_text()
+
+    def token(self, *command: str) -> str:
+        """What a credential helper hands out to whoever asks."""
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)["status"]["token"]
