@@ -8,13 +8,15 @@ from fleet.proof.matrix import prove
 from fleet.settings import SettingsInvalid
 from stacks import load
 from stacks.build import build
+from stacks.collection import without_garbage_collection
 
 try:
-    plan = make_plan(load.settings())
-    proof = prove(plan)
-    for warning in (*plan.warnings, *proof.warnings):
-        pulumi.log.warn(warning)
-    proof.require()
-    build(plan, load.secret).export()
+    with without_garbage_collection():
+        plan = make_plan(load.settings())
+        proof = prove(plan)
+        for warning in (*plan.warnings, *proof.warnings):
+            pulumi.log.warn(warning)
+        proof.require()
+        build(plan, load.secret).export()
 except (SettingsInvalid, DoesNotFit) as invalid:
     raise pulumi.RunError(str(invalid)) from None
