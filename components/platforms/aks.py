@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import pulumi
 import pulumi_azure_native
 import pulumi_azure_native.containerservice as aks
-import pulumi_kubernetes
 from pulumi_azure_native import resources
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
 from components.core.naming import logical
+from components.platforms.adopting import readable
 from components.platforms.aks_arguments import (
     cluster_arguments,
     maintenance_windows,
@@ -33,8 +33,11 @@ from fleet.settings.aks import AksClusterSettings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pulumi_kubernetes
+
     from components.platforms.platform import Declaration, SecretReader
     from fleet.plan.model import ClusterPlan, PoolPlan
+    from fleet.settings.aks import AdoptCluster
 
 _PRIORITIES = "cluster-autoscaler-priority-expander"
 """The ConfigMap that the autoscaler reads, by its exact name in kube-system."""
@@ -57,11 +60,12 @@ class AksClusterArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class _Place:
-    """Where the cluster is in Azure, and what must be there before anything can be asked of it."""
+    """Where the cluster is in Azure, how its users get in, and what must be there before pools are added."""
 
     group: pulumi.Input[str]
     name: pulumi.Input[str]
-    after: list[pulumi.Resource]
+    user: pulumi.Output[aks.ListManagedClusterUserCredentialsResult]
+    after: Sequence[pulumi.Resource]
 
 
 class AksCluster(Platform):
@@ -89,18 +93,11 @@ class AksCluster(Platform):
         )
         place = self._place(name, args, azure)
         pools = self._pools(name, args, place, azure)
-        kubeconfig = self._kubeconfig(name, args, place, azure)
-        provider = pulumi_kubernetes.Provider(
-            logical(name, "kubernetes"),
-            kubeconfig=kubeconfig,
-            cluster_identifier=name,
-            # Said aloud because the SDK would otherwise take them from whoever's environment it runs in.
-            enable_server_side_apply=True,
-            delete_unreachable=False,
-            skip_update_unreachable=False,
-            # What lives in the cluster is deleted before the pools that it runs on.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[*place.after, *pools]),
+        login = settings.access.login if settings.access else "azurecli"
+        kubeconfig = pulumi.Output.secret(
+            place.user.apply(lambda user: login_kubeconfig(name, _encoded(user), login))
         )
+        provider = self.enter(name, kubeconfig, after=[*place.after, *pools])
         self._priorities(name, args, provider)
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
@@ -117,7 +114,7 @@ class AksCluster(Platform):
     def _place(self, name: str, args: AksClusterArgs, azure: pulumi_azure_native.Provider) -> _Place:
         settings = args.settings
         if settings.adopt is not None:
-            return _Place(group=settings.adopt.resource_group, name=settings.adopt.name, after=[])
+            return self._adopted(name, settings.adopt, azure)
         if settings.create is None:
             raise ValueError(f"cluster {name} is neither created nor adopted")
         # Protected with the component: the options are its own, not those of what lives in the cluster.
@@ -146,7 +143,36 @@ class AksCluster(Platform):
             )
             for config, window in maintenance_windows(settings).items()
         ]
-        return _Place(group=group.name, name=cluster.name, after=[cluster, *windows])
+        after = [cluster, *windows]
+        user = self._user(group.name, cluster.name, azure, after)
+        return _Place(group=group.name, name=cluster.name, user=user, after=after)
+
+    def _adopted(self, name: str, adopt: AdoptCluster, azure: pulumi_azure_native.Provider) -> _Place:
+        user = readable(
+            self._user(adopt.resource_group, adopt.name, azure, ()),
+            name,
+            known_as=f"AKS cluster {adopt.name} in resource group {adopt.resource_group}",
+            listing="az aks list --output table",
+            permission='the role "Azure Kubernetes Service Cluster User Role" on it',
+        )
+        # Its pools wait for the answer: none is asked for in a cluster that is not there.
+        there = pulumi.Output.unsecret(user).apply(lambda _: adopt.name)
+        return _Place(group=adopt.resource_group, name=there, user=user, after=[])
+
+    def _user(
+        self,
+        group: pulumi.Input[str],
+        name: pulumi.Input[str],
+        azure: pulumi_azure_native.Provider,
+        after: Sequence[pulumi.Resource],
+    ) -> pulumi.Output[aks.ListManagedClusterUserCredentialsResult]:
+        """Ask Azure for the kubeconfig of a user, who logs in each time."""
+        return aks.list_managed_cluster_user_credentials_output(
+            resource_group_name=group,
+            resource_name=name,
+            format="exec",
+            opts=pulumi.InvokeOutputOptions(parent=self, provider=azure, depends_on=list(after)),
+        )
 
     def _pools(
         self, name: str, args: AksClusterArgs, place: _Place, azure: pulumi_azure_native.Provider
@@ -160,7 +186,7 @@ class AksCluster(Platform):
                 opts=self.child_opts(
                     pulumi.ResourceOptions(
                         provider=azure,
-                        depends_on=place.after,
+                        depends_on=list(place.after),
                         # The autoscaler moves it between the bounds.
                         ignore_changes=["count"] if plan.min_nodes < plan.max_nodes else None,
                     )
@@ -168,24 +194,6 @@ class AksCluster(Platform):
             )
             for plan in args.pools
         ]
-
-    def _kubeconfig(
-        self, name: str, args: AksClusterArgs, place: _Place, azure: pulumi_azure_native.Provider
-    ) -> pulumi.Output[str]:
-        login = args.settings.access.login if args.settings.access else "azurecli"
-        credentials = aks.list_managed_cluster_user_credentials_output(
-            resource_group_name=place.group,
-            resource_name=place.name,
-            format="exec",
-            opts=pulumi.InvokeOutputOptions(parent=self, provider=azure, depends_on=place.after),
-        )
-        return pulumi.Output.secret(
-            credentials.apply(
-                lambda found: login_kubeconfig(
-                    name, found.kubeconfigs[0].value if found.kubeconfigs else "", login
-                )
-            )
-        )
 
     def _priorities(self, name: str, args: AksClusterArgs, provider: pulumi_kubernetes.Provider) -> None:
         """Which pool the autoscaler grows first, by the pools' names in Azure; nodes' names hold them."""
@@ -205,3 +213,7 @@ class AksCluster(Platform):
             data={"priorities": json.dumps(priorities, sort_keys=True)},
             opts=self.child_opts(pulumi.ResourceOptions(provider=provider)),
         )
+
+
+def _encoded(user: aks.ListManagedClusterUserCredentialsResult) -> str:
+    return user.kubeconfigs[0].value if user.kubeconfigs else ""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pulumi
 import pulumi_aws
-import pulumi_kubernetes
 from pulumi_aws import ec2, eks
 
 from components.core.naming import logical
+from components.platforms.adopting import readable
 from components.platforms.eks_arguments import (
     Joining,
     cluster_arguments,
@@ -97,7 +97,11 @@ class EksCluster(Platform):
         )
         # Protected with the component: these options are its own, not those of what lives in the cluster.
         own = pulumi.ResourceOptions(parent=self, provider=aws, depends_on=self._after)
-        place = self._adopted(name, settings.adopt, own) if settings.adopt else self._created(name, args, own)
+        place = (
+            self._adopted(name, args, settings.adopt, own)
+            if settings.adopt
+            else self._created(name, args, own)
+        )
         groups = [self._pool(name, args, plan, place, aws) for plan in args.pools]
         kubeconfig = pulumi.Output.secret(
             pulumi.Output.all(name=place.name, endpoint=place.endpoint, authority=place.authority).apply(
@@ -106,17 +110,7 @@ class EksCluster(Platform):
                 )
             )
         )
-        provider = pulumi_kubernetes.Provider(
-            logical(name, "kubernetes"),
-            kubeconfig=kubeconfig,
-            cluster_identifier=name,
-            # Said aloud because the SDK would otherwise take them from whoever's environment it runs in.
-            enable_server_side_apply=True,
-            delete_unreachable=False,
-            skip_update_unreachable=False,
-            # What lives in the cluster is deleted before the nodes that it runs on.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[*place.after, *groups]),
-        )
+        provider = self.enter(name, kubeconfig, after=[*place.after, *groups])
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
@@ -129,13 +123,24 @@ class EksCluster(Platform):
         args = EksClusterArgs(kubernetes=plan.kubernetes, settings=settings, pools=plan.pools)
         return lambda opts: cls(plan.name, args, opts)
 
-    def _adopted(self, name: str, adopt: AdoptEks, own: pulumi.ResourceOptions) -> _Place:
-        found = eks.get_cluster_output(
+    def _adopted(
+        self, name: str, args: EksClusterArgs, adopt: AdoptEks, own: pulumi.ResourceOptions
+    ) -> _Place:
+        region = args.settings.region
+        asked = eks.get_cluster_output(
             name=adopt.name, opts=pulumi.InvokeOutputOptions(parent=self, provider=own.provider)
+        )
+        found = readable(
+            asked,
+            name,
+            known_as=f"EKS cluster {adopt.name} in region {region}",
+            listing=f"aws eks list-clusters --region {region}",
+            permission="the permission eks:DescribeCluster",
         )
         nodes = role(logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, adopt.node_role, own)
         return _Place(
-            name=adopt.name,
+            # Its node groups wait for the answer: none is asked for in a cluster that is not there.
+            name=found.apply(lambda _: adopt.name),
             subnets=adopt.subnets,
             node_role=nodes.arn,
             vpc=found.vpc_config.vpc_id,

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pulumi
-import pulumi_kubernetes
 
 from components.core.naming import logical
 from components.platforms.platform import Platform
@@ -63,17 +62,8 @@ class ExistingCluster(Platform):
             name, {"cloud": "existing", "kubernetes": args.kubernetes, "context": args.context}, opts
         )
         kubeconfig = self._content(name, args)
-        provider = pulumi_kubernetes.Provider(
-            logical(name, "kubernetes"),
-            kubeconfig=(args.file or USUAL_PLACES) if kubeconfig is None else kubeconfig,
-            context=args.context,
-            cluster_identifier=name if args.context is None else f"{name}/{args.context}",
-            # Said aloud because the SDK would otherwise take them from whoever's environment it runs in.
-            enable_server_side_apply=True,
-            delete_unreachable=False,
-            skip_update_unreachable=False,
-            opts=pulumi.ResourceOptions(parent=self),
-        )
+        source = (args.file or USUAL_PLACES) if kubeconfig is None else kubeconfig
+        provider = self.enter(name, source, context=args.context)
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pulumi
 import pulumi_gcp
-import pulumi_kubernetes
 from pulumi_gcp import container
 from pulumi_kubernetes import apiextensions
 from pulumi_kubernetes.meta import v1 as meta
 
 from components.core.naming import logical
+from components.platforms.adopting import readable
 from components.platforms.gke_arguments import (
     SYSTEM_POOL,
     cluster_arguments,
@@ -32,8 +32,11 @@ from fleet.settings.gke import GkeClusterSettings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pulumi_kubernetes
+
     from components.platforms.platform import Declaration, SecretReader
     from fleet.plan.model import ClusterPlan, PoolPlan
+    from fleet.settings.gke import AdoptGkeCluster
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,10 +56,11 @@ class GkeClusterArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class _Place:
-    """The cluster's name in GKE, and what must be there before anything can be asked of it."""
+    """The cluster's name in GKE, what Google tells of it, and what must be there before pools are added."""
 
     name: pulumi.Input[str]
-    after: list[pulumi.Resource]
+    found: pulumi.Output[container.GetClusterResult]
+    after: Sequence[pulumi.Resource]
 
 
 class GkeCluster(Platform):
@@ -86,18 +90,8 @@ class GkeCluster(Platform):
         )
         place = self._place(name, args, google)
         pools = self._pools(name, args, place, google)
-        kubeconfig = self._kubeconfig(name, args, place, google)
-        provider = pulumi_kubernetes.Provider(
-            logical(name, "kubernetes"),
-            kubeconfig=kubeconfig,
-            cluster_identifier=name,
-            # Said aloud because the SDK would otherwise take them from whoever's environment it runs in.
-            enable_server_side_apply=True,
-            delete_unreachable=False,
-            skip_update_unreachable=False,
-            # What lives in the cluster is deleted before the pools that it runs on.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=[*place.after, *pools]),
-        )
+        kubeconfig = pulumi.Output.secret(place.found.apply(lambda found: _login(name, found)))
+        provider = self.enter(name, kubeconfig, after=[*place.after, *pools])
         self._first = self._installers(name, args, provider)
         self._compute_classes(name, args, provider)
         self.publish(provider=provider, kubeconfig=kubeconfig)
@@ -119,7 +113,7 @@ class GkeCluster(Platform):
     def _place(self, name: str, args: GkeClusterArgs, google: pulumi_gcp.Provider) -> _Place:
         settings = args.settings
         if settings.adopt is not None:
-            return _Place(name=settings.adopt.name, after=[])
+            return self._adopted(name, settings, settings.adopt, google)
         # Protected with the component: the options are its own, not those of what lives in the cluster.
         opts = pulumi.ResourceOptions(parent=self, provider=google, depends_on=self._after)
         cluster = container.Cluster(name, **cluster_arguments(name, args.kubernetes, settings), opts=opts)
@@ -130,19 +124,38 @@ class GkeCluster(Platform):
             opts=self._pool_opts(google, [cluster]),
         )
         # GKE taints GPU nodes by itself only where other nodes are there already.
-        return _Place(name=cluster.name, after=[cluster, system])
-
-    def _kubeconfig(
-        self, name: str, args: GkeClusterArgs, place: _Place, google: pulumi_gcp.Provider
-    ) -> pulumi.Output[str]:
-        """Ask Google where the API server is, each time: its address is no part of what was declared."""
-        found = container.get_cluster_output(
-            name=place.name,
-            location=args.settings.location,
-            project=args.settings.project,
-            opts=pulumi.InvokeOutputOptions(parent=self, provider=google, depends_on=place.after),
+        after = [cluster, system]
+        return _Place(
+            name=cluster.name, found=self._found(cluster.name, settings, google, after), after=after
         )
-        return pulumi.Output.secret(found.apply(lambda cluster: _login(name, cluster)))
+
+    def _adopted(
+        self, name: str, settings: GkeClusterSettings, adopt: AdoptGkeCluster, google: pulumi_gcp.Provider
+    ) -> _Place:
+        found = readable(
+            self._found(adopt.name, settings, google, ()),
+            name,
+            known_as=f"GKE cluster {adopt.name} in {settings.location} of project {settings.project}",
+            listing=f"gcloud container clusters list --project {settings.project}",
+            permission="the permission container.clusters.get",
+        )
+        # Its pools wait for the answer: none is asked for in a cluster that is not there.
+        return _Place(name=found.apply(lambda _: adopt.name), found=found, after=[])
+
+    def _found(
+        self,
+        name: pulumi.Input[str],
+        settings: GkeClusterSettings,
+        google: pulumi_gcp.Provider,
+        after: Sequence[pulumi.Resource],
+    ) -> pulumi.Output[container.GetClusterResult]:
+        """Ask Google where the API server is, each time: its address is no part of what was declared."""
+        return container.get_cluster_output(
+            name=name,
+            location=settings.location,
+            project=settings.project,
+            opts=pulumi.InvokeOutputOptions(parent=self, provider=google, depends_on=list(after)),
+        )
 
     def _pools(
         self, name: str, args: GkeClusterArgs, place: _Place, google: pulumi_gcp.Provider

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pulumi
+import pulumi_kubernetes
 
 from components.core.component import FleetComponent
+from components.core.naming import logical
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pulumi_kubernetes
 
     from fleet.plan.model import ClusterPlan
 
@@ -34,6 +34,27 @@ class Platform(FleetComponent, ABC):
     @abstractmethod
     def planned(cls, plan: ClusterPlan, secret: SecretReader) -> Declaration:
         """Read the secrets the plan names, and say how to declare the cluster. Makes no resource yet."""
+
+    def enter(
+        self,
+        name: str,
+        kubeconfig: pulumi.Input[str],
+        *,
+        context: str | None = None,
+        after: Sequence[pulumi.Resource] = (),
+    ) -> pulumi_kubernetes.Provider:
+        """Declare the provider of what lives in this cluster, all of which is deleted before `after`."""
+        return pulumi_kubernetes.Provider(
+            logical(name, "kubernetes"),
+            kubeconfig=kubeconfig,
+            context=context,
+            cluster_identifier=name if context is None else f"{name}/{context}",
+            # Said aloud because the SDK would otherwise take them from whoever's environment it runs in.
+            enable_server_side_apply=True,
+            delete_unreachable=False,
+            skip_update_unreachable=False,
+            opts=pulumi.ResourceOptions(parent=self, depends_on=list(after)),
+        )
 
     def member_opts(self, depends_on: Sequence[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
         """Options of a component that lives in this cluster."""

@@ -1,0 +1,43 @@
+"""A cluster that a stack adopts: what its cloud tells of it, or one error that says which cluster it is."""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn, TypeVar
+
+import pulumi
+
+from fleet.settings.errors import SettingsError, under
+
+T = TypeVar("T")
+
+_ENVELOPE = re.compile(r"^invoke of \S+ failed: (?:invocation of \S+ returned an error: )?")
+"""What SDK and engine put before a cloud's own words."""
+
+
+def readable(
+    found: pulumi.Output[T], cluster: str, *, known_as: str, listing: str, permission: str
+) -> pulumi.Output[T]:
+    """The cloud's answer; where it is a refusal, an error that the user can act on.
+
+    Left as it is, the refusal would end the program as an exception that nobody foresaw, with its traceback.
+
+    Args:
+        found: the answer to a function of the cloud that was asked for one cluster.
+        cluster: the cluster's name in the stack file.
+        known_as: kind, name and place of the cluster in its cloud.
+        listing: the command that lists the clusters that are there.
+        permission: what a login must be granted to get the answer.
+    """
+
+    def refuse(refused: Exception) -> NoReturn:
+        error = SettingsError(
+            path=under("clusters", cluster, "adopt"),
+            what=f"{known_as} cannot be read",
+            got=" ".join(_ENVELOPE.sub("", str(refused)).split()),
+            allowed="a cluster that is there and that your login may read",
+            fix=f"look for it with `{listing}`; if it is there, ask for {permission}",
+        )
+        raise pulumi.RunError(str(error)) from refused
+
+    return found.recover(refuse)
