@@ -22,6 +22,7 @@ from fleet.drivers import DRIVERS
 from fleet.drivers.spec import Release
 from fleet.drivers.value_checks import check_values
 from fleet.drivers.values import value_at
+from fleet.plan.gke_releases import CRITICAL
 from fleet.settings.errors import choices, mistyped
 from fleet.settings.sharing import MigSharing
 
@@ -128,6 +129,8 @@ def _check_on(subject: Subject, chart: Chart, cluster: Cluster, values: ChartVal
                 fix=refusal.fix,
             )
     _check_controller(subject, chart, cluster, values)
+    if cluster.plan.cloud == "gke":
+        _check_priority(subject, chart, values)
     reached = _check_plugin_nodes(subject, chart, pools, values)
     _check_tolerations(subject, chart, reached, values)
     if chart.driver.name == "nvidia":
@@ -151,6 +154,32 @@ def _check_controller(subject: Subject, chart: Chart, cluster: Cluster, values: 
         f"node-role.kubernetes.io/control-plane, and {where}: it would stay Pending",
         fix="controller: {affinity: null}, or resources: {computeDomains: {enabled: false}}",
     )
+
+
+def _check_priority(subject: Subject, chart: Chart, values: ChartValues) -> None:
+    """GKE admits critical pods outside of kube-system only where a quota allows them.
+
+    Source: https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra.
+    """
+    has_more = chart.driver.name == "nvidia"
+    parts = {
+        "kubeletPlugin": True,
+        "controller": has_more and value_at(values, "resources.computeDomains.enabled", default=True),
+        "webhook": has_more and value_at(values, "webhook.enabled", default=False),
+    }
+    for part in (name for name, is_there in parts.items() if is_there):
+        key = f"{part}.priorityClassName"
+        given = value_at(values, key)
+        if given is not None and given not in CRITICAL:
+            continue
+        subject.warning(
+            *_path(key),
+            what="GKE admits critical pods outside of kube-system only where a ResourceQuota of their "
+            "namespace allows that priority class; without one the driver gets no pods there",
+            got=str(given) if given else "the chart's default, which is critical",
+            allowed='"", or a class that is not critical',
+            fix=f'{part}: {{priorityClassName: ""}}, or such a quota in the namespace',
+        )
 
 
 def _check_plugin_nodes(

@@ -51,7 +51,7 @@ class Conversion(NamedTuple):
 
 def tree_of(expression: str, minor: int) -> Tree:
     """The tree of an expression that compiles."""
-    return syntax.parse(evaluator.checker(minor).compile(expression).serialize())
+    return syntax.parse(evaluator.checked(expression, minor).serialize())
 
 
 def comparisons(tree: Tree) -> Iterator[Comparison]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from fleet.proof.units import Unit, View
 
 Keys = frozenset[tuple[str, str]]
+MOST_NAMES = 12
+"""Workloads that a reason names; each of thousands would name all others."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -84,8 +86,10 @@ def too_many(crowd: Crowd) -> str:
     wanted = sum(item.copies * item.claim.fewest for item in crowd.units)
     there = _devices(crowd, units)
     if wanted > there:
-        names = ", ".join(item.name for item in crowd.units)
-        return f"{names} together ask for {wanted} devices and {there} can match"
+        names = [item.name for item in crowd.units]
+        rest = len(names) - MOST_NAMES
+        told = ", ".join(names[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
+        return f"{told} together ask for {wanted} devices and {there} can match"
     return ""
 
 

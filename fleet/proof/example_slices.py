@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 MOST_WITH_COUNTERS = 64
 """Devices of one slice that may consume counters:
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-slice-v1/."""
+MOST_DEVICES = 128
+"""Devices of one slice."""
 _TOO_MANY = (
-    "the example driver puts all {count} devices that share counters into one slice, which the API server "
+    "the example driver puts all {count} devices{which} into one slice, which the API server "
     "refuses beyond {most}; lower kubeletPlugin.numDevices or kubeletPlugin.gpuPartitions"
 )
 _LEAST = {"memory": "1Gi", "compute": "1"}
@@ -46,13 +48,16 @@ def example_devices_of(driver: Installed, minor: str) -> tuple[list[ShapeDevice]
         return [], f"value {changed[0]} changes what the {driver.facts.name} driver publishes; {RECORD}", ()
     count = cast("int", value_at(values, "kubeletPlugin.numDevices", default=8))
     parts = cast("int", value_at(values, "kubeletPlugin.gpuPartitions", default=0))
+    if count > MOST_DEVICES:
+        return [], _TOO_MANY.format(count=count, which="", most=MOST_DEVICES), ()
     whole = example_devices(node="stand-in", count=count)
     name = driver.facts.driver
     if parts <= 0:
         devices = [known_device(name, device, _PER_HOST) for device in whole]
         counters: tuple[Object, ...] = ()
     elif count * (parts + 1) > MOST_WITH_COUNTERS:
-        return [], _TOO_MANY.format(count=count * (parts + 1), most=MOST_WITH_COUNTERS), ()
+        which, devices_made = " that share counters", count * (parts + 1)
+        return [], _TOO_MANY.format(count=devices_made, which=which, most=MOST_WITH_COUNTERS), ()
     else:
         devices = [part for index, device in enumerate(whole) for part in _cut(name, device, index, parts)]
         counters = tuple(_counters(index) for index in range(count)) if is_on(PARTITIONS, minor) else ()

@@ -65,20 +65,6 @@ def judge(question: Question, counts: Sequence[int]) -> dict[int, Answer]:
     return answers
 
 
-def per_node(question: Question, unit: int, group: int, limit: int) -> int | None:
-    """Copies of a unit alone on one node of a group, at most `limit`; None if it cannot be told."""
-    packing = Packing(
-        [question.groups[group].shape],
-        [question.units[unit]],
-        question.placements,
-        counts_room=[True],
-    )
-    try:
-        return packing.most(0, 0, limit)
-    except Undecidable:
-        return None
-
-
 def _crowd(question: Question, members: Sequence[int], counts: Sequence[int]) -> Crowd:
     units = [question.units[unit] for unit in members]
     views = {

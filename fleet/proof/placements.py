@@ -52,7 +52,6 @@ class Placements:
         self.minor = minor
         self._classes = classes
         self._known: dict[tuple[str, tuple[ShapeDevice, ...], Held], Placed | None] = {}
-        self.questions = 0
 
     def place(self, claim: ClaimAsk, shape: Shape, held: Held) -> Placed | None:
         """What a claim gets on a node where some devices are in use; None where it does not fit.
@@ -68,7 +67,6 @@ class Placements:
         return self._known[key]
 
     def _ask(self, claim: ClaimAsk, shape: Shape, held: Held) -> Placed | None:
-        self.questions += 1
         outcome = allocate(
             [claim.body],
             self._classes,

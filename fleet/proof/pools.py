@@ -61,15 +61,15 @@ def _group_fit(question: Question, unit: int, number: int) -> PoolFit:
     if found.barrier:
         count, reason = 0, found.barrier
     elif found.doubt:
-        reason, fix = found.doubt, ""
+        reason = found.doubt
     elif found.error is not None:
         ask, miss = found.error
         reason, fix = explain.sentence(ask, [miss], 0, 1, f"of pool {group.pool}")
         count = 0
     else:
         count, price, reason = _filled(question, unit, group, found)
-    if not count and not found.barrier and not found.doubt and found.error is None:
-        reason, fix = _why_not(question.units[unit].claim.requests, found, group, reason)
+        if count == 0:
+            reason, fix = _why_not(question.units[unit].claim.requests, found, group)
     return PoolFit(
         pool=group.pool,
         requests={ask.name: len(one.certain) for choices in found.matches for ask, one in choices},
@@ -114,10 +114,8 @@ def _filled(
     return count, cost(item.claim, group.shape, chosen, left, (of_one, held.shares)), ""
 
 
-def _why_not(requests: Sequence[Sequence[Ask]], found: View, group: NodeGroup, known: str) -> tuple[str, str]:
+def _why_not(requests: Sequence[Sequence[Ask]], found: View, group: NodeGroup) -> tuple[str, str]:
     """The first request that a node cannot meet, with the nearest miss and the fix."""
-    if known:
-        return known, ""
     for choices in found.matches:
         told = [_too_few(ask, one, group.shape) for ask, one in choices]
         if told and all(reason for reason, _ in told):

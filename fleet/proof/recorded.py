@@ -11,13 +11,13 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fleet import catalogue
 from fleet.devices.quantity import Quantity
 from fleet.plan.model import Taint
 from fleet.proof.errors import RecordingInvalid
 from fleet.proof.recording import RECORD, read_items, recorded_nodes
 from fleet.proof.shapes import MOST_PODS, NodeGroup, Object, Room, Shape
 from fleet.proof.slices import rooms_of
+from fleet.proof.stored import PARTITIONS, is_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from fleet.proof.recording import RecordedNode
 
 _EARLY = (
-    "its devices share counters, which Kubernetes {minor} counts only where the alpha feature gate "
-    "DRAPartitionableDevices was turned on, and how it allocates then is not known"
+    "devices of driver {driver} share counters, which Kubernetes {minor} keeps only with the alpha feature "
+    "gate DRAPartitionableDevices, and how that alpha counts them is not proved; use Kubernetes 1.36 or "
+    "later, which counts them as it should"
 )
 
 
@@ -65,7 +66,7 @@ def recorded_groups(cluster: ClusterPlan, items: Sequence[Object], origin: str) 
         origin: The file, for messages.
 
     Raises:
-        RecordingInvalid: It cannot be told which pool a node belongs to, or a slice is not bound to one node.
+        RecordingInvalid: It cannot be told which pool a node belongs to.
     """
     by_pool: dict[str, list[RecordedNode]] = defaultdict(list)
     for node in recorded_nodes(items, origin):
@@ -132,6 +133,9 @@ def _shape(pool: PoolPlan, node: RecordedNode, minor: str) -> Shape:
             Taint(key=item.key, value=item.value, effect=item.effect) for item in node.node.spec.taints
         )
         most, sure = _rooms(node.node.status.allocatable, (most, sure))
+    early: dict[str, str] = {}
+    if not is_on(PARTITIONS, minor):
+        early = {driver: _EARLY.format(driver=driver, minor=minor) for driver in node.counters}
     return Shape(
         labels=labels,
         knows_labels=node.node is not None,
@@ -139,7 +143,7 @@ def _shape(pool: PoolPlan, node: RecordedNode, minor: str) -> Shape:
         room=most,
         sure_room=sure,
         devices=node.devices,
-        unpredictable={} if _counts(minor) else dict.fromkeys(node.counters, _EARLY.format(minor=minor)),
+        unpredictable={**early, **node.left_open},
         counters=node.counters,
     )
 
@@ -151,11 +155,6 @@ def _rooms(allocatable: Mapping[str, str], otherwise: tuple[Room, Room]) -> tupl
     pods = int(Quantity.parse(allocatable.get("pods", str(MOST_PODS))).amount)
     most = Room.of(allocatable["cpu"], allocatable["memory"], pods)
     return most, Room(most.cpu - most.cpu // 10, most.memory - most.memory // 10, most.pods - most.pods // 10)
-
-
-def _counts(minor: str) -> bool:
-    """Whether a minor's scheduler counts what devices share without anybody's turning it on."""
-    return catalogue.load().kubernetes.gate("DRAPartitionableDevices").is_on(minor)
 
 
 def _likeness(shape: Shape) -> str:

@@ -1,14 +1,14 @@
 """What a recording of a cluster holds: its nodes, each with the devices and counters of its newest slices.
 
-A recording is what `kubectl get nodes,resourceslices -o json` prints. Slices that serve several nodes are
-refused.
+A recording is what `kubectl get nodes,resourceslices -o json` prints. What slices that serve several nodes
+offer is left open.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -69,12 +69,14 @@ class RecordedNode:
         devices: All devices; those of one slice are of one group.
         counters: By driver the counter sets that its devices share.
         node: The Node itself, None where only slices were recorded.
+        left_open: Why it cannot be told what a driver offers the node, by driver.
     """
 
     name: str
     devices: tuple[ShapeDevice, ...]
     counters: Mapping[str, tuple[Object, ...]]
     node: NodeObject | None
+    left_open: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def read_items(path: Path) -> list[Object]:
@@ -108,15 +110,17 @@ def recorded_nodes(items: Sequence[Object], origin: str) -> list[RecordedNode]:
         origin: The file, for messages.
 
     Raises:
-        RecordingInvalid: There is no slice, one is wrong or missing, or one serves several nodes.
+        RecordingInvalid: There is no slice, or one is wrong or missing.
     """
     nodes = [_node(item, origin) for item in items if item.get("kind") == "Node"]
-    slices = [_slice(item, origin) for item in items if item.get("kind") == "ResourceSlice"]
+    slices = [(_name(item), _slice(item, origin)) for item in items if item.get("kind") == "ResourceSlice"]
     if not slices:
         raise RecordingInvalid(f"{origin} holds no ResourceSlice; {RECORD}")
+    left_open = {spec["driver"]: _left_open(spec, name) for name, spec in slices if not spec.get("nodeName")}
     devices: dict[str, list[ShapeDevice]] = defaultdict(list)
     counters: dict[str, dict[str, list[Object]]] = defaultdict(lambda: defaultdict(list))
-    for number, spec in enumerate(_newest(slices, origin)):
+    bound = [spec for _, spec in slices if spec.get("nodeName")]
+    for number, spec in enumerate(_newest(bound, origin)):
         node, driver = str(spec["nodeName"]), str(spec["driver"])
         devices[node] += [_device(driver, body, f"{number:06}") for body in spec.get("devices", [])]
         if spec.get("sharedCounters"):
@@ -128,6 +132,7 @@ def recorded_nodes(items: Sequence[Object], origin: str) -> list[RecordedNode]:
             devices=tuple(devices[name]),
             counters={driver: tuple(sets) for driver, sets in counters[name].items()},
             node=objects.get(name),
+            left_open=left_open,
         )
         for name in sorted({*devices, *objects})
     ]
@@ -154,12 +159,16 @@ def _slice(item: Object, origin: str) -> Object:
         raise RecordingInvalid(
             f"{origin}: ResourceSlice {_name(item)} is wrong at {_first(invalid)}"
         ) from None
-    if not spec.get("nodeName"):
-        raise RecordingInvalid(
-            f"{origin}: ResourceSlice {_name(item)} serves several nodes, which this proof does not judge; "
-            "leave its driver's slices out of the file"
-        )
     return spec
+
+
+def _left_open(spec: Object, name: str) -> str:
+    """Why it cannot be told what a slice offers a node that is not the only one it serves."""
+    by = next(key for key in ("nodeSelector", "allNodes", "perDeviceNodeSelection") if spec.get(key))
+    return (
+        f"ResourceSlice {name} of driver {spec['driver']} serves several nodes ({by}): what is left of it "
+        "for a pod depends on the pods of all of them, while this proof judges each node by itself"
+    )
 
 
 def _parts(spec: Any) -> list[Any]:  # noqa: ANN401 - any JSON

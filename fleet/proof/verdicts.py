@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from fleet.proof.costs import Cost  # noqa: TC001 - the published schema reads the types
 from fleet.proof.errors import DoesNotFit
-
-if TYPE_CHECKING:
-    from fleet.proof.costs import Cost
-    from fleet.proof.fits import Word
+from fleet.proof.fits import Word  # noqa: TC001 - the published schema reads the types
 
 
 @dataclass(frozen=True, kw_only=True)

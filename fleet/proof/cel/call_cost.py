@@ -8,22 +8,21 @@ asked first.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fleet.proof.cel.sizes import MOST, UNKNOWN_SIZE, Range, fixed
-from fleet.proof.cel.syntax import Node
+from fleet.proof.cel import list_cost
+from fleet.proof.cel.sizes import MOST, UNKNOWN_SIZE, Range, fixed, size_at
 
 if TYPE_CHECKING:
     from fleet.proof.cel.cost import Estimate
-
-Result = tuple[Range, Range | None]
-_Rule = Callable[["Estimate", Node, str], Result | None]
+    from fleet.proof.cel.list_cost import Result, Rule
+    from fleet.proof.cel.syntax import Node
 
 _ONE = fixed(1)
 _TRAVERSAL, _PATTERN = 0.1, 0.25
-_NEW_LIST = fixed(10)
 _ADDRESS = Range(4, 16)
+_FORMAT_NAME = Range(1, 64)
+_LONGEST_FORMAT = 128
 _STRING, _BYTES = 5, 6
 _SIZED = ("_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_")
 
@@ -91,8 +90,6 @@ def _whole_text(tree: Estimate, node: Node, overload: str) -> Result | None:
 
 def _element(tree: Estimate, node: Node) -> tuple[bool, Range] | None:
     """Whether the elements of a list are texts, and how long one can be; None for what is no list."""
-    from fleet.proof.cel.cost import size_at  # noqa: PLC0415 - the two halves of one estimate
-
     kind = tree.type_of(node)
     if kind is None or kind.WhichOneof("kind") != "list_type":
         return None
@@ -178,6 +175,16 @@ def _contains(tree: Estimate, node: Node, overload: str) -> Result | None:
     return text.scaled(_TRAVERSAL).times(part.scaled(_TRAVERSAL)), None
 
 
+def _format(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    return tree.size(node.call.target).scaled(_TRAVERSAL), None
+
+
+def _validate(tree: Estimate, node: Node, overload: str) -> Result | None:
+    del overload
+    return tree.size(node.call.args[0]).scaled(_TRAVERSAL).scaled(_LONGEST_FORMAT * _PATTERN), None
+
+
 def _member(tree: Estimate, node: Node, overload: str) -> Result | None:
     return (tree.size(node.call.args[1]).scaled(1), None) if overload == "in_list" else None
 
@@ -212,74 +219,28 @@ def _compare(tree: Estimate, node: Node, overload: str) -> Result | None:
     if not is_equality and not overload.startswith(("string ", "bytes ")):
         return None
     left, right = node.call.args
-    if node.call.function == "_==_" and _is_constant_time(tree, left, right):
+    opaque = _opaque(tree, left, right) if node.call.function == "_==_" else ""
+    if opaque == "kubernetes.NamedFormat":
+        return _FORMAT_NAME.scaled(_TRAVERSAL), None
+    if opaque == "kubernetes.URL":
+        size = tree.computed_size(right) or _ONE
+        return Range(1, size.most).scaled(_TRAVERSAL), None
+    if opaque:
         return _ONE, None
     smallest = min(tree.size(left).most, tree.size(right).most)
     return Range(1 if smallest else 0, smallest).scaled(_TRAVERSAL), None
 
 
-def _is_constant_time(tree: Estimate, left: Node, right: Node) -> bool:
-    first, second = tree.type_of(left), tree.type_of(right)
-    if first is None or first.WhichOneof("kind") != "message_type" or first != second:
-        return False
-    return first.message_type not in ("kubernetes.URL", "kubernetes.NamedFormat")
+def _opaque(tree: Estimate, left: Node, right: Node) -> str:
+    """The type of Kubernetes' own that both sides have, if they do."""
+    first = tree.type_of(left)
+    if first is None or first.WhichOneof("kind") != "message_type" or first != tree.type_of(right):
+        return ""
+    return str(first.message_type)
 
 
-def _sets(factor: float) -> _Rule:
-    def cost(tree: Estimate, node: Node, overload: str) -> Result | None:
-        del overload
-        left, right = node.call.args
-        return tree.size(left).times(tree.size(right)).scaled(factor).plus(_ONE), None
-
-    return cost
-
-
-def _new_list(factor: float, size: Range) -> Result:
-    return size.scaled(factor).plus(_ONE).plus(_NEW_LIST), size
-
-
-def _written(node: Node, otherwise: int) -> int:
-    which = node.constant.WhichOneof("kind") if node.WhichOneof("kind") == "constant" else None
-    value = getattr(node.constant, which) if which in ("int64_value", "uint64_value") else None
-    return otherwise if value is None else max(0, int(value))
-
-
-def _slice(tree: Estimate, node: Node, overload: str) -> Result | None:
-    del overload
-    start, end = node.call.args
-    taken = _written(end, tree.size(node.call.target).most) - _written(start, 0)
-    return _new_list(1, fixed(taken % 2**64))
-
-
-def _lists_range(tree: Estimate, node: Node, overload: str) -> Result | None:
-    del tree, overload
-    return _new_list(1, fixed(_written(node.call.args[0], MOST)))
-
-
-def _reverse(tree: Estimate, node: Node, overload: str) -> Result | None:
-    del overload
-    return _new_list(1, tree.size(node.call.target))
-
-
-def _flatten(tree: Estimate, node: Node, overload: str) -> Result | None:
-    del overload
-    depth = _written(node.call.args[0], MOST) if node.call.args else 1
-    return _new_list(float(depth), tree.size(node.call.target))
-
-
-def _distinct(tree: Estimate, node: Node, overload: str) -> Result | None:
-    del overload
-    size = tree.size(node.call.target)
-    return _new_list(2, size.times(size))
-
-
-def _sort(tree: Estimate, node: Node, overload: str) -> Result | None:
-    size = tree.size(node.call.target)
-    is_text = overload.startswith(("list<string>", "list<bytes>"))
-    return _new_list(2 + _TRAVERSAL if is_text else 2, size.times(size))
-
-
-_RULES: dict[str, _Rule] = {
+_RULES: dict[str, Rule] = {
+    **list_cost.RULES,
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _over_list),
     **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver", "cidr", "isIP", "isCIDR"), _parse),
     **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _whole_text),
@@ -290,6 +251,8 @@ _RULES: dict[str, _Rule] = {
     "ip": _address,
     "ip.isCanonical": _parse_twice,
     "url": _parse_url,
+    "format": _format,
+    "validate": _validate,
     "replace": _replace,
     "split": _split,
     "join": _join,
@@ -300,13 +263,4 @@ _RULES: dict[str, _Rule] = {
     "bytes": _text_or_bytes,
     "string": _text_or_bytes,
     "_+_": _add,
-    "sets.contains": _sets(1),
-    "sets.intersects": _sets(1),
-    "sets.equivalent": _sets(2),
-    "slice": _slice,
-    "lists.range": _lists_range,
-    "reverse": _reverse,
-    "flatten": _flatten,
-    "distinct": _distinct,
-    "sort": _sort,
 }

@@ -1,7 +1,6 @@
 """The worst-case cost of an expression, by which an API server refuses what could be slow.
 
-A port of ``Cost`` in https://github.com/google/cel-go/blob/v0.29.2/checker/cost.go with Kubernetes' sizes of
-a device's fields (https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/cel/compile.go).
+A port of ``Cost`` in https://github.com/google/cel-go/blob/v0.29.2/checker/cost.go.
 """
 
 from __future__ import annotations
@@ -10,20 +9,18 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleet.proof.cel import call_cost, syntax
-from fleet.proof.cel.sizes import MOST, UNKNOWN_SIZE, Range, fixed
+from fleet.proof.cel.sizes import MOST, UNKNOWN_SIZE, Range, fixed, size_at
 
 if TYPE_CHECKING:
+    from fleet.proof.cel.sizes import Path
     from fleet.proof.cel.syntax import Node, Tree
 
 LIMIT = 1_000_000
 """The highest cost the API server accepts."""
 
-Path = tuple[str, ...]
-
 _NOTHING, _ONE = fixed(0), fixed(1)
 _NEW_LIST, _NEW_MAP, _NEW_MESSAGE = fixed(10), fixed(30), fixed(40)
 _SCALARS = (1, 2, 3, 4)
-_ENTRIES, _DOMAIN, _ID, _VALUE, _DRIVER = 32, 63, 32, 64, 63
 _ACCUMULATORS = ("__result__", "@result")
 
 
@@ -93,7 +90,7 @@ class Estimate:
 
     def size(self, node: Node) -> Range:
         """How long a node's value can be."""
-        found = self._size(node)
+        found = self.computed_size(node)
         return UNKNOWN_SIZE if found is None else found
 
     def entries(self, node: Node) -> Entries | None:
@@ -109,7 +106,8 @@ class Estimate:
         if entries is not None:
             self._entries[node.id] = entries
 
-    def _size(self, node: Node) -> Range | None:
+    def computed_size(self, node: Node) -> Range | None:
+        """How long a node's value can be, as far as that can be told."""
         found = self._sizes.get(node.id)
         if found is not None:
             return found
@@ -148,7 +146,7 @@ class Estimate:
         call = node.call
         if call.function == "dyn" and len(call.args) == 1:
             cost = self.of(call.args[0])
-            self._keep(node, self._size(call.args[0]))
+            self._keep(node, self.computed_size(call.args[0]))
             self.set_entries(node, self.entries(call.args[0]))
             return cost.plus(_ONE)
         arguments = [self.of(argument) for argument in call.args]
@@ -165,7 +163,7 @@ class Estimate:
             if overload in ("index_list", "index_map"):
                 size = self._indexed(node, overload)
             if size is None:
-                size = self._size(node)
+                size = self.computed_size(node)
         self._keep(node, size)
         return target.plus(total)
 
@@ -209,35 +207,45 @@ class Estimate:
         cost = cost.plus(self.of(loop.result))
         # As there: the size that only the variable knew is forgotten with it.
         self._locals[loop.accu_var].pop()
-        self._keep(node, self._size(loop.result))
+        self._keep(node, self.computed_size(loop.result))
         self.set_entries(node, self.entries(loop.result))
         return cost
 
     def _push(self, name: str, value: Node) -> None:
-        self._locals[name].append(_Local(self.path(value), self._size(value), self.entries(value)))
+        self._locals[name].append(_Local(self.path(value), self.computed_size(value), self.entries(value)))
 
     def _loop(self, node: Node) -> Range:
         loop = node.comprehension
         cost = self.of(loop.iter_range).plus(self.of(loop.accu_init))
         self._push(loop.accu_var, loop.accu_init)
-        entries = self.entries(loop.iter_range)
-        is_list = entries.is_list if entries is not None else self.type_kind(loop.iter_range) == "list_type"
-        each = None if entries is None else entries.value if is_list else entries.key
-        inside = "@items" if is_list else "@keys"
-        self._locals[loop.iter_var].append(_Local((*self.path(loop.iter_range), inside), each, None))
-        condition = self.of(loop.loop_condition)
-        step = self.of(loop.loop_step)
-        self._locals[loop.iter_var].pop()
+        local = self._iterated(loop)
+        for name, value in local.items():
+            self._locals[name].append(value)
+        each = self.of(loop.loop_condition).plus(self.of(loop.loop_step))
+        for name in local:
+            self._locals[name].pop()
         cost = cost.plus(self.of(loop.result))
         self._locals[loop.accu_var].pop()
         length = self.size(loop.iter_range)
         initial = loop.accu_init.WhichOneof("kind")
         if initial == "constant":
-            self._keep(node, self._size(loop.accu_init))
+            self._keep(node, self.computed_size(loop.accu_init))
         elif initial in ("list", "struct"):
             self._keep(node, length)
             self.set_entries(node, self.entries(loop.loop_step))
-        return cost.plus(length.times(step.plus(condition)))
+        return cost.plus(length.times(each))
+
+    def _iterated(self, loop: Node) -> dict[str, _Local]:
+        """What the variables of a loop go through: keys and values, or of one variable what it stands for."""
+        path, entries = self.path(loop.iter_range), self.entries(loop.iter_range)
+        is_list = entries.is_list if entries is not None else self.type_kind(loop.iter_range) == "list_type"
+        keys = (*path, "@indices" if is_list else "@keys")
+        key = _Local(keys, None if entries is None else entries.key, None)
+        values = (*path, "@items" if is_list else "@values")
+        value = _Local(values, None if entries is None else entries.value, None)
+        if loop.iter_var2:
+            return {loop.iter_var: key, loop.iter_var2: value}
+        return {loop.iter_var: value if is_list else key}
 
 
 def _is_bind(node: Node) -> bool:
@@ -272,38 +280,6 @@ def _is_scalar(kind: Node | None) -> bool:
     if which == "abstract_type" and kind.abstract_type.name == "optional_type":
         return _is_scalar(kind.abstract_type.parameter_types[0])
     return bool(which == "well_known" and kind.well_known in (2, 3))
-
-
-def size_at(path: Path) -> Range | None:
-    """How long a value at a place in the device can be, as far as the API limits it."""
-    if not path or path[0] != "device":
-        return None
-    steps = path[1:]
-    sizes: dict[Path, int] = {("driver",): _DRIVER, ("allowMultipleAllocations",): 1}
-    if steps in sizes:
-        return Range(0, sizes[steps])
-    if steps[:1] not in (("attributes",), ("capacity",)):
-        return None
-    inside = [
-        "@keys" if step == "@keys" else "@values" if step in ("@values", "@items") else "."
-        for step in steps[1:]
-    ]
-    return _size_inside(inside, is_attribute=steps[0] == "attributes")
-
-
-def _size_inside(steps: list[str], *, is_attribute: bool) -> Range | None:
-    if not steps:
-        return Range(0, _ENTRIES)
-    if steps == ["@keys"]:
-        return Range(0, _DOMAIN)
-    if steps[0] != "@values":
-        return None
-    if len(steps) == 1:
-        return Range(0, _ENTRIES)
-    if steps[1:] == ["@keys"]:
-        return Range(0, _ID)
-    is_value = steps[1:] == ["@values"] or (is_attribute and steps[1:] == ["."])
-    return Range(0, _VALUE if is_attribute else 0) if is_value else None
 
 
 def highest(tree: Tree) -> int:

@@ -119,10 +119,35 @@ string(timestamp) -> string
 string(duration) -> string
 string(IP) -> string
 string(CIDR) -> string
+string .format(list<dyn>) -> string
+url(string) -> URL
+isURL(string) -> bool
+URL .getScheme() -> string
+URL .getHost() -> string
+URL .getHostname() -> string
+URL .getPort() -> string
+URL .getEscapedPath() -> string
+URL .getQuery() -> map<string, list<string>>
+NamedFormat .validate(string) -> optional_type<list<string>>
+format.named(string) -> optional_type<NamedFormat>
+format.dns1123Label() -> NamedFormat
+format.dns1123Subdomain() -> NamedFormat
+format.dns1035Label() -> NamedFormat
+format.qualifiedName() -> NamedFormat
+format.dns1123LabelPrefix() -> NamedFormat
+format.dns1123SubdomainPrefix() -> NamedFormat
+format.dns1035LabelPrefix() -> NamedFormat
+format.labelValue() -> NamedFormat
+format.uri() -> NamedFormat
+format.uuid() -> NamedFormat
+format.byte() -> NamedFormat
+format.date() -> NamedFormat
+format.datetime() -> NamedFormat
 """
 
 # New expressions may use them one minor after 1.34 brought them: a server is compatible with its minor - 1.
-_SINCE_1_35 = """
+LISTS_SINCE = 35
+_LISTS = """
 list<~T> .slice(int, int) -> list<~T>
 list<list<~T>> .flatten() -> list<~T>
 list<dyn> .flatten(int) -> list<dyn>
@@ -137,34 +162,6 @@ list<timestamp> .sort() -> list<timestamp>
 list<string> .sort() -> list<string>
 list<bytes> .sort() -> list<bytes>
 lists.range(int) -> list<int>
-"""
-
-# Declared so that types are checked as on a server; an expression that calls one is not evaluated here.
-_NOT_EVALUATED = """
-string .format(list<dyn>) -> string
-url(string) -> URL
-isURL(string) -> bool
-URL .getScheme() -> string
-URL .getHost() -> string
-URL .getHostname() -> string
-URL .getPort() -> string
-URL .getEscapedPath() -> string
-URL .getQuery() -> map<string, list<string>>
-format.named(string) -> optional_type<NamedFormat>
-NamedFormat .validate(string) -> optional_type<list<string>>
-format.dns1123Label() -> NamedFormat
-format.dns1123Subdomain() -> NamedFormat
-format.dns1035Label() -> NamedFormat
-format.qualifiedName() -> NamedFormat
-format.dns1123LabelPrefix() -> NamedFormat
-format.dns1123SubdomainPrefix() -> NamedFormat
-format.dns1035LabelPrefix() -> NamedFormat
-format.labelValue() -> NamedFormat
-format.uri() -> NamedFormat
-format.uuid() -> NamedFormat
-format.byte() -> NamedFormat
-format.date() -> NamedFormat
-format.datetime() -> NamedFormat
 """
 
 # Values of these lists do not survive the way into an implementation and back: their exact kind is lost.
@@ -196,20 +193,18 @@ class Signature:
 
 
 @cache
-def signatures(minor: int) -> tuple[Signature, ...]:
-    """Every overload declared beside the standard library, for Kubernetes 1.``minor``."""
-    evaluated = _KUBERNETES + (_SINCE_1_35 if minor >= _LISTS_SINCE else "")
-    return (
-        *_read(evaluated, is_evaluated=True),
-        *_read(_NOT_EVALUATED, is_evaluated=False),
-        *_comparisons(),
-    )
+def signatures() -> tuple[Signature, ...]:
+    """Every overload declared beside the evaluator's own libraries, but those of lists."""
+    return (*_read(_KUBERNETES, _LOSSY), *_comparisons())
 
 
-_LISTS_SINCE = 35
+@cache
+def list_signatures() -> tuple[Signature, ...]:
+    """The functions of lists, which the evaluator has too, but tells less of the types."""
+    return tuple(_read(_LISTS))
 
 
-def _read(table: str, *, is_evaluated: bool) -> list[Signature]:
+def _read(table: str, lossy: tuple[str, ...] = ()) -> list[Signature]:
     found: list[Signature] = []
     for line in filter(None, table.splitlines()):
         match = _LINE.fullmatch(line)
@@ -225,7 +220,7 @@ def _read(table: str, *, is_evaluated: bool) -> list[Signature]:
                 parameters=tuple(_qualified(part) for part in parameters),
                 result=_qualified(match["result"]),
                 is_member=receiver is not None,
-                is_evaluated=is_evaluated and receiver not in _LOSSY,
+                is_evaluated=receiver not in lossy,
             )
         )
     return found

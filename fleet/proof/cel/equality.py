@@ -24,6 +24,8 @@ _EQUAL = "fleet.equal"
 _DIFFER = "fleet.differ"
 _NUMBER = "fleet.number"
 _MEMBER = "fleet.member"
+RANGE = "fleet.range"
+"""Stands for `lists.range`, which the evaluator cannot make of a negative length."""
 _NUMBERS = ("bool", "int", "uint", "double", "string", "duration", "timestamp")
 _ANY = 1
 _PLAIN = (
@@ -58,6 +60,8 @@ class _Guard:
         function = node.call.function if node.WhichOneof("kind") == "call" else ""
         if function == "int" and _is_open(self._types.get(node.call.args[0].id)):
             node.call.args[0].CopyFrom(syntax.call(self._ids, _NUMBER, node.call.args[0]))
+        elif function == "lists.range":
+            node.call.function = RANGE
         elif function == "@in":
             self._membership(node)
         elif function in _OPERATORS:

@@ -21,8 +21,14 @@ if TYPE_CHECKING:
 
 _MULTIPLE_ALLOCATIONS_SINCE = 36
 _Config = dict[str, Any]
-_MACROS: list[_Config] = [{"name": "bindings"}, {"name": "optional", "version": 2}]
+_EXTENSIONS: list[_Config] = [
+    {"name": "bindings"},
+    {"name": "optional", "version": 2},
+    {"name": "two-var-comprehensions"},
+]
+_LISTS: list[_Config] = [{"name": "lists", "version": 2}]
 _TYPE = re.compile(r"(?P<parameter>~)?(?P<name>[\w.]+)(?:<(?P<inside>.*)>)?")
+_MISSING = re.compile(r"<input>:(?P<line>\d+):(?P<column>\d+): undeclared reference to 'exists_one'")
 _ANY = (
     "null_type",
     "bool",
@@ -52,16 +58,47 @@ _KINDS = {
 }
 
 
+def checked(expression: str, minor: int) -> cel.Expression:
+    """An expression, parsed and type-checked for Kubernetes 1.``minor``.
+
+    Raises:
+        RuntimeError: With the evaluator's words for what is wrong.
+    """
+    checker = _checker(minor, sorts="sortBy" in expression)
+    try:
+        return checker.compile(expression)
+    except RuntimeError as problem:
+        renamed = _renamed(expression, str(problem))
+        if renamed == expression:
+            raise
+    return checker.compile(renamed)
+
+
+def _renamed(expression: str, problem: str) -> str:
+    """The same with `existsOne` for `exists_one`, which the evaluator has for one variable only."""
+    lines = expression.split("\n")
+    for match in _MISSING.finditer(problem):
+        line, end = int(match["line"]) - 1, int(match["column"]) - 1
+        before = lines[line][:end]
+        start, name, between = before.rpartition("exists_one")
+        if name and not between.strip():
+            # As long as before, so that all else stays at its place.
+            lines[line] = f"{start}existsOne {between}{lines[line][end:]}"
+    return "\n".join(lines)
+
+
 @cache
-def checker(minor: int) -> cel.Env:
-    """The environment that parses and type-checks for Kubernetes 1.``minor``."""
+def _checker(minor: int, *, sorts: bool) -> cel.Env:
+    # Only the evaluator's own library of lists has the macro sortBy; its types are less exact than ours.
+    has_lists = minor >= declarations.LISTS_SINCE
+    lists = declarations.list_signatures() if has_lists and not sorts else ()
     overloads: dict[str, list[_Config]] = defaultdict(list)
-    for signature in declarations.signatures(minor):
+    for signature in (*declarations.signatures(), *lists):
         overloads[signature.name].append(_overload(signature))
     return cel.NewEnv(
         descriptor_pool=messages.pool(),
         config=_config(
-            extensions=_MACROS,
+            extensions=_EXTENSIONS + (_LISTS if has_lists and sorts else []),
             stdlib={"exclude_functions": [{"name": name} for name in declarations.REPLACED]},
             functions=[{"name": name, "overloads": found} for name, found in overloads.items()],
         ),
@@ -95,8 +132,8 @@ def _type(text: str) -> _Config:
 
 @cache
 def runner(minor: int) -> cel.Env:
-    """The environment that evaluates what ``checker`` let pass."""
-    members = {signature.name: signature.is_member for signature in declarations.signatures(minor)}
+    """The environment that evaluates what ``checked`` let pass."""
+    members = {signature.name: signature.is_member for signature in declarations.signatures()}
     ip_of_range = [
         cel.Overload(
             "ip of cidr",
@@ -120,7 +157,7 @@ def runner(minor: int) -> cel.Env:
         functions.append(cel.FunctionDecl(name, overloads))
     return cel.NewEnv(
         descriptor_pool=messages.pool(),
-        config=_config(extensions=_MACROS),
+        config=_config(extensions=_EXTENSIONS + (_LISTS if minor >= declarations.LISTS_SINCE else [])),
         variables=_variables(minor),
         functions=functions,
     )

@@ -16,8 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 import re2  # pyright: ignore[reportMissingTypeStubs]
 
-from fleet.proof.cel import messages, network, semver, text
+from fleet.proof.cel import (
+    equality,
+    formatting,
+    loops,
+    messages,
+    named_formats,
+    network,
+    semver,
+    text,
+    urls,
+)
 from fleet.proof.cel.implementation import Implementation, binary, unary
+from fleet.proof.cel.verdict import BEYOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -172,37 +183,6 @@ def _find_all(searched: str, pattern: str, limit: int = -1) -> list[str]:
     return found if limit < 0 else found[:limit]
 
 
-def _slice(values: Sequence[Value], start: int, end: int) -> list[Value]:
-    if start < 0 or end < 0:
-        raise ValueError(f"cannot slice({start}, {end}), negative indexes not supported")
-    if start > end:
-        raise ValueError(f"cannot slice({start}, {end}), start index must be less than or equal to end index")
-    if end > len(values):
-        raise ValueError(f"cannot slice({start}, {end}), list is length {len(values)}")
-    return list(values[start:end])
-
-
-def _flatten(values: Sequence[Value], depth: int = 1) -> list[Value]:
-    if depth < 0:
-        raise ValueError("level must be non-negative")
-    flat: list[Value] = []
-    for value in values:
-        flat.extend(_flatten(value, depth - 1) if isinstance(value, list) and depth else [value])  # pyright: ignore[reportUnknownArgumentType]
-    return flat
-
-
-def _distinct(values: Sequence[Value]) -> list[Value]:
-    kept: list[Value] = []
-    for value in values:
-        if _index(kept, value) < 0:
-            kept.append(value)
-    return kept
-
-
-def _reverse(values: Sequence[Value]) -> list[Value]:
-    return list(reversed(values))
-
-
 def _range(length: int) -> list[int]:
     if length < 0:
         raise ValueError(f"lists.range: size must be non-negative, got {length}")
@@ -211,11 +191,18 @@ def _range(length: int) -> list[int]:
     return list(range(length))
 
 
-def _range_of_at_least_nothing(length: int) -> list[int]:
-    return _range(max(length, 0))
-
-
 _LONGEST_RANGE = 1_000_000
+_LARGEST_MAP = 1_000
+
+
+def _insert(target: dict[Value, Value], more: dict[Value, Value]) -> dict[Value, Value]:
+    if len(target) >= _LARGEST_MAP:  # each insertion copies the map
+        raise ValueError(f"a transformed map of more than {_LARGEST_MAP} entries {BEYOND}")
+    for key in more:
+        if key in target:
+            raise ValueError(f"insert failed: key {key} already exists")
+    return target | more
+
 
 # name: (kinds of the parameters, implementation); declarations.py says which are members.
 IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
@@ -251,14 +238,13 @@ IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
     "sets.contains": [("list list", _contains_all)],
     "sets.equivalent": [("list list", _equivalent)],
     "sets.intersects": [("list list", _intersects)],
-    "slice": [("list int int", _slice)],
-    "flatten": [("list", _flatten), ("list int", _flatten)],
-    "distinct": [("list", _distinct)],
-    "reverse": [("list", _reverse)],
-    "sort": [("list", sorted)],
-    "lists.range": [("int", _range)],
+    equality.RANGE: [("int", _range)],
+    loops.INSERT: [("map map", _insert)],
     **network.IMPLEMENTATIONS,
     **text.IMPLEMENTATIONS,
+    **urls.IMPLEMENTATIONS,
+    **named_formats.IMPLEMENTATIONS,
+    **formatting.IMPLEMENTATIONS,
 }
 
 # cel-go 0.26: an empty part is found wherever the search starts, and a range of a negative length is empty.
@@ -273,7 +259,7 @@ _UP_TO_1_36: dict[str, list[tuple[str, Implementation]]] = {
         ("string string", text.last_index_of),
         ("string string int", text.last_index_of_any_start),
     ],
-    "lists.range": [("int", _range_of_at_least_nothing)],
+    equality.RANGE: [("int", unary(lambda length: _range(max(length, 0))))],
 }
 _CEL_GO_29_SINCE = 37
 

@@ -14,6 +14,24 @@ from fleet.proof.cel import syntax
 if TYPE_CHECKING:
     from fleet.proof.cel.syntax import Node, Tree
 
+INSERT = "cel.@mapInsert"
+"""What `transformMap` and `transformMapEntry` call; the evaluator declares it without implementing it."""
+
+_MAP_KEY_VALUE = 3
+
+
+def insert_maps(tree: Tree) -> None:
+    """Rewrite in place: ``@mapInsert(m, k, v)`` becomes ``@mapInsert(m, {k: v})``, which is implemented."""
+    ids = syntax.fresh_ids(tree)
+    for node in reversed(syntax.calls(tree, INSERT)):
+        if len(node.call.args) == _MAP_KEY_VALUE:
+            target, key, value = node.call.args
+            one = type(node)(id=next(ids))
+            entry = one.struct.entries.add(id=next(ids))
+            entry.map_key.CopyFrom(key)
+            entry.value.CopyFrom(value)
+            syntax.replace(node, syntax.call(ids, INSERT, target, one))
+
 
 def run_to_their_end(tree: Tree) -> None:
     """Rewrite in place: no loop that has something to go through stops before its end."""

@@ -15,12 +15,13 @@ from fleet.proof.cel import (
     evaluator,
     lookups,
     loops,
+    named_formats,
     syntax,
     typing_rules,
     words,
 )
 from fleet.proof.cel.clauses import split
-from fleet.proof.cel.verdict import FALSE, TRUE, CelInvalid, CelUnsupported, Verdict, error, unknown
+from fleet.proof.cel.verdict import BEYOND, FALSE, TRUE, CelInvalid, CelUnsupported, Verdict, error, unknown
 
 if TYPE_CHECKING:
     from fleet.proof.cel.device import CelDevice
@@ -30,12 +31,9 @@ LONGEST = 10 * 1024
 
 _OLDEST, _NEWEST = 34, 37
 _COMPILED = 4096
-_MACROS = re.compile(
-    r"\.\s*(?:(?:all|exists|existsOne|exists_one|transformList|transformMap|transformMapEntry|sortBy)\s*\()"
-)
-_MACRO_MISSING = re.compile(
-    r"undeclared reference to '(?:all|exists|existsOne|exists_one|transform\w+|sortBy)'"
-)
+_LOSSY = re.compile(r"\b(?:uint|google\.protobuf\.\w+)\b")
+"""Types whose values in a map do not survive the way into an implementation and back."""
+_SORT_BY = "_sortByAssociatedKeys"
 _TOO_DEEP = re.compile(r"recursion (?:limit|depth)")
 _UNTOLD_TYPE = re.compile(r"\bT%\d+\b")
 """How the checker names a type that it leaves open, such as that of what is in `[]`."""
@@ -45,13 +43,18 @@ _WHOLE_DEVICE = re.compile(r"undeclared reference to 'device'")
 class Program:
     """A compiled selector."""
 
-    def __init__(self, expression: str, environment: DeviceCel, tree: syntax.Tree) -> None:
+    def __init__(self, expression: str, environment: DeviceCel, tree: syntax.Tree, highest_cost: int) -> None:
         self.expression = expression
-        self.cost = cost.highest(tree)
+        self.cost = highest_cost
         self.lookups = lookups.lookups(tree)
         equality.guard(tree)
         lookups.give_missing_domains(tree)
         loops.run_to_their_end(tree)
+        # What few expressions have is looked for in the text first: going through a tree costs more.
+        if "transformMap" in expression:
+            loops.insert_maps(tree)
+        if "validate" in expression or "format.named" in expression:
+            named_formats.rewrite(tree)
         self._environment = environment
         self._runnable = evaluator.runner(environment.number).deserialize(syntax.serialise(tree))
         self._verdicts: dict[str, Verdict] = {}
@@ -92,10 +95,11 @@ class Program:
             value = self._runnable.eval(data=device.variables)
         except RuntimeError as problem:
             # This evaluator gives up on loops that a server still finishes.
-            return Verdict("unknown", f"it cannot be evaluated here: {problem}")
+            return Verdict("unknown", f"it {BEYOND}: {problem}")
         plain, kind = value.value(), value.type()
         if kind == cel.Type.ERROR:
-            return error(words.runtime_error(str(plain)))
+            said = words.runtime_error(str(plain))
+            return Verdict("unknown", said) if BEYOND in said else error(said)
         if plain is True or plain is False:
             return TRUE if plain else FALSE
         return error(f"CEL result of type {kind.name().lower()} could not be converted to bool")
@@ -121,18 +125,22 @@ class DeviceCel:
         if size > LONGEST:
             raise CelInvalid(f"Too long: may not be more than {LONGEST} bytes, got {size}")
         tree = self._checked(expression)
+        if "sortBy" in expression:
+            _refuse_open_types(tree)
         typing_rules.check(expression, tree, self.number)
-        _refuse_unsupported(tree, self.number)
-        if cost.highest(tree) > cost.LIMIT:
+        _refuse_unsupported(expression, tree)
+        highest_cost = cost.highest(tree)
+        if highest_cost > cost.LIMIT:
             raise CelInvalid("too complex, exceeds cost limit")
-        return Program(expression, self, tree)
+        return Program(expression, self, tree, highest_cost)
 
     def _operand(self, expression: str) -> Program:
-        return Program(expression, self, self._checked(expression))
+        tree = self._checked(expression)
+        return Program(expression, self, tree, cost.highest(tree))
 
     def _checked(self, expression: str) -> syntax.Tree:
         try:
-            checked = evaluator.checker(self.number).compile(expression)
+            checked = evaluator.checked(expression, self.number)
         except RuntimeError as problem:
             message = str(problem)
             _refuse_beyond_evaluator(expression, message)
@@ -160,8 +168,6 @@ def _encoded(expression: str) -> bytes:
 def _refuse_beyond_evaluator(expression: str, message: str) -> None:
     if _TOO_DEEP.search(message):
         raise CelUnsupported("the expression is nested deeper than 32 levels; a server allows 250")
-    if _MACRO_MISSING.search(message) and _MACROS.search(expression):
-        raise CelUnsupported("two-variable comprehensions, existsOne and sortBy cannot be evaluated here")
     if _UNTOLD_TYPE.search(message):
         raise CelUnsupported("the type of what an empty list holds cannot be told here")
     if _WHOLE_DEVICE.search(message) and re.search(r"\bdevice\b", expression):
@@ -169,15 +175,36 @@ def _refuse_beyond_evaluator(expression: str, message: str) -> None:
 
 
 @cache
-def _not_evaluated(minor: int) -> frozenset[str]:
-    return frozenset(found.identity for found in declarations.signatures(minor) if not found.is_evaluated)
+def _not_evaluated() -> frozenset[str]:
+    return frozenset(found.identity for found in declarations.signatures() if not found.is_evaluated)
 
 
-def _refuse_unsupported(tree: syntax.Tree, minor: int) -> None:
+def _refuse_unsupported(expression: str, tree: syntax.Tree) -> None:
+    if "transformMap" in expression:
+        _refuse_lossy_maps(tree)
+    if "validate" in expression and named_formats.tells_what_is_wrong(tree):
+        raise CelUnsupported(f"what validate() says {BEYOND}, only whether it says something: hasValue()")
     for entry in tree.references:
         for overload in entry.value.overload_id:
-            if overload in _not_evaluated(minor):
-                raise CelUnsupported(f"the function {overload} cannot be evaluated here")
+            if overload in _not_evaluated():
+                raise CelUnsupported(f"the function {overload} {BEYOND}")
+
+
+def _refuse_lossy_maps(tree: syntax.Tree) -> None:
+    types = {entry.key: entry.value for entry in tree.types}
+    for node in syntax.calls(tree, loops.INSERT):
+        made = typing_rules.type_text(types.get(node.id))
+        if _LOSSY.search(made):
+            raise CelUnsupported(f"a transformed {made} {BEYOND}")
+
+
+def _refuse_open_types(tree: syntax.Tree) -> None:
+    """Refuse what sorts by a key, where the evaluator tells less of the result's type than a server."""
+    open_types = {entry.key for entry in tree.types if entry.value.WhichOneof("kind") == "dyn"}
+    for entry in tree.references:
+        for overload in entry.value.overload_id:
+            if overload == "list_flatten" or (overload.endswith(_SORT_BY) and entry.key in open_types):
+                raise CelUnsupported("the type of what is flattened or sorted cannot be told here; use int()")
 
 
 def _combine(operator: str, judged: list[Verdict]) -> Verdict:

@@ -1,4 +1,7 @@
-"""Ranges of sizes and costs that never overflow, as cel-go counts them."""
+"""Ranges of sizes and costs that never overflow, as cel-go counts them, and how long devices' fields can be.
+
+Source of the fields: https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/cel/compile.go.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,10 @@ import math
 from typing import NamedTuple
 
 MOST = 2**64 - 1
+_ENTRIES, _DOMAIN, _ID, _VALUE, _DRIVER = 32, 63, 32, 64, 63
+
+Path = tuple[str, ...]
+"""Where in the variables a value comes from."""
 
 
 class Range(NamedTuple):
@@ -41,3 +48,35 @@ UNKNOWN_SIZE = Range(0, MOST)
 
 def _scaled(value: int, factor: float) -> int:
     return min(math.ceil(float(value) * factor), MOST)
+
+
+def size_at(path: Path) -> Range | None:
+    """How long a value at a place in the device can be, as far as the API limits it."""
+    if not path or path[0] != "device":
+        return None
+    steps = path[1:]
+    sizes: dict[Path, int] = {("driver",): _DRIVER, ("allowMultipleAllocations",): 1}
+    if steps in sizes:
+        return Range(0, sizes[steps])
+    if steps[:1] not in (("attributes",), ("capacity",)):
+        return None
+    inside = [
+        "@keys" if step == "@keys" else "@values" if step in ("@values", "@items") else "."
+        for step in steps[1:]
+    ]
+    return _size_inside(inside, is_attribute=steps[0] == "attributes")
+
+
+def _size_inside(steps: list[str], *, is_attribute: bool) -> Range | None:
+    if not steps:
+        return Range(0, _ENTRIES)
+    if steps == ["@keys"]:
+        return Range(0, _DOMAIN)
+    if steps[0] != "@values":
+        return None
+    if len(steps) == 1:
+        return Range(0, _ENTRIES)
+    if steps[1:] == ["@keys"]:
+        return Range(0, _ID)
+    is_value = steps[1:] == ["@values"] or (is_attribute and steps[1:] == ["."])
+    return Range(0, _VALUE if is_attribute else 0) if is_value else None

@@ -131,6 +131,15 @@ def walk(node: Node) -> Iterator[Node]:
         stack.extend(reversed(list(children(top))))
 
 
+def calls(tree: Tree, function: str) -> list[Node]:
+    """All calls of a function, parents first."""
+    return [
+        node
+        for node in walk(tree.expr)
+        if node.WhichOneof("kind") == "call" and node.call.function == function
+    ]
+
+
 def rewrite(node: Node, change: Callable[[Node], None]) -> None:
     """Apply ``change`` in place to every node, children first."""
     for child in list(children(node)):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
-from fleet.proof.cel import equality, evaluator, libraries, syntax, words
+from fleet.proof.cel import equality, evaluator, formatting, libraries, syntax, words
 from fleet.proof.cel.verdict import CelInvalid
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def check(expression: str, tree: Tree, minor: int) -> None:
     """
     types = {entry.key: entry.value for entry in tree.types}
     problems = [*_mixed_literals(tree, types), *_invalid_constants(tree)]
+    if "format" in expression:
+        problems += formatting.problems(tree, lambda node: type_text(types.get(node.id)))
     if problems:
         raise CelInvalid(
             "compilation failed: " + "\n".join(_located(expression, tree, *found) for found in problems)

@@ -22,6 +22,8 @@ class Verdict:
 
 TRUE: Final = Verdict("true")
 FALSE: Final = Verdict("false")
+BEYOND: Final = "cannot be evaluated here"
+"""The words for what a server can do and this evaluator cannot."""
 
 
 def unknown(what: str) -> Verdict:

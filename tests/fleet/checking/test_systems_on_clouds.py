@@ -18,9 +18,8 @@ EXAMPLES = ROOT / "examples"
 GPUS = "resources: {gpus: {enabled: true}, computeDomains: {enabled: false}}\ngpuResourcesEnabledOverride: true\n"
 GKE_ROOT = "nvidiaDriverRoot: /home/kubernetes/bin/nvidia\n"
 COMPUTE_CLASS = "{key: cloud.google.com/compute-class, operator: Equal, value: any-gpu, effect: NoSchedule}"
-GKE_TOLERATIONS = (
-    f"kubeletPlugin: {{tolerations: [{{key: nvidia.com/gpu, operator: Exists}}, {COMPUTE_CLASS}]}}\n"
-)
+TOLERATIONS = f"tolerations: [{{key: nvidia.com/gpu, operator: Exists}}, {COMPUTE_CLASS}]"
+GKE_PLUGIN = f'kubeletPlugin: {{priorityClassName: "", {TOLERATIONS}}}\n'
 
 
 def values(example: str, text: str, chart: str = "dra-driver-nvidia-gpu@0.5.0") -> list[str]:
@@ -87,7 +86,7 @@ def test_s3_s_strategies_without_isolation_are_not_chosen_silently_in_production
 
 
 def test_s4_s_driver_root_is_that_of_gke() -> None:
-    told = values("s04-gke-cel", GPUS + GKE_TOLERATIONS)
+    told = values("s04-gke-cel", GPUS + GKE_PLUGIN)
     assert len(told) == 4
     assert all(
         "nvidiaDriverRoot: is not where pool" in line and "allowed: /home/kubernetes/bin/nvidia" in line
@@ -96,13 +95,46 @@ def test_s4_s_driver_root_is_that_of_gke() -> None:
 
 
 def test_s4_corrected_passes_on_gke() -> None:
-    assert values("s04-gke-cel", GPUS + GKE_ROOT + GKE_TOLERATIONS) == []
+    assert values("s04-gke-cel", GPUS + GKE_ROOT + GKE_PLUGIN) == []
 
 
 def test_s4_s_plugin_must_bear_the_taint_of_a_compute_class() -> None:
-    told = values("s04-gke-cel", GPUS + GKE_ROOT)
+    told = values("s04-gke-cel", GPUS + GKE_ROOT + 'kubeletPlugin: {priorityClassName: ""}\n')
     assert {line.split(" of pool ")[1].split(",")[0] for line in told} == {"a100", "flex", "l4"}
     assert all("does not tolerate cloud.google.com/compute-class=any-gpu:NoSchedule" in line for line in told)
+
+
+QUOTA = "GKE admits critical pods outside of kube-system only where a ResourceQuota"
+
+
+def test_s4_s_plugin_is_critical_by_default_which_gke_admits_by_quota_only() -> None:
+    [told] = values("s04-gke-cel", f"{GPUS}{GKE_ROOT}kubeletPlugin: {{{TOLERATIONS}}}\n")
+    assert f" warning: values of dra-driver-nvidia-gpu 0.5.0 kubeletPlugin.priorityClassName: {QUOTA}" in told
+    assert "got: the chart's default, which is critical" in told
+    assert 'fix: kubeletPlugin: {priorityClassName: ""}, or such a quota in the namespace' in told
+
+
+@pytest.mark.parametrize(
+    ("given", "parts"),
+    [
+        (
+            "resources: {computeDomains: {enabled: true}}\nwebhook: {enabled: true}\n",
+            ["controller", "webhook"],
+        ),
+        ("resources: {computeDomains: {enabled: false}}\n", []),
+        (
+            "resources: {computeDomains: {enabled: true}}\ncontroller: {priorityClassName: system-node-critical}",
+            ["controller"],
+        ),
+    ],
+)
+def test_every_part_that_runs_is_looked_at(given: str, parts: list[str]) -> None:
+    told = [line for line in values("s04-gke-cel", GKE_PLUGIN + given) if QUOTA in line]
+    assert [line.split(".priorityClassName")[0].rsplit(" ", 1)[1] for line in told] == parts
+
+
+def test_other_clouds_admit_critical_pods_everywhere() -> None:
+    assert not any(QUOTA in line for line in values("s02-aks-mig", GPUS))
 
 
 def test_s5_s_label_turns_the_device_plugin_off() -> None:

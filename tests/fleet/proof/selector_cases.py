@@ -22,11 +22,10 @@ class SelectorCases:
         self._random = random.Random(seed)
         self._loops = Loops(self._random)
         self._rules: dict[str, list[Callable[[int], str]]] = self._make_rules()
-        self._first = iter(values.TYPE_CHECKED_ONLY)
 
     def draw(self) -> str:
-        """One selector; the first ones call the functions that are only type-checked."""
-        return next(self._first, "") or self._of("bool", self._random.choice((1, 2, 2, 3, 3, 4)))
+        """One selector."""
+        return self._of("bool", self._random.choice((1, 2, 2, 3, 3, 4)))
 
     def _pick(self, texts: tuple[str, ...]) -> str:
         return self._random.choice(texts)
@@ -72,6 +71,13 @@ class SelectorCases:
             return f"{first} {self._pick(orders)} {second}"
 
         return draw
+
+    def _formatted(self, depth: int) -> str:
+        kinds = ("any", "string", "int", "uint", "double", "bool", "strings", "ints", "duration", "timestamp")
+        given = ", ".join(
+            self._of(self._pick(kinds), depth) for _ in range(self._random.choice((0, 1, 1, 1, 2)))
+        )
+        return f"'{self._pick(values.TEMPLATES)}'.format([{given}])"
 
     def _make_rules(self) -> dict[str, list[Callable[[int], str]]]:
         join, text = self._join, self._text
@@ -158,6 +164,12 @@ class SelectorCases:
                 join("{}.isInteger()", "quantity"),
                 lambda depth: f"type({self._of('any', depth)}) == {self._pick(('string', 'int', 'bool'))}",
                 join("bool({})", "string"),
+                join("isURL({})", "string"),
+                join("{} == {}", "url", "url"),
+                join("{} == {}", "format", "format"),
+                join("{}.validate({}).hasValue()", "format", "string"),
+                text(values.FORMAT_TEXTS, "format.qualifiedName().validate('{}').hasValue()"),
+                join("{}.getQuery().exists(k, v, k == {} || v == {})", "url", "string", "strings"),
             ],
             "any": [
                 self._attribute,
@@ -194,6 +206,8 @@ class SelectorCases:
                 join("{}[{}]", "strings", "int"),
                 join("{}.min()", "strings"),
                 join("{}.max()", "strings"),
+                lambda depth: f"{self._of('url', depth)}.{self._pick(values.URL_PARTS)}()",
+                *[self._formatted] * 3,
             ],
             "int": [
                 text(values.INTS),
@@ -233,6 +247,8 @@ class SelectorCases:
                 join("{}.getFullYear()", "timestamp"),
                 join("{}.getSeconds()", "duration"),
                 join("{}[{}]", "ints", "int"),
+                join("{}.transformMap(i, v, v + i)[{}]", "ints", "int"),
+                join("{}.transformMapEntry(i, s, {{s: i}})[{}]", "strings", "string"),
             ],
             "uint": [text(values.UINTS), join("uint({})", "int"), join("{} + {}", "uint", "uint")],
             "double": [
@@ -275,6 +291,9 @@ class SelectorCases:
                 lambda depth: f"{self._of('strings', depth)}.map(s, s + {self._of('string', depth)})",
                 lambda depth: f"{self._of('strings', depth)}.filter(s, {self._of('bool', depth)})",
                 join("{}.sort()", "strings"),
+                join("{}.sortBy(s, {})", "strings", "int"),
+                join("{}.sortBy(s, s + {})", "strings", "string"),
+                join("{}.transformList(i, s, s + {})", "strings", "string"),
                 join("{}.distinct()", "strings"),
             ],
             "ints": [
@@ -288,6 +307,18 @@ class SelectorCases:
                 join("lists.range({})", "int"),
                 join("[{}, {}].flatten()", "ints", "ints"),
                 join("{}.sort()", "ints"),
+                join("{}.sortBy(x, -x)", "ints"),
+                join("{}.transformList(i, x, i < {}, x * i)", "ints", "int"),
+            ],
+            "url": [
+                text(values.URLS[:3], "url('{}')"),
+                text(values.URLS, "url('{}')"),
+                join("url({})", "string"),
+            ],
+            "format": [
+                text(values.NAMED_FORMATS, "format.{}()"),
+                text(values.NAMED_FORMATS, "format.named('{}').value()"),
+                join("format.named({}).orValue({})", "string", "format"),
             ],
             "duration": [
                 text(values.DURATIONS[:4], "duration('{}')"),

@@ -61,13 +61,22 @@ class Loops:
     def _list(self, depth: int, scope: Scope) -> str:
         if depth <= 0 or self._chance.random() < 0.5:
             return self._chance.choice(_LISTS)
-        name = self._name()
         inside = self._list(depth - 1, scope)
-        return f"{inside}.map({name}, {self._number(depth - 1, (*scope, name))})"
+        kind, *names = self._chance.choice(
+            (("map", "x"), ("map", "x"), ("transformList", "i", "x"), ("sortBy", "x"))
+        )
+        names = [self._name() for _ in names]
+        return f"{inside}.{kind}({', '.join(names)}, {self._number(depth - 1, (*scope, *names))})"
 
     def _loop(self, depth: int, scope: Scope) -> str:
-        kind, name = self._chance.choice(("all", "exists", "exists", "exists_one")), self._name()
         inside = self._list(depth, scope)
+        if self._chance.random() < 0.3:
+            kind, names = (
+                self._chance.choice(("all", "exists", "exists_one", "existsOne")),
+                (self._name(), self._name()),
+            )
+            return f"{inside}.{kind}({', '.join(names)}, {self.truth(depth, (*scope, *names))})"
+        kind, name = self._chance.choice(("all", "exists", "exists", "exists_one")), self._name()
         return f"{inside}.{kind}({name}, {self.truth(depth, (*scope, name))})"
 
     def _bound_truth(self, depth: int, scope: Scope) -> str:

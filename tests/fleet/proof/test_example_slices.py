@@ -88,6 +88,13 @@ def test_more_devices_with_counters_than_a_slice_takes_are_never_published() -> 
     assert reason.startswith("the example driver puts all 72 devices that share counters into one slice")
 
 
+@pytest.mark.parametrize("number", [129, 10**9])
+def test_more_devices_than_a_slice_takes_are_never_published(number: int) -> None:
+    kept, reason, _ = of_minor(devices(number), "1.36")
+    assert kept == []
+    assert reason.startswith(f"the example driver puts all {number} devices into one slice")
+
+
 def test_another_profile_is_not_predicted() -> None:
     kept, reason, _ = of_minor({"deviceProfile": "net"}, "1.36")
     assert kept == []

@@ -111,6 +111,12 @@ def test_together_too_many_is_never_though_each_alone_would_fit() -> None:
     assert "a, b together ask for 9 devices and 8 can match" in proof.failures[0]
 
 
+def test_of_many_that_are_too_many_together_a_dozen_are_named() -> None:
+    workloads = {f"w{number:02}": ("one", 1) for number in range(14)}
+    proof = proved(fleet({"h": pool("hgx-h100-8", "h")}, claims=CLAIMS, workloads=workloads))
+    assert "w10, w11 and 2 more together ask for 14 devices and 8 can match" in proof.failures[0]
+
+
 def test_devices_that_nobody_can_tell_are_not_counted_as_missing() -> None:
     claims = {"near": {"requests": {"gpu": {"class": "gpu.nvidia.com"}, "nic": {"class": "nic"}}}}
     proof = proved(

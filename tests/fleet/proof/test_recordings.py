@@ -114,7 +114,61 @@ def test_nodes_that_differ_in_counters_only_are_not_alike(tmp_path: Path) -> Non
 def test_counters_that_only_an_alpha_gate_keeps_promise_nothing(tmp_path: Path, minor: str) -> None:
     word, reason = answer(plan(1, kubernetes=minor), tmp_path, combined("n1"))
     assert word == "unknown"
-    assert f"Kubernetes {minor} counts only where the alpha feature gate DRAPartitionableDevices" in reason
+    assert reason == (
+        f"pool gpus: devices of driver gpu.nvidia.com share counters, which Kubernetes {minor} keeps only "
+        "with the alpha feature gate DRAPartitionableDevices, and how that alpha counts them is not proved; "
+        "use Kubernetes 1.36 or later, which counts them as it should"
+    )
+
+
+def fabric(**nodes: Any) -> dict[str, Any]:
+    """A slice of a driver whose devices hang on a network."""
+    body = {
+        "driver": "fabric.example.com",
+        "pool": {"name": "rack", "generation": 1, "resourceSliceCount": 1},
+        "devices": [
+            {"name": "link", "nodeName": "n1"} if "perDeviceNodeSelection" in nodes else {"name": "link"}
+        ],
+        **nodes,
+    }
+    return sliced("fabric-0", body)
+
+
+SERVING_SEVERAL = [
+    {"allNodes": True},
+    {
+        "nodeSelector": {
+            "nodeSelectorTerms": [{"matchExpressions": [{"key": "rack", "operator": "In", "values": ["1"]}]}]
+        }
+    },
+    {"perDeviceNodeSelection": True},
+]
+
+
+@pytest.mark.parametrize("nodes", SERVING_SEVERAL, ids=lambda nodes: next(iter(nodes)))
+def test_a_claim_on_devices_that_serve_several_nodes_is_left_open_with_the_slice_and_the_reason(
+    tmp_path: Path, nodes: dict[str, Any]
+) -> None:
+    settings = fleet(
+        {"gpus": pool("hgx-h100-8", "gpus")},
+        classes={"link": {"cel": ["device.driver == 'fabric.example.com'"]}},
+        claims={"one": {"requests": {"link": {"class": "link"}}}},
+        workloads={"serve": ("one", 1)},
+    )
+    word, reason = answer(plan_of(settings), tmp_path, [*split("n1"), fabric(**nodes)])
+    assert word == "unknown"
+    assert reason == (
+        "pool gpus: ResourceSlice fabric-0 of driver fabric.example.com serves several nodes "
+        f"({next(iter(nodes))}): what is left of it for a pod depends on the pods of all of them, while this "
+        "proof judges each node by itself"
+    )
+
+
+@pytest.mark.parametrize(("copies", "word"), [(4, "guaranteed"), (5, "never")])
+def test_slices_that_serve_several_nodes_do_not_touch_claims_on_other_drivers(
+    tmp_path: Path, copies: int, word: str
+) -> None:
+    assert answer(plan(copies), tmp_path, [*split("n1"), fabric(allNodes=True)])[0] == word
 
 
 def refused(tmp_path: Path, items: Sequence[dict[str, Any]]) -> str:

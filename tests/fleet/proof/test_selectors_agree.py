@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fleet.proof.cel import CelDevice, CelInvalid, CelUnsupported, environment
-from fleet.proof.cel.declarations import signatures
+from fleet.proof.cel.declarations import list_signatures, signatures
 from rehearsal.tools import recipes
 from tests.fleet.proof.kubernetes_oracle import MINORS, ask
 from tests.fleet.proof.selector_cases import SelectorCases
-from tests.fleet.proof.selector_values import DEVICES, DRIVER
+from tests.fleet.proof.selector_values import DEVICES, DRIVER, FORMAT_TEXTS, NAMED_FORMATS
 from tests.fleet.proof.shrinking import shrunk_text
 from tests.fleet.proof.upstream_bugs import UpstreamBug, upstream_bugs
 
@@ -42,6 +43,8 @@ OFTEN = (
 """What at least a twentieth of all cases is."""
 NOT_EVALUATED = "cannot be evaluated here"
 BUGS = upstream_bugs()
+WRITTEN = sorted(Path(__file__).with_name("selectors").glob("*.txt"))
+"""Selectors written by hand, for what random ones seldom meet."""
 Bugs = tuple[UpstreamBug, ...]
 
 
@@ -137,6 +140,10 @@ def refuse(expression: str, differs: str, minor: int, bugs: Bugs) -> None:
     pytest.fail(f"1.{minor} {smallest}: {difference(smallest, theirs, minor, Counter())}")
 
 
+def written(file: Path) -> list[str]:
+    return [line for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("//")]
+
+
 def drawn(minor: int) -> list[str]:
     generator = SelectorCases(SEED + minor)
     return [generator.draw() for _ in range(CASES)]
@@ -144,15 +151,35 @@ def drawn(minor: int) -> list[str]:
 
 @pytest.mark.parametrize("minor", MINORS)
 def test_every_function_occurs(minor: int) -> None:
-    called = {name for text in drawn(minor)[:HALF] for name in re.findall(r"([\w.]+)\(", text)}
+    texts = [*drawn(minor)[:HALF], *(text for file in WRITTEN for text in written(file))]
+    called = {name for text in texts for name in re.findall(r"([\w.]+)\(", text)}
     plain = called | {name.rpartition(".")[2] for name in called}
-    functions = {found.name for found in signatures(minor) if not found.name.startswith("_")}
+    functions = {
+        found.name for found in (*signatures(), *list_signatures()) if not found.name.startswith("_")
+    }
     assert sorted(functions - plain) == []
 
 
 @pytest.mark.parametrize("minor", MINORS)
 def test_selectors_are_judged_as_kubernetes_judges_them(minor: int, compared: Compared) -> None:
     check(minor, drawn(minor)[:HALF], compared)
+
+
+@pytest.mark.parametrize("file", WRITTEN, ids=lambda file: file.stem)
+@pytest.mark.parametrize("minor", MINORS)
+def test_selectors_written_by_hand_are_judged_as_kubernetes_judges_them(
+    minor: int, file: Path, compared: Compared
+) -> None:
+    agree(minor, written(file), SEED, compared)
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_every_named_format_is_that_of_kubernetes(minor: int, compared: Compared) -> None:
+    selectors = [
+        f"format.{name}().validate('{text}').hasValue()" for name in NAMED_FORMATS for text in FORMAT_TEXTS
+    ]
+    counts = agree(minor, selectors, SEED, compared)
+    assert counts["agreed"] == len(selectors)
 
 
 @pytest.mark.full

@@ -125,6 +125,3 @@ def test_a_recording_that_cannot_be_used_says_why(tmp_path: Path) -> None:
         read_recordings(plan, [str(tmp_path / "absent.json")])
     with pytest.raises(RecordingInvalid, match="names no cluster of the stack"):
         read_recordings(plan, [f"other={broken}"])
-    shared = recording(tmp_path, 1, nodeName=None, allNodes=True)
-    with pytest.raises(RecordingInvalid, match="serves several nodes"):
-        read_recordings(plan, [shared])
