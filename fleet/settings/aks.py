@@ -135,7 +135,10 @@ class AksAccess(Settings):
 class MaintenanceWindow(Settings):
     """When automatic upgrades may run, every week."""
 
-    day: Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+    day: Annotated[
+        Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"],
+        Field(description="Day of the week"),
+    ]
     start: Annotated[
         str,
         Field(
@@ -143,14 +146,20 @@ class MaintenanceWindow(Settings):
             description="Time in UTC as HH:MM, such as 02:00, in quotes",
         ),
     ]
-    hours: Annotated[int, Field(ge=4, le=24)] = 4
+    hours: Annotated[int, Field(description="Length of the window", ge=4, le=24)] = 4
 
 
 class AksUpgrades(Settings):
     """Upgrades that AKS starts by itself; off unless asked for, and then only inside the window."""
 
-    kubernetes: Literal["none", "patch", "stable", "rapid", "node-image"] = "none"
-    node_image: Literal["None", "Unmanaged", "SecurityPatch", "NodeImage"] = "None"
+    kubernetes: Annotated[
+        Literal["none", "patch", "stable", "rapid", "node-image"],
+        Field(description="AKS's channel of Kubernetes upgrades"),
+    ] = "none"
+    node_image: Annotated[
+        Literal["None", "Unmanaged", "SecurityPatch", "NodeImage"],
+        Field(description="AKS's channel of node image upgrades"),
+    ] = "None"
     window: MaintenanceWindow | None = None
 
     @model_validator(mode="after")
@@ -169,7 +178,7 @@ class SystemPool(Settings):
 
     machine: VmSize = "Standard_D4ds_v5"
     nodes: NodeRange = NodeRange(min=2, max=3)
-    zones: tuple[Zone, ...] = ()
+    zones: Annotated[tuple[Zone, ...], Field(description="Availability zones")] = ()
 
 
 class AksMachine(InlineMachine):
@@ -206,9 +215,11 @@ class AksPoolSettings(CommonPoolSettings):
     gpu_driver: Annotated[
         Literal["aks", "operator"], Field(description="Who installs the GPU driver on the nodes")
     ] = "aks"
-    labels: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
-    zones: tuple[Zone, ...] = ()
-    spot: bool = False
+    labels: Annotated[
+        Mapping[LabelKey, LabelValue], Field(description="Labels of the nodes, besides those of this program")
+    ] = Field(default_factory=dict)
+    zones: Annotated[tuple[Zone, ...], Field(description="Availability zones")] = ()
+    spot: Annotated[bool, Field(description="Spot machines: cheaper, taken away at any time")] = False
     capacity_reservation_group: ResourceId | None = None
     priority: Annotated[
         int | None,
@@ -221,11 +232,14 @@ class AksPoolSettings(CommonPoolSettings):
     gpu_management: Annotated[
         Literal["Unmanaged", "Managed"], Field(description="Managed: AKS brings its own device plugin")
     ] = "Unmanaged"
-    os_sku: Literal[
+    os_sku: Annotated[Literal[
         "Ubuntu", "Ubuntu2204", "Ubuntu2404", "AzureLinux", "AzureLinux3", "AzureLinuxOSGuard", "Flatcar",
         "Windows2022",
-    ] = "Ubuntu2404"  # fmt: skip
-    type: Literal["VirtualMachineScaleSets", "VirtualMachines"] = "VirtualMachineScaleSets"
+    ], Field(description="Node image")] = "Ubuntu2404"  # fmt: skip
+    type: Annotated[
+        Literal["VirtualMachineScaleSets", "VirtualMachines"],
+        Field(description="How Azure keeps the machines"),
+    ] = "VirtualMachineScaleSets"
     upgrade: PoolUpgrade = PoolUpgrade(unavailable="1")
 
 
@@ -251,8 +265,10 @@ class AksClusterSettings(CommonClusterSettings):
     sku: Annotated[
         Literal["Base", "Automatic"], Field(description="Automatic provisions nodes by itself")
     ] = "Base"
-    node_provisioning: Literal["Manual", "Auto"] = "Manual"
-    long_term_support: bool = False
+    node_provisioning: Annotated[
+        Literal["Manual", "Auto"], Field(description="Auto: AKS makes nodes by itself (Karpenter)")
+    ] = "Manual"
+    long_term_support: Annotated[bool, Field(description="Support of the minor for two years")] = False
     access: AksAccess | None = None
     upgrades: AksUpgrades = AksUpgrades()
     system_pool: SystemPool = SystemPool()

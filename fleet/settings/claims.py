@@ -28,11 +28,15 @@ from fleet.settings.classes import OpaqueSettings
 class DeviceTolerationSettings(Settings):
     """A device taint that a request accepts."""
 
-    key: LabelKey | None = None
-    operator: Literal["Exists", "Equal"] = "Equal"
-    value: LabelValue = ""
-    effect: Literal["NoSchedule", "NoExecute"] | None = None
-    toleration_seconds: int | None = None
+    key: Annotated[LabelKey | None, Field(description="Key of the taint; without it, any")] = None
+    operator: Annotated[Literal["Exists", "Equal"], Field(description="Exists: whatever the value")] = "Equal"
+    value: Annotated[LabelValue, Field(description="Value of the taint")] = ""
+    effect: Annotated[
+        Literal["NoSchedule", "NoExecute"] | None, Field(description="Effect of the taint; without it, any")
+    ] = None
+    toleration_seconds: Annotated[
+        int | None, Field(description="How long a NoExecute taint is tolerated")
+    ] = None
 
 
 class CommonRequestSettings(Settings):
@@ -41,10 +45,18 @@ class CommonRequestSettings(Settings):
     class_: Annotated[
         DnsSubdomain, Field(description="A class of this stack, or one that a driver's chart installs")
     ]
-    count: Annotated[int, Field(ge=1, le=MAX_DEVICES)] | None = None
-    allocation_mode: Literal["ExactCount", "All"] = "ExactCount"
-    selectors: Annotated[tuple[Expression, ...], Field(max_length=MAX_SELECTORS)] = ()
-    tolerations: Annotated[tuple[DeviceTolerationSettings, ...], Field(max_length=MAX_TOLERATIONS)] = ()
+    count: Annotated[int, Field(description="Devices; 1 without it", ge=1, le=MAX_DEVICES)] | None = None
+    allocation_mode: Annotated[
+        Literal["ExactCount", "All"], Field(description="All: every matching device of one node")
+    ] = "ExactCount"
+    selectors: Annotated[
+        tuple[Expression, ...],
+        Field(description="CEL expressions that narrow the class", max_length=MAX_SELECTORS),
+    ] = ()
+    tolerations: Annotated[
+        tuple[DeviceTolerationSettings, ...],
+        Field(description="Taints of devices that are accepted", max_length=MAX_TOLERATIONS),
+    ] = ()
     capacity: Annotated[
         Mapping[QualifiedName, QuantityText],
         Field(description="Amounts to consume of a shared device, key as published"),
@@ -60,20 +72,23 @@ class CommonRequestSettings(Settings):
 class ExactRequest(CommonRequestSettings):
     """A request for one class."""
 
-    admin_access: bool = False
+    admin_access: Annotated[bool, Field(description="Look at devices that others hold; for monitoring")] = (
+        False
+    )
 
 
 class AlternativeRequest(CommonRequestSettings):
     """One alternative of a prioritised list."""
 
-    name: DnsLabel
+    name: Annotated[DnsLabel, Field(description="Name of the alternative")]
 
 
 class FirstAvailableRequest(Settings):
     """Alternatives, most wanted first."""
 
     first_available: Annotated[
-        tuple[AlternativeRequest, ...], Field(min_length=1, max_length=MAX_ALTERNATIVES)
+        tuple[AlternativeRequest, ...],
+        Field(description="Alternatives, most wanted first", min_length=1, max_length=MAX_ALTERNATIVES),
     ]
 
     @model_validator(mode="after")
@@ -105,9 +120,14 @@ RequestSettings = Annotated[
 class ConstraintSettings(Settings):
     """What the devices of some requests, or of all, must share or must not."""
 
-    requests: tuple[str, ...] = ()
-    match_attribute: ConstraintAttribute | None = None
-    distinct_attribute: ConstraintAttribute | None = None
+    requests: Annotated[tuple[str, ...], Field(description="Names of requests; without it, all")] = ()
+    match_attribute: Annotated[
+        ConstraintAttribute | None,
+        Field(description="Attribute that all devices share, such as resource.kubernetes.io/pcieRoot"),
+    ] = None
+    distinct_attribute: Annotated[
+        ConstraintAttribute | None, Field(description="Attribute that differs between all devices")
+    ] = None
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
@@ -119,14 +139,17 @@ class ConstraintSettings(Settings):
 class ClaimConfigSettings(Settings):
     """Configuration for the devices of some requests, or of all."""
 
-    requests: tuple[str, ...] = ()
+    requests: Annotated[tuple[str, ...], Field(description="Names of requests; without it, all")] = ()
     opaque: OpaqueSettings
 
 
 class ClaimSettings(Settings):
     """A ResourceClaimTemplate, or with `shared` one ResourceClaim that all its pods hold together."""
 
-    requests: Annotated[Mapping[DnsLabel, RequestSettings], Field(min_length=1, max_length=MAX_REQUESTS)]
+    requests: Annotated[
+        Mapping[DnsLabel, RequestSettings],
+        Field(description="What is asked for, by name", min_length=1, max_length=MAX_REQUESTS),
+    ]
     constraints: tuple[ConstraintSettings, ...] = ()
     config: tuple[ClaimConfigSettings, ...] = ()
     external: Annotated[

@@ -14,17 +14,23 @@ from fleet.devices.quantity_text import QuantityText
 from fleet.devices.selector import MAX_SELECTORS, Expression
 from fleet.settings.base import Settings
 
+_NOTHING = Quantity.parse("0")
+_LEAST_MEMORY = Quantity.parse("1Mi")
+
 
 class AmountRange(Settings):
-    """Amounts as the driver reports them: an 80 GB H100 has 81559Mi, a 1g.10gb partition 9728Mi."""
+    """Amounts of a capacity, at least and at most."""
 
-    min: QuantityText | None = None
-    max: QuantityText | None = None
+    min: Annotated[QuantityText | None, Field(description="At least")] = None
+    max: Annotated[QuantityText | None, Field(description="At most")] = None
 
     @model_validator(mode="after")
     def _something_to_compare(self) -> Self:
         if self.min is None and self.max is None:
             raise refuse("must have min, max or both")
+        for bound, text in (("min", self.min), ("max", self.max)):
+            if text is not None and Quantity.parse(text) < _NOTHING:
+                raise refuse(f"must not be negative, this is {text}", at=bound)
         if (
             self.min is not None
             and self.max is not None
@@ -34,11 +40,30 @@ class AmountRange(Settings):
         return self
 
 
+class MemoryRange(AmountRange):
+    """Memory as the driver reports it: an 80 GB H100 has 81559Mi, a 1g.10gb partition 9728Mi."""
+
+    @model_validator(mode="after")
+    def _with_a_unit(self) -> Self:
+        for bound, text in (("min", self.min), ("max", self.max)):
+            if text is not None and Quantity.parse(text) < _LEAST_MEMORY:
+                raise refuse(f"is {text} bytes, less than any device has", fix=f"write {text}Gi", at=bound)
+        return self
+
+
 class VersionRange(Settings):
     """Versions at least and at most, such as a compute capability of 8.0."""
 
-    min: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$")] | None = None
-    max: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$")] | None = None
+    min: (
+        Annotated[
+            str, Field(description='At least, in quotes: "8.0"', pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$")
+        ]
+        | None
+    ) = None
+    max: (
+        Annotated[str, Field(description='At most, in quotes: "9.0"', pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$")]
+        | None
+    ) = None
 
     @model_validator(mode="after")
     def _something_to_compare(self) -> Self:
@@ -50,14 +75,19 @@ class VersionRange(Settings):
 class OpaqueSettings(Settings):
     """Configuration for the driver that prepares the device."""
 
-    driver: str
-    parameters: dict[str, Any]
+    driver: Annotated[str, Field(description="The driver's DNS name, such as gpu.nvidia.com")]
+    parameters: Annotated[
+        dict[str, Any], Field(description="What the driver reads, with apiVersion and kind")
+    ]
 
 
 class CommonClassSettings(Settings):
     """What both kinds of class have in common."""
 
-    extended_resource_name: ExtendedResourceName | None = None
+    extended_resource_name: Annotated[
+        ExtendedResourceName | None,
+        Field(description="Name that pods may ask for under limits instead of a claim"),
+    ] = None
     config: tuple[OpaqueSettings, ...] = ()
 
 
@@ -69,17 +99,22 @@ class IntentClass(CommonClassSettings):
     product: (
         Annotated[str, Field(min_length=1, description="Exact product name as the driver reports it")] | None
     ) = None
-    architecture: Annotated[str, Field(min_length=1)] | None = None
+    architecture: (
+        Annotated[str, Field(description="As the driver reports it, such as Hopper", min_length=1)] | None
+    ) = None
     profile: Annotated[str, Field(min_length=1, description="MIG profile")] | None = None
     compute_capability: VersionRange | None = None
-    memory: AmountRange | None = None
+    memory: MemoryRange | None = None
     multiprocessors: AmountRange | None = None
 
 
 class CelClass(CommonClassSettings):
     """Devices by CEL expressions, all of which must hold."""
 
-    cel: Annotated[tuple[Expression, ...], Field(min_length=1, max_length=MAX_SELECTORS)]
+    cel: Annotated[
+        tuple[Expression, ...],
+        Field(description="CEL expressions on `device`", min_length=1, max_length=MAX_SELECTORS),
+    ]
 
 
 def _kind(value: object) -> str | None:

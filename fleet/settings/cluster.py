@@ -16,6 +16,8 @@ class CommonClusterSettings(Settings):
     """A cluster with its drivers; each cloud adds its own `pools`."""
 
     kubernetes: KubernetesMinor | None = None
+    # No default: {} says that others install the drivers, and the proof counts on theirs. A stack that forgot
+    # its drivers would be proved by ones that nobody installs.
     drivers: Annotated[
         Mapping[str, DriverSettings],
         Field(

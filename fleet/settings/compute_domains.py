@@ -13,7 +13,7 @@ from fleet.settings.base import Settings
 class ComputeDomainSettings(Settings):
     """A ComputeDomain of the NVIDIA driver. Workloads join it by `computeDomain`."""
 
-    cluster: str
+    cluster: Annotated[str, Field(description="Cluster of this stack")]
     num_nodes: Annotated[
         int,
         Field(

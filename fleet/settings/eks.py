@@ -41,7 +41,10 @@ class SmallNetwork(Settings):
     cidr: Annotated[
         str, Field(pattern=r"^[0-9]{1,3}(\.[0-9]{1,3}){3}/16$", description="A /16, such as 10.20.0.0/16")
     ] = "10.20.0.0/16"
-    zones: Annotated[tuple[ZoneName, ...], Field(min_length=_TWO_ZONES, max_length=4)]
+    zones: Annotated[
+        tuple[ZoneName, ...],
+        Field(description="Availability zones, two to four", min_length=_TWO_ZONES, max_length=4),
+    ]
 
 
 class CreateEks(Settings):
@@ -70,7 +73,13 @@ class CreateEks(Settings):
 class AdoptEks(Settings):
     """The cluster exists; the stack adds node groups and what runs in it, and never deletes the cluster."""
 
-    name: Annotated[str, Field(pattern=r"^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$")]
+    name: Annotated[
+        str,
+        Field(
+            description="Name of the cluster in AWS: at most 100 letters, digits and - _",
+            pattern=r"^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$",
+        ),
+    ]
     subnets: Annotated[Mapping[ZoneName, SubnetId], Field(min_length=1, description="A subnet per zone")]
     node_role: RoleArn | None = None
 
@@ -108,14 +117,19 @@ class EksMachine(InlineMachine):
     """An instance type that the catalogue does not hold, described here."""
 
     instance_type: InstanceType
-    arch: Literal["amd64", "arm64"] = "amd64"
+    arch: Annotated[Literal["amd64", "arm64"], Field(description="Architecture of its CPUs")] = "amd64"
 
 
 class OwnImage(Settings):
     """An image of your own, built on AL2023 with NVIDIA's driver at the root of its file system."""
 
-    id: Annotated[str, Field(pattern=r"^ami-[0-9a-f]{8,17}$")]
-    arch: Literal["amd64", "arm64"] = "amd64"
+    id: Annotated[
+        str,
+        Field(description="Id of the AMI, such as ami-0123456789abcdef0", pattern=r"^ami-[0-9a-f]{8,17}$"),
+    ]
+    arch: Annotated[Literal["amd64", "arm64"], Field(description="Architecture that it is made for")] = (
+        "amd64"
+    )
     nvidia_driver: Annotated[
         str, Field(pattern=r"^\d+\.\d+(\.\d+)?$", description="Version of the NVIDIA driver in it")
     ]
@@ -138,7 +152,10 @@ class EksUpgrade(Settings):
             json_schema_extra={"type": ["string", "integer"]},
         ),
     ] = "1"
-    strategy: Literal["DEFAULT", "MINIMAL"] = "MINIMAL"
+    strategy: Annotated[
+        Literal["DEFAULT", "MINIMAL"],
+        Field(description="MINIMAL: nodes go before new ones come, which needs no more machines"),
+    ] = "MINIMAL"
 
 
 class EksPoolSettings(CommonPoolSettings):
@@ -166,11 +183,15 @@ class EksPoolSettings(CommonPoolSettings):
     device_plugin: Annotated[
         bool, Field(description="Leave the device plugin of the image on; never together with DRA")
     ] = False
-    labels: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
+    labels: Annotated[
+        Mapping[LabelKey, LabelValue], Field(description="Labels of the nodes, besides those of this program")
+    ] = Field(default_factory=dict)
     zones: Annotated[
         tuple[ZoneName, ...], Field(description="Zones of the cluster's subnets; all if none")
     ] = ()
-    capacity: Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"] = "ON_DEMAND"
+    capacity: Annotated[
+        Literal["ON_DEMAND", "SPOT", "CAPACITY_BLOCK"], Field(description="How the machines are bought")
+    ] = "ON_DEMAND"
     reservation: Annotated[
         ReservationId | None, Field(description="On-demand capacity reservation, or the Capacity Block's")
     ] = None

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 
 KEY = "dra-fleet:fleet"
 """The one configuration key that holds the fleet."""
+_ALIKE = 0.5
+"""How alike two names are, from 0 to 1, before one is proposed for the other."""
+_ONLY_BEGUN = 0.15
+"""How much less it counts that only the beginning of a longer name is alike."""
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -65,9 +69,17 @@ def choices(got: str, names: Iterable[str]) -> str:
 
 
 def nearest(got: str, names: Sequence[str]) -> list[str]:
-    """Up to three names that look like what was written."""
-    folded = {name.lower(): name for name in names}
-    return [folded[match] for match in difflib.get_close_matches(got.lower(), list(folded), n=3, cutoff=0.5)]
+    """Up to three names that look like what was written, or begin like it."""
+    wanted = got.lower()
+    matcher = difflib.SequenceMatcher(b=wanted)
+    likeness: dict[str, tuple[float, float, str]] = {}
+    for name in names:
+        matcher.set_seq1(name.lower())
+        whole = matcher.ratio()
+        matcher.set_seq1(name.lower()[: len(wanted)])
+        likeness[name] = max(whole, matcher.ratio() - _ONLY_BEGUN), whole, name
+    near = [name for name in names if likeness[name][0] >= _ALIKE]
+    return sorted(near, key=lambda name: likeness[name], reverse=True)[:3]
 
 
 def mistyped(got: str, names: Iterable[str]) -> str:

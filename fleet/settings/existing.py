@@ -17,5 +17,5 @@ class ExistingClusterSettings(CommonClusterSettings):
     """A cluster reached through a kubeconfig; its nodes are selected by label, never created."""
 
     cloud: Literal["existing"]
-    kubeconfig: KubeconfigSource
+    kubeconfig: Annotated[KubeconfigSource, Field(description="Where the kubeconfig comes from")]
     pools: Annotated[Mapping[DnsLabel, PoolSettings], Field(min_length=1)]

@@ -23,11 +23,25 @@ class FleetSettings(Settings):
     owner: Annotated[
         LabelValue, Field(min_length=1, description="Who answers for this fleet; a label's value")
     ]
-    environment: Literal["development", "staging", "production"]
+    environment: Annotated[
+        Literal["development", "staging", "production"],
+        Field(
+            description="production is judged more strictly: every workload must be certain of its devices"
+        ),
+    ]
     kubernetes: KubernetesMinor | None = None
     namespace: Annotated[DnsLabel, Field(description="Where claims and workloads live")] = "gpu-workloads"
-    clusters: Annotated[Mapping[DnsLabel, ClusterSettings], Field(min_length=1)]
-    classes: Mapping[DnsSubdomain, ClassSettings] = Field(default_factory=dict)
-    claims: Mapping[DnsSubdomain, ClaimSettings] = Field(default_factory=dict)
+    clusters: Annotated[
+        Mapping[DnsLabel, ClusterSettings],
+        Field(description="By name, which is also the name in the cloud", min_length=1),
+    ]
+    classes: Annotated[Mapping[DnsSubdomain, ClassSettings], Field(description="DeviceClasses by name")] = (
+        Field(default_factory=dict)
+    )
+    claims: Annotated[
+        Mapping[DnsSubdomain, ClaimSettings], Field(description="ResourceClaimTemplates by name")
+    ] = Field(default_factory=dict)
     compute_domains: Mapping[DnsLabel, ComputeDomainSettings] = Field(default_factory=dict)
-    workloads: Mapping[DnsLabel, WorkloadSettings] = Field(default_factory=dict)
+    workloads: Annotated[Mapping[DnsLabel, WorkloadSettings], Field(description="By name")] = Field(
+        default_factory=dict
+    )

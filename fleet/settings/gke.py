@@ -44,7 +44,13 @@ class CreateGkeCluster(Settings):
 class AdoptGkeCluster(Settings):
     """The cluster exists; the stack adds node pools and what runs in it, and never deletes the cluster."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$")]
+    name: Annotated[
+        str,
+        Field(
+            description="Name of the cluster: at most 40 lower-case letters, digits and -",
+            pattern=r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$",
+        ),
+    ]
 
 
 class GkeAccess(Settings):
@@ -60,10 +66,10 @@ class GkeWindow(Settings):
 
     days: Annotated[
         tuple[Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"], ...],
-        Field(min_length=1),
+        Field(description="Days of the week", min_length=1),
     ]
     start: Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", description="UTC, HH:MM")]
-    hours: Annotated[int, Field(ge=4, le=24)]
+    hours: Annotated[int, Field(description="Length of the window", ge=4, le=24)]
 
     @model_validator(mode="after")
     def _long_enough(self) -> Self:
@@ -80,16 +86,20 @@ class GkeWindow(Settings):
 class GkeUpgrades(Settings):
     """The release channel, from which Google upgrades by itself, and when. UNSPECIFIED: no channel."""
 
-    channel: Literal["RAPID", "REGULAR", "STABLE", "EXTENDED", "UNSPECIFIED"] = "REGULAR"
+    channel: Annotated[
+        Literal["RAPID", "REGULAR", "STABLE", "EXTENDED", "UNSPECIFIED"], Field(description="Release channel")
+    ] = "REGULAR"
     window: GkeWindow | None = None
 
 
 class GkeSystemPool(Settings):
     """The pool of the cluster's own pods and of the drivers' controllers."""
 
-    machine: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*-[a-z0-9-]+$")] = "e2-standard-4"
+    machine: Annotated[
+        str, Field(description="Machine type, such as e2-standard-4", pattern=r"^[a-z][a-z0-9]*-[a-z0-9-]+$")
+    ] = "e2-standard-4"
     nodes: NodeRange = NodeRange(min=1, max=3)
-    zones: tuple[Zone, ...] = ()
+    zones: Annotated[tuple[Zone, ...], Field(description="Zones; without it, those of the location")] = ()
 
 
 class ComputeClassSettings(Settings):

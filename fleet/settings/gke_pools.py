@@ -21,15 +21,21 @@ Consume = Literal["NO_RESERVATION", "ANY_RESERVATION", "SPECIFIC_RESERVATION", "
 class GkeMachine(InlineMachine):
     """A machine type that the catalogue does not hold, described here."""
 
-    machine_type: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*-[a-z0-9-]+$")]
+    machine_type: Annotated[
+        str,
+        Field(
+            description="Google's name of the machine type, such as g2-standard-8",
+            pattern=r"^[a-z][a-z0-9]*-[a-z0-9-]+$",
+        ),
+    ]
     accelerator: Annotated[str, Field(pattern=r"^nvidia-[a-z0-9-]+$", description="Google's name of the GPU")]
-    arch: Literal["amd64", "arm64"] = "amd64"
+    arch: Annotated[Literal["amd64", "arm64"], Field(description="Architecture of its CPUs")] = "amd64"
 
 
 class Reservation(Settings):
     """Capacity reserved before: any that fits, or those named."""
 
-    consume: Consume
+    consume: Annotated[Consume, Field(description="Which reservations may be used")]
     names: Annotated[
         tuple[str, ...],
         Field(description="Of SPECIFIC_RESERVATION: names, or projects/P/reservations/R/reservationBlocks/B"),
@@ -48,7 +54,7 @@ class Reservation(Settings):
 class Placement(Settings):
     """Nodes close to each other: a policy of the pool's own, or one that exists."""
 
-    compact: bool = True
+    compact: Annotated[bool, Field(description="A policy that puts the nodes close together")] = True
     policy: Annotated[str | None, Field(description="Name of a resource policy that exists")] = None
     topology: Annotated[
         str | None, Field(pattern=r"^[0-9]+x[0-9]+(x[0-9]+)?$", description="Topology of a TPU slice")
@@ -58,7 +64,7 @@ class Placement(Settings):
 class GpuSharing(Settings):
     """Sharing by GKE's own device plugin; never together with DRA."""
 
-    strategy: Literal["TIME_SHARING", "MPS"]
+    strategy: Annotated[Literal["TIME_SHARING", "MPS"], Field(description="How pods share a GPU")]
     clients: Annotated[int, Field(ge=2, le=48, description="Pods per GPU at most")]
 
 
@@ -68,7 +74,10 @@ class GkePoolUpgrade(Settings):
     auto: Annotated[
         bool | None, Field(description="Without it: on where the cluster has a release channel")
     ] = None
-    strategy: Literal["SURGE", "BLUE_GREEN"] = "SURGE"
+    strategy: Annotated[
+        Literal["SURGE", "BLUE_GREEN"],
+        Field(description="SURGE: node by node. BLUE_GREEN: all new nodes first"),
+    ] = "SURGE"
     surge: Annotated[int, Field(ge=0, le=20, description="More nodes for a while; needs quota")] = 0
     unavailable: Annotated[int, Field(ge=0, le=20, description="Fewer nodes for a while")] = 1
 
@@ -104,10 +113,14 @@ class GkePoolSettings(CommonPoolSettings):
         Literal["cos", "cos-a4x", "cos-vgpu", "ubuntu"] | None,
         Field(description="Which installer; without it, the one for the machine and the image"),
     ] = None
-    image: Literal["COS_CONTAINERD", "UBUNTU_CONTAINERD"] = "COS_CONTAINERD"
-    labels: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
-    zones: tuple[Zone, ...] = ()
-    spot: bool = False
+    image: Annotated[Literal["COS_CONTAINERD", "UBUNTU_CONTAINERD"], Field(description="Node image")] = (
+        "COS_CONTAINERD"
+    )
+    labels: Annotated[
+        Mapping[LabelKey, LabelValue], Field(description="Labels of the nodes, besides those of this program")
+    ] = Field(default_factory=dict)
+    zones: Annotated[tuple[Zone, ...], Field(description="Zones of the nodes")] = ()
+    spot: Annotated[bool, Field(description="Spot machines: cheaper, taken away at any time")] = False
     flex_start: Annotated[bool, Field(description="Dynamic Workload Scheduler: start when there is room")] = (
         False
     )
@@ -122,7 +135,7 @@ class GkePoolSettings(CommonPoolSettings):
         str | None, Field(description="MIG partitions made and advertised by GKE; never together with DRA")
     ] = None
     dranet: Annotated[bool, Field(description="GKE's own DRA driver for the machine's network cards")] = False
-    additional_networks: tuple[str, ...] = ()
-    disk_gib: Annotated[int, Field(ge=10, le=65536)] = 100
-    auto_repair: bool = True
+    additional_networks: Annotated[tuple[str, ...], Field(description="Further networks of the nodes")] = ()
+    disk_gib: Annotated[int, Field(description="Boot disk, GiB", ge=10, le=65536)] = 100
+    auto_repair: Annotated[bool, Field(description="GKE replaces nodes that fail")] = True
     upgrade: GkePoolUpgrade = GkePoolUpgrade()

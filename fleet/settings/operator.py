@@ -14,7 +14,7 @@ class GpuOperatorSettings(Settings):
     """The version of the operator's chart and what differs from this program's values."""
 
     version: Annotated[str, Field(min_length=1, description="Chart version, exact, with its v")]
-    namespace: DnsLabel | None = None
+    namespace: Annotated[DnsLabel | None, Field(description="Where it runs; without it, gpu-operator")] = None
     values: Annotated[dict[str, Any], Field(description="Chart values, nested as in values.yaml")] = Field(
         default_factory=dict
     )

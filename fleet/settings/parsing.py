@@ -36,7 +36,8 @@ def parse(settings: Mapping[str, Any]) -> FleetSettings:
         # As JSON, because that is what the engine hands over, and strict mode takes lists for tuples there.
         parsed = FleetSettings.model_validate_json(text, by_alias=True, by_name=False)
     except ValidationError as invalid:
-        found = [translate(detail, settings) for detail in invalid.errors(include_url=False)]
+        details = invalid.errors(include_url=False)
+        found = [error for detail in details if (error := translate(detail, settings)) is not None]
         hidden = tuple(f"{error.path}{end}" for error in errors for end in (".", "[", ":"))
         errors += [error for error in found if not f"{error.path}:".startswith(hidden)]
         raise SettingsInvalid(errors) from None

@@ -12,12 +12,18 @@ from fleet.devices.problem import refuse
 from fleet.settings.base import Settings
 from fleet.settings.sharing import ExclusiveSharing, SharingSettings
 
+MAX_NODES = 100_000
+"""More than any cluster has: https://kubernetes.io/docs/setup/best-practices/cluster-large/ says 5,000."""
+MAX_GPUS = 128
+"""Devices of one ResourceSlice."""
+MAX_AMOUNT = 1_000_000
+
 
 class NodeRange(Settings):
     """How many nodes a pool has at least and at most."""
 
-    min: Annotated[int, Field(ge=0, description="Nodes at least")]
-    max: Annotated[int, Field(ge=1, description="Nodes at most")]
+    min: Annotated[int, Field(ge=0, le=MAX_NODES, description="Nodes at least")]
+    max: Annotated[int, Field(ge=1, le=MAX_NODES, description="Nodes at most")]
 
     @model_validator(mode="after")
     def _min_below_max(self) -> Self:
@@ -29,18 +35,21 @@ class NodeRange(Settings):
 class TaintSettings(Settings):
     """A taint that the pool's nodes carry."""
 
-    key: LabelKey
-    value: LabelValue = ""
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+    key: Annotated[LabelKey, Field(description="Key of the taint")]
+    value: Annotated[LabelValue, Field(description="Value of the taint")] = ""
+    effect: Annotated[
+        Literal["NoSchedule", "PreferNoSchedule", "NoExecute"],
+        Field(description="What happens to pods without a toleration"),
+    ]
 
 
 class InlineMachine(Settings):
     """A machine that the catalogue does not hold, described here. Memory in GiB."""
 
     gpu: Annotated[str, Field(description="GPU model of the catalogue")]
-    gpus: Annotated[int, Field(ge=1)]
-    cpus: Annotated[int, Field(ge=1)]
-    memory: Annotated[int, Field(ge=1, description="GiB")]
+    gpus: Annotated[int, Field(ge=1, le=MAX_GPUS, description="GPUs of one machine")]
+    cpus: Annotated[int, Field(ge=1, le=MAX_AMOUNT, description="CPUs of one machine")]
+    memory: Annotated[int, Field(ge=1, le=MAX_AMOUNT, description="GiB")]
 
 
 def machine_form(value: object) -> str:
@@ -60,7 +69,9 @@ class CommonPoolSettings(Settings):
 
     nodes: NodeRange
     taints: tuple[TaintSettings, ...] = ()
-    sharing: SharingSettings = ExclusiveSharing()
+    sharing: Annotated[SharingSettings, Field(description="How GPUs are shared; without it, whole GPUs")] = (
+        ExclusiveSharing()
+    )
 
 
 class PoolSettings(CommonPoolSettings):

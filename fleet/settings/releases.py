@@ -15,7 +15,9 @@ class DriverSettings(Settings):
 
     version: Annotated[str, Field(min_length=1, description="Chart version, exact")]
     install: Annotated[bool, Field(description="false: the cluster runs it already at this version")] = True
-    namespace: DnsLabel | None = None
+    namespace: Annotated[
+        DnsLabel | None, Field(description="Where it runs; without it, the driver's usual one")
+    ] = None
     values: Annotated[dict[str, Any], Field(description="Chart values, nested as in values.yaml")] = Field(
         default_factory=dict
     )

@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from fleet.settings.errors import KEY, SettingsError, SettingsInvalid, choices, mistyped
+from fleet.settings.errors import KEY, SettingsError, SettingsInvalid, nearest
 from fleet.settings.parsing import parse
+from fleet.settings.schema_nodes import keys
+from fleet.settings.translate import shown
 from fleet.yaml_text import MAX_BYTES, Document, Place, Unreadable, read_documents
 
 if TYPE_CHECKING:
@@ -85,6 +87,8 @@ def parse_fleet(text: str, path: Path) -> Mapping[str, Any]:
 
 def _fleet(document: Document, path: Path) -> Mapping[str, Any]:
     content = document.value
+    if content is None:
+        raise _invalid(path, "is empty", fix=f"see examples/ for a stack file with {KEY}")
     if not isinstance(content, dict):
         raise _invalid(
             path, "must be a mapping with the key config", fix=f"see examples/ for a stack file with {KEY}"
@@ -94,14 +98,23 @@ def _fleet(document: Document, path: Path) -> Mapping[str, Any]:
         raise _invalid(path, "must have a mapping under the key config", fix=f"put {KEY} under config")
     values = cast("dict[str, Any]", config)
     if KEY not in values:
-        names = [str(key) for key in values]
-        raise _invalid(
-            path, f"has no key {KEY} under config", allowed=choices(KEY, names), fix=mistyped(KEY, names)
-        )
+        near = nearest(KEY, [str(key) for key in values])
+        at = document.place(("config", near[0])) if near else None
+        fix = f"write {KEY} instead of {near[0]}" if near else f"put {KEY} under config, as examples/ do"
+        raise _invalid(path, f"has no key {KEY} under config", place=at, fix=fix)
     fleet = values[KEY]
     if not isinstance(fleet, dict):
-        at = _at(document, KEY)
-        raise SettingsInvalid([SettingsError(path=KEY, what="must be a mapping", got=str(fleet)[:80], at=at)])
+        raise SettingsInvalid(
+            [
+                SettingsError(
+                    path=KEY,
+                    what="must be a mapping",
+                    got=shown(fleet),
+                    allowed=f"a mapping with the keys {', '.join(keys((), {}))}",
+                    at=_at(document, KEY),
+                )
+            ]
+        )
     return cast("dict[str, Any]", fleet)
 
 
@@ -121,7 +134,12 @@ def _parse(data: bytes, path: Path) -> Document:
     except Unreadable as error:
         raise _invalid(path, error.what, place=error.place, fix=error.fix) from None
     if len(documents) > 1:
-        raise _invalid(path, "is a second document, and a stack file is one", place=documents[1].place(()))
+        raise _invalid(
+            path,
+            "is a second document, and a stack file is one",
+            place=documents[1].place(()),
+            fix="put each stack into a file of its own",
+        )
     return documents[0] if documents else Document(file=str(path), value=None, places={})
 
 
@@ -137,8 +155,6 @@ def _at(document: Document, path: str) -> str:
     return f"{document.file}:{place.line}:{place.column}"
 
 
-def _invalid(
-    path: Path, what: str, *, place: Place | None = None, allowed: str = "", fix: str = ""
-) -> SettingsInvalid:
+def _invalid(path: Path, what: str, *, place: Place | None = None, fix: str = "") -> SettingsInvalid:
     where = f"{path}:{place.line}:{place.column}" if place is not None else str(path)
-    return SettingsInvalid([SettingsError(path=where, what=what, allowed=allowed, fix=fix)])
+    return SettingsInvalid([SettingsError(path=where, what=what, fix=fix)])

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from functools import cache
+import re
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from fleet.settings.errors import SettingsError, choices, mistyped, under
+from fleet.settings.errors import SettingsError, mistyped, nearest, under
+from fleet.settings.schema_nodes import Location, below, clouds_with, described, keys, tags
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-Location = tuple[str | int, ...]
 _SHOWN = 80
 _TYPES = {
     "string_type": "a string",
@@ -25,60 +25,122 @@ _TYPES = {
     "model_attributes_type": "a mapping",
     "float_type": "a number",
 }
+_BOUNDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "greater_than_equal": lambda context: f"must be at least {context['ge']}",
+    "greater_than": lambda context: f"must be more than {context['gt']}",
+    "less_than_equal": lambda context: f"must be at most {context['le']}",
+    "less_than": lambda context: f"must be less than {context['lt']}",
+    "too_short": lambda context: _not_few(context["min_length"]),
+    "string_too_short": lambda context: _not_few(context["min_length"]),
+    "too_long": lambda context: f"must have at most {context['max_length']} entries",
+    "string_too_long": lambda context: f"must have at most {context['max_length']} letters",
+}
+_QUOTED = re.compile(r"'([^']*)'")
 
 
-def translate(detail: ErrorDetails, settings: Mapping[str, Any]) -> SettingsError:
-    """One of pydantic's errors about `settings` as a SettingsError."""
+def translate(detail: ErrorDetails, settings: Mapping[str, Any]) -> SettingsError | None:
+    """One of pydantic's errors about `settings` as a SettingsError; None where others say it already."""
     location = _written(detail["loc"], settings)
     context = detail.get("ctx", {})
     kind = detail["type"]
-    if kind == "refused":
-        at = tuple(str(context["at"]).split(".")) if context["at"] else ()
-        return SettingsError(
-            path=under(*location, *at),
-            what=str(context["what"]),
-            got=shown(detail["input"]),
-            allowed=str(context["allowed"]),
-            fix=str(context["fix"]),
-        )
+    got: object = detail["input"]
     if kind == "extra_forbidden":
-        known = _keys(location[:-1], settings)
-        unknown = str(location[-1])
-        return SettingsError(
-            path=under(*location),
-            what="is no key of the stack file",
-            got=unknown,
-            allowed=choices(unknown, known),
-            fix=mistyped(unknown, known) or "remove it",
-        )
-    if kind == "missing":
-        return SettingsError(path=under(*location), what="is required", fix=f"add {location[-1]}: …")
-    if kind == "string_pattern_mismatch":
-        return SettingsError(
-            path=under(*location),
-            what="is not written as it must be",
-            got=shown(detail["input"]),
-            allowed=_described(location, settings) or f"text that matches {context['pattern']}",
-        )
+        return _unknown_key(location, settings)
+    if kind.startswith("union_tag"):
+        return _unknown_tag(location, str(context["discriminator"]).strip("'"), settings)
+    if kind == "too_short" and _length(got) >= context["min_length"]:
+        return None  # entries that are wrong are not counted, and what is wrong with them is told
+    if kind == "refused":
+        location += tuple(str(context["at"]).split(".")) if context["at"] else ()
+        said = {key: str(context[key]) for key in ("what", "allowed", "fix")}
+    elif kind == "missing":
+        said = {"what": "is required", "fix": f"add {location[-1]}: …"}
+        return SettingsError(path=under(*location), allowed=described(location, settings), **said)
+    elif kind == "string_pattern_mismatch":
+        allowed = described(location, settings) or f"text that matches {context['pattern']}"
+        said = {"what": "is not written as it must be", "allowed": allowed}
+    else:
+        said = _standard(kind, detail["msg"], context, got)
+        if said["what"] == "must be a mapping":
+            said["allowed"] = _keys_of(location, settings)
+    return SettingsError(path=under(*location), got=shown(got), **said)
+
+
+def _unknown_key(location: Location, settings: Mapping[str, Any]) -> SettingsError:
+    unknown = str(location[-1])
+    known = keys(location[:-1], settings)
+    near = nearest(unknown, known)
+    elsewhere = clouds_with(location[:-1], unknown, settings)
+    what, fix = "is no key of the stack file", mistyped(unknown, known) or "remove it"
+    if elsewhere:
+        what = f"is no key where cloud is {settings['clusters'][location[1]]['cloud']}"
+        fix = f"remove it; it is one where cloud is {' or '.join(elsewhere)}"
     return SettingsError(
-        path=under(*location), got=shown(detail["input"]), **_standard(kind, detail["msg"], context)
+        path=under(*location),
+        what=what,
+        got=unknown,
+        allowed=", ".join([*near, *(key for key in known if key not in near)]),
+        fix=fix,
     )
 
 
-def _standard(kind: str, message: str, context: Mapping[str, Any]) -> dict[str, str]:
+def _unknown_tag(location: Location, tag: str, settings: Mapping[str, Any]) -> SettingsError:
+    """A mapping that could be one of several models, whose tag says none of them."""
+    allowed = tags(location, settings, tag)
+    here: object = settings
+    for part in location:
+        here = below(here, part)
+    got = below(here, tag)
+    path = under(*location, tag)
+    if got is None:
+        return SettingsError(
+            path=path, what="is required", allowed=", ".join(allowed), fix=f"add {tag}: {allowed[0]}"
+        )
+    what = "is not one of the allowed values"
+    return SettingsError(
+        path=path, what=what, got=shown(got), allowed=", ".join(allowed), fix=mistyped(str(got), allowed)
+    )
+
+
+def _standard(kind: str, message: str, context: Mapping[str, Any], got: object) -> dict[str, str]:
     if kind in _TYPES:
-        return {"what": f"must be {_TYPES[kind]}", "allowed": _TYPES[kind]}
+        return {"what": f"must be {_TYPES[kind]}", "fix": _other_type(kind, got)}
+    if kind in _BOUNDS:
+        return {"what": _BOUNDS[kind](context)}
     if kind == "literal_error":
+        expected = str(context["expected"])
         return {
             "what": "is not one of the allowed values",
-            "allowed": str(context["expected"]).replace("'", ""),
+            "allowed": expected.replace("'", ""),
+            "fix": mistyped(got, _QUOTED.findall(expected)) if isinstance(got, str) else "",
         }
-    if kind == "union_tag_invalid":
-        allowed = str(context["expected_tags"]).replace("'", "")
-        return {"what": f"has an unknown {str(context['discriminator']).strip(chr(39))}", "allowed": allowed}
-    if kind == "union_tag_not_found":
-        return {"what": f"needs the key {str(context['discriminator']).strip(chr(39))}"}
     return {"what": message[:1].lower() + message[1:]}
+
+
+def _other_type(kind: str, got: object) -> str:
+    """How to write a value that YAML reads as another type than is meant."""
+    if got is None:
+        return "give it a value, or remove the key"
+    if kind == "string_type" and isinstance(got, bool | int | float):
+        return f"put it in quotes as you wrote it, for example {json.dumps(shown(got))}"
+    if kind == "int_type" and isinstance(got, str) and got.isdecimal():
+        return f"write it without quotes: {got}"
+    if kind == "int_type" and isinstance(got, float) and got.is_integer():
+        return f"write {got:.0f}"
+    return ""
+
+
+def _keys_of(location: Location, settings: Mapping[str, Any]) -> str:
+    known = keys(location, settings)
+    return f"a mapping with the keys {', '.join(known)}" if known else ""
+
+
+def _length(value: object) -> int:
+    return len(cast("list[object]", value)) if isinstance(value, list) else 0
+
+
+def _not_few(least: int) -> str:
+    return "must not be empty" if least == 1 else f"must have at least {least} entries"
 
 
 def shown(value: object) -> str:
@@ -99,13 +161,13 @@ def _masked(value: object) -> object:
 def _written(location: Location, settings: Mapping[str, Any]) -> Location:
     """The location without the union tags that pydantic puts between the keys."""
     written: list[str | int] = []
-    here = _as_object(settings)
+    here: object = settings
     for part in location:
         if isinstance(part, str) and (part.startswith("<") or part == "[key]"):
             continue
         if _is_tag(here, part):
             continue
-        here = _below(here, part)
+        here = below(here, part)
         written.append(part)
     return tuple(written)
 
@@ -115,86 +177,3 @@ def _is_tag(value: object, part: str | int) -> bool:
         return False
     fields = cast("Mapping[str | int, object]", value)
     return part not in fields and part in (fields.get("cloud"), fields.get("strategy"))
-
-
-def _as_object(value: object) -> object:
-    """The same value, whose type is told anew at every step down."""
-    return value
-
-
-def _below(value: object, part: str | int) -> object:
-    if isinstance(value, Mapping):
-        return cast("Mapping[str | int, object]", value).get(part)
-    if isinstance(value, list) and isinstance(part, int):
-        items = cast("list[object]", value)
-        return items[part] if part < len(items) else None
-    return None
-
-
-@cache
-def _schema() -> dict[str, Any]:
-    from fleet.settings.fleet import FleetSettings  # noqa: PLC0415 - brings all models; for mistakes only
-
-    return FleetSettings.model_json_schema(by_alias=True)
-
-
-def _keys(location: Location, settings: Mapping[str, Any]) -> list[str]:
-    """The keys allowed in the mapping at a location, by walking the JSON Schema along it."""
-    nodes, here = _nodes(location, settings)
-    branches = [branch for node in nodes for branch in _branches(node, here)]
-    return sorted({key for branch in branches for key in branch.get("properties", {})})
-
-
-def _described(location: Location, settings: Mapping[str, Any]) -> str:
-    """What the JSON Schema says of the value at a location; empty where it says nothing."""
-    nodes, here = _nodes(location, settings)
-    told = [node for node in nodes if "description" in node]
-    told += [branch for node in nodes for branch in _branches(node, here) if "description" in branch]
-    return str(told[0]["description"]) if told else ""
-
-
-def _nodes(location: Location, settings: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], object]:
-    """The nodes of the JSON Schema that a location leads to, and what is written there."""
-    here = _as_object(settings)
-    nodes: list[Mapping[str, Any]] = [_schema()]
-    for part in location:
-        nodes = [
-            child for node in nodes for branch in _branches(node, here) for child in _children(branch, part)
-        ]
-        here = _below(here, part)
-    return nodes, here
-
-
-def _branches(node: Mapping[str, Any], value: object) -> list[Mapping[str, Any]]:
-    """A schema node resolved into the alternatives that the value may be."""
-    if "$ref" in node:
-        return _branches(_schema()["$defs"][str(node["$ref"]).rsplit("/", 1)[-1]], value)
-    options = node.get("oneOf") or node.get("anyOf")
-    if not options:
-        return [node]
-    found = [branch for option in options for branch in _branches(option, value)]
-    fields: Mapping[str, object] = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
-    tagged = [branch for branch in found if _has_tag(branch, fields)]
-    # Untagged alternatives are told apart by their required keys.
-    closest = [
-        branch for branch in found if branch.get("required") and set(branch["required"]) <= set(fields)
-    ]
-    return tagged or closest or found
-
-
-def _has_tag(branch: Mapping[str, Any], fields: Mapping[str, object]) -> bool:
-    properties = branch.get("properties", {})
-    return any(
-        "const" in properties.get(tag, {}) and properties[tag]["const"] == fields.get(tag)
-        for tag in ("cloud", "strategy")
-    )
-
-
-def _children(node: Mapping[str, Any], part: str | int) -> list[Mapping[str, Any]]:
-    if isinstance(part, int):
-        return [node["items"]] if "items" in node else []
-    if part in node.get("properties", {}):
-        return [node["properties"][part]]
-    patterns = list(node.get("patternProperties", {}).values())
-    more = node.get("additionalProperties")
-    return [*patterns, *([more] if isinstance(more, Mapping) else [])]

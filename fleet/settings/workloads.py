@@ -18,17 +18,20 @@ DEFAULT_IMAGE = "registry.k8s.io/pause:3.10"
 class TolerationSettings(Settings):
     """A pod's toleration of node taints."""
 
-    key: LabelKey | None = None
-    operator: Literal["Exists", "Equal"] = "Equal"
-    value: LabelValue = ""
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
+    key: Annotated[LabelKey | None, Field(description="Key of the taint; without it, any")] = None
+    operator: Annotated[Literal["Exists", "Equal"], Field(description="Exists: whatever the value")] = "Equal"
+    value: Annotated[LabelValue, Field(description="Value of the taint")] = ""
+    effect: Annotated[
+        Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None,
+        Field(description="Effect of the taint; without it, any"),
+    ] = None
 
 
 class WorkloadSettings(Settings):
     """A Job whose pods all run at once."""
 
-    cluster: str
-    claim: str
+    cluster: Annotated[str, Field(description="Cluster of this stack")]
+    claim: Annotated[str, Field(description="Claim of this stack, held by each pod")]
     compute_domain: Annotated[
         str | None,
         Field(
@@ -36,16 +39,20 @@ class WorkloadSettings(Settings):
             "one NVLink fabric"
         ),
     ] = None
-    copies: Annotated[int, Field(ge=1, le=10_000)]
-    image: Annotated[str, Field(min_length=1)] = DEFAULT_IMAGE
-    command: tuple[str, ...] = ()
-    node_selector: Mapping[LabelKey, LabelValue] = Field(default_factory=dict)
+    copies: Annotated[int, Field(description="Pods, all at the same time", ge=1, le=10_000)]
+    image: Annotated[str, Field(description="Container image", min_length=1)] = DEFAULT_IMAGE
+    command: Annotated[
+        tuple[str, ...], Field(description="The container's command; without it, the image's")
+    ] = ()
+    node_selector: Annotated[
+        Mapping[LabelKey, LabelValue], Field(description="Labels of the nodes that may run it")
+    ] = Field(default_factory=dict)
     tolerations: Annotated[
         tuple[TolerationSettings, ...] | None,
         Field(description="Without it: every taint of the cluster's pools"),
     ] = None
-    cpu: QuantityText = "100m"
-    memory: QuantityText = "128Mi"
+    cpu: Annotated[QuantityText, Field(description="CPU request of each pod")] = "100m"
+    memory: Annotated[QuantityText, Field(description="Memory request of each pod")] = "128Mi"
     accept: Annotated[
         Mapping[Accepted, Annotated[str, Field(min_length=1)]],
         Field(

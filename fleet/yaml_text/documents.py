@@ -93,7 +93,7 @@ def _text(data: bytes) -> str:
     except UnicodeDecodeError as error:
         before = data[: error.start]
         place = Place(before.count(b"\n") + 1, error.start - before.rfind(b"\n"))
-        raise Unreadable("is no UTF-8 text", place) from None
+        raise Unreadable("is no UTF-8 text", place, "save it as UTF-8") from None
 
 
 class _Reader:

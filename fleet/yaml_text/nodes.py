@@ -75,7 +75,10 @@ def compose(text: str) -> Iterator[Node]:
         yield from composer.documents()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise Unreadable(f"is no YAML: {_first_line(error.problem)}", _place(mark)) from None
+        if mark is not None and text[mark.index : mark.index + 1] == "\t":
+            raise Unreadable("is no YAML: found a tab", _place(mark), "indent with spaces") from None
+        what = f"is no YAML: {_first_line(error.problem)}"
+        raise Unreadable(what, _place(mark), "look at the indentation, quotes and brackets above") from None
     except yaml.reader.ReaderError as error:
         before = text.encode()[: error.position].decode(errors="replace")
         place = Place(before.count("\n") + 1, len(before) - before.rfind("\n"))

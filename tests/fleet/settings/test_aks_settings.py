@@ -73,7 +73,9 @@ def test_an_unknown_cloud_lists_the_known_ones() -> None:
 def test_the_key_of_another_cloud_is_refused() -> None:
     fleet = vgpu()
     cluster(fleet)["kubeconfig"] = {"context": "lab"}
-    assert refused(fleet).startswith(f"{AT}.kubeconfig: is no key of the stack file")
+    told = refused(fleet)
+    assert told.startswith(f"{AT}.kubeconfig: is no key where cloud is aks\n  got: kubeconfig\n")
+    assert told.endswith("  fix: remove it; it is one where cloud is existing")
 
 
 def test_defaults_need_no_quota_and_start_nothing_by_themselves() -> None:

@@ -42,7 +42,7 @@ def refused(tmp_path: Path, content: str | bytes) -> str:
         ("a: [" + "1," * 210_000 + "1]", "holds more than 100000 values"),
         (LAB.encode() + b"# caf\xe9\n", ": is no UTF-8 text"),
         (f"{FLEET}    a: \x00\n", "FILE:3:8: is no YAML: control characters are not allowed"),
-        (f"{FLEET}\ta: 1\n", "FILE:3:1: is no YAML: found character that cannot start any token"),
+        (f"{FLEET}\ta: 1\n", "FILE:3:1: is no YAML: found a tab\n  fix: indent with spaces"),
         (f"{FLEET}    a: 1\n    a: 2\n", "FILE:4:5: holds the key 'a' twice"),
         (f"{FLEET}    [a]: 1\n", "FILE:3:5: has a key that is no text"),
         (f"{LAB}---\n{LAB}", ": is a second document, and a stack file is one"),

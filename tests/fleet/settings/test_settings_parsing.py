@@ -64,6 +64,18 @@ def test_an_unknown_key_is_named_with_the_nearest_allowed_one(fleet: dict[str, A
     assert errors["clusters.lab.pools.h100.nodeSelector"]["what"] == "is required"
 
 
+def test_a_cluster_says_that_others_install_its_drivers_and_never_leaves_it_out(
+    fleet: dict[str, Any],
+) -> None:
+    del fleet["clusters"]["lab"]["drivers"]
+    assert only(fleet, "clusters.lab.drivers") == {
+        "what": "is required",
+        "got": "",
+        "allowed": "DRA drivers by name; {} if the cluster brings its own and this program installs none",
+        "fix": "add drivers: …",
+    }
+
+
 def test_snake_case_is_no_key_of_the_stack_file(fleet: dict[str, Any]) -> None:
     fleet["claims"]["gpu-pair"]["constraints"][0] = {"match_attribute": "a/b", "matchAttribute": "a/b"}
     assert (
@@ -138,12 +150,12 @@ def test_half_a_kubeconfig_source_names_the_missing_key(fleet: dict[str, Any]) -
     ("path", "value", "at", "what"),
     [
         ("environment", "dev", "environment", "is not one of the allowed values"),
-        ("clusters.lab.cloud", "moon", "clusters.lab", "has an unknown cloud"),
+        ("clusters.lab.cloud", "moon", "clusters.lab.cloud", "is not one of the allowed values"),
         (
             "clusters.lab.pools.a100.sharing",
             {"strategy": "mug"},
-            "clusters.lab.pools.a100.sharing",
-            "has an unknown strategy",
+            "clusters.lab.pools.a100.sharing.strategy",
+            "is not one of the allowed values",
         ),
         (
             "clusters.lab.pools.h100.nodes",
@@ -164,13 +176,13 @@ def test_half_a_kubeconfig_source_names_the_missing_key(fleet: dict[str, Any]) -
             "classes.at-least-20g.memory.min",
             "is a quantity without a number, which the API server reads as 0",
         ),
-        ("workloads.train.copies", 0, "workloads.train.copies", "input should be greater than or equal to 1"),
+        ("workloads.train.copies", 0, "workloads.train.copies", "must be at least 1"),
         ("workloads.train.copies", True, "workloads.train.copies", "must be a whole number"),
         (
             "claims.single-gpu.requests.gpu.count",
             33,
             "claims.single-gpu.requests.gpu.count",
-            "input should be less than or equal to 32",
+            "must be at most 32",
         ),
         ("claims.single-gpu.requests", [], "claims.single-gpu.requests", "must be a mapping"),
     ],
@@ -213,5 +225,6 @@ def test_an_error_reads_as_a_block_with_got_allowed_and_fix(fleet: dict[str, Any
         "1 error in the stack file\n\n"
         "dra-fleet:fleet.environment: is not one of the allowed values\n"
         '  got: "dev"\n'
-        "  allowed: development, staging or production"
+        "  allowed: development, staging or production\n"
+        "  fix: did you mean development?"
     )

@@ -51,11 +51,36 @@ def test_two_documents_in_one_file_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_without_a_fleet_names_the_nearest_key(tmp_path: Path) -> None:
-    told = refused(tmp_path, "config:\n  dra-flete:fleet: {}\n")
-    assert told.startswith("FILE: has no key dra-fleet:fleet under config")
+    told = refused(tmp_path, "config:\n  a:b: 1\n  dra-flete:fleet: {}\n")
+    assert told == (
+        "FILE:3:3: has no key dra-fleet:fleet under config\n"
+        "  fix: write dra-fleet:fleet instead of dra-flete:fleet"
+    )
 
 
-@pytest.mark.parametrize("content", ["", "- a\n", "config: 3\n", f"{FLEET}    - a\n"])
+def test_a_file_without_anything_like_a_fleet_says_where_to_put_it(tmp_path: Path) -> None:
+    assert refused(tmp_path, "config:\n  a: 1\n") == (
+        "FILE: has no key dra-fleet:fleet under config\n"
+        "  fix: put dra-fleet:fleet under config, as examples/ do"
+    )
+
+
+@pytest.mark.parametrize("content", ["", "# nothing\n", "---\n"])
+def test_an_empty_file_is_called_empty(tmp_path: Path, content: str) -> None:
+    assert refused(tmp_path, content) == (
+        "FILE: is empty\n  fix: see examples/ for a stack file with dra-fleet:fleet"
+    )
+
+
+def test_a_fleet_without_a_value_is_told_with_its_keys(tmp_path: Path) -> None:
+    assert refused(tmp_path, FLEET) == (
+        "dra-fleet:fleet: must be a mapping\n  at: FILE:2:3\n  got: null\n"
+        "  allowed: a mapping with the keys claims, classes, clusters, computeDomains, environment, "
+        "kubernetes, namespace, owner, workloads"
+    )
+
+
+@pytest.mark.parametrize("content", ["- a\n", "config: 3\n", f"{FLEET}    - a\n"])
 def test_a_file_of_another_shape_is_refused(tmp_path: Path, content: str) -> None:
     assert "must be a mapping" in refused(tmp_path, content) or "must have a mapping" in refused(
         tmp_path, content

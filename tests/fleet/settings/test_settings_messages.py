@@ -1,0 +1,156 @@
+"""What a newcomer's mistakes in a stack file are answered with, each to the letter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fleet.settings import SettingsInvalid, read_stack_file
+from fleet.settings.errors import nearest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GOOD = """\
+config:
+  dra-fleet:fleet:
+    owner: ml-platform
+    environment: development
+    kubernetes: "1.36"
+    clusters:
+      lab:
+        cloud: existing
+        kubeconfig: {context: lab}
+        drivers: {nvidia: {version: 0.5.0}}
+        pools:
+          h100: {machine: hgx-h100-8, nodes: {min: 1, max: 1}, nodeSelector: {example.com/pool: h100}}
+    classes:
+      at-least-20g: {driver: nvidia, type: gpu, memory: {min: 20Gi}}
+    claims:
+      single-gpu: {requests: {gpu: {class: at-least-20g}}}
+    workloads:
+      train: {cluster: lab, claim: single-gpu, copies: 4}
+"""
+CLOUDS = "aks, eks, existing, gke"
+MISTAKES = {
+    "a number in quotes": (
+        ("copies: 4", 'copies: "4"'),
+        'workloads.train.copies: must be a whole number|got: "4"|fix: write it without quotes: 4',
+    ),
+    "a decimal": (
+        ("copies: 4", "copies: 4.0"),
+        "workloads.train.copies: must be a whole number|got: 4.0|fix: write 4",
+    ),
+    "a version without quotes": (
+        ("version: 0.5.0", "version: 0.5"),
+        (
+            "clusters.lab.drivers.nvidia.version: must be a string|got: 0.5"
+            '|fix: put it in quotes as you wrote it, for example "0.5"'
+        ),
+    ),
+    "too few": (("copies: 4", "copies: 0"), "workloads.train.copies: must be at least 1|got: 0"),
+    "too many": (
+        ("copies: 4", "copies: 10001"),
+        "workloads.train.copies: must be at most 10000|got: 10001",
+    ),
+    "an empty text": (("owner: ml-platform", 'owner: ""'), 'owner: must not be empty|got: ""'),
+    "an empty mapping": (
+        ("{example.com/pool: h100}", "{}"),
+        "clusters.lab.pools.h100.nodeSelector: must not be empty|got: {}",
+    ),
+    "nothing after the colon": (
+        ("{driver: nvidia, type: gpu, memory: {min: 20Gi}}", ""),
+        (
+            "classes.at-least-20g: must be a mapping|got: null|allowed: {driver, type, memory, …} or "
+            "{cel: [expression, …]}"
+        ),
+    ),
+    "a word for a mapping": (
+        ("{min: 1, max: 1}", "1"),
+        "clusters.lab.pools.h100.nodes: must be a mapping|got: 1|allowed: a mapping with the keys max, min",
+    ),
+    "an environment cut short": (
+        ("development", "prod"),
+        (
+            'environment: is not one of the allowed values|got: "prod"'
+            "|allowed: development, staging or production|fix: did you mean production?"
+        ),
+    ),
+    "a cloud that is none": (
+        ("cloud: existing", "cloud: exsting"),
+        (
+            f'clusters.lab.cloud: is not one of the allowed values|got: "exsting"|allowed: {CLOUDS}'
+            "|fix: did you mean existing?"
+        ),
+    ),
+    "no cloud": (
+        ("        cloud: existing\n", ""),
+        f"clusters.lab.cloud: is required|allowed: {CLOUDS}|fix: add cloud: aks",
+    ),
+    "a key of other clouds": (
+        ("cloud: existing", "cloud: existing\n        region: westeurope"),
+        (
+            "clusters.lab.region: is no key where cloud is existing|got: region"
+            "|allowed: cloud, drivers, kubeconfig, kubernetes, pools"
+            "|fix: remove it; it is one where cloud is aks or eks"
+        ),
+    ),
+    "a key of other clouds' pools": (
+        ("machine: hgx", "zones: [a], machine: hgx"),
+        (
+            "clusters.lab.pools.h100.zones: is no key where cloud is existing|got: zones"
+            "|allowed: nodes, gpuDriver, machine, nodeSelector, sharing, taints"
+            "|fix: remove it; it is one where cloud is aks or eks or gke"
+        ),
+    ),
+    "an alternative without its name": (
+        ("{gpu: {class: at-least-20g}}", "{gpu: {firstAvailable: [{class: at-least-20g}]}}"),
+        (
+            "claims.single-gpu.requests.gpu.firstAvailable[0].name: is required"
+            "|allowed: Name of the alternative|fix: add name: …"
+        ),
+    ),
+    "memory below nothing": (
+        ("min: 20Gi", "min: -20Gi"),
+        'classes.at-least-20g.memory.min: must not be negative, this is -20Gi|got: {"min": "-20Gi"}',
+    ),
+    "memory without a unit": (
+        ("min: 20Gi", "min: 20"),
+        (
+            'classes.at-least-20g.memory.min: is 20 bytes, less than any device has|got: {"min": 20}'
+            "|fix: write 20Gi"
+        ),
+    ),
+}
+
+
+def told(tmp_path: Path, text: str) -> str:
+    """What is told of a stack file, without the places."""
+    file = tmp_path / "Pulumi.x.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsInvalid) as caught:
+        read_stack_file(file)
+    lines = str(caught.value).replace("dra-fleet:fleet.", "").splitlines()[2:]
+    return "|".join(line.strip() for line in lines if not line.startswith("  at: "))
+
+
+def test_the_file_that_the_mistakes_are_made_in_is_right(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.x.yaml"
+    file.write_text(GOOD, encoding="utf-8")
+    assert read_stack_file(file).settings.owner == "ml-platform"
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_answered_with_what_to_write(tmp_path: Path, mistake: str) -> None:
+    (right, wrong), message = MISTAKES[mistake]
+    assert GOOD.count(right) == 1
+    assert told(tmp_path, GOOD.replace(right, wrong)) == message
+
+
+def test_the_beginning_of_a_long_name_is_enough_to_propose_it() -> None:
+    assert nearest("H101", ["A10", "A10-12Q", "A10G", "H100-SXM5-80GB"])[0] == "H100-SXM5-80GB"
+
+
+def test_a_name_like_no_other_proposes_none() -> None:
+    assert nearest("banana", ["aks", "eks", "gke"]) == []
