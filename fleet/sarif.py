@@ -10,108 +10,121 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 Level = Literal["none", "note", "warning", "error"]
-_SECURITY: Final = {"critical": "9.0", "high": "7.0", "medium": "5.0", "low": "3.0"}
+
+SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_SECURITY: Final = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0"}
+"""What code scanning reads as `security-severity`, in the middle of each of its bands."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SarifRule:
-    """A rule that may have results. `severity` is one of critical, high, medium, low."""
+    """A rule that may have results. `severity` is one of critical, high, medium, low; empty for none."""
 
     name: str
     description: str
-    help: str
-    link: str
+    help: str = ""
+    link: str = ""
     level: Level
-    severity: str
+    severity: str = ""
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class SarifResult:
-    """One result. `resource` is the logical place, such as a URN; `file` the artifact it is shown on."""
+    """One result.
+
+    Attributes:
+        names: the logical places, such as a URN.
+        file: the artifact that it is shown on.
+        identity: what makes it the same result in the next run.
+    """
 
     rule: str
     level: Level
     message: str
-    resource: str = ""
+    names: tuple[str, ...] = ()
     file: str
     line: int = 1
+    identity: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SarifTool:
-    """Who found it."""
+class SarifRun:
+    """Who looked, and how it went.
 
-    name: str
-    version: str
-    link: str
-    rules: tuple[SarifRule, ...] = field(default=())
-
-
-def sarif(tool: SarifTool, results: Iterable[SarifResult], failures: Iterable[str] = ()) -> dict[str, object]:
-    """One SARIF log with one run.
-
-    Args:
-        tool: who found it.
-        results: what was found.
-        failures: why the run as a whole cannot be trusted; a run with any of them is not successful.
+    Attributes:
+        category: sets this run's results apart from those of others on the same code.
+        failures: why the run as a whole cannot be trusted; with any of them it is not successful.
     """
-    indexes = {rule.name: index for index, rule in enumerate(tool.rules)}
-    failed = [{"level": "error", "message": {"text": text}} for text in failures]
+
+    tool: str
+    version: str = ""
+    link: str = ""
+    rules: tuple[SarifRule, ...]
+    category: str
+    failures: tuple[str, ...] = ()
+    properties: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+def sarif(run: SarifRun, results: Iterable[SarifResult]) -> dict[str, object]:
+    """One SARIF log with one run."""
+    indexes = {rule.name: index for index, rule in enumerate(run.rules)}
+    failed = [{"level": "error", "message": {"text": text}} for text in run.failures]
+    driver = {
+        "name": run.tool,
+        "version": run.version,
+        "informationUri": run.link,
+        "rules": [_rule(rule) for rule in run.rules],
+    }
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
         "runs": [
             {
-                "tool": {
-                    "driver": {
-                        "name": tool.name,
-                        "version": tool.version,
-                        "informationUri": tool.link,
-                        "rules": [_rule(rule) for rule in tool.rules],
-                    }
-                },
+                "tool": {"driver": {key: value for key, value in driver.items() if value != ""}},
+                "automationDetails": {"id": f"{run.category}/"},
                 "invocations": [{"executionSuccessful": not failed, "toolExecutionNotifications": failed}],
                 "results": [_result(result, indexes) for result in results],
+                "columnKind": "unicodeCodePoints",
+                "properties": dict(run.properties),
             }
         ],
     }
 
 
 def _rule(rule: SarifRule) -> dict[str, object]:
-    return {
+    told: dict[str, object] = {
         "id": rule.name,
         "shortDescription": {"text": rule.description},
-        "help": {"text": rule.help},
-        "helpUri": rule.link,
         "defaultConfiguration": {"level": rule.level},
-        "properties": {"security-severity": _SECURITY[rule.severity], "tags": [rule.severity]},
     }
+    if rule.help:
+        told["help"] = {"text": rule.help}
+    if rule.link:
+        told["helpUri"] = rule.link
+    if rule.severity:
+        told["properties"] = {"security-severity": _SECURITY[rule.severity], "tags": list(rule.tags)}
+    return told
 
 
-def _result(result: SarifResult, indexes: dict[str, int]) -> dict[str, object]:
-    location: dict[str, object] = {
-        "physicalLocation": {
-            "artifactLocation": {"uri": result.file},
-            "region": {"startLine": result.line},
-        }
-    }
-    if result.resource:
-        name = result.resource.rpartition("::")[2] or result.resource
-        location["logicalLocations"] = [
-            {"name": name, "fullyQualifiedName": result.resource, "kind": "resource"}
-        ]
-    identity = f"{result.rule}\n{result.resource}\n{result.message}"
-    told: dict[str, object] = {
+def _result(result: SarifResult, indexes: Mapping[str, int]) -> dict[str, object]:
+    identity = "\0".join((result.rule, *result.identity))
+    return {
         "ruleId": result.rule,
+        "ruleIndex": indexes.get(result.rule, -1),
         "level": result.level,
         "message": {"text": result.message},
-        "locations": [location],
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": result.file},
+                    "region": {"startLine": result.line},
+                },
+                "logicalLocations": [{"fullyQualifiedName": name} for name in result.names if name],
+            }
+        ],
         "partialFingerprints": {"finding/v1": hashlib.sha256(identity.encode()).hexdigest()[:32]},
     }
-    if result.rule in indexes:
-        told["ruleIndex"] = indexes[result.rule]
-    return told

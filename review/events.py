@@ -1,16 +1,12 @@
-"""Reads the streaming events of a preview: one JSON object per line, as they were printed or saved.
-
-`PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true pulumi preview --json > events.jsonl` writes them. Their shape:
-https://github.com/pulumi/pulumi/blob/master/sdk/go/common/apitype/events.go
-"""
+"""Reads what the streaming events of a preview say that a review tells."""
 
 from __future__ import annotations
 
 import datetime as dt
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from fleet.engine_events import NoEngineEventsError, take_events
 from review.errors import ReviewError
 
 if TYPE_CHECKING:
@@ -20,7 +16,6 @@ Object = dict[str, Any]
 
 STACK = "pulumi:pulumi:Stack"
 _NEVER = dt.datetime.fromtimestamp(0, dt.UTC)
-_DEBUG = '"severity":"debug"'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,32 +156,16 @@ def read_events(lines: Iterable[str], source: str) -> Preview:
         ReviewError: They are no streaming events of a preview.
     """
     preview = Preview()
-    number = 0
-    for number, line in enumerate(lines, 1):
-        # Most of what the engine says is its own diary, which nothing here reads.
-        if line.strip() and not (_DEBUG in line and '"diagnosticEvent"' in line):
-            preview.take(_event(line, source, number))
-    if not number or not (preview.steps or preview.errors or preview.result):
+    try:
+        take_events(lines, source, preview.take)
+    except NoEngineEventsError as problem:
+        raise ReviewError(str(problem)) from None
+    if not (preview.steps or preview.errors or preview.result):
         raise ReviewError(
             f"{source} holds no events of a preview; save them with "
             "`PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true pulumi preview --json > events.jsonl`"
         )
     return preview
-
-
-def _event(line: str, source: str, number: int) -> Object:
-    try:
-        event: object = json.loads(line)
-    except ValueError as problem:
-        raise ReviewError(f"{source}, line {number}: is no JSON: {problem}; {_STREAM}") from None
-    if not isinstance(event, dict):
-        raise ReviewError(f"{source}, line {number}: is no event of the engine; {_STREAM}")
-    if "steps" in event and "sequence" not in event:
-        raise ReviewError(f"{source}: is the summary of a preview, which leaves policies out; {_STREAM}")
-    return cast("Object", event)
-
-
-_STREAM = "set PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true, so that `pulumi preview --json` prints its events"
 
 
 def _violation(event: Mapping[str, Any]) -> Violation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from fleet.settings.errors import KEY
 from review.model import Finding
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from review.events import Preview, Violation
     from review.model import Severity
 
+_SUBJECT = re.compile(rf"(?:{KEY})?[^:\n]*")
+"""What a sentence is about: the words before its first colon, or a path of the stack file, which has one."""
 _FIX = re.compile(r"\bfix: (?P<fix>.+)", re.IGNORECASE | re.DOTALL)
 _SEVERITIES: dict[str, Severity] = {"critical": "critical", "high": "high", "medium": "medium", "low": "low"}
 _ORDER = {"critical": 0, "high": 1, "medium": 2, "low": 3}
@@ -102,7 +105,7 @@ def _sentence(source: str, severity: Severity, text: str) -> Finding:
         source="proof" if source == "proof" else "settings",
         rule=source,
         pack="",
-        subject=text.partition(":")[0],
+        subject=match[0] if (match := _SUBJECT.match(text)) else "",
         resource="",
         message=text,
         fix=fix_of(text),

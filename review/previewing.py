@@ -8,6 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fleet.engine_events import STREAMING
 from review.errors import ReviewError
 from review.events import read_events
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from review.events import Preview
 
-_STREAMING = {"PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true"}
 _STEP = '"resourcePreEvent"'
 
 
@@ -65,7 +65,7 @@ class RunningPreview:
             ReviewError: The engine cannot be started.
         """
         self._said: TextIO = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed by `result`
-        environment = {**os.environ, **command.environment, **_STREAMING}
+        environment = {**os.environ, **command.environment, **STREAMING}
         try:
             self._process = subprocess.Popen(
                 command.arguments,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from fleet.settings import SettingsInvalid
 from fleet.settings.stack_file import read_fleet, stack_name
 from review.against import read_against
-from review.assemble import Fleet, Known, fleet_of, make_review, previewed_fleet
+from review.assemble import Fleet, Known, fleet_of, previewed_fleet
 from review.errors import ReviewError
 from review.events import read_events
 from review.page import compile_templates
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from fleet.plan.model import FleetPlan
     from review.events import Preview
-    from review.model import Review
     from review.running import Running
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -137,10 +136,6 @@ class Request:
             plan_command=self._plan_command() if plan.is_file() else "",
         )
 
-    def review(self, known: Known) -> Review:
-        """The review."""
-        return make_review(known)
-
     def text(self) -> StackText:
         """The stack file, for the places of findings."""
         near = next((item for item in self.file.parents if (item / ".git").exists()), self.file.parent)
@@ -154,7 +149,8 @@ class Request:
             with file.open(encoding="utf-8") as lines:
                 return read_events(lines, str(file))
         except (OSError, UnicodeDecodeError) as problem:
-            raise ReviewError(f"{file} cannot be read: {problem}; give saved events of a preview") from None
+            why = problem.strerror if isinstance(problem, OSError) else "it is no UTF-8 text"
+            raise ReviewError(f"{file} cannot be read: {why}; give saved events of a preview") from None
 
     def _run(
         self, plan: Path, step: Callable[[str], AbstractContextManager[Step]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fleet.settings.errors import KEY
 from review.model import Reason, Verdict
 from review.words import counted
 
@@ -46,7 +47,7 @@ def engine_reasons(engine: Engine, findings: Sequence[Finding]) -> Iterator[Reas
     """What the preview itself and the findings say."""
     mandatory = [item for item in findings if item.level == "mandatory"]
     for item in mandatory:
-        yield _refuse(f"{item.rule}: {_first_line(item.message)}", "findings")
+        yield _refuse(_headline(item), "findings")
     if not engine.result:
         yield _refuse("the events end before the preview did", "engine")
     elif engine.result != _SUCCEEDED and not mandatory:
@@ -55,7 +56,7 @@ def engine_reasons(engine: Engine, findings: Sequence[Finding]) -> Iterator[Reas
         yield _person("no policy pack judged this preview", "findings")
     grave = [item for item in findings if item.level == "advisory" and item.severity in _GRAVE]
     for item in grave:
-        yield _person(f"{item.rule}: {_first_line(item.message)}", "findings")
+        yield _person(_headline(item), "findings")
 
 
 def change_reasons(changes: Sequence[Change], blast: BlastRadius, *, clusters: int = 1) -> Iterator[Reason]:
@@ -125,8 +126,10 @@ def _partly(money: Money) -> str:
     return f", and {counted(money.unknown_nodes, 'node')} of unknown price" if money.unknown_nodes else ""
 
 
-def _first_line(text: str) -> str:
-    return text.strip().splitlines()[0] if text.strip() else text
+def _headline(item: Finding) -> str:
+    """The first line of what is wrong, after the rule or the part of the stack file that it is about."""
+    about = item.subject.removeprefix(f"{KEY}.") if item.subject.startswith(KEY) else item.rule
+    return f"{about}: {next(iter(item.told.strip().splitlines()), '')}"
 
 
 def _refuse(text: str, section: str) -> Reason:

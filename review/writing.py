@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from review.comment import render_markdown
 from review.errors import ReviewError
-from review.markdown import render_markdown
 from review.page import render_page
 from review.sarif import render_sarif
 

@@ -15,6 +15,7 @@ import typer.testing
 import yaml
 
 from cli.main import app
+from rehearsal.tools import actionlint
 
 PIPELINES = Path(__file__).parents[1] / "examples" / "pipelines"
 SCHEMAS = {
@@ -38,7 +39,7 @@ def lint(name: str, text: str, folder: Path) -> tuple[int, str]:
         text = json.dumps(yaml.load(text, Loader=yaml.BaseLoader))  # noqa: S506 - makes texts only
     file.write_text(text, encoding="utf-8")
     arguments = ["--builtin-schema", SCHEMAS[name], *OPTIONS.get(name, []), str(file)]
-    # In a process of its own: inside this one it would change how ruamel.yaml reads dates, for all other tests.
+    # In its own process: inside this one it would change how ruamel.yaml reads dates, for all other tests.
     command = [sys.executable, "-m", "check_jsonschema", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     return result.returncode, result.stdout + result.stderr
@@ -83,6 +84,25 @@ def test_a_misspelt_key_is_found(name: str, tmp_path: Path) -> None:
     broken = text.replace("timeout", "timeuot")
     assert broken != text
     assert lint(name, broken, tmp_path)[0] == 1
+
+
+def github_problems(text: str) -> list[str]:
+    """What GitHub's own linter finds, each as `line:column: text`; only that linter, nothing else on PATH."""
+    command = [str(actionlint()), "-no-color", "-oneline", "-shellcheck=", "-pyflakes=", "-"]
+    result = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    assert result.returncode in {0, 1}, result.stderr
+    return [line.removeprefix("<stdin>:") for line in result.stdout.splitlines()]
+
+
+@pytest.mark.engine
+def test_the_github_workflow_has_no_problem_that_only_its_linter_sees(tmp_path: Path) -> None:
+    name = "github-actions.yml"
+    text = (PIPELINES / name).read_text(encoding="utf-8")
+    assert github_problems(text) == []
+    broken = text.replace("vars.DRA_FLEET_REF ", "var.DRA_FLEET_REF ")
+    assert lint(name, broken, tmp_path)[0] == 0
+    (problem,) = github_problems(broken)
+    assert problem.startswith('37:20: undefined variable "var". available variables are ')
 
 
 @pytest.mark.parametrize("name", FILES)

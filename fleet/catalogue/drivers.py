@@ -17,7 +17,8 @@ AttributeType = Literal["string", "int", "bool", "version"]
 class ChartVersion(Entry):
     """One version of a chart: its values' keys, dotted, with their types.
 
-    `plugin_tolerations`: the chart's own default of `kubeletPlugin.tolerations`.
+    `plugin_tolerations`: the chart's own default of its plugin's tolerations; `fixed_tolerations`: those that
+    its plugin has whatever the values say.
     `controller_needs_control_plane`: its default affinity keeps the controller to control-plane nodes.
     `extended_resources`: extended resource names, each with the class of the chart that answers it.
     `partition_names`: whether a MIG partition's device is named by its profile, gpu-0-mig-1g5gb-19-0, or by
@@ -32,6 +33,7 @@ class ChartVersion(Entry):
     feature_gates: Mapping[str, bool]
     classes: tuple[str, ...]
     plugin_tolerations: tuple[Mapping[str, str], ...] = ()
+    fixed_tolerations: tuple[Mapping[str, str], ...] = ()
     controller_needs_control_plane: bool = False
     extended_resources: Mapping[str, str] = Field(default_factory=dict)
     partition_names: Literal["profile", "placement"] = "profile"

@@ -1,16 +1,11 @@
-"""What an engine's streaming events say about policies: each judgement by itself, not only their sum.
-
-`PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true pulumi preview --json > events.jsonl` writes them; so does
-`pulumi policy analyze --json`. Their shape:
-https://github.com/pulumi/pulumi/blob/master/sdk/go/common/apitype/events.go
-"""
+"""What an engine's streaming events say about policies: each judgement by itself, not only their sum."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
+from fleet.engine_events import FIX, NoEngineEventsError, take_events
 from policies.gate.errors import GateError, NoEventsError
 
 if TYPE_CHECKING:
@@ -20,10 +15,6 @@ JUDGED_OPERATIONS: Final = frozenset(
     {"create", "update", "same", "replace", "create-replacement", "import", "import-replacement"}
 )
 """Steps on resources that a program asks for; reads and deletes are not judged."""
-STREAM: Final = (
-    "set PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true, so that `pulumi preview --json` prints its events"
-)
-_DIARY = '"severity":"debug"'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,44 +112,19 @@ def read_record(
         GateError: They are no streaming events of the engine.
     """
     record = Record()
-    number = 0
-    for number, line in enumerate(lines, 1):
-        # Most of what the engine says is its own diary, which nothing here reads.
-        if not line.strip() or (_DIARY in line and '"diagnosticEvent"' in line):
-            continue
-        event = _event(line, source, number)
-        try:
-            record.take(event)
-        except (KeyError, TypeError, AttributeError):
-            raise GateError(f"{source}, line {number}: is no event of the engine; {STREAM}") from None
+
+    def take(event: Mapping[str, Any]) -> None:
+        record.take(event)
         if on_event is not None:
             on_event(event)
-    if not number:
-        raise NoEventsError(f"{source} is empty: no preview wrote its events there; {STREAM}")
-    return record
 
-
-def _event(line: str, source: str, number: int) -> Mapping[str, Any]:
     try:
-        event: object = json.loads(line)
-    except ValueError:
-        if number == 1 and line.strip() == "{":
-            raise GateError(_plain(source)) from None
-        raise GateError(f"{source}, line {number}: is no JSON; {STREAM}") from None
-    if isinstance(event, dict):
-        found = cast("dict[str, Any]", event)
-        if "steps" in found and "sequence" not in found:
-            raise GateError(_plain(source))
-        if "sequence" in found or any(key.endswith("Event") for key in found):
-            return found
-    raise GateError(f"{source}, line {number}: is no event of the engine; {STREAM}")
-
-
-def _plain(source: str) -> str:
-    return (
-        f"{source} is what plain `pulumi preview --json` prints: a summary that leaves every policy result "
-        f"out; {STREAM}"
-    )
+        count = take_events(lines, source, take)
+    except NoEngineEventsError as problem:
+        raise GateError(str(problem)) from None
+    if not count:
+        raise NoEventsError(f"{source} is empty: no preview wrote its events there; {FIX}")
+    return record
 
 
 def _judgement(event: Mapping[str, Any]) -> Judgement:

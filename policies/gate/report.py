@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fleet.sarif import SarifResult, SarifRule, SarifTool, sarif
+from fleet.sarif import SarifResult, SarifRule, SarifRun, sarif
 from policies import pack
 
 if TYPE_CHECKING:
@@ -19,23 +19,26 @@ _FILE: Final = "Pulumi.yaml"
 
 def to_sarif(verdict: Verdict) -> dict[str, object]:
     """The verdict as a SARIF log; each problem makes its run unsuccessful."""
-    tool = SarifTool(
-        name=pack.NAME,
+    run = SarifRun(
+        tool=pack.NAME,
         version=pack.VERSION,
         link=LINK,
         rules=tuple(_rule(rule, verdict.preset) for rule in pack.RULES),
+        category=f"dra-fleet-gate/{verdict.stack}",
+        failures=verdict.problems,
     )
     results = [
         SarifResult(
             rule=finding.rule,
             level="error" if finding.level == "mandatory" else "warning",
             message=finding.message,
-            resource=finding.urn,
+            names=(finding.urn,),
             file=_FILE,
+            identity=(finding.urn, finding.message),
         )
         for finding in verdict.findings
     ]
-    return sarif(tool, results, verdict.problems)
+    return sarif(run, results)
 
 
 def _rule(rule: Rule, preset: Preset) -> SarifRule:
@@ -47,4 +50,5 @@ def _rule(rule: Rule, preset: Preset) -> SarifRule:
         link=rule.link,
         level=levels.get(rule.level(preset), "error"),
         severity=rule.severity,
+        tags=(rule.severity,),
     )

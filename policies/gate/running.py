@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fleet.engine_events import STREAMING
 from policies.gate.errors import GateError, NoEventsError
 from policies.gate.record import read_record
 
@@ -74,7 +75,7 @@ def _run(
     save: Path | None,
     on_event: Callable[[Mapping[str, Any]], None] | None,
 ) -> Record:
-    environment = {**os.environ, "PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true"}
+    environment = {**os.environ, **STREAMING}
     with said.open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(
             command,

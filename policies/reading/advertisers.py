@@ -10,6 +10,8 @@ from fleet import catalogue
 from fleet.plan.gke_pools import NO_PLUGIN
 from policies.reading.charts import RELEASE_TYPES, release
 from policies.reading.placement import Placement, Requirement, any_of, placement
+from policies.reading.plugins import NVIDIA, driver_plugin, is_on
+from policies.reading.tolerations import Tolerated, Toleration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,9 +27,13 @@ PLUGIN_CHART: Final = "nvidia-device-plugin"
 DISCOVERY_CHARTS: Final = frozenset({"node-feature-discovery", "gpu-feature-discovery"})
 ACK_SCHEDULING: Final = "ack.node.gpu.schedule"
 """https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/scheduling-gpu-using-dra"""
-_NVIDIA: Final = "nvidia"
 _DAEMON_SET: Final = re.compile(r"kubernetes:apps/v\w+:DaemonSet(Patch)?")
 _PLUGIN_IMAGE: Final = re.compile(r"(^|/)(k8s-device-plugin|nvidia-gpu-device-plugin)(@|:|$)")
+_PLUGIN_TOLERATES: Final = (
+    Toleration(key="CriticalAddonsOnly", operator="Exists", value="", effect=""),
+    Toleration(key="nvidia.com/gpu", operator="Exists", value="", effect="NoSchedule"),
+)
+"""The default of the device plugin's chart; its default affinity is below."""
 # https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/getting-started.html
 _OPERATOR_LABELS: Final = ("nvidia.com/gpu.deploy.operands", "nvidia.com/gpu.deploy.device-plugin")
 
@@ -40,7 +46,8 @@ class Advertiser:
         title: what it is, for messages.
         at: the place that turns it on.
         off: how to turn it off.
-        where: the nodes it runs on.
+        where: the nodes that it chooses by their labels.
+        tolerated: the taints that do not keep it off; None for every one.
     """
 
     resource: Resource
@@ -49,6 +56,7 @@ class Advertiser:
     at: Value
     off: str
     where: Placement
+    tolerated: Tolerated | None = None
 
 
 def advertisers(stack: Stack) -> list[Advertiser]:
@@ -115,18 +123,17 @@ def _by_label(pool: Pool, key: str, value: str, title: str) -> Advertiser | None
 def _of_chart(resource: Resource, installed: Release) -> Iterator[Advertiser]:
     if installed.is_gpu_operator:
         yield from _of_operator(resource, installed)
-    elif installed.driver is not None and installed.driver.name == _NVIDIA:
-        enabled = installed.value("resources.gpus.enabled")
-        if _is_on(enabled, default=True):
+    elif installed.driver is not None and installed.driver.name == NVIDIA:
+        plugin = driver_plugin(installed)
+        if plugin is not None:
             yield Advertiser(
                 resource=resource,
                 kind="dra",
                 title="the DRA driver",
-                at=enabled,
+                at=installed.value("resources.gpus.enabled"),
                 off="set resources.gpus.enabled: false",
-                where=placement(
-                    installed.values.get("kubeletPlugin"), any_of(installed.driver.plugin_labels)
-                ),
+                where=plugin.where,
+                tolerated=plugin.tolerated,
             )
     elif installed.chart_name == PLUGIN_CHART:
         yield Advertiser(
@@ -136,12 +143,13 @@ def _of_chart(resource: Resource, installed: Release) -> Iterator[Advertiser]:
             at=installed.chart,
             off="remove it, or keep it off the pools of the DRA driver by a nodeSelector",
             where=placement(installed.values, _labelled_by_discovery()),
+            tolerated=Tolerated(given=installed.value("tolerations"), otherwise=_PLUGIN_TOLERATES),
         )
 
 
 def _of_operator(resource: Resource, installed: Release) -> Iterator[Advertiser]:
     cluster = installed.value("gpuCluster.deployCR")
-    if _is_on(cluster, default=False):
+    if is_on(cluster, default=False):
         yield Advertiser(
             resource=resource,
             kind="dra",
@@ -152,7 +160,9 @@ def _of_operator(resource: Resource, installed: Release) -> Iterator[Advertiser]
         )
         return
     plugin = installed.value("devicePlugin.enabled")
-    if _is_on(plugin, default=True):
+    if is_on(plugin, default=True):
+        version = installed.known_version
+        default = None if version is None else [Toleration.of(each) for each in version.plugin_tolerations]
         on_all = tuple(Requirement(key=key, operator="NotIn", values=("false",)) for key in _OPERATOR_LABELS)
         yield Advertiser(
             resource=resource,
@@ -161,6 +171,7 @@ def _of_operator(resource: Resource, installed: Release) -> Iterator[Advertiser]
             at=plugin,
             off=f'set devicePlugin.enabled: false, or label the pools {_OPERATOR_LABELS[1]}: "false"',
             where=Placement(terms=(on_all,)),
+            tolerated=Tolerated(given=installed.value("daemonsets.tolerations"), otherwise=default),
         )
 
 
@@ -175,14 +186,8 @@ def _of_daemon_set(resource: Resource) -> Iterator[Advertiser]:
                 at=image,
                 off="remove it, or keep it off the pools of the DRA driver by a nodeSelector",
                 where=placement(pods),
+                tolerated=Tolerated(given=pods.get("tolerations")),
             )
-
-
-def _is_on(value: Value, *, default: bool) -> bool:
-    """Whether a switch is on; not if unknown, which is noted."""
-    if value.absent:
-        return default
-    return value.flag is True
 
 
 def _labelled_by_discovery() -> list[Requirement]:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 RELEASE_TYPES: Final = re.compile(r"kubernetes:helm\.sh/(?:v3:Release|v3:Chart|v4:Chart)")
 _VERSION_PREFIX: Final = "v"
 GPU_OPERATOR: Final = "gpu-operator"
+_EXACT: Final = re.compile(r"v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+"""A whole version of https://semver.org; anything shorter or with an operator is a range to Helm."""
+_DIGEST: Final = re.compile(r"oci://.*@sha256:[0-9a-f]{64}")
+_LOCAL: Final = (".", "/")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +49,14 @@ class Release:
         """The version, or the tag of an OCI address, without a leading v; empty if absent or unknown."""
         tag = (self.chart.text or "").rsplit("/", 1)[-1].partition("@")[0].partition(":")[2]
         return (self.version.text or tag).removeprefix(_VERSION_PREFIX)
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether it is one chart for ever: of a whole version, of a digest, or a folder of the project."""
+        chart = self.chart.text or ""
+        if chart.startswith(_LOCAL) or _DIGEST.fullmatch(chart):
+            return True
+        return _EXACT.fullmatch(self.version.text or self.version_text) is not None
 
     @property
     def repository(self) -> Value:
@@ -94,6 +106,14 @@ class Release:
             (known for known in versions if known.version.removeprefix(_VERSION_PREFIX) == self.version_text),
             None,
         )
+
+    @property
+    def known_versions(self) -> list[str]:
+        """The versions of this chart in the catalogue, the newest last; none of other charts."""
+        if self.is_gpu_operator:
+            return [known.version for known in catalogue.load().gpu_operator.versions]
+        versions = () if self.driver is None else self.driver.versions
+        return [known.version for known in versions if own_name(known.chart) == self.chart_name]
 
     @property
     def is_gpu_operator(self) -> bool:

@@ -1,4 +1,4 @@
-"""The pools with GPUs, and on which of them a DRA driver or a device plugin runs, as a program tells."""
+"""The pools of a stack, and on which of them drivers and device plugins run, as far as a program tells."""
 
 from __future__ import annotations
 
@@ -7,38 +7,63 @@ from typing import TYPE_CHECKING
 from policies.reading.advertisers import discovers
 from policies.reading.homes import Homes
 from policies.reading.pools import POOL_TYPES, pools
+from policies.reading.taints import declared_taints
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from policies.reading.advertisers import Advertiser
+    from policies.reading.plugins import DriverPlugin
     from policies.reading.pools import Pool
-    from policies.resources import Stack
+    from policies.resources import Resource, Stack
 
 
-class GpuNodes:
-    """The pools with GPUs in the clusters of drivers, and what runs on them.
+class Nodes:
+    """The pools of a stack's clusters, and what runs on them.
 
     Attributes:
         homes: the clusters of the stack.
-        pools: the pools.
     """
 
-    def __init__(self, stack: Stack, drivers: Sequence[Advertiser]) -> None:
-        """Find the pools in the drivers' clusters."""
+    def __init__(self, stack: Stack) -> None:
+        """Find the clusters."""
         self.homes = Homes(stack)
+        self._stack = stack
         self._labelling = discovers(stack)
-        self.pools = [
+
+    def with_gpus(self, drivers: Sequence[Advertiser]) -> list[Pool]:
+        """The pools with GPUs in the clusters of drivers."""
+        return [pool for pool in self._near([driver.resource for driver in drivers]) if pool.has_gpus]
+
+    def served(self, plugin: DriverPlugin) -> list[Pool]:
+        """The pools whose devices a driver's plugin publishes, if it tolerates their taints."""
+        return [
             pool
-            for resource in stack.of(POOL_TYPES)
-            if any(self.homes.together(resource, driver.resource) for driver in drivers)
-            for pool in pools(resource)
-            if pool.has_gpus
+            for pool in self._near([plugin.resource])
+            if plugin.publishes(self._stack, pool) and self.chosen(plugin, pool)
         ]
 
-    def run(self, found: Advertiser, pool: Pool) -> bool:
-        """Whether an advertiser may run on a pool."""
+    def chosen(self, found: Advertiser | DriverPlugin, pool: Pool) -> bool:
+        """Whether the labels of a pool let something run there."""
         labelled = any(self.homes.together(pool.resource, chart) for chart in self._labelling)
         together = self.homes.together(pool.resource, found.resource)
         # EKS's images label their nodes themselves.
         return together and found.where.may_include(pool, discovered=labelled or pool.cloud == "eks")
+
+    def tolerated(self, found: Advertiser, pool: Pool) -> bool:
+        """Whether the taints that a pool declares let something run there; not if unknown, which is noted."""
+        taints = declared_taints(pool)
+        if pool.taint_list.possible and pool.taint_list.plain is None:
+            return False
+        if not taints or found.tolerated is None:
+            return True
+        return not found.tolerated.unknown and not found.tolerated.missing(taints)
+
+    def _near(self, installed: Sequence[Resource]) -> list[Pool]:
+        """The pools in the clusters of resources."""
+        return [
+            pool
+            for resource in self._stack.of(POOL_TYPES)
+            if any(self.homes.together(resource, each) for each in installed)
+            for pool in pools(resource)
+        ]

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, cast
 
+from fleet.plan.gke_pools import GPU_DRA, NO_PLUGIN, TPU_DRA
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -22,6 +24,8 @@ _PLATFORM: Final = re.compile(
     r"|^(aliyun|alibabacloud|ack)\.|^(accelerator|agentpool)$"
 )
 """Keys of labels that clusters and clouds put on nodes themselves."""
+_BY_HAND: Final = frozenset({NO_PLUGIN, GPU_DRA, TPU_DRA})
+"""Keys that look like a platform's, and that a node has only where its pool names them."""
 _DISCOVERED: Final = ("nvidia.com/", "feature.node.kubernetes.io/")
 
 
@@ -68,6 +72,11 @@ class Placement:
     """The nodes that meet all demands of one of the terms."""
 
     terms: tuple[Term, ...] = ((),)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it demands anything, so that not every node is among them."""
+        return all(self.terms)
 
     def may_include(self, pool: Pool, *, discovered: bool) -> bool:
         """Whether nodes of a pool may be among them.
@@ -127,7 +136,7 @@ def _held(pool: Pool, key: str, *, discovered: bool) -> Held:
         return label.text
     if key.startswith(_DISCOVERED):
         return None if discovered else False
-    return None if _PLATFORM.search(key) else False
+    return None if _PLATFORM.search(key) and key not in _BY_HAND else False
 
 
 def any_of(labels: Mapping[str, str]) -> list[Requirement]:

@@ -119,7 +119,7 @@ POOL_TYPES: Final = re.compile("|".join(sorted({form.types.pattern for form in _
 
 @dataclass(frozen=True, kw_only=True)
 class Taint:
-    """A taint of a pool's nodes, in Kubernetes' words; `effect` is empty if unreadable or unknown."""
+    """A taint of a pool's nodes, in Kubernetes' words; `effect` is empty if any of it is unknown."""
 
     at: Value
     key: str
@@ -190,10 +190,14 @@ class Pool:
         return self.labels.get(key)
 
     @property
+    def taint_list(self) -> Value:
+        """Where its taints are."""
+        return self.at.get(*_steps(self._form.taints))
+
+    @property
     def taints(self) -> list[Taint]:
         """Its taints."""
-        found = self.at.get(*_steps(self._form.taints))
-        return [_taint(item) for item in found.items]
+        return [_taint(item) for item in self.taint_list.items]
 
     @property
     def image(self) -> Value:
@@ -254,7 +258,7 @@ def _taint(item: Value) -> Taint:
         if match is None:
             return Taint(at=item, key="", value="", effect="")
         return Taint(at=item, key=match["key"], value=match["value"] or "", effect=match["effect"])
-    effect = item.get("effect").text or ""
+    effect = "" if item.possible and item.plain is None else item.get("effect").text or ""
     return Taint(
         at=item,
         key=item.get("key").text or "",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from policies.reading.pools import Taint
     from policies.values import Value
@@ -41,3 +41,30 @@ class Toleration:
 def tolerations(given: Value) -> list[Toleration]:
     """The tolerations of a list; what is unknown in it is noted and covers nothing."""
     return [Toleration.of({key: value.text or "" for key, value in item.entries}) for item in given.items]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tolerated:
+    """What the pods of a DaemonSet tolerate, read when it is asked for.
+
+    Attributes:
+        given: their list of tolerations.
+        otherwise: what they tolerate where no list is given; None if nothing tells.
+        always: what they tolerate whatever the list says.
+    """
+
+    given: Value
+    otherwise: Sequence[Toleration] | None = ()
+    always: Sequence[Toleration] = ()
+
+    @property
+    def unknown(self) -> bool:
+        """Whether some of the list is unknown, which is noted."""
+        return self.given.possible and self.given.plain is None
+
+    def missing(self, taints: Iterable[Taint]) -> list[Taint] | None:
+        """The taints that keep the pods off; None if nothing tells, or some of the list is unknown."""
+        told = tolerations(self.given) if self.given.possible else self.otherwise
+        if told is None or self.unknown:
+            return None
+        return [taint for taint in taints if not any(each.covers(taint) for each in (*told, *self.always))]

@@ -13,12 +13,12 @@ from fleet import catalogue
 from fleet.drivers.nvidia import ROOTS
 from policies.reading.advertisers import advertisers
 from policies.reading.charts import release
-from policies.reading.nodes import GpuNodes
+from policies.reading.nodes import Nodes
 from policies.reading.operators import installer_for, installs_driver, operators
 from policies.rule import Finding, StackRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from policies.reading.advertisers import Advertiser
     from policies.reading.charts import Release
@@ -37,11 +37,13 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     drivers = [found for found in advertisers(stack) if found.kind == "dra"]
     if not drivers:
         return
-    nodes = GpuNodes(stack, drivers)
+    nodes = Nodes(stack)
+    pools = nodes.with_gpus(drivers)
     for driver in drivers:
         installed = release(driver.resource)
         if installed is not None and installed.driver is not None:
-            for told, root in _roots(stack, driver, nodes):
+            served = [pool for pool in pools if nodes.chosen(driver, pool)]
+            for told, root in _roots(stack, driver, served, nodes):
                 yield from _judge(installed, told, root)
 
 
@@ -60,10 +62,11 @@ def _judge(installed: Release, told: str, root: str) -> Iterator[Finding]:
         )
 
 
-def _roots(stack: Stack, driver: Advertiser, nodes: GpuNodes) -> Iterator[tuple[str, str]]:
+def _roots(
+    stack: Stack, driver: Advertiser, served: Sequence[Pool], nodes: Nodes
+) -> Iterator[tuple[str, str]]:
     """Who says where the GPU driver is, and where."""
     near = [each for each in operators(stack) if nodes.homes.together(driver.resource, each.resource)]
-    served = [pool for pool in nodes.pools if nodes.run(driver, pool)]
     seen: set[str] = set()
     for pool in served:
         root = _root_of(pool, near, nodes)
@@ -75,7 +78,7 @@ def _roots(stack: Stack, driver: Advertiser, nodes: GpuNodes) -> Iterator[tuple[
             yield f"the GPU Operator ({operator.resource.name})", _operator_root(operator)
 
 
-def _root_of(pool: Pool, near: list[Release], nodes: GpuNodes) -> str | None:
+def _root_of(pool: Pool, near: list[Release], nodes: Nodes) -> str | None:
     """Where the GPU driver is on a pool's nodes; None if nothing tells."""
     if pool.cloud == "gke":
         images = catalogue.load().gke.images

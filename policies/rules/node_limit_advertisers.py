@@ -1,8 +1,8 @@
 """The GPUs of a node have one advertiser: a DRA driver or a device plugin, never both.
 
 Each would give the same GPU out without knowing of the other. Both may be in one cluster on different pools,
-so the rule looks at which pools each one's pods may run on; where a program declares no pool, at whether the
-two can meet at all.
+so the rule looks at which pools each one's pods may run on, by labels and taints; where a program declares no
+pool, at whether the two can meet at all.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from policies.reading.advertisers import advertisers, of_cloud
-from policies.reading.nodes import GpuNodes
+from policies.reading.nodes import Nodes
 from policies.rule import Finding, StackRule
 
 if TYPE_CHECKING:
@@ -30,19 +30,24 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     drivers = [found for found in installed if found.kind == "dra"]
     if not drivers:
         return
-    nodes = GpuNodes(stack, drivers)
+    nodes = Nodes(stack)
+    pools = nodes.with_gpus(drivers)
     for first, second in combinations(sorted(installed, key=lambda found: found.kind), 2):
         if first.kind == "dra" and nodes.homes.together(first.resource, second.resource):
-            yield from _judge_pair(first, second, nodes)
-    for pool in nodes.pools:
-        yield from _judge_pool(pool, [found for found in drivers if nodes.run(found, pool)])
+            yield from _judge_pair(first, second, pools, nodes)
+    for pool in pools:
+        yield from _judge_pool(pool, [found for found in drivers if nodes.chosen(found, pool)], nodes)
 
 
-def _judge_pair(driver: Advertiser, other: Advertiser, nodes: GpuNodes) -> Iterator[Finding]:
-    shared = [pool.name for pool in nodes.pools if nodes.run(driver, pool) and nodes.run(other, pool)]
-    if not shared and (nodes.pools or not driver.where.may_meet(other.where)):
+def _judge_pair(
+    driver: Advertiser, other: Advertiser, pools: Sequence[Pool], nodes: Nodes
+) -> Iterator[Finding]:
+    pair = (driver, other)
+    chosen = [pool for pool in pools if all(nodes.chosen(each, pool) for each in pair)]
+    shared = sorted(pool.name for pool in chosen if all(nodes.tolerated(each, pool) for each in pair))
+    if not shared and (pools or not driver.where.may_meet(other.where)):
         return
-    where = f"the pools {', '.join(sorted(shared))}" if shared else "the same nodes"
+    where = f"the pools {', '.join(shared)}" if shared else "the same nodes"
     yield Finding(
         other.resource,
         other.at,
@@ -53,9 +58,10 @@ def _judge_pair(driver: Advertiser, other: Advertiser, nodes: GpuNodes) -> Itera
     )
 
 
-def _judge_pool(pool: Pool, drivers: Sequence[Advertiser]) -> Iterator[Finding]:
-    plugin = of_cloud(pool) if drivers else None
-    if plugin is not None:
+def _judge_pool(pool: Pool, chosen_by: Sequence[Advertiser], nodes: Nodes) -> Iterator[Finding]:
+    plugin = of_cloud(pool) if chosen_by else None
+    drivers = [driver for driver in chosen_by if plugin is not None and nodes.tolerated(driver, pool)]
+    if plugin is not None and drivers:
         yield Finding(
             pool.resource,
             plugin.at,
@@ -72,7 +78,7 @@ RULE = StackRule(
         "The GPUs of a node are advertised by a DRA driver or by a device plugin, never by both, "
         "because each gives the same GPU out without knowing of the other."
     ),
-    fix="Turn the device plugin off on the DRA driver's pools, or keep the two on different pools by labels.",
+    fix="Turn the device plugin off on the DRA driver's pools, or keep the two on different pools.",
     link="https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/",
     severity="critical",
     judge=judge,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from fleet import catalogue
 from fleet.plan.gke_pools import GPU_DRA, NO_PLUGIN
 from policies.reading.advertisers import advertisers
-from policies.reading.nodes import GpuNodes
+from policies.reading.nodes import Nodes
 from policies.reading.pools import POOL_TYPES, pools
 from policies.rule import Finding, StackRule
 
@@ -36,9 +36,9 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
             if pool.cloud == "gke" and _may_be_empty(pool):
                 yield from _judge_gke(pool)
     drivers = [found for found in advertisers(stack) if found.kind == "dra"]
-    nodes = GpuNodes(stack, drivers)
-    for pool in nodes.pools if drivers else []:
-        served = any(nodes.run(driver, pool) for driver in drivers)
+    nodes = Nodes(stack)
+    for pool in nodes.with_gpus(drivers):
+        served = any(nodes.chosen(driver, pool) for driver in drivers)
         if served and pool.cloud in ("aks", "eks") and _may_be_empty(pool):
             yield from _finding(
                 pool, f"{pool.cloud.upper()}'s autoscaler does not know its devices", "1 or more"

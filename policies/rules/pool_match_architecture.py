@@ -1,7 +1,8 @@
-"""A pool's node image is built for the processor of its machines.
+"""A pool's node image, and the GPU driver that there is for it, are built for the processor of its machines.
 
-A node whose image has another architecture never starts; the group waits for it and fails after its time.
-Judged where a pool names both, which is on EKS: the other clouds choose the image by the machine.
+On EKS a pool names the image itself; a node with one for another processor never starts. On GKE the image
+follows the machine, but Google builds its GPU driver for some images and processors only. AKS chooses both by
+the machine.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fleet import catalogue
-from policies.reading.machines import machines_of
+from policies.reading.homes import Homes
+from policies.reading.machines import known_machines, machines_of
+from policies.reading.operators import installer_for, operators
 from policies.reading.pools import POOL_TYPES, pools
 from policies.rule import Finding, StackRule
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fleet.catalogue.eks import EksImage
+    from fleet.catalogue.model import Machine
     from policies.reading.pools import Pool
     from policies.resources import Stack
     from policies.rule import Settings
@@ -28,30 +32,58 @@ ARM: Final = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\.[\w-]+")
 
 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
-    """Find node groups whose image and machines differ."""
+    """Find pools whose image is not for their machines, or has no GPU driver for them."""
     del settings
     for resource in stack.of(POOL_TYPES):
         for pool in pools(resource):
-            image = catalogue.load().eks.image(pool.image.text or "") if pool.cloud == "eks" else None
-            if image is None:
-                continue
-            for machine in machines_of(stack, pool):
-                yield from _judge(pool, image, machine)
+            if pool.cloud == "eks":
+                yield from _judge_eks(stack, pool)
+            elif pool.cloud == "gke":
+                yield from _judge_gke(stack, pool)
 
 
-def _judge(pool: Pool, image: EksImage, machine: Value) -> Iterator[Finding]:
-    wanted = _architecture(machine.text or "")
-    if wanted is None or wanted == image.arch:
-        return
+def _judge_eks(stack: Stack, pool: Pool) -> Iterator[Finding]:
+    image = catalogue.load().eks.image(pool.image.text or "")
+    for machine in machines_of(stack, pool) if image is not None else []:
+        wanted = _architecture(machine.text or "")
+        if image is not None and wanted is not None and wanted != image.arch:
+            yield _of_eks(pool, image, machine, wanted)
+
+
+def _of_eks(pool: Pool, image: EksImage, machine: Value, wanted: str) -> Finding:
     facts = catalogue.load().eks
     allowed = [each.name for each in facts.images if (each.arch, each.nvidia) == (wanted, image.nvidia)]
-    yield Finding(
+    return Finding(
         pool.resource,
         pool.image,
         f"is {pool.image.shown}, an image for {image.arch}, and {machine.shown} is {wanted}",
         ", ".join(allowed),
         f"set amiType: {allowed[0]}",
     )
+
+
+def _judge_gke(stack: Stack, pool: Pool) -> Iterator[Finding]:
+    for machine in known_machines(stack, pool):
+        allowed = _images_with_driver(machine) if machine.gpus else []
+        if not allowed or pool.image.absent or (pool.image.text or "").upper() in allowed:
+            continue
+        if pool.image.unknown or installer_for(pool, operators(stack), Homes(stack)) is not None:
+            continue
+        yield Finding(
+            pool.resource,
+            pool.image,
+            f"is {pool.image.shown}, for which Google has no GPU driver for {machine.arch}, the processor of "
+            f"{machine.name}",
+            ", ".join(allowed),
+            f"set imageType: {allowed[0]}",
+        )
+
+
+def _images_with_driver(machine: Machine) -> list[str]:
+    """The images of GKE with a GPU driver for a machine's processor; none if that is every image known."""
+    facts = catalogue.load().gke
+    found = {installer.image for installer in facts.installers if installer.arch == machine.arch}
+    return [] if found == {image.name for image in facts.images} else sorted(found)
 
 
 def _architecture(name: str) -> str | None:
@@ -67,8 +99,8 @@ def _architecture(name: str) -> str | None:
 RULE = StackRule(
     name="pool-match-architecture",
     description=(
-        "A pool's node image is built for the processor of its machines, "
-        "because a node with another one never starts."
+        "A pool's node image, and the GPU driver for it, are built for the processor of its machines, "
+        "because a node with another image never starts and one without a driver has no GPUs."
     ),
     fix="Choose the image of the same family for the machine's processor.",
     link="https://docs.aws.amazon.com/eks/latest/userguide/eks-optimized-ami.html",

@@ -5,6 +5,6 @@ writes only below the cache directory (`$DRA_FLEET_CACHE`, else the system's pla
 """
 
 from rehearsal.tools.cache import ToolsError
-from rehearsal.tools.toolset import Scheduler, Toolset, ensure, oracle
+from rehearsal.tools.toolset import Scheduler, Toolset, actionlint, ensure, oracle
 
-__all__ = ["Scheduler", "ToolsError", "Toolset", "ensure", "oracle"]
+__all__ = ["Scheduler", "ToolsError", "Toolset", "actionlint", "ensure", "oracle"]

@@ -161,6 +161,15 @@ LANGUAGE_HOST = Recipe(
         path="python/cmd/pulumi-language-python-exec",
     ),
 )
+# For tests alone, like the oracles.
+ACTIONLINT = Recipe(
+    name="actionlint",
+    title="actionlint",
+    module=ENGINE / "actionlint",
+    package="github.com/rhysd/actionlint/cmd/actionlint",
+    requirement="github.com/rhysd/actionlint",
+    stamp="",
+)
 
 
 def scheduler(minor: str) -> Recipe | None:

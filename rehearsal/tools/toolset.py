@@ -130,6 +130,15 @@ def oracle(minor: str, reporter: Reporter | None = None) -> Path:
     return GoToolchain.find().build(recipes.oracle(minor), Cache.default(), reporter or Silent())
 
 
+def actionlint(reporter: Reporter | None = None) -> Path:
+    """The linter of GitHub's workflows, for tests; built when first asked for.
+
+    Raises:
+        ToolsError: it cannot be built.
+    """
+    return GoToolchain.find().build(recipes.ACTIONLINT, Cache.default(), reporter or Silent())
+
+
 def _go() -> GoToolchain:
     try:
         return GoToolchain.find()

@@ -26,6 +26,11 @@ class Finding(ReviewModel):
     fix: str
     url: str
 
+    @property
+    def told(self) -> str:
+        """The message without the subject, where it begins with it."""
+        return self.message.removeprefix(f"{self.subject}: ")
+
 
 class Version(ReviewModel):
     """A version that is run, and until when `by` supports it; None where nothing public says it."""

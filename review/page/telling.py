@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from fleet.settings.errors import KEY
 from review.pictures.cost_bars import told_money
 from review.words import counted, ranged
 
@@ -95,8 +96,8 @@ def kinds(pool: Pool) -> str:
 
 
 def headline(message: str) -> str:
-    """The first line of a message."""
-    return message.partition("\n")[0]
+    """The first line of a message; of a path of the stack file what tells it from others."""
+    return message.partition("\n")[0].removeprefix(f"{KEY}.")
 
 
 def rest(message: str) -> str:

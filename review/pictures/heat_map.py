@@ -11,13 +11,14 @@ from review.words import short_list
 if TYPE_CHECKING:
     from review.model import Cell, Column, Matrix, Row
 
-WIDTH: Final = 84
+WIDTH: Final = 80
+GAP: Final = 4
 HEIGHT: Final = 44
 CHARACTER: Final = 7.3
 """Pixels of a character of the picture's monospaced letters."""
 LABEL: Final = 26
 """Characters of a claim's name that are shown; its title has all."""
-HEADING: Final = 11
+HEADING: Final = 10
 HEADING_LINES: Final = 3
 COLUMNS: Final = 40
 ROWS: Final = 80
@@ -49,7 +50,7 @@ class Heading:
 
 @dataclass(frozen=True, kw_only=True)
 class HeatRow:
-    """A claim's name and the proof's word at the row's end."""
+    """A claim's name and, below it, the proof's word."""
 
     y: int
     label: str
@@ -66,7 +67,7 @@ class Heat:
     width: int
     height: int
     left: int
-    right: int
+    cell_width: int
     headings: tuple[Heading, ...]
     rows: tuple[HeatRow, ...]
     cells: tuple[HeatCell, ...]
@@ -78,17 +79,17 @@ class Heat:
 def heat_map(matrix: Matrix) -> Heat:
     """The picture of one cluster's matrix."""
     rows, columns = matrix.rows[:ROWS], matrix.columns[:COLUMNS]
-    longest = max((len(row.claim) for row in rows), default=0)
-    left = int(min(longest, LABEL) * CHARACTER) + 16
+    longest = max((max(len(row.claim), len(row.word) + 2) for row in rows), default=0)
+    left = int(min(longest, LABEL) * CHARACTER) + 8
     lines = [_lines(column) for column in columns]
     top = max((len(one) for one in lines), default=0) * 15 + 8
     right = left + len(columns) * WIDTH
     return Heat(
         cluster=matrix.cluster,
-        width=right + 118,
+        width=right,
         height=top + len(rows) * HEIGHT + 2,
         left=left,
-        right=right,
+        cell_width=WIDTH - GAP,
         headings=tuple(_heading(column, left + i * WIDTH, top) for i, column in enumerate(columns)),
         rows=tuple(_row(row, top + j * HEIGHT) for j, row in enumerate(rows)),
         cells=tuple(
@@ -115,7 +116,9 @@ def _heading(column: Column, x: int, top: int) -> Heading:
     lines = _lines(column)
     first = top - 8 - 15 * (len(lines) - 1)
     placed = tuple((first + 15 * number, line) for number, line in enumerate(lines))
-    return Heading(x=x + (WIDTH - 4) // 2, lines=placed, title=f"{column.title}: {short_list(column.pools)}")
+    return Heading(
+        x=x + (WIDTH - GAP) // 2, lines=placed, title=f"{column.title}: {short_list(column.pools)}"
+    )
 
 
 def _lines(column: Column) -> list[str]:

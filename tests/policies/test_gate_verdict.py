@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from policies import pack
@@ -15,6 +17,7 @@ from policies.gate.report import to_sarif
 from policies.gate.verdict import Expected, Verdict, judge
 from policies.rule import PRESETS, Preset, StackRule
 
+SARIF = Path(__file__).parents[1] / "review" / "schemas" / "sarif-2.1.0-rtm.5.json"
 URN = "urn:pulumi:dev::other::aws:eks/cluster:Cluster::c"
 FLOOR = "cluster-require-minimum-kubernetes"
 ON_RESOURCES = [rule.name for rule in pack.RULES if not isinstance(rule, StackRule)]
@@ -136,6 +139,9 @@ def test_sarif_names_each_finding_and_why_a_run_cannot_be_trusted() -> None:
     assert (result["ruleId"], result["level"]) == (FLOOR, "error")
     assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == FLOOR
     assert run["invocations"][0]["executionSuccessful"] is False
+    schema = json.loads(SARIF.read_text(encoding="utf-8"))
+    wrong: list[Any] = list(jsonschema.Draft4Validator(schema).iter_errors(log))  # pyright: ignore[reportUnknownMemberType]
+    assert wrong == []
 
 
 @pytest.mark.parametrize("name", PRESETS)

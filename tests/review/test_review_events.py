@@ -48,9 +48,11 @@ def test_a_policy_violation_is_kept_with_its_severity() -> None:
     ("text", "message"),
     [
         ("", "x holds no events of a preview; save them with "),
-        ("no json", "x, line 1: is no JSON: "),
+        ("no json", "x, line 1: is no JSON; "),
         ("[]", "x, line 1: is no event of the engine; "),
-        ('{"config": {}, "steps": []}', "x: is the summary of a preview, which leaves policies out; "),
+        ('{"policyEvent": {"severity": "high"}}', "x, line 1: is no event of the engine; "),
+        ('{"config": {}, "steps": []}', "x is what plain `pulumi preview --json` prints: "),
+        ('{\n  "steps": []\n}', "x is what plain `pulumi preview --json` prints: "),
     ],
 )
 def test_what_is_no_stream_of_events_is_refused_with_the_fix(text: str, message: str) -> None:

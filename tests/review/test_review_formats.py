@@ -10,8 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from review.comment import LONGEST, marker, render_markdown
 from review.events import Preview, Step, Violation
-from review.markdown import LONGEST, marker, render_markdown
 from review.masking import MASK, scrub, shown
 from review.model import Review
 from review.page import render_page
@@ -65,6 +65,18 @@ def test_sarif_names_the_line_of_a_setting() -> None:
     line = places["dra-fleet:fleet.kubernetes"]
     written: str = STACK.splitlines()[line - 1]
     assert written.strip().startswith("kubernetes:")
+
+
+def test_what_the_proof_finds_is_at_its_workload_and_says_the_path_once() -> None:
+    review = samples.refused()
+    assert [reason.text for reason in review.verdict.reasons[:1]] == [
+        "workloads.infer: on cluster lab, never: infer: 30 x 1 devices are asked for and 28 can match"
+    ]
+    stack = "config:\n  dra-fleet:fleet:\n    workloads:\n      train: {}\n      infer: {}\n"
+    (result, *_) = json.loads(render_sarif(review, "Pulumi.lab.yaml", stack))["runs"][0]["results"]
+    (place,) = result["locations"]
+    assert place["physicalLocation"]["region"] == {"startLine": 5}
+    assert place["logicalLocations"] == [{"fullyQualifiedName": "dra-fleet:fleet.workloads.infer"}]
 
 
 def test_an_unknown_setting_is_at_its_nearest_part() -> None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from fleet.plan import make_plan
 from fleet.settings import parse
+from review.comment import render_markdown
 from review.cost import cost
-from review.markdown import render_markdown
 from review.page import render_page
 from review.was import Was
 from tests.fleet.plan import aks_fleets

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from review.comment import render_markdown
 from review.grouping import grouped
-from review.markdown import render_markdown
 from review.verdict import change_reasons
 from tests.review import samples
 

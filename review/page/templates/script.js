@@ -114,8 +114,7 @@
       const words = this.input.value.toLowerCase().split(/\s+/).filter(Boolean);
       let found = 0;
       for (const row of this.rows) {
-        row.text ??= row.textContent.toLowerCase();
-        const fits = words.every((word) => row.text.includes(word));
+        const fits = !words.length || words.every((word) => (row.text ??= row.textContent.toLowerCase()).includes(word));
         row.hidden = !fits || found >= this.limit;
         found += fits;
       }

@@ -40,7 +40,7 @@ def wide(declared: Declared, expression: str, *, unknown: bool = False) -> Break
 
 NAMED = device_class("nvidia-mig")
 PLAIN = device_class("small")
-PARTITIONS_OF_ONE = "device.attributes['gpu.nvidia.com'].exists(k, v, k == 'profile' && v == '1g.5gb')"
+DEEP = "(" * 40 + "device.attributes['gpu.nvidia.com'].type == 'mig'" + ")" * 40
 LARGE = "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('70Gi')) > 0"
 
 CASES = (
@@ -56,12 +56,12 @@ CASES = (
             Break(
                 resource=NAMED.name,
                 path=PATH,
-                value=PARTITIONS_OF_ONE,
+                value=DEEP,
                 messages=(
                     said(
                         NAMED,
-                        "spec.selectors cannot be judged: two-variable comprehensions, existsOne and sortBy "
-                        "cannot be evaluated here",
+                        "spec.selectors cannot be judged: the expression is nested deeper than 32 levels; "
+                        "a server allows 250",
                         "selectors that can be evaluated here, because they may select whole GPUs",
                         "write them in another way, or list the class in the parameter mixed",
                     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fleet.plan.gke_pools import TPU_DRA
 from policies.rules.driver_tolerate_pool_taints import ALLOWED, RULE
 from tests.policies.rule_cases import Break, Declared, RuleCase, said
 
@@ -70,6 +71,87 @@ GPU_MISSING = missing(
 )
 SPOT = "kubernetes.azure.com/scalesetpriority"
 
+
+def release(name: str, chart: str, version: str, values: dict[str, Any]) -> Declared:
+    return Declared(
+        type="kubernetes:helm.sh/v3:Release",
+        name=name,
+        properties={"chart": chart, "version": version, "values": values},
+    )
+
+
+def tpus(name: str, labels: dict[str, str], **node: Any) -> Declared:
+    return Declared(
+        type="gcp:container/nodePool:NodePool",
+        name=name,
+        properties={"nodeConfig": {"machineType": "ct6e-standard-4t", "labels": labels, **node}},
+    )
+
+
+def nodes(name: str, machine: str, key: str, value: str) -> Declared:
+    return Declared(
+        type="aws:eks/nodeGroup:NodeGroup",
+        name=name,
+        properties={
+            "instanceTypes": [machine],
+            "taints": [{"key": key, "value": value, "effect": "NO_SCHEDULE"}],
+        },
+    )
+
+
+def lacking(declared: Declared, place: str, pool: str, taint: str, rest: str) -> str:
+    key = taint.partition(":")[0].partition("=")[0]
+    return said(
+        declared,
+        f"{place} does not tolerate the taint {taint} of the pool {pool}, so no devices are published there",
+        ALLOWED,
+        f"add {{key: {key}, {rest}}} to {place.removeprefix('values.')}",
+    )
+
+
+TPU = release(
+    "tpu",
+    "oci://registry.k8s.io/dra-driver-google/charts/dra-driver-google-tpu",
+    "0.1.0",
+    {"kubeletPlugin": {"tolerations": [{"key": "google.com/tpu", "operator": "Exists"}]}},
+)
+TPU_POOL = tpus("chips", {TPU_DRA: "true"})
+UNMEANT_TPU_POOL = tpus(
+    "plain", {TPU_DRA: "false"}, taints=[{"key": "only", "value": "other", "effect": "NO_SCHEDULE"}]
+)
+NO_CHIPS = lacking(
+    TPU,
+    PLACE,
+    "chips",
+    "google.com/tpu=present:NoSchedule",
+    "operator: Equal, value: present, effect: NoSchedule",
+)
+EFA = release("efa", "eks/aws-dranet", "1.0.0", {"tolerations": [ANY_GPU]})
+EFA_POOL = nodes("cards", "p5.48xlarge", "nvidia.com/gpu", "present")
+OTHER_GROUP = nodes("other", "m7i.large", "only", "other")
+NO_CARDS = lacking(
+    EFA,
+    "values.tolerations",
+    "cards",
+    "nvidia.com/gpu=present:NoSchedule",
+    "operator: Equal, value: present, effect: NoSchedule",
+)
+EXAMPLE = release(
+    "example",
+    "dra-example-driver",
+    "0.4.0",
+    {"kubeletPlugin": {"nodeSelector": {"devices": "made-up"}, "tolerations": [TEAM]}},
+)
+EXAMPLE_POOL = Declared(
+    type="azure-native:containerservice:AgentPool",
+    name="made-up",
+    properties={
+        "vmSize": "Standard_D4s_v5",
+        "nodeLabels": {"devices": "made-up"},
+        "nodeTaints": ["team=ml:NoSchedule"],
+    },
+)
+
 CASES = (
     RuleCase(
         rule=RULE,
@@ -118,5 +200,110 @@ CASES = (
         rule=RULE,
         passing=(driver(ANY_GPU, version="25.8.1"), SOFT),
         breaks=(Break(resource="driver", path=("values",), value={}, messages=(GPU_MISSING,)),),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(TPU, TPU_POOL, UNMEANT_TPU_POOL, GKE),
+        breaks=(
+            Break(
+                resource="tpu",
+                path=PATH,
+                value=[{"key": "google.com/gpu", "operator": "Exists"}],
+                messages=(NO_CHIPS,),
+                unknown=PLACE,
+            ),
+            Break(resource="tpu", path=("values",), value={}, messages=(NO_CHIPS,)),
+            Break(
+                resource="chips",
+                path=("nodeConfig", "taints"),
+                value=[{"key": "team", "value": "ml", "effect": "NO_EXECUTE"}],
+                messages=(
+                    lacking(
+                        TPU,
+                        PLACE,
+                        "chips",
+                        "team=ml:NoExecute",
+                        "operator: Equal, value: ml, effect: NoExecute",
+                    ),
+                ),
+                unknown="nodeConfig.taints",
+            ),
+            Break(
+                resource="plain",
+                path=("nodeConfig", "labels", TPU_DRA),
+                value="true",
+                messages=(
+                    lacking(
+                        TPU,
+                        PLACE,
+                        "plain",
+                        "only=other:NoSchedule",
+                        "operator: Equal, value: other, effect: NoSchedule",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(EFA, EFA_POOL, OTHER_GROUP),
+        breaks=(
+            Break(
+                resource="efa",
+                path=("values", "tolerations"),
+                value=[],
+                messages=(NO_CARDS,),
+                unknown="values.tolerations",
+            ),
+            Break(
+                resource="other",
+                path=("instanceTypes", 0),
+                value="p5.48xlarge",
+                messages=(
+                    lacking(
+                        EFA,
+                        "values.tolerations",
+                        "other",
+                        "only=other:NoSchedule",
+                        "operator: Equal, value: other, effect: NoSchedule",
+                    ),
+                ),
+                unknown="instanceTypes[0]",
+            ),
+            Break(
+                resource="other",
+                path=("taints",),
+                value=[{"key": "CriticalAddonsOnly", "value": "true", "effect": "NO_SCHEDULE"}],
+                messages=(),
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(EXAMPLE, EXAMPLE_POOL, UNLABELLED),
+        breaks=(
+            Break(
+                resource="example",
+                path=PATH,
+                value=[ANY_GPU],
+                messages=(
+                    lacking(
+                        EXAMPLE,
+                        PLACE,
+                        "made-up",
+                        "team=ml:NoSchedule",
+                        "operator: Equal, value: ml, effect: NoSchedule",
+                    ),
+                ),
+                unknown=PLACE,
+            ),
+            # Sent nowhere in particular, it is not meant for every pool of the cluster.
+            Break(resource="example", path=("values", "kubeletPlugin"), value={}, messages=()),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(driver(), aks("node.cilium.io/agent-not-ready=true:NoExecute")),
+        breaks=(),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fleet.plan.gke_pools import TRIPLE
+from fleet.plan.gke_pools import GPU_PRESENT, TRIPLE
 from policies.rules.node_limit_advertisers import RULE
 from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
@@ -102,6 +102,60 @@ OF_OPERATOR = told(
     "values.devicePlugin.enabled",
     "the GPU Operator's device plugin",
     "the same nodes",
+    'set devicePlugin.enabled: false, or label the pools nvidia.com/gpu.deploy.device-plugin: "false"',
+)
+PODS = ("spec", "template", "spec")
+SPEC = ".".join(PODS)
+TOLERATION = {"key": "team", "operator": "Equal", "value": "ml", "effect": "NoSchedule"}
+TAINT = {"key": "team", "value": "ml", "effect": "NO_SCHEDULE"}
+
+
+def release(name: str, chart: str, version: str, values: dict[str, Any]) -> Declared:
+    return Declared(
+        type="kubernetes:helm.sh/v3:Release",
+        name=name,
+        properties={"chart": chart, "version": version, "values": values},
+    )
+
+
+def gke_pool(name: str, labels: dict[str, str], taints: list[dict[str, str]]) -> Declared:
+    node = {"machineType": "g2-standard-8", "labels": labels, "taints": taints}
+    return Declared(
+        type="gcp:container/nodePool:NodePool", name=name, properties={"name": name, "nodeConfig": node}
+    )
+
+
+FREE_DRIVER = release(
+    "driver", "dra-driver-nvidia-gpu", "0.5.0", {"kubeletPlugin": {"tolerations": [{"operator": "Exists"}]}}
+)
+FREE_PLUGIN = Declared(
+    type="kubernetes:apps/v1:DaemonSet",
+    name="plugin",
+    properties={
+        "spec": {
+            "template": {"spec": {"containers": [{"image": "nvcr.io/nvidia/k8s-device-plugin:v0.18.0"}]}}
+        }
+    },
+)
+FREE_CHART = release("legacy", "nvidia-device-plugin", "0.18.0", {})
+FREE_OPERATOR = release("operator", "gpu-operator", "v25.10.0", {"driver": {"enabled": False}})
+TAINTED = Declared(
+    type="azure-native:containerservice:AgentPool",
+    name="tainted",
+    properties={
+        "vmSize": "Standard_NC24ads_A100_v4",
+        "nodeLabels": {GPU_PRESENT: "true"},
+        "nodeTaints": ["team=ml:NoSchedule"],
+    },
+)
+BY_DAEMON_SET = told(
+    FREE_PLUGIN, f"{SPEC}.containers[0].image", "the device plugin's DaemonSet", "the pools tainted", APART
+)
+OF_FREE_OPERATOR = told(
+    FREE_OPERATOR,
+    "values.devicePlugin.enabled",
+    "the GPU Operator's device plugin",
+    "the pools tainted",
     'set devicePlugin.enabled: false, or label the pools nvidia.com/gpu.deploy.device-plugin: "false"',
 )
 CASES = (
@@ -208,6 +262,72 @@ CASES = (
                     "the pool asia",
                     'add the label ack.node.gpu.schedule: "disabled" to the pool',
                 ),
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(FREE_DRIVER, FREE_PLUGIN, TAINTED),
+        breaks=(
+            broken(FREE_PLUGIN, (*PODS, "tolerations"), [TOLERATION], BY_DAEMON_SET, f"{SPEC}.tolerations"),
+            broken(TAINTED, ("nodeTaints",), [], BY_DAEMON_SET, "nodeTaints"),
+            broken(TAINTED, ("nodeTaints",), ["team=ml:PreferNoSchedule"], BY_DAEMON_SET),
+            broken(TAINTED, ("nodeTaints",), ["node.cilium.io/agent-not-ready:NoExecute"], BY_DAEMON_SET),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(FREE_DRIVER, FREE_CHART, TAINTED),
+        breaks=(
+            broken(
+                FREE_CHART,
+                ("values", "tolerations"),
+                [{"operator": "Exists"}],
+                told(FREE_CHART, "chart", "the device plugin's chart", "the pools tainted", APART),
+                "values.tolerations",
+            ),
+            broken(
+                TAINTED,
+                ("nodeTaints", 0),
+                "nvidia.com/gpu=present:NoSchedule",
+                told(FREE_CHART, "chart", "the device plugin's chart", "the pools tainted", APART),
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(FREE_DRIVER, FREE_OPERATOR, TAINTED),
+        breaks=(
+            broken(
+                FREE_OPERATOR,
+                ("values", "daemonsets"),
+                {"tolerations": [TOLERATION]},
+                OF_FREE_OPERATOR,
+                "values.daemonsets",
+            ),
+            # Nothing tells what a version tolerates that nobody knows.
+            broken(FREE_OPERATOR, ("version",), "v99.1.0", OF_FREE_OPERATOR),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(
+            release("driver", "dra-driver-nvidia-gpu", "0.5.0", {}),
+            gke_pool("kept-off", {GPU_PRESENT: "true"}, [TAINT]),
+        ),
+        breaks=(
+            broken(
+                gke_pool("kept-off", {}, []),
+                ("nodeConfig", "taints"),
+                [],
+                told(
+                    gke_pool("kept-off", {}, []),
+                    "nodeConfig.labels",
+                    "GKE's device plugin",
+                    "the pool kept-off",
+                    f'add the label {TRIPLE[0]}: "true" to the pool',
+                ),
+                "nodeConfig.taints",
             ),
         ),
     ),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from policies.rules.pool_match_architecture import RULE
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 INTEL = ("AL2023_x86_64_NVIDIA", "BOTTLEROCKET_x86_64_NVIDIA", "BOTTLEROCKET_x86_64_NVIDIA_FIPS")
 TEMPLATE = Declared(
@@ -41,6 +43,29 @@ def wrong(image: str, built: str, machine: str, allowed: tuple[str, ...]) -> str
     )
 
 
+def google(machine: str, image: str, **node: Any) -> Declared:
+    return Declared(
+        type="gcp:container/nodePool:NodePool",
+        name="google",
+        properties={"nodeConfig": {"machineType": machine, "imageType": image, **node}},
+    )
+
+
+A4X = google("a4x-highgpu-4g", "cos_containerd")
+UBUNTU = google("a3-highgpu-8g", "UBUNTU_CONTAINERD")
+UNHEARD = google("c4a-standard-4", "UBUNTU_CONTAINERD")
+NO_DRIVER = said(
+    A4X,
+    "nodeConfig.imageType is 'UBUNTU_CONTAINERD', for which Google has no GPU driver for arm64, the "
+    "processor of a4x-highgpu-4g",
+    "COS_CONTAINERD",
+    "set imageType: COS_CONTAINERD",
+)
+OPERATOR = Declared(
+    type="kubernetes:helm.sh/v3:Release",
+    name="operator",
+    properties={"chart": "gpu-operator", "version": "v26.7.0", "values": {"driver": {"enabled": True}}},
+)
 ARM_NVIDIA = "AL2023_ARM_64_NVIDIA"
 NVIDIA_ON_ARM = (ARM_NVIDIA, "BOTTLEROCKET_ARM_64_NVIDIA", "BOTTLEROCKET_ARM_64_NVIDIA_FIPS")
 
@@ -106,4 +131,44 @@ CASES = (
             ),
         ),
     ),
+    RuleCase(
+        rule=RULE,
+        passing=(A4X, OTHERS),
+        breaks=(
+            Break(
+                resource="google",
+                path=("nodeConfig", "imageType"),
+                value="UBUNTU_CONTAINERD",
+                messages=(NO_DRIVER,),
+                unknown="nodeConfig.imageType",
+            ),
+            Break(resource="google", path=("nodeConfig", "imageType"), value=REMOVED, messages=()),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(UBUNTU,),
+        breaks=(
+            Break(
+                resource="google",
+                path=("nodeConfig", "machineType"),
+                value="a4x-highgpu-4g",
+                messages=(NO_DRIVER,),
+                unknown="nodeConfig.machineType",
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(google("a4x-highgpu-4g", "UBUNTU_CONTAINERD"), OPERATOR),
+        breaks=(
+            Break(
+                resource="operator",
+                path=("values", "driver", "enabled"),
+                value=False,
+                messages=(NO_DRIVER,),
+            ),
+        ),
+    ),
+    RuleCase(rule=RULE, passing=(UNHEARD,), breaks=()),
 )

@@ -17,7 +17,7 @@ from rehearsal.tools import ToolsError, Toolset, ensure, recipes
 
 
 def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not path.exists():
         assert time.monotonic() < deadline, f"{path} did not appear"
         time.sleep(0.02)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from review.markdown_parts import PARTS
-from review.markdown_text import inline
+from review.comment.parts import PARTS
+from review.comment.text import inline
 from review.words import counted, ranged
 
 if TYPE_CHECKING:

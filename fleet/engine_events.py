@@ -1,0 +1,75 @@
+"""The streaming events of Pulumi's engine: one JSON object per line, as they were printed or saved.
+
+`PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true pulumi preview --json > events.jsonl` writes them; so does
+`pulumi policy analyze --json`. Their shape:
+https://github.com/pulumi/pulumi/blob/master/sdk/go/common/apitype/events.go
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+STREAMING: Final = {"PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true"}
+"""What the engine's environment must have, or it prints no events but a summary without policy results."""
+FIX: Final = (
+    "set PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true, so that `pulumi preview --json` prints its events"
+)
+_DIARY: Final = '"severity":"debug"'
+
+
+class NoEngineEventsError(ValueError):
+    """A text is no stream of the engine's events; what it is and the fix."""
+
+
+def take_events(lines: Iterable[str], source: str, take: Callable[[Mapping[str, Any]], None]) -> int:
+    """Give each event to `take`, without the engine's diary, which nobody reads and most of it is.
+
+    Args:
+        lines: one event each, as text.
+        source: what they are called in errors.
+        take: told each event; an event of another shape makes it raise KeyError, TypeError or
+            AttributeError.
+
+    Returns:
+        How many lines there were.
+
+    Raises:
+        NoEngineEventsError: They are no events of the engine.
+    """
+    number = 0
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or (_DIARY in line and '"diagnosticEvent"' in line):
+            continue
+        event = _event(line, source, number)
+        try:
+            take(event)
+        except (KeyError, TypeError, AttributeError):
+            raise NoEngineEventsError(f"{source}, line {number}: is no event of the engine; {FIX}") from None
+    return number
+
+
+def _event(line: str, source: str, number: int) -> Mapping[str, Any]:
+    try:
+        event: object = json.loads(line)
+    except ValueError:
+        if number == 1 and line.strip() == "{":
+            raise NoEngineEventsError(_plain(source)) from None
+        raise NoEngineEventsError(f"{source}, line {number}: is no JSON; {FIX}") from None
+    if isinstance(event, dict):
+        found = cast("dict[str, Any]", event)
+        if "steps" in found and "sequence" not in found:
+            raise NoEngineEventsError(_plain(source))
+        if "sequence" in found or any(key.endswith("Event") for key in found):
+            return found
+    raise NoEngineEventsError(f"{source}, line {number}: is no event of the engine; {FIX}")
+
+
+def _plain(source: str) -> str:
+    return (
+        f"{source} is what plain `pulumi preview --json` prints: a summary that leaves every policy result "
+        f"out; {FIX}"
+    )
