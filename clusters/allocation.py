@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from typing_extensions import TypedDict
 
 from clusters.pending import explain, explain_missing_pods, read_state
 from clusters.pending.selectors import devices_in
@@ -166,7 +168,47 @@ def _pod(state: ClusterState, pod: Object) -> PodDevices:
     )
 
 
-def allocation_json(allocation: Allocation) -> dict[str, Any]:
+class DeviceJson(TypedDict):
+    """One device as an allocation result names it."""
+
+    driver: str
+    pool: str
+    device: str
+
+
+class PodJson(TypedDict):
+    """One pod of a workload and the devices it holds; `node` is null while it waits for one."""
+
+    name: str
+    node: str | None
+    devices: list[DeviceJson]
+
+
+class WorkloadJson(TypedDict):
+    """Copies that run and hold devices, copies that should, and why the first waiting one waits."""
+
+    allocated: int
+    wanted: int
+    pods: list[PodJson]
+    reason: str | None
+
+
+class PoolJson(TypedDict):
+    """What the nodes of a pool publish."""
+
+    nodes: int
+    devices: int
+    node_names: list[str]
+
+
+class AllocationJson(TypedDict):
+    """Pools and workloads of a cluster, by name."""
+
+    pools: dict[str, PoolJson]
+    workloads: dict[str, WorkloadJson]
+
+
+def allocation_json(allocation: Allocation) -> AllocationJson:
     """An allocation as plain data with stable keys; `review --running` reads it again."""
     return {
         "pools": {
@@ -177,7 +219,7 @@ def allocation_json(allocation: Allocation) -> dict[str, Any]:
     }
 
 
-def _workload_json(workload: WorkloadAllocation) -> dict[str, Any]:
+def _workload_json(workload: WorkloadAllocation) -> WorkloadJson:
     return {
         "allocated": workload.allocated,
         "wanted": workload.wanted,

@@ -26,6 +26,8 @@ Object = dict[str, Any]
 APPLY = "application/apply-patch+yaml"
 NOT_FOUND = 404
 MERGE = "application/merge-patch+json"
+ANSWER_WITHIN = 30.0
+"""Seconds for each request."""
 
 
 class ApiError(Exception):
@@ -74,13 +76,13 @@ class KubeApi:
         self._headers: dict[str, str] = {}
 
     @classmethod
-    def connect(cls, config: SingleConfig, *, timeout: float = 30.0) -> KubeApi:
-        """Connect as the kubeconfig's user. `timeout` is in seconds, per request.
+    def connect(cls, config: SingleConfig) -> KubeApi:
+        """Connect as the kubeconfig's user.
 
         Raises:
             KubeconfigError: its exec plugin speaks no known version.
         """
-        parameters = ConnectionParams(timeout=cast("Any", httpx2.Timeout(timeout)), trust_env=False)
+        parameters = ConnectionParams(timeout=cast("Any", httpx2.Timeout(ANSWER_WITHIN)), trust_env=False)
         plain = config._replace(user=_without_exec(config.user)) if config.user else config
         httpx_params = parameters.httpx_params  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - a bare dict
         arguments = cast("dict[str, Any]", httpx_params(plain))
@@ -294,7 +296,7 @@ class KubeApi:
         """
         resource = await self.resource(api_version, kind)
         query = {"watch": "true", "resourceVersion": resource_version, **(params or {})}
-        timeout = httpx2.Timeout(30.0, read=None)
+        timeout = httpx2.Timeout(ANSWER_WITHIN, read=None)
         path = resource.path(namespace)
         async with self._http.stream(
             "GET", path, params=query, headers=self._headers, timeout=timeout

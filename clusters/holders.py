@@ -62,20 +62,15 @@ async def _ask(known: Sequence[ClusterPlan], stack: str, more: Workloads) -> Obj
         raise
     try:
         async with KubeApi.connect(config) as api:
-            return allocation_json(
-                await read_allocation(
-                    api,
-                    pools={pool.name: pool.labels for plan in known for pool in plan.pools},
-                    workloads={
-                        **more,
-                        **{
-                            item.name: (item.namespace, item.copies)
-                            for plan in known
-                            for item in plan.workloads
-                        },
-                    },
-                )
+            allocation = await read_allocation(
+                api,
+                pools={pool.name: pool.labels for plan in known for pool in plan.pools},
+                workloads={
+                    **more,
+                    **{item.name: (item.namespace, item.copies) for plan in known for item in plan.workloads},
+                },
             )
+            return dict(allocation_json(allocation))
     except (httpx2.TransportError, ApiError) as problem:
         said = str(problem) or type(problem).__name__
         raise KubeconfigError(

@@ -171,11 +171,12 @@ def _device_plugins(nodes: list[Object], slices: list[Object], wanted: Wanted) -
 def _pool(name: str, selector: Mapping[str, str], least: int, nodes: list[Object]) -> Finding:
     found = [node["metadata"]["name"] for node in nodes if carries(node, selector)]
     labels = ", ".join(f"{key}={value}" for key, value in selector.items())
+    carry = "1 node carries" if len(found) == 1 else f"{len(found)} nodes carry"
     if len(found) < least:
         return Finding(
             level="problem",
             subject=f"pool {name}",
-            message=f"{len(found)} nodes carry {labels}; the stack says at least {least}",
+            message=f"{carry} {labels}; the stack says at least {least}",
             fix="correct the pool's nodeSelector or its nodes.min",
         )
-    return Finding(level="ok", subject=f"pool {name}", message=f"{len(found)} nodes carry {labels}")
+    return Finding(level="ok", subject=f"pool {name}", message=f"{carry} {labels}")

@@ -5,8 +5,10 @@ The event log, not the printed text, is the source: it has each step, each findi
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
+import subprocess
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -15,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from rehearsal import engine_session
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
@@ -116,11 +117,12 @@ def run_engine(
         result.exit_code = process.wait()
     except KeyboardInterrupt:
         process.send_signal(signal.SIGINT)  # the engine finishes what is under way and saves its state
-        process.wait(timeout=CANCEL_SECONDS)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # then it is killed with all it started
+            process.wait(timeout=CANCEL_SECONDS)
         raise
     finally:
         engine_session.stop_left(record)
-    result.text = printed.read_text(encoding="utf-8")
+    result.text = printed.read_text(encoding="utf-8", errors="replace")
     result.seconds = time.monotonic() - started
     return result
 
@@ -137,7 +139,7 @@ def _follow(log: Path, process: subprocess.Popen[bytes]) -> Iterator[dict[str, A
                     partial = ""
             if ended:
                 return
-            time.sleep(POLL_SECONDS)
+            time.sleep(POLL_SECONDS)  # a growing file tells nobody
 
 
 def _resource_name(event: Mapping[str, Any]) -> str:

@@ -6,14 +6,13 @@ whose number is recorded, so that what is left of it is found again and nothing 
 
 from __future__ import annotations
 
-import json
 import os
+import signal
 import subprocess
 from typing import TYPE_CHECKING
 
 import psutil
 
-from rehearsal.world.files import write_private
 from rehearsal.world.processes import CREATION_TOLERANCE, ProcessId, stop_processes
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ GRACE_SECONDS = 5.0
 def start(
     command: Sequence[str], *, directory: Path, environment: Mapping[str, str], output: TextIO, record: Path
 ) -> subprocess.Popen[bytes]:
-    """Start a program in a session of its own and record which one.
+    """Start a program in a session of its own and record which one; what cannot be recorded does not run.
 
     Args:
         command: program and arguments.
@@ -35,6 +34,9 @@ def start(
         environment: all its variables.
         output: gets what it prints.
         record: the file that remembers the session.
+
+    Raises:
+        OSError: the program cannot be started, or the record not be written.
     """
     process = subprocess.Popen(
         list(command),
@@ -45,29 +47,32 @@ def start(
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
-    write_private(
-        record, json.dumps({"pid": process.pid, "created": psutil.Process(process.pid).create_time()})
-    )
+    try:
+        ProcessId(pid=process.pid, created=psutil.Process(process.pid).create_time()).write(record)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
     return process
 
 
-def stop_left(record: Path) -> int:
-    """Stop what is left of the recorded session; returns how many processes that were."""
-    try:
-        recorded = json.loads(record.read_text())
-    except FileNotFoundError:
-        return 0
-    leader = ProcessId(pid=recorded["pid"], created=recorded["created"])
-    left = _members(leader)
-    if engine := leader.running():
-        engine.kill()  # at once: what is under way then stays in the state as pending, and is cleared by name
-    stop_processes(left, grace=GRACE_SECONDS)
+def stop_left(record: Path) -> None:
+    """Stop what is left of the recorded session."""
+    leader = ProcessId.read(record)
+    if leader is None:
+        return
+    leader.signal(signal.SIGKILL)  # at once: what is under way stays in the state as pending, cleared by name
+    stop_processes(_members(leader), grace=GRACE_SECONDS)
     record.unlink(missing_ok=True)
-    return len(left)
 
 
 def _members(leader: ProcessId) -> list[ProcessId]:
     """Processes of the leader's session. Its number is not given out again while a member lives."""
+    successor = ProcessId.of(leader.pid)
+    if successor and abs(successor.created - leader.created) >= CREATION_TOLERANCE:
+        return []  # the number was given out again
+    if leader.created < psutil.boot_time() - CREATION_TOLERANCE:
+        return []  # the machine was started anew, and the number may be that of any session since
     found: list[ProcessId] = []
     for pid in psutil.pids():
         try:

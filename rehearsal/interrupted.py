@@ -18,6 +18,7 @@ import psutil
 from clusters.client import UnknownKindError
 from rehearsal.access import connect
 from rehearsal.errors import RehearsalError
+from rehearsal.world.client import WorldClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -73,18 +74,21 @@ def clear_interrupted(home: Home, state: StackState, clusters: Iterable[str]) ->
     Args:
         home: the rehearsal.
         state: the stack.
-        clusters: the contexts of the stack's clusters.
+        clusters: what the stack's clusters are called in the world; some may not be there yet.
 
     Raises:
         StackBusyError: another run is still at work on this stack.
+        WorldError: a cluster does not come back.
     """
     clear_stale_lock(home.backend, state.stack)
     if not _has_pending(home.backend, state.stack):
         return []
     exported = state.export()
     pending: list[dict[str, Any]] = exported["deployment"]["pending_operations"]
-    begun = [operation["resource"] for operation in pending if operation["type"] == "creating"]
-    asyncio.run(_delete_begun(home, clusters, begun))
+    created = [operation["resource"] for operation in pending if operation["type"] == "creating"]
+    begun = [resource for resource in created if _is_in_a_cluster(resource)]
+    if begun:
+        asyncio.run(_delete_begun(home, _usable(home, clusters), begun))
     exported["deployment"]["pending_operations"] = []
     state.restore(exported)
     return [f"the last run of stack {state.stack} was interrupted; {len(pending)} operations are made again"]
@@ -122,9 +126,23 @@ def _living_holder(lock: Path) -> dict[str, Any] | None:
         holder: dict[str, Any] = json.loads(lock.read_text(encoding="utf-8"))
         taken = datetime.fromisoformat(holder["timestamp"]).timestamp()
         started = psutil.Process(holder["pid"]).create_time()
-    except (ValueError, KeyError, psutil.NoSuchProcess):
+    except (ValueError, KeyError, TypeError, psutil.NoSuchProcess):
         return None  # cut off while it was written, or its process has ended
     return holder if started <= taken + CLOCK_SLACK else None
+
+
+def _is_in_a_cluster(resource: Mapping[str, Any]) -> bool:
+    return resource["type"] == HELM_RELEASE or "kind" in (resource.get("inputs") or {})
+
+
+def _usable(home: Home, clusters: Iterable[str]) -> list[str]:
+    """Those of the clusters that are there, once they can be asked: a reboot may have cut the run off."""
+    with WorldClient(home) as world:
+        there = {cluster["name"] for cluster in world.status()["clusters"]}
+        found = [name for name in clusters if name in there]
+        for name in found:
+            world.wait_ready(name)
+    return found
 
 
 async def _delete_begun(home: Home, clusters: Iterable[str], resources: Sequence[Mapping[str, Any]]) -> None:
@@ -142,7 +160,7 @@ async def _delete_one(api: KubeApi, token: str, inputs: Mapping[str, Any]) -> No
             await api.delete("v1", "Secret", secret["metadata"]["name"], namespace)
         return
     metadata: Mapping[str, Any] = inputs.get("metadata") or {}
-    if "kind" not in inputs or "name" not in metadata:
+    if "name" not in metadata:
         return
     try:
         await api.delete(

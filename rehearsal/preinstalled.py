@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rehearsal.home import Home
     from rehearsal.world.hardware import ClusterHardware, InstalledChart
 
-TIMEOUT = "120s"
+TIMEOUT = "300s"
 
 
 def install_charts(home: Home, helm: Path, cluster: str, hardware: ClusterHardware) -> None:
@@ -29,7 +29,7 @@ def install_charts(home: Home, helm: Path, cluster: str, hardware: ClusterHardwa
 
 
 def _install(home: Home, helm: Path, cluster: str, item: InstalledChart) -> None:
-    chart = charts.resolve(item.chart, item.version)
+    chart = charts.resolve(item.chart, item.version, home=home)
     options = ["--namespace", item.namespace, "--create-namespace", "--wait", "--timeout", TIMEOUT]
     done = subprocess.run(
         [str(helm), "upgrade", "--install", item.chart, str(chart), *options, "--values", "-"],

@@ -55,7 +55,8 @@ def stack_file(stack: str) -> tuple[str, Path]:
     file = Path(stack) if is_path else PROJECT / f"Pulumi.{stack}.yaml"
     if not file.is_file():
         known = ", ".join(sorted(path.name.split(".")[1] for path in PROJECT.glob("Pulumi.*.yaml")))
-        what = f"{file} is a directory" if file.is_dir() else f"there is no stack file {file}"
+        folder = next((path for path in (file, Path(stack)) if path.is_dir()), None)
+        what = f"{folder} is a directory" if folder else f"there is no stack file {file}"
         raise RehearsalError(
             f"{what}. Stacks here: {known or 'none'}; "
             "or give the path of a stack file, such as examples/s10-capacity.yaml"

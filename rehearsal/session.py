@@ -28,6 +28,7 @@ from rehearsal.stack_copy import PASSPHRASE
 from rehearsal.status import StackStatus, read_status
 from rehearsal.turn import own_turn
 from rehearsal.world.client import ClusterState, WorldClient, ensure_running, stop
+from rehearsal.world.files import write_private
 from rehearsal.world.hardware import Hardware
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _bring_up(
     with reporter.step("preflight"):
         asyncio.run(refuse_unready(plan, home))
     cleared, engine = run_program(source, plan, home, toolset, reporter)
-    return [*notes, *cleared, *stand_in_charts(plan)], engine
+    return [*notes, *cleared, *stand_in_charts(plan, home)], engine
 
 
 def read_hardware(plan: FleetPlan, source: StackSource) -> Hardware:
@@ -168,23 +169,23 @@ def _create(
 def prepare_engine(home: Home, toolset: Toolset) -> list[str]:
     """Give the engine its home: passphrase, backend, the Kubernetes plugin or its stand-in."""
     home.backend.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not home.passphrase_file.exists():
-        home.passphrase_file.touch(mode=0o600)
-        home.passphrase_file.write_text(PASSPHRASE)
+    write_private(home.passphrase_file, PASSPHRASE)
     if providers.published_plugin(toolset.pulumi, home.pulumi_home) is providers.PublishedPlugin.INSTALLED:
         return []
     providers.install(home.pulumi_home, Path(sys.executable))
     return ["the kubernetes provider is a stand-in: the published plugin cannot be downloaded here"]
 
 
-def stand_in_charts(plan: FleetPlan) -> list[str]:
+def stand_in_charts(plan: FleetPlan, home: Home) -> list[str]:
     """Which releases were made from a chart that stands in for the published one."""
     releases = {item.chart: item for cluster in plan.clusters for item in cluster.releases}
     return [
         f"chart {item.chart.rsplit('/', 1)[-1]} {item.version} is a stand-in, unverified: "
         "the published chart cannot be downloaded here"
         for item in releases.values()
-        if charts.resolve(item.chart, item.version, item.repository or None).is_relative_to(charts.STAND_INS)
+        if charts.resolve(item.chart, item.version, item.repository or None, home=home).is_relative_to(
+            charts.STAND_INS
+        )
     ]
 
 
@@ -224,9 +225,7 @@ def run_program(
     ensure_stack(home, toolset.pulumi, source.name, directory, env)
     engine_session.stop_left(home.root / ENGINE_SESSION)  # of a run that was killed: this turn is ours alone
     state = StackState(pulumi=toolset.pulumi, stack=source.name, directory=directory, environment=env)
-    names = [simulated_name(cluster) for cluster in plan.clusters]
-    running = [name for name in names if (home.clusters / name).exists()]
-    cleared = clear_interrupted(home, state, running)
+    cleared = clear_interrupted(home, state, [simulated_name(cluster) for cluster in plan.clusters])
     provide_kubeconfigs(
         home, toolset.pulumi, standing_clusters(plan), stack=source.name, directory=directory, env=env
     )
@@ -264,7 +263,7 @@ def wait_for_devices(plan: FleetPlan, home: Home, reporter: Reporter, seconds: f
             step.update("held by running pods", done=status.allocated, total=status.wanted)
             if status.all_allocated or final:
                 return status
-            time.sleep(POLL_SECONDS)
+            time.sleep(POLL_SECONDS)  # pods change by the dozen: reading at each change would be more work
 
 
 def bring_down(home: Home, *, remove: bool) -> None:
@@ -279,6 +278,6 @@ def bring_down(home: Home, *, remove: bool) -> None:
     if remove:
         home.refuse_foreign()
     engine_session.stop_left(home.root / ENGINE_SESSION)
-    stop(home, remove=remove)
+    stop(home)
     if remove:
         shutil.rmtree(home.root)

@@ -5,11 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import httpx2
+from typing_extensions import TypedDict
 
-from clusters.allocation import Allocation, WorkloadAllocation, allocation_json, read_allocation
+from clusters.allocation import (
+    Allocation,
+    AllocationJson,
+    WorkloadAllocation,
+    allocation_json,
+    read_allocation,
+)
 from rehearsal.access import NothingRunsError, connect, simulated_name
 
 if TYPE_CHECKING:
@@ -17,6 +24,19 @@ if TYPE_CHECKING:
 
     from fleet.plan.model import ClusterPlan, FleetPlan
     from rehearsal.home import Home
+
+
+class ClusterJson(AllocationJson):
+    """One cluster: the version it reports, and what its pools and workloads hold."""
+
+    kubernetes: str
+
+
+class StatusJson(TypedDict):
+    """Whether all copies hold their devices at this moment, and each cluster by name."""
+
+    all_allocated: bool
+    clusters: dict[str, ClusterJson]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +73,7 @@ class StackStatus:
         """Whether every workload's copies all hold their devices at the same moment."""
         return all(cluster.allocation.complete for cluster in self.clusters.values())
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> StatusJson:
         """The documented shape of `rehearse status --json`."""
         return {
             "all_allocated": self.all_allocated,
@@ -98,5 +118,5 @@ def devices_by_node(workload: WorkloadAllocation) -> dict[str, list[str]]:
     return {node: sorted(devices) for node, devices in sorted(found.items()) if devices}
 
 
-def _cluster_json(cluster: ClusterStatus) -> dict[str, Any]:
+def _cluster_json(cluster: ClusterStatus) -> ClusterJson:
     return {"kubernetes": cluster.kubernetes, **allocation_json(cluster.allocation)}

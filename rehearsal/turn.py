@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
@@ -31,7 +31,10 @@ def own_turn(home: Home, reporter: Reporter) -> Generator[None]:
         lock.acquire(blocking=False)
     except Timeout:
         with reporter.step(f"waiting for another `rehearse up` that is at work in {home.root}"):
-            lock.acquire()
+            while not lock.is_locked:
+                with suppress(FileNotFoundError):  # `down --remove` took the home away
+                    lock.acquire()
+                home.create()
     try:
         yield
     finally:

@@ -11,6 +11,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from clusters.client import ApiError
+from clusters.informer import key_of
 from clusters.pending.state import claim_names
 from rehearsal.agent import driver_pod
 from rehearsal.agent.compute_domains.parts import crash_of
@@ -19,7 +20,6 @@ from rehearsal.agent.drivers import plugins_of
 from rehearsal.agent.drivers.plugin import AtWork, PrepareFailed
 from rehearsal.agent.events import PodEvents
 from rehearsal.agent.gpu_operator.roles import role_of
-from rehearsal.agent.informer import key_of
 from rehearsal.agent.installers import installer_problem, is_installer
 from rehearsal.agent.publishing import FieldsDropped, publish
 from rehearsal.agent.view import POD, RESOURCE_API, has_claims
@@ -76,6 +76,7 @@ class Kubelets:
         self._domains = domains
         self._discovered = Discovered(machines)
         self._events = PodEvents(identities)
+        view.when_gone += [part.forget for part in (identities, daemons, domains, self._discovered)]
 
     async def reconcile(self, key: str) -> None:
         """Bring one pod in order."""
@@ -91,12 +92,11 @@ class Kubelets:
             if annotations.get(STOP) != "true":
                 await self._domains.leave(pod)
                 await self._unprepare(pod)
-        elif deleting:
-            for part in (self._identities, self._daemons, self._domains, self._discovered):
-                part.forget(pod)
-        elif annotations.get(RUN) == "true" and not ended:
+        elif deleting or ended:
+            return
+        elif annotations.get(RUN) == "true":
             await self._keep(pod)
-        elif not ended:
+        else:
             await self._start(pod)
 
     async def _keep(self, pod: Object) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clusters.informer import Informer, key_of
 from clusters.pending.state import claim_names
 from rehearsal.agent.drivers import plugins_of
 from rehearsal.agent.gpu_operator.roles import CLUSTER_WIDE, Role, role_of
-from rehearsal.agent.informer import Informer, key_of
 from rehearsal.agent.work_queue import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Callable, Container, Iterator
 
     from clusters.client import KubeApi, Object
     from rehearsal.agent.work_queue import WorkQueue
@@ -26,12 +26,14 @@ SLICES = "slices"
 class ClusterView:
     """Current objects of one cluster; changes put the keys they concern on the queue.
 
-    `nodes` holds the names of the simulated machines at any time.
+    `nodes` holds the names of the simulated machines at any time. What is in `when_gone` is told each pod
+    that is gone, however it went.
     """
 
     def __init__(self, admin: KubeApi, queue: WorkQueue, nodes: Container[str]) -> None:
         self._queue = queue
         self._ours = nodes
+        self.when_gone: list[Callable[[Object], None]] = []
         self.nodes = Informer(admin, "v1", "Node", self._node_changed)
         self.pods = Informer(admin, "v1", "Pod", self._pod_changed)
         self.slices = Informer(admin, RESOURCE_API, "ResourceSlice", self._slice_changed)
@@ -89,6 +91,9 @@ class ClusterView:
                 self._queue.add(Key(POD, key_of(pod)))
 
     def _pod_changed(self, pod: Object) -> None:
+        if not self.pods.holds(pod):
+            for forget in self.when_gone:
+                forget(pod)
         node = pod["spec"].get("nodeName")
         if node in self._ours:
             self._queue.add(Key(POD, key_of(pod)))

@@ -19,13 +19,16 @@ from rehearsal.providers.refusals import refusal, remember_refusal
 
 STAND_INS: Final = Path(__file__).parent
 _PULL: Final = 15.0  # seconds for the network to deliver a chart
+_NO_HELM: Final = "helm is not on PATH"
 
 
 class ChartUnavailableError(RehearsalError):
     """A chart can neither be pulled nor stood in for; the message names what could be."""
 
 
-def resolve(chart: str, version: str | None, repository: str | None = None) -> Path:
+def resolve(
+    chart: str, version: str | None, repository: str | None = None, *, home: Home | None = None
+) -> Path:
     """The directory or archive to install for a chart reference.
 
     The network is asked once: a pulled chart is kept in the rehearsal's home, a refusal is remembered there
@@ -35,25 +38,30 @@ def resolve(chart: str, version: str | None, repository: str | None = None) -> P
         chart: a directory or archive, an `oci://` reference, or a name in the repository.
         version: the exact version; None for the newest (published charts only).
         repository: URL of a chart repository, None for `oci://` and paths.
+        home: of the rehearsal, None for the one that the environment names.
 
     Raises:
         ChartUnavailableError: the network does not have it and nothing stands in for it.
+        HomeUnusableError: the home is somebody else's directory.
         OSError: the home cannot be written.
     """
     if Path(chart).exists():
         return Path(chart).resolve()
     name = chart.rstrip("/").rsplit("/", 1)[-1]
-    kept = Home.default().root / "charts" / _key(name, version, repository or chart)
+    home = home or Home.default()
+    kept = home.root / "charts" / _key(name, version, repository or chart)
     archive = next(iter(sorted(kept.glob("*.tgz"))), None)
     if archive is not None:
         return archive
     reason = refusal(kept.with_suffix(".refused"))
     if reason is None:
+        home.create()
         try:
             return _pull(chart, version, repository, kept)
         except ChartUnavailableError as error:
             reason = str(error)
-            remember_refusal(kept.with_suffix(".refused"), reason)
+            if reason != _NO_HELM:  # that is nothing the network said
+                remember_refusal(kept.with_suffix(".refused"), reason)
     stand_in = STAND_INS / name / version if version else None
     if stand_in is not None and (stand_in / "Chart.yaml").is_file():
         return stand_in
@@ -73,7 +81,7 @@ def _key(name: str, version: str | None, source: str) -> str:
 def _pull(chart: str, version: str | None, repository: str | None, kept: Path) -> Path:
     helm = shutil.which("helm")
     if helm is None:
-        raise ChartUnavailableError("helm is not on PATH")
+        raise ChartUnavailableError(_NO_HELM)
     options = [*(["--version", version] if version else []), *(["--repo", repository] if repository else [])]
     kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=kept.parent, prefix=".pull-") as place:

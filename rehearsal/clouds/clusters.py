@@ -6,6 +6,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Protocol
 
+from clusters.informer import Informer
 from rehearsal.world.errors import ComponentFailedError, NoSuchClusterError
 from rehearsal.world.files import write_private
 from rehearsal.world.hardware import ClusterHardware
@@ -13,20 +14,28 @@ from rehearsal.world.hardware import ClusterHardware
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clusters.client import Object
+    from clusters.client import KubeApi, Object
     from rehearsal.home import Home
     from rehearsal.world.hardware import NodeHardware
     from rehearsal.world.world import World
 
 NODES_WITHIN = 120.0
 """Seconds until all nodes of a cluster are Ready; generous, because many clusters may start on few cores."""
-POLL = 0.2
 LONGEST_NAME = 40
 
 
 def world_name(name: str) -> str:
     """What a cloud's cluster is called in the world, whose names are short, lower-case and plain."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:LONGEST_NAME].strip("-")
+
+
+def name_taken(name: str) -> str:
+    """Why a cluster is refused whose name in the world is taken: by that name all else finds it."""
+    return (
+        f"(rehearsal) this rehearsal has a cluster {name} already, and a simulated cluster's name is its own "
+        "in all clouds and stacks. Give it another name, end the other stack with `pulumi destroy`, or "
+        "rehearse in another home: DRA_FLEET_HOME=DIRECTORY"
+    )
 
 
 class ManagedControlPlanes(Protocol):
@@ -107,12 +116,7 @@ class WorldControlPlanes:
         wanted = {host.name for host in hardware.hosts()}
         try:
             async with asyncio.timeout(NODES_WITHIN), cluster.plane.connect() as api:
-                while True:
-                    present = (await api.list("v1", "Node"))["items"]
-                    ready = {node["metadata"]["name"] for node in present if _is_ready(node)}
-                    if ready == wanted and len(present) == len(wanted):
-                        return
-                    await asyncio.sleep(POLL)
+                await until_all_ready(api, wanted)
         except TimeoutError:
             raise ComponentFailedError(
                 f"the nodes of cluster {name!r} did not become Ready within {NODES_WITHIN:.0f} s; "
@@ -141,6 +145,19 @@ class WorldControlPlanes:
     def admin_kubeconfig(self, name: str) -> str:
         """The administrator's kubeconfig with its client certificate: secret."""
         return (self._home.clusters / name / "admin.kubeconfig").read_text()
+
+
+async def until_all_ready(api: KubeApi, wanted: set[str]) -> None:
+    """Return once these nodes, and no others, are there and Ready."""
+    changed = asyncio.Event()
+    nodes = Informer(api, "v1", "Node", lambda _: changed.set())
+    async with asyncio.TaskGroup() as group:
+        following = group.create_task(nodes.run())
+        await nodes.synced.wait()
+        while nodes.objects.keys() != wanted or not all(map(_is_ready, nodes.objects.values())):
+            await changed.wait()
+            changed.clear()
+        following.cancel()
 
 
 def _is_ready(node: Object) -> bool:

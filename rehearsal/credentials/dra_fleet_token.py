@@ -13,9 +13,14 @@ import socket
 import sys
 from http.client import HTTPConnection, HTTPException
 
+TYPE_CHECKING = False  # that of `typing`, without its import
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 NAME = "dra-fleet-token"
 API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
-TIMEOUT = 30.0
+TIMEOUT = 120.0
+"""Seconds; the world loads a cloud's models when it first needs them, which takes long on few cores."""
 OK = 200
 
 
@@ -82,19 +87,29 @@ def ask(path: str, route: str, body: dict[str, str]) -> dict[str, str]:
     return {"token": answer["token"], "expirationTimestamp": answer["expirationTimestamp"]}
 
 
+def answer(title: str, find_status: Callable[[], dict[str, str]]) -> int:
+    """Print an ExecCredential with this status; the exit code is 1 where there is none.
+
+    Args:
+        title: what an error message begins with.
+        find_status: asks for a token, or raises HelperError.
+    """
+    try:
+        version = asked_version(os.environ.get("KUBERNETES_EXEC_INFO"))
+        status = find_status()
+    except HelperError as error:
+        sys.stderr.write(f"{title}: {error}\n")
+        return 1
+    json.dump({"apiVersion": version, "kind": "ExecCredential", "status": status}, sys.stdout)
+    return 0
+
+
 def main(arguments: list[str]) -> int:
     """Print an ExecCredential for `[socket, cluster]`; the exit code is 1 where there is none."""
     if len(arguments) != 2:  # noqa: PLR2004 - the socket, which the script gives, and the cluster
         sys.stderr.write(f"usage: {NAME} CLUSTER\n")
         return 1
-    try:
-        version = asked_version(os.environ.get("KUBERNETES_EXEC_INFO"))
-        status = fetch(*arguments)
-    except HelperError as error:
-        sys.stderr.write(f"{NAME}: {error}\n")
-        return 1
-    json.dump({"apiVersion": version, "kind": "ExecCredential", "status": status}, sys.stdout)
-    return 0
+    return answer(NAME, lambda: fetch(*arguments))
 
 
 if __name__ == "__main__":

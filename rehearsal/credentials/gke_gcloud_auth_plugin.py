@@ -8,15 +8,13 @@ Published helper: https://github.com/kubernetes/cloud-provider-gcp, `cmd/gke-gcl
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 from pathlib import Path
 
 if not __package__:  # run as a script, without the project on its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from rehearsal.credentials.dra_fleet_token import HelperError, ask, asked_version
+from rehearsal.credentials.dra_fleet_token import HelperError, answer, ask
 
 NAME = "gke-gcloud-auth-plugin"
 SWITCHES = frozenset({"use_application_default_credentials", "use_edge_cloud"})
@@ -40,15 +38,12 @@ def read_arguments(arguments: list[str]) -> None:
 
 def main(arguments: list[str]) -> int:
     """Print an ExecCredential for `[socket, …]`; the exit code is 1 where there is none."""
-    try:
-        version = asked_version(os.environ.get("KUBERNETES_EXEC_INFO"))
+
+    def find_status() -> dict[str, str]:
         read_arguments(arguments[1:])
-        status = ask(arguments[0], "/v1/clouds/google/tokens", {})
-    except HelperError as error:
-        sys.stderr.write(f"{NAME}: {error}\n")
-        return 1
-    json.dump({"apiVersion": version, "kind": "ExecCredential", "status": status}, sys.stdout)
-    return 0
+        return ask(arguments[0], "/v1/clouds/google/tokens", {})
+
+    return answer(NAME, find_status)
 
 
 if __name__ == "__main__":

@@ -7,15 +7,13 @@ world's socket as first argument. Published helper: https://azure.github.io/kube
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 from pathlib import Path
 
 if not __package__:  # run as a script, without the project on its path
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from rehearsal.credentials.dra_fleet_token import HelperError, ask, asked_version
+from rehearsal.credentials.dra_fleet_token import HelperError, answer, ask
 
 NAME = "kubelogin"
 LOGINS = ("devicecode", "interactive", "spn", "ropc", "msi", "azurecli", "azd", "workloadidentity")
@@ -59,15 +57,12 @@ def read_arguments(arguments: list[str]) -> dict[str, str]:
 
 def main(arguments: list[str]) -> int:
     """Print an ExecCredential for `[socket, get-token, …]`; the exit code is 1 where there is none."""
-    try:
-        version = asked_version(os.environ.get("KUBERNETES_EXEC_INFO"))
+
+    def find_status() -> dict[str, str]:
         flags = read_arguments(arguments[1:])
-        status = ask(arguments[0], "/v1/clouds/azure/tokens", {"serverId": flags["server-id"]})
-    except HelperError as error:
-        sys.stderr.write(f"Error: {error}\n")
-        return 1
-    json.dump({"apiVersion": version, "kind": "ExecCredential", "status": status}, sys.stdout)
-    return 0
+        return ask(arguments[0], "/v1/clouds/azure/tokens", {"serverId": flags["server-id"]})
+
+    return answer("Error", find_status)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import json
 import logging
 import os
 import signal
@@ -24,8 +23,7 @@ from rehearsal.clouds.clusters import WorldControlPlanes
 from rehearsal.clouds.registry import Clouds
 from rehearsal.home import Home, HomeUnusableError
 from rehearsal.world.code import code_digest
-from rehearsal.world.errors import ALREADY_RUNNING
-from rehearsal.world.files import write_private
+from rehearsal.world.errors import ALREADY_RUNNING, WorldError
 from rehearsal.world.processes import ProcessId
 from rehearsal.world.server import application
 from rehearsal.world.store import Store
@@ -57,6 +55,10 @@ def _run(home: Home) -> int:
     os.umask(0o077)
     try:
         asyncio.run(_serve(home))
+    except WorldError as error:
+        logging.error("the world ended: %s", error)  # noqa: LOG015, TRY400 - the message says all
+        print(error, file=sys.stderr)  # noqa: T201
+        return 1
     except Exception:
         logging.exception("the world ended")  # noqa: LOG015
         raise
@@ -68,7 +70,7 @@ async def _serve(home: Home) -> None:
     me = ProcessId.of(os.getpid())
     if me is None:
         raise RuntimeError("this process is not among the system's processes")
-    write_private(home.pid_file, json.dumps({"pid": me.pid, "created": me.created}))
+    me.write(home.pid_file)
     done, leave = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, leave.set)

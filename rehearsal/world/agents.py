@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -72,9 +73,12 @@ class SupervisedAgent:
     async def _run(self) -> None:
         backoff = FIRST_BACKOFF
         while not self._stop.is_set():
+            began = time.monotonic()
             try:
                 await self._run_once()
             except Exception as error:
+                if time.monotonic() - began > LONGEST_BACKOFF:
+                    backoff = FIRST_BACKOFF  # what happened before it worked for a while is forgotten
                 logger.exception("%s: the agent failed; it starts again in %.0f s", self._cluster, backoff)
                 self.problem = f"{type(error).__name__}: {error}"
                 await self._pause(backoff)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from rehearsal.world.code import code_digest
 from rehearsal.world.controlplane.ending import end_components
 from rehearsal.world.controlplane.kubeconfig import merged_kubeconfig
 from rehearsal.world.errors import ALREADY_RUNNING, WorldError
-from rehearsal.world.files import last_lines, write_private
+from rehearsal.world.files import last_lines, remove_tree, write_private
 from rehearsal.world.processes import ProcessId, stop_processes, wait_ended
 from rehearsal.world.store import Store
 from rehearsal.world.toolpaths import ToolPaths
@@ -31,8 +30,10 @@ if TYPE_CHECKING:
     from rehearsal.home import Home
     from rehearsal.world.toolpaths import Tools
 
-START_WITHIN = 30.0
-"""Seconds for the world to answer once started."""
+START_WITHIN = 120.0
+"""Seconds for the world to answer once started; it imports much, and many may start on few cores."""
+END_WITHIN = 30.0
+"""Seconds for a world to let go of its home."""
 ANSWER_WITHIN = 300.0
 """Seconds for one request; creating a cluster on a busy machine is the longest."""
 STOP_GRACE = 5.0
@@ -128,6 +129,14 @@ class WorldClient:
             RefusedError: there is none of that name (status 404).
         """
         return self._call("GET", f"/v1/clusters/{name}")
+
+    def wait_ready(self, name: str) -> None:
+        """Return once a cluster can be used; one that does not run is started.
+
+        Raises:
+            RefusedError: there is none of that name (status 404), or it does not start.
+        """
+        self._call("POST", f"/v1/clusters/{name}/ready")
 
     def delete_cluster(self, name: str) -> None:
         """Stop a cluster and delete its data.
@@ -231,23 +240,20 @@ def stop(home: Home, *, remove: bool = False) -> None:
         with WorldClient(home) as client:
             client.shutdown(remove=remove)
         wait_ended(world, timeout=STOP_GRACE)
-    except WorldUnreachableError:
-        # It was killed, hangs or is only starting.
+    except WorldError:
+        # It was killed, hangs, is only starting, or cannot write.
         stop_processes(world, grace=STOP_GRACE)
     _clean_up(home, remove=remove)
 
 
 def _recorded_world(home: Home) -> list[ProcessId]:
-    try:
-        recorded = json.loads(home.pid_file.read_text())
-    except FileNotFoundError:
-        return []
-    return [ProcessId(pid=recorded["pid"], created=recorded["created"])]
+    recorded = ProcessId.read(home.pid_file)
+    return [recorded] if recorded else []
 
 
 def _clean_up(home: Home, *, remove: bool) -> None:
     try:
-        with FileLock(home.lock, timeout=START_WITHIN, mode=0o600):  # free once no world lives
+        with FileLock(home.lock, timeout=END_WITHIN, mode=0o600):  # free once no world lives
             _stop_recorded(home, remove=remove)
             home.socket.unlink(missing_ok=True)
             home.pid_file.unlink(missing_ok=True)
@@ -260,15 +266,21 @@ def _clean_up(home: Home, *, remove: bool) -> None:
 def _stop_recorded(home: Home, *, remove: bool) -> None:
     if not home.database.exists():
         return
-    with Store(home.database) as store:
-        recorded = store.processes()
-        end_components(recorded)
-        for cluster, component in recorded:
-            store.clear_process(cluster, component)
-        for cluster in store.clusters() if remove else ():
-            shutil.rmtree(home.clusters / cluster.name, ignore_errors=True)
-            store.remove(cluster.name)
-        if remove:
-            store.clear_clouds()
-    if remove:
-        write_private(home.kubeconfig, merged_kubeconfig({}))
+    try:
+        with Store(home.database) as store:
+            end_components(store.processes())
+            if remove:
+                _remove_clusters(home, store)
+    except sqlite3.DatabaseError as error:
+        raise WorldError(
+            f"{home.database} cannot be used ({error}), so what still runs of this rehearsal is not known; "
+            f"end the processes that work in {home.clusters} yourself and delete {home.root}"
+        ) from error
+
+
+def _remove_clusters(home: Home, store: Store) -> None:
+    for cluster in store.clusters():
+        remove_tree(home.clusters / cluster.name)
+        store.remove(cluster.name)
+    store.clear_clouds()
+    write_private(home.kubeconfig, merged_kubeconfig({}))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 from typing import TYPE_CHECKING, Any, Literal
 
 from rehearsal.world.agents import SupervisedAgent
@@ -12,6 +11,7 @@ from rehearsal.world.controlplane.components import Layout
 from rehearsal.world.controlplane.plane import ControlPlane
 from rehearsal.world.controlplane.version import KubernetesVersion
 from rehearsal.world.errors import ConflictError, NotReadyError, WorldError
+from rehearsal.world.files import remove_tree
 from rehearsal.world.hardware import ClusterHardware
 from rehearsal.world.toolpaths import ToolPaths
 
@@ -117,7 +117,7 @@ class Cluster:
         """End everything and delete the cluster's data."""
         self._store.set_phase(self.name, "deleting")
         await self.stop()
-        await asyncio.to_thread(shutil.rmtree, self._layout.directory, ignore_errors=True)
+        await asyncio.to_thread(remove_tree, self._layout.directory)
         self._store.remove(self.name)
         self._changed()
 

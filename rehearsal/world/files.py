@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -25,6 +26,16 @@ def write_private(path: Path, content: bytes | str, *, mode: int = 0o600) -> Non
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def remove_tree(directory: Path) -> None:
+    """Remove a directory with all it holds; harmless where it is not there.
+
+    Raises:
+        OSError: something of it stays, which would be taken up by the next one of that name.
+    """
+    if directory.exists():
+        shutil.rmtree(directory)
 
 
 def last_lines(path: Path, count: int = 12) -> str:

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import psutil
 
+from rehearsal.world.files import write_private
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from pathlib import Path
 
 CREATION_TOLERANCE = 2.0
 """Seconds. The boot time that creation times are counted from moves a little with the clock."""
@@ -36,6 +40,25 @@ class ProcessId:
             return cls(pid=pid, created=psutil.Process(pid).create_time())
         except psutil.NoSuchProcess:
             return None
+
+    @classmethod
+    def read(cls, file: Path) -> ProcessId | None:
+        """The process that `write` recorded; None where there is no such record."""
+        try:
+            recorded = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        return cls(pid=recorded["pid"], created=recorded["created"])
+
+    def write(self, file: Path) -> None:
+        """Record the process in a file that this user alone can read."""
+        write_private(file, json.dumps({"pid": self.pid, "created": self.created}))
+
+    def signal(self, number: int) -> None:
+        """Send a signal, if the process still runs."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process := self.running():
+                process.send_signal(number)
 
     def running(self) -> psutil.Process | None:
         """The process if it still runs; a zombie does not."""

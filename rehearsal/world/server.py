@@ -44,6 +44,7 @@ def application(
             web.put("/v1/clusters/{name}", api.put),
             web.get("/v1/clusters/{name}", api.get),
             web.delete("/v1/clusters/{name}", api.delete),
+            web.post("/v1/clusters/{name}/ready", api.ready),
             web.post("/v1/clusters/{name}/tokens", api.token),
             web.post("/v1/shutdown", api.shutdown),
         ]
@@ -85,6 +86,10 @@ class _Api:
 
     async def delete(self, request: web.Request) -> web.Response:
         await self._world.remove(request.match_info["name"])
+        return web.json_response({})
+
+    async def ready(self, request: web.Request) -> web.Response:
+        await self._cluster(request).ready()
         return web.json_response({})
 
     async def token(self, request: web.Request) -> web.Response:

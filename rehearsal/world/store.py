@@ -167,6 +167,13 @@ class Store:
         rows = self._db.execute("SELECT * FROM cloud_resource WHERE cloud = ? ORDER BY id", (cloud,))
         return {row["id"]: json.loads(row["content"]) for row in rows}
 
+    def cloud_resource(self, cloud: str, identifier: str) -> dict[str, Any] | None:
+        """One resource of a simulated cloud, or None."""
+        row = self._db.execute(
+            "SELECT content FROM cloud_resource WHERE cloud = ? AND id = ?", (cloud, identifier)
+        ).fetchone()
+        return json.loads(row["content"]) if row else None
+
     def set_cloud_resource(self, cloud: str, identifier: str, content: Mapping[str, Any]) -> None:
         """Record a resource of a simulated cloud, new or changed."""
         self._db.execute(

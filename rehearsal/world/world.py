@@ -13,7 +13,7 @@ from rehearsal.world.cluster import Cluster
 from rehearsal.world.controlplane.bootstrap import request_token
 from rehearsal.world.controlplane.kubeconfig import merged_kubeconfig
 from rehearsal.world.controlplane.version import KubernetesVersion
-from rehearsal.world.errors import ConflictError, InvalidRequestError, NoSuchClusterError
+from rehearsal.world.errors import ConflictError, InvalidRequestError, NoSuchClusterError, WorldError
 from rehearsal.world.files import write_private
 from rehearsal.world.hardware import ClusterHardware
 from rehearsal.world.store import ClusterRecord
@@ -39,9 +39,20 @@ class World:
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def resume(self) -> None:
-        """Take up what an earlier world left: adopt, finish starts, finish removals."""
+        """Take up what an earlier world left: adopt, finish starts, finish removals.
+
+        Raises:
+            WorldError: a cluster that an earlier version of this program recorded cannot be simulated now.
+        """
         for record in self._store.clusters():
-            cluster = self._clusters[record.name] = self._new(record)
+            try:
+                cluster = self._clusters[record.name] = self._new(record)
+            except (ValidationError, InvalidRequestError) as error:
+                raise WorldError(
+                    f"cluster {record.name!r} of this home was made by another version of dra-fleet and "
+                    f"cannot be taken up: {error}. Remove the home with `dra-fleet rehearse down --remove`, "
+                    "then rehearse again"
+                ) from error
             if record.phase == "deleting":
                 await cluster.remove()
                 del self._clusters[record.name]

@@ -8,6 +8,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ PROJECT = Path(__file__).resolve().parents[2]
 STACKS = PROJECT / "tests" / "data" / "stacks"
 COMMAND = Path(sys.executable).parent / "dra-fleet"
 Settings = dict[str, Any]
+LONGEST = 600.0
+"""Seconds; only to end a hang."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +68,14 @@ class Rehearsed:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+
+    def until(self, started: subprocess.Popen[bytes], what: str, reached: Callable[[], bool]) -> None:
+        """Wait until a command that was started is somewhere in the midst of its work."""
+        deadline = time.monotonic() + LONGEST
+        while not reached():
+            assert started.poll() is None, f"it ended before {what}"
+            assert time.monotonic() < deadline, f"{what}: not within {LONGEST:.0f} s"
+            time.sleep(0.05)
 
     def shell(self, line: str, directory: Path = PROJECT) -> Finished:
         """Type a line into a shell that has evaluated `rehearse env`."""

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sqlite3
-import time
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.engine
 
-DEADLINE_SECONDS = 120
 NAME = "azure-variation"
 CLUSTER = "azure-native:containerservice:ManagedCluster"
 
@@ -115,9 +113,9 @@ def test_a_world_killed_while_a_cluster_is_made_is_taken_up_again(own_rehearsed:
     file = stack_file(own_rehearsed.files)
     started = own_rehearsed.start("rehearse", "up", str(file))
     events = own_rehearsed.home / "engine.jsonl"
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while time.monotonic() < deadline and not (events.exists() and CLUSTER in events.read_text()):
-        time.sleep(0.05)
+    own_rehearsed.until(
+        started, "the cluster is being made", lambda: events.exists() and CLUSTER in events.read_text()
+    )
     kill_world(own_rehearsed)
     os.killpg(started.pid, signal.SIGKILL)
     started.wait()

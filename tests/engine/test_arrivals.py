@@ -31,7 +31,7 @@ pytestmark = pytest.mark.engine
 SEEDS = range(100)
 HALF = 50
 RESOURCE_API = "resource.k8s.io/v1"
-DEADLINE = 60.0
+DEADLINE = 300.0
 """Seconds until the scheduler has told what becomes of every pod."""
 NO_DEVICE = "cannot allocate all claims"
 """The scheduler's words where no node has what a pod's claim asks for."""
@@ -137,7 +137,7 @@ def _install(cluster: SimulatedCluster, tools: Toolset, values: Path) -> None:
     """Install the driver that the plan releases, by helm."""
     (release,) = draw(0).cluster.releases
     values.write_text(json.dumps(release.values))
-    chart = charts.resolve(release.chart, release.version, release.repository)
+    chart = charts.resolve(release.chart, release.version, release.repository, home=cluster.home)
     command = [str(tools.helm), "install", release.name, str(chart), "--values", str(values)]
     command += ["--namespace", release.namespace, "--create-namespace"]
     done = subprocess.run(

@@ -92,7 +92,7 @@ def test_a_cluster_in_order_exits_0_and_says_what_was_seen(cluster: SimulatedClu
     assert found["version"] == ("ok", "v1.36.3")
     assert found["resource.k8s.io"][0] == "ok"
     assert "resource.k8s.io/v1" in found["resource.k8s.io"][1].split(", ")
-    assert found["pool cpu"] == ("ok", "1 nodes carry example.com/pool=cpu")
+    assert found["pool cpu"] == ("ok", "1 node carries example.com/pool=cpu")
 
 
 def test_without_a_terminal_the_table_is_plain_text(cluster: SimulatedCluster, tmp_path: Path) -> None:

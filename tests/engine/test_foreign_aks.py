@@ -62,7 +62,7 @@ class Foreign:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=180,
+            timeout=600,
         )
 
 

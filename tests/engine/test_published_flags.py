@@ -32,7 +32,7 @@ pytestmark = pytest.mark.engine
 RECIPES = PROJECT / "tests" / "data" / "recipes"
 Node = dict[str, Any]
 NAMESPACE = "nvidia-dra-driver-gpu"
-DEADLINE_SECONDS = 180
+DEADLINE_SECONDS = 600
 """A guard against waiting for ever, no measure of anything."""
 OLD, NEW = ("nvidia-dra-driver-gpu", "25.8.1"), ("dra-driver-nvidia-gpu", "0.5.0")
 OPERATOR = ("gpu-operator", "v25.10.0")
@@ -67,7 +67,8 @@ class Recipe:
 
     def install(self, chart: tuple[str, str], recipe: str, *options: str) -> subprocess.CompletedProcess[str]:
         """Install a chart with the published values."""
-        command = [str(self._helm), "upgrade", "--install", chart[0], str(charts.resolve(*chart))]
+        found = charts.resolve(*chart, home=self.cluster.home)
+        command = [str(self._helm), "upgrade", "--install", chart[0], str(found)]
         operator = chart == OPERATOR
         where = ["--namespace", "gpu-operator" if operator else NAMESPACE, "--create-namespace"]
         file = "published-operator-values.yaml" if operator else "published-values.yaml"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rehearsal.engine_run import EngineResult, PolicyFinding, run_engine
+from rehearsal.world.processes import ProcessId
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,3 +108,32 @@ def test_the_log_of_an_earlier_run_is_forgotten(tmp_path: Path) -> None:
     result, _ = run(tmp_path)
     assert result.changes == 0
     assert (tmp_path / "events.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+STUBBORN = """
+import os, pathlib, signal, sys, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+pathlib.Path("engine.pid").write_text(str(os.getpid()))
+with open(sys.argv[sys.argv.index("--event-log") + 1], "a") as stream:
+    stream.write(sys.argv[1])
+time.sleep(600)
+"""
+
+
+def test_an_engine_that_does_not_heed_ctrl_c_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: int, __: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rehearsal.engine_run.CANCEL_SECONDS", 0.1)
+    with pytest.raises(KeyboardInterrupt):
+        run_engine(
+            [sys.executable, "-c", STUBBORN, json.dumps(FINISHED) + "\n"],
+            directory=tmp_path,
+            environment=dict(os.environ),
+            log=tmp_path / "events.jsonl",
+            on_step=interrupt,
+        )
+    engine = ProcessId.of(int((tmp_path / "engine.pid").read_text()))
+    assert engine is None or not engine.running()

@@ -5,15 +5,15 @@ import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any, Self
 
 import psutil
 import pytest
 
-from rehearsal.interrupted import StackBusyError, clear_stale_lock
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from rehearsal import interrupted
+from rehearsal.home import Home
+from rehearsal.interrupted import StackBusyError, StackState, clear_interrupted, clear_stale_lock
 
 
 def lock(backend: Path, text: str, stack: str = "dev") -> Path:
@@ -59,7 +59,7 @@ def test_a_process_that_got_the_number_later_does_not_hold_the_lock(tmp_path: Pa
     assert clear_stale_lock(tmp_path, "dev") is True
 
 
-@pytest.mark.parametrize("text", ["", '{"pid": 1', '{"pid": 1}'])
+@pytest.mark.parametrize("text", ["", '{"pid": 1', '{"pid": 1}', "[]"])
 def test_a_lock_that_was_cut_off_while_it_was_written_is_removed(tmp_path: Path, text: str) -> None:
     lock(tmp_path, text)
     assert clear_stale_lock(tmp_path, "dev") is True
@@ -69,3 +69,99 @@ def test_the_lock_of_another_stack_is_left_alone(tmp_path: Path) -> None:
     file = lock(tmp_path, "", stack="prod")
     assert clear_stale_lock(tmp_path, "dev") is False
     assert file.exists()
+
+
+class KnownClusters:
+    """A world that has some clusters, and remembers which of them somebody waited for."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self.awaited: list[str] = []
+        self.deleted: list[tuple[str, str]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def status(self) -> dict[str, Any]:
+        return {"clusters": [{"name": name} for name in self.names]}
+
+    def wait_ready(self, name: str) -> None:
+        self.awaited.append(name)
+
+
+class Deleting:
+    """A connection that remembers what it was asked to delete, and that the cluster was ready."""
+
+    def __init__(self, world: KnownClusters, cluster: str) -> None:
+        assert cluster in world.awaited
+        self._world = world
+        self._cluster = cluster
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+    async def delete(self, api_version: str, kind: str, name: str, namespace: str) -> None:
+        self._world.deleted.append((self._cluster, f"{api_version} {kind} {namespace}/{name}"))
+
+
+class Stack(StackState):
+    """A stack's state with operations that were cut off."""
+
+    def export(self) -> dict[str, Any]:
+        return json.loads((self.directory / "state.json").read_text())
+
+    def restore(self, state: dict[str, Any]) -> None:
+        (self.directory / "state.json").write_text(json.dumps(state))
+
+
+def cut_off(
+    home: Home, monkeypatch: pytest.MonkeyPatch, *created: dict[str, Any]
+) -> tuple[Stack, KnownClusters]:
+    """A stack whose run was killed while it made these resources; the world has one of its two clusters."""
+    pending = [{"type": "creating", "resource": resource} for resource in created]
+    state = {"pending_operations": pending}
+    file = home.backend / ".pulumi" / "stacks" / "dra-fleet" / "dev.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"checkpoint": {"latest": state}}))
+    stack = Stack(pulumi=Path("pulumi"), stack="dev", directory=home.root, environment={})
+    stack.restore({"deployment": state})
+    world = KnownClusters("lab")
+
+    def known(_: Home) -> KnownClusters:
+        return world
+
+    def deleting(_: Home, cluster: str) -> Deleting:
+        return Deleting(world, cluster)
+
+    monkeypatch.setattr(interrupted, "WorldClient", known)
+    monkeypatch.setattr(interrupted, "connect", deleting)
+    return stack, world
+
+
+def test_what_was_begun_is_deleted_once_its_cluster_is_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "ml"}}
+    home = Home.at(tmp_path)
+    begun = {"type": "kubernetes:core/v1:ConfigMap", "inputs": claim}
+    stack, world = cut_off(home, monkeypatch, begun)
+    told = clear_interrupted(home, stack, ["lab", "not-made-yet"])
+    assert told == ["the last run of stack dev was interrupted; 1 operations are made again"]
+    assert world.deleted == [("lab", "v1 ConfigMap ml/a")]
+    assert world.awaited == ["lab"]
+    assert stack.export()["deployment"]["pending_operations"] == []
+
+
+def test_a_cluster_that_was_only_begun_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home.at(tmp_path)
+    begun = {"type": "gcp:container/cluster:Cluster", "inputs": {"name": "lab"}}
+    stack, world = cut_off(home, monkeypatch, begun)
+    clear_interrupted(home, stack, ["lab"])
+    assert world.awaited == []
+    assert stack.export()["deployment"]["pending_operations"] == []

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from fleet.plan import make_plan
 from fleet.settings import read_stack_file
 from rehearsal.environment import PROJECT
 from rehearsal.errors import RehearsalError
+from rehearsal.home import Home
 from rehearsal.project import find_stack
-from rehearsal.session import read_hardware, refuse_mismatch
+from rehearsal.providers import PublishedPlugin
+from rehearsal.session import prepare_engine, read_hardware, refuse_mismatch
+from rehearsal.stack_copy import PASSPHRASE
+from rehearsal.tools import Toolset
 from rehearsal.world.hardware import Hardware
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_clusters_that_a_cloud_makes_need_no_hardware_file() -> None:
@@ -37,3 +46,22 @@ def test_a_cluster_that_the_hardware_file_forgets_is_named() -> None:
     with pytest.raises(RehearsalError) as refused:
         refuse_mismatch(plan, Hardware(clusters={}), source)
     assert str(refused.value) == f"cluster lab is not in {source.hardware}; describe its nodes there"
+
+
+def test_a_passphrase_that_was_cut_off_while_it_was_written_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home.at(tmp_path / "home")
+    home.create()
+    home.passphrase_file.touch()
+
+    def published_plugin(*_: object) -> PublishedPlugin:
+        return PublishedPlugin.INSTALLED
+
+    monkeypatch.setattr("rehearsal.providers.published_plugin", published_plugin)
+    toolset = Toolset(
+        pulumi=tmp_path, language_host_dir=tmp_path, helm=tmp_path, kwok=tmp_path, controlplane=tmp_path
+    )
+    assert prepare_engine(home, toolset) == []
+    assert home.passphrase_file.read_text() == PASSPHRASE
+    assert home.passphrase_file.stat().st_mode & 0o777 == 0o600

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -49,9 +50,27 @@ def test_a_second_run_waits_for_the_first_and_says_so(tmp_path: Path) -> None:
     with own_turn(home, Told()):
         thread = threading.Thread(target=second)
         thread.start()
-        assert waiting.told.wait(timeout=30)
+        assert waiting.told.wait(timeout=120)
         order.append("first")
-    thread.join(timeout=30)
+    thread.join(timeout=120)
 
     assert order == ["first", "second"]
     assert waiting.titles == [f"waiting for another `rehearse up` that is at work in {home.root}"]
+
+
+def test_a_home_that_was_removed_while_a_run_waited_is_made_anew(tmp_path: Path) -> None:
+    home, waiting = Home.at(tmp_path / "home"), Told()
+    found: list[bool] = []
+
+    def second() -> None:
+        with own_turn(home, waiting):
+            found.append(home.clusters.is_dir())
+
+    with own_turn(home, Told()):
+        thread = threading.Thread(target=second)
+        thread.start()
+        assert waiting.told.wait(timeout=120)
+        shutil.rmtree(home.root)
+    thread.join(timeout=120)
+
+    assert found == [True]

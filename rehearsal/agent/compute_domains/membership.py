@@ -72,24 +72,13 @@ async def _join_clique(api: KubeApi, pod: Object, clique: str) -> bool:
                 },
             }
         )
-    daemons: list[Object] = present.get("daemons", [])
-    others = [item for item in daemons if item["nodeName"] != pod["spec"]["nodeName"]]
-    mine: Object = {
-        "nodeName": pod["spec"]["nodeName"],
-        "ipAddress": _address(pod),
-        "cliqueID": clique,
-        "index": _free_index(others),
-        "status": "Ready",
-    }
-    before = next((item for item in daemons if item["nodeName"] == mine["nodeName"]), None)
-    if before is not None:
-        mine["index"] = before.get("index", mine["index"])
-    if before == mine:
+    daemons = _with_entry(present.get("daemons", []), "nodeName", pod, clique)
+    if daemons is None:
         return False
     owners: list[Object] = present["metadata"].get("ownerReferences", [])
     if all(item["uid"] != owner["uid"] for item in owners):
         present["metadata"]["ownerReferences"] = [*owners, owner]
-    await api.replace({**present, "daemons": [*others, mine]})
+    await api.replace({**present, "daemons": daemons})
     return True
 
 
@@ -98,22 +87,31 @@ async def _join_status(api: KubeApi, pod: Object, clique: str) -> bool:
     if domain is None:
         return False
     status: Object = domain.get("status") or {"status": "NotReady"}
-    nodes: list[Object] = status.get("nodes", [])
-    others = [item for item in nodes if item["name"] != pod["spec"]["nodeName"]]
+    nodes = _with_entry(status.get("nodes", []), "name", pod, clique)
+    if nodes is None:
+        return False
+    await api.replace({**domain, "status": {**status, "nodes": nodes}}, subresource="status")
+    return True
+
+
+def _with_entry(entries: list[Object], key: str, pod: Object, clique: str) -> list[Object] | None:
+    """The entries with that of a daemon's pod, ready; None where it is there already.
+
+    `key`: of the node's name. An index that was given once is kept, else it is the lowest that nobody has.
+    """
+    node = pod["spec"]["nodeName"]
+    before = next((item for item in entries if item[key] == node), None)
+    others = [item for item in entries if item[key] != node]
+    taken = {item.get("index") for item in others}
+    free = next(number for number in range(len(others) + 1) if number not in taken)
     mine: Object = {
-        "name": pod["spec"]["nodeName"],
-        "ipAddress": _address(pod),
+        key: node,
+        "ipAddress": str(pod.get("status", {}).get("podIP", "")),
         "cliqueID": clique,
-        "index": _free_index(others),
+        "index": free if before is None else before.get("index", free),
         "status": "Ready",
     }
-    before = next((item for item in nodes if item["name"] == mine["name"]), None)
-    if before is not None:
-        mine["index"] = before.get("index", mine["index"])
-    if before == mine:
-        return False
-    await api.replace({**domain, "status": {**status, "nodes": [*others, mine]}}, subresource="status")
-    return True
+    return None if before == mine else [*others, mine]
 
 
 async def _find_domain(api: KubeApi, uid: str) -> Object | None:
@@ -123,13 +121,3 @@ async def _find_domain(api: KubeApi, uid: str) -> Object | None:
 
 def _domain_of(pod: Object) -> str:
     return str(pod["metadata"]["labels"][DOMAIN])
-
-
-def _address(pod: Object) -> str:
-    return str(pod.get("status", {}).get("podIP", ""))
-
-
-def _free_index(others: list[Object]) -> int:
-    """The lowest number that nobody has."""
-    taken = {item.get("index") for item in others}
-    return next(number for number in range(len(others) + 1) if number not in taken)

@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from clusters.client import ApiError
+from clusters.informer import Informer, key_of
 from fleet.devices.compute_domain import API, KIND
 from rehearsal.agent.compute_domains import membership
 from rehearsal.agent.compute_domains.controller import Controller
@@ -16,7 +17,6 @@ from rehearsal.agent.drivers.gates import feature_gates
 from rehearsal.agent.drivers.plugin import StartFailed, environment_of
 from rehearsal.agent.events import PodEvents
 from rehearsal.agent.identity import PodConnection
-from rehearsal.agent.informer import Informer, key_of
 from rehearsal.agent.view import POD
 from rehearsal.agent.work_queue import Key
 

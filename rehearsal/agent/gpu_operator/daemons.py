@@ -7,13 +7,13 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from clusters.client import ApiError
+from clusters.informer import Informer, key_of
 from rehearsal.agent import driver_pod
 from rehearsal.agent.events import PodEvents
 from rehearsal.agent.gpu_operator import discovery, labels, operator, policy, starting
 from rehearsal.agent.gpu_operator.mig_manager import MigManager
 from rehearsal.agent.gpu_operator.roles import Role, role_of
 from rehearsal.agent.identity import PodConnection
-from rehearsal.agent.informer import Informer, key_of
 from rehearsal.agent.view import POD
 from rehearsal.agent.work_queue import Key
 

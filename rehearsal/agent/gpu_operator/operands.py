@@ -18,6 +18,8 @@ from rehearsal.agent.gpu_operator.policy import BUILT_IN_CONFIG, Component
 from rehearsal.agent.gpu_operator.roles import Role
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from clusters.client import Object
     from rehearsal.agent.gpu_operator.policy import Policy
 
@@ -45,7 +47,6 @@ class Operand:
     Args:
         name: the DaemonSet's, and the `app` label of its pods.
         deploy: the part of the node label that lets its pods onto a node.
-        account: its pods' ServiceAccount.
         container: the name of its container.
         role: the program it runs.
         waits: its init containers, which wait for other operands.
@@ -55,19 +56,22 @@ class Operand:
 
     name: str
     deploy: str
-    account: str
     container: str
     role: Role
-    waits: tuple[str, ...] = ()
+    waits: tuple[str, ...] = ("toolkit-validation",)
     uses_runtime: bool = True
     rules: tuple[Object, ...] = ()
+
+    @property
+    def account(self) -> str:
+        """Its pods' ServiceAccount."""
+        return f"nvidia-{self.deploy}"
 
 
 OPERANDS: Final = (
     Operand(
         name="nvidia-driver-daemonset",
         deploy="driver",
-        account="nvidia-driver",
         container="nvidia-driver-ctr",
         role=Role.DRIVER,
         waits=("k8s-driver-manager",),
@@ -77,7 +81,6 @@ OPERANDS: Final = (
     Operand(
         name="nvidia-container-toolkit-daemonset",
         deploy="container-toolkit",
-        account="nvidia-container-toolkit",
         container="nvidia-container-toolkit-ctr",
         role=Role.TOOLKIT,
         waits=("driver-validation",),
@@ -86,7 +89,6 @@ OPERANDS: Final = (
     Operand(
         name="nvidia-operator-validator",
         deploy="operator-validator",
-        account="nvidia-operator-validator",
         container="nvidia-operator-validator",
         role=Role.VALIDATOR,
         waits=("driver-validation", "toolkit-validation"),
@@ -94,42 +96,27 @@ OPERANDS: Final = (
     Operand(
         name="nvidia-device-plugin-daemonset",
         deploy="device-plugin",
-        account="nvidia-device-plugin",
         container="nvidia-device-plugin",
         role=Role.DEVICE_PLUGIN,
-        waits=("toolkit-validation",),
     ),
-    Operand(
-        name="nvidia-dcgm",
-        deploy="dcgm",
-        account="nvidia-dcgm",
-        container="nvidia-dcgm-ctr",
-        role=Role.DCGM,
-        waits=("toolkit-validation",),
-    ),
+    Operand(name="nvidia-dcgm", deploy="dcgm", container="nvidia-dcgm-ctr", role=Role.DCGM),
     Operand(
         name="nvidia-dcgm-exporter",
         deploy="dcgm-exporter",
-        account="nvidia-dcgm-exporter",
         container="nvidia-dcgm-exporter",
         role=Role.DCGM_EXPORTER,
-        waits=("toolkit-validation",),
     ),
     Operand(
         name="gpu-feature-discovery",
         deploy="gpu-feature-discovery",
-        account="nvidia-gpu-feature-discovery",
         container="gpu-feature-discovery",
         role=Role.FEATURE_DISCOVERY,
-        waits=("toolkit-validation",),
     ),
     Operand(
         name="nvidia-mig-manager",
         deploy="mig-manager",
-        account="nvidia-mig-manager",
         container="nvidia-mig-manager",
         role=Role.MIG_MANAGER,
-        waits=("toolkit-validation",),
         rules=(_NODES, _PODS),
     ),
 )
@@ -178,42 +165,29 @@ def hash_of(body: Object) -> str:
 
 
 def _rights(operand: Operand, namespace: str) -> list[Object]:
-    if not operand.rules:
-        return []
-    meta = {"name": operand.account}
-    subject = {"kind": "ServiceAccount", "name": operand.account, "namespace": namespace}
-    reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": operand.account}
-    return [
-        {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": meta, "rules": list(operand.rules)},
-        {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": meta,
-            "subjects": [subject],
-            "roleRef": reference,
-        },
-    ]
+    """What an operand's account may do in the whole cluster."""
+    return _grant("ClusterRole", {"name": operand.account}, namespace, operand.rules) if operand.rules else []
 
 
 def _mig_objects(operand: Operand, policy: Policy, namespace: str) -> list[Object]:
     """The built-in configurations, or the right to write those of each node."""
     if policy.mig_manager.config_map != BUILT_IN_CONFIG:
         return []
-    if not policy.config_per_node:
-        text = mig_config.built_in(catalogue.load().gpus.values())
-        meta = {"name": BUILT_IN_CONFIG, "namespace": namespace}
-        return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"config.yaml": text}}]
-    meta = {"name": operand.account, "namespace": namespace}
-    subject = {"kind": "ServiceAccount", **meta}
+    if policy.config_per_node:
+        return _grant("Role", {"name": operand.account, "namespace": namespace}, namespace, (_CONFIG_MAPS,))
+    text = mig_config.built_in(catalogue.load().gpus.values())
+    meta = {"name": BUILT_IN_CONFIG, "namespace": namespace}
+    return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"config.yaml": text}}]
+
+
+def _grant(kind: str, meta: Object, namespace: str, rules: Iterable[Object]) -> list[Object]:
+    """A Role or ClusterRole, and its binding to the account of the same name."""
+    subject = {"kind": "ServiceAccount", "name": meta["name"], "namespace": namespace}
+    reference = {"apiGroup": _RBAC, "kind": kind, "name": meta["name"]}
+    binding: Object = {"apiVersion": f"{_RBAC}/v1", "kind": f"{kind}Binding", "metadata": meta}
     return [
-        {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": meta, "rules": [_CONFIG_MAPS]},
-        {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": "RoleBinding",
-            "metadata": meta,
-            "subjects": [subject],
-            "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": operand.account},
-        },
+        {"apiVersion": f"{_RBAC}/v1", "kind": kind, "metadata": meta, "rules": list(rules)},
+        {**binding, "subjects": [subject], "roleRef": reference},
     ]
 
 
@@ -283,10 +257,9 @@ def _init(name: str, policy: Policy) -> Object:
 
 def _environment(operand: Operand, policy: Policy) -> list[Object]:
     node = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
-    strategy = {"name": "MIG_STRATEGY", "value": policy.mig_strategy}
     match operand.role:
         case Role.DEVICE_PLUGIN | Role.FEATURE_DISCOVERY:
-            return [node, {**strategy, "name": "MIG_STRATEGY"}]
+            return [node, {"name": "MIG_STRATEGY", "value": policy.mig_strategy}]
         case Role.TOOLKIT:
             return [node, {"name": "CONTAINERD_RUNTIME_CLASS", "value": policy.runtime_class}]
         case _:

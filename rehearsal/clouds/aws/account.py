@@ -3,82 +3,36 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+from typing_extensions import override
+
+from rehearsal.clouds.account import CloudAccount
 from rehearsal.clouds.aws.limits import AwsLimits
 
 if TYPE_CHECKING:
-    from rehearsal.clouds.clusters import ManagedControlPlanes
     from rehearsal.clouds.values import Properties
-    from rehearsal.world.store import Store
 
-CLOUD: Final = "aws"
 ACCOUNT: Final = "000000000000"
 DEFAULT_REGION: Final = "us-east-1"
 USER: Final = f"arn:aws:iam::{ACCOUNT}:role/rehearsal"
-_SETTINGS: Final = "settings"
-_CREDENTIAL: Final = "credential"
-
-Record = dict[str, Any]
-"""A resource: id, type, urn, region, inputs, state."""
 
 
-class Account:
-    """What survives: records by type and id, in the world's store."""
+class Account(CloudAccount[AwsLimits]):
+    """Records by type and id, each with its `region`. Its token is such as `aws eks get-token` prints."""
 
-    def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:
-        self._store = store
-        self.planes = planes
+    cloud = "aws"
+    title = "AWS"
+    token_prefix = "k8s-aws-v1."  # noqa: S105 - how such tokens begin, not one
+    model = AwsLimits
 
-    def find(self, kind: str, identifier: str) -> Record | None:
-        """A resource's record, None where there is none."""
-        return self._store.cloud_resources(CLOUD).get(_key(kind, identifier))
+    @override
+    def key(self, kind: str, identifier: str) -> str:
+        return f"{kind}|{identifier}"
 
-    def all(self, kind: str) -> list[Record]:
-        """The records of one type."""
-        return [record for record in self._store.cloud_resources(CLOUD).values() if record["type"] == kind]
-
-    def put(self, record: Record) -> None:
-        """Record a resource, new or changed."""
-        self._store.set_cloud_resource(CLOUD, _key(record["type"], record["id"]), record)
-
-    def remove(self, record: Record) -> None:
-        """Forget a resource."""
-        self._store.remove_cloud_resource(CLOUD, _key(record["type"], record["id"]))
-
-    @property
-    def limits(self) -> AwsLimits:
-        """Quotas and shortages."""
-        return AwsLimits.model_validate(self._settings().get("limits", {}))
-
-    def scheduler(self, minor: str) -> tuple[str, ...] | None:
-        """The command of a minor's own scheduler, None where it is emulated."""
-        command = self._settings().get("schedulers", {}).get(minor)
-        return tuple(command) if command else None
-
-    def configure(self, settings: Properties) -> None:
-        """Take the rehearsal's settings."""
-        self._store.set_cloud_setting(CLOUD, _SETTINGS, settings)
-
-    def _settings(self) -> dict[str, Any]:
-        return self._store.cloud_setting(CLOUD, _SETTINGS)
-
-    def token(self) -> str:
-        """The token of the rehearsal's role, as `aws eks get-token` prints them."""
-        recorded = self._store.cloud_setting(CLOUD, _CREDENTIAL)
-        if not recorded:
-            recorded = {"token": f"k8s-aws-v1.{secrets.token_urlsafe(32)}"}
-            self._store.set_cloud_setting(CLOUD, _CREDENTIAL, recorded)
-        return str(recorded["token"])
-
+    @override
     def token_lines(self) -> str:
-        """The API servers' token file."""
         return f'{self.token()},{USER},aws-iam-authenticator:{ACCOUNT},"system:masters"\n'
-
-
-def _key(kind: str, identifier: str) -> str:
-    return f"{kind}|{identifier}"
 
 
 def region_of(config: Properties) -> str:

@@ -14,11 +14,12 @@ from rehearsal.clouds.aws.resource_type import Model
 from rehearsal.clouds.aws.small_types import ADDON, CLUSTER, ENTRY, NODE_GROUP, POLICY, ROLE
 from rehearsal.clouds.aws.versions import DEFAULT, full_version, refuse_jump
 from rehearsal.clouds.aws.zones import zone_of
-from rehearsal.clouds.clusters import world_name
+from rehearsal.clouds.clusters import name_taken, world_name
 from rehearsal.clouds.values import at
 
 if TYPE_CHECKING:
-    from rehearsal.clouds.aws.account import Account, Record
+    from rehearsal.clouds.account import Record
+    from rehearsal.clouds.aws.account import Account
     from rehearsal.clouds.cloud import Failure
     from rehearsal.clouds.values import Properties
 
@@ -189,10 +190,5 @@ class Clusters:
     def _world_name(self, name: str) -> str:
         found = world_name(name)
         if found in self._account.planes.names():
-            raise refuse(
-                "ResourceInUseException",
-                f"(rehearsal) this rehearsal has a cluster {found} already, and a simulated cluster's name "
-                "is its own in all clouds and stacks. Give it another name, end the other stack with "
-                "`pulumi destroy`, or rehearse in another home: DRA_FLEET_HOME=DIRECTORY",
-            )
+            raise refuse("ResourceInUseException", name_taken(found))
         return found

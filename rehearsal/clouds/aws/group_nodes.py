@@ -22,7 +22,8 @@ from rehearsal.clouds.aws.zones import zone_of
 from rehearsal.world.hardware import NodeHardware, NodeTaint, NvidiaOnHost
 
 if TYPE_CHECKING:
-    from rehearsal.clouds.aws.account import Account, Record
+    from rehearsal.clouds.account import Record
+    from rehearsal.clouds.aws.account import Account
     from rehearsal.clouds.aws.instance_types import InstanceType
     from rehearsal.clouds.values import Properties
 

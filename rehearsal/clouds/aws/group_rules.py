@@ -16,7 +16,8 @@ from rehearsal.clouds.aws.small_types import NODE_GROUP
 from rehearsal.clouds.values import at
 
 if TYPE_CHECKING:
-    from rehearsal.clouds.aws.account import Account, Record
+    from rehearsal.clouds.account import Record
+    from rehearsal.clouds.aws.account import Account
     from rehearsal.clouds.aws.instance_types import InstanceType
     from rehearsal.clouds.values import Properties
 

@@ -11,7 +11,8 @@ from rehearsal.clouds.aws.resource_type import Model
 from rehearsal.clouds.cloud import Failure
 
 if TYPE_CHECKING:
-    from rehearsal.clouds.aws.account import Account, Record
+    from rehearsal.clouds.account import Record
+    from rehearsal.clouds.aws.account import Account
     from rehearsal.clouds.aws.resource_type import ResourceType
     from rehearsal.clouds.values import Properties
 

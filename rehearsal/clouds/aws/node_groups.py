@@ -13,7 +13,8 @@ from rehearsal.clouds.aws.resource_type import Model
 from rehearsal.clouds.aws.versions import full_version
 
 if TYPE_CHECKING:
-    from rehearsal.clouds.aws.account import Account, Record
+    from rehearsal.clouds.account import Record
+    from rehearsal.clouds.aws.account import Account
     from rehearsal.clouds.aws.clusters import Clusters
     from rehearsal.clouds.cloud import Failure
     from rehearsal.clouds.values import Properties

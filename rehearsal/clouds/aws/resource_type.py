@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from rehearsal.clouds import typed_cloud
 from rehearsal.clouds.aws import shapes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rehearsal.clouds.aws.account import Record
     from rehearsal.clouds.cloud import Failure
     from rehearsal.clouds.values import Properties
 
@@ -41,38 +41,12 @@ class Model:
         return shapes.faults(shape, rest, self.names)
 
 
-class ResourceType(Protocol):
-    """One type.
-
-    `name_key` is the input with its name, which is made up where none is given; `replacing` are paths that
-    need a new resource; `required` are inputs that the plugin itself asks for.
-    """
+class ResourceType(typed_cloud.ResourceType, Protocol):
+    """One type; `name_key` is the input with its name, which is made up where none is given."""
 
     @property
     def name_key(self) -> str | None: ...  # noqa: D102 - see above
 
-    @property
-    def replacing(self) -> frozenset[str]: ...  # noqa: D102
-
-    @property
-    def required(self) -> tuple[str, ...]: ...  # noqa: D102
-
-    def faults(self, inputs: Properties) -> list[Failure]:
-        """What in the inputs does not fit the type's model."""
-        ...
-
     def identifier(self, urn: str, inputs: Properties) -> str:
         """The id the inputs lead to."""
-        ...
-
-    async def create(self, record: Record) -> None:
-        """Make true what a record says, and complete its outputs."""
-        ...
-
-    async def update(self, record: Record, news: Properties) -> None:
-        """Change a resource and its record."""
-        ...
-
-    async def delete(self, record: Record) -> None:
-        """Take down what belongs to the resource."""
         ...

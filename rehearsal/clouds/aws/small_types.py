@@ -9,7 +9,8 @@ from rehearsal.clouds.aws.plain_type import PlainType
 from rehearsal.clouds.aws.resource_type import Model
 
 if TYPE_CHECKING:
-    from rehearsal.clouds.aws.account import Account, Record
+    from rehearsal.clouds.account import Record
+    from rehearsal.clouds.aws.account import Account
     from rehearsal.clouds.aws.resource_type import ResourceType
     from rehearsal.clouds.values import Properties
 

@@ -15,9 +15,9 @@ from rehearsal.clouds.azure.refusing import refuse
 from rehearsal.clouds.azure.versions import full_version, minor_of, refuse_incompatible
 
 if TYPE_CHECKING:
+    from rehearsal.clouds.account import Record
     from rehearsal.clouds.azure.account import Account
     from rehearsal.clouds.azure.managed_clusters import ManagedClusters
-    from rehearsal.clouds.azure.resource_type import Record
     from rehearsal.clouds.cloud import Failure
     from rehearsal.clouds.values import Properties
 
@@ -85,7 +85,7 @@ class AgentPools:
 
     async def delete(self, record: Record) -> None:
         """Take the machines out of the cluster."""
-        cluster = self._account.find(record["id"].rsplit("/", 2)[0])
+        cluster = self._account.find(CLUSTER, record["id"].rsplit("/", 2)[0])
         if cluster is None:
             return
         async with self._turns[cluster["id"].lower()]:
@@ -94,7 +94,7 @@ class AgentPools:
             await self._clusters.join(cluster)
 
     def _cluster(self, record: Record) -> Record:
-        found = self._account.find(record["id"].rsplit("/", 2)[0])
+        found = self._account.find(CLUSTER, record["id"].rsplit("/", 2)[0])
         if found is None or found["type"] != CLUSTER:
             inputs = record["inputs"]
             raise refuse(

@@ -14,8 +14,8 @@ from rehearsal.clouds.azure.refusing import refuse
 from rehearsal.clouds.values import at
 
 if TYPE_CHECKING:
+    from rehearsal.clouds.account import Record
     from rehearsal.clouds.azure.account import Account
-    from rehearsal.clouds.azure.resource_type import Record
     from rehearsal.clouds.cloud import Failure
     from rehearsal.clouds.values import Properties
 
@@ -50,7 +50,7 @@ class MaintenanceConfigurations:
     async def create(self, record: Record) -> None:
         """A configuration is there at once."""
         inputs = record["inputs"]
-        found = self._account.find(record["id"].rsplit("/", 2)[0])
+        found = self._account.find(CLUSTER, record["id"].rsplit("/", 2)[0])
         if found is None or found["type"] != CLUSTER:
             raise refuse(
                 "ParentResourceNotFound",

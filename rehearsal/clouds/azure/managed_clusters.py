@@ -13,12 +13,12 @@ from rehearsal.clouds.azure.pool_rules import refuse_beyond_limits, refuse_inval
 from rehearsal.clouds.azure.refusing import refuse
 from rehearsal.clouds.azure.resource_groups import require_group
 from rehearsal.clouds.azure.versions import full_version, refuse_incompatible, refuse_jump
-from rehearsal.clouds.clusters import world_name
+from rehearsal.clouds.clusters import name_taken, world_name
 from rehearsal.clouds.values import at
 
 if TYPE_CHECKING:
+    from rehearsal.clouds.account import Record
     from rehearsal.clouds.azure.account import Account
-    from rehearsal.clouds.azure.resource_type import Record
     from rehearsal.clouds.cloud import Failure
     from rehearsal.clouds.values import Properties
     from rehearsal.world.hardware import NodeHardware
@@ -112,8 +112,8 @@ class ManagedClusters:
         self._account.put(record)
         if record.get("world"):
             await self._account.planes.stop(record["world"])
-        for identifier in self._account.inside(record["id"]):
-            self._account.remove(identifier)
+        for inside in self._account.inside(record["id"]):
+            self._account.remove(inside)
 
     async def join(self, record: Record) -> None:
         """Let exactly the machines of all the cluster's pools join."""
@@ -143,7 +143,7 @@ class ManagedClusters:
                 "The cluster must define at least one agent pool with mode System; "
                 "add it to agentPoolProfiles",
             )
-        present = self._account.find(record["id"])
+        present = self._account.find(CLUSTER, record["id"])
         had = {pool["name"]: pool for pool in own_pools(present)} if present else {}
         others = [pool for pool in self.pools_everywhere() if pool["cluster"] != record["id"].lower()]
         for pool in pools:
@@ -173,12 +173,7 @@ class ManagedClusters:
     def _world_name(self, name: str) -> str:
         found = world_name(name)
         if found in self._account.planes.names():
-            raise refuse(
-                "Conflict",
-                f"(rehearsal) this rehearsal has a cluster {found} already, and simulated clusters have "
-                "names of their own in all groups and stacks. Give it another name, end the other stack with "
-                "`pulumi destroy`, or rehearse in another home: DRA_FLEET_HOME=DIRECTORY",
-            )
+            raise refuse("Conflict", name_taken(found))
         return found
 
 

@@ -9,8 +9,8 @@ from rehearsal.clouds.azure.refusing import refuse
 from rehearsal.clouds.cloud import Failure
 
 if TYPE_CHECKING:
+    from rehearsal.clouds.account import Record
     from rehearsal.clouds.azure.account import Account
-    from rehearsal.clouds.azure.resource_type import Record
     from rehearsal.clouds.values import Properties
 
 GROUP: Final = "azure-native:resources:ResourceGroup"
@@ -62,7 +62,7 @@ class ResourceGroups:
         Raises:
             CloudRefusal: something is in it; the published plugin refuses that too.
         """
-        inside = self._account.inside(record["id"])
+        inside = [held["id"] for held in self._account.inside(record["id"])]
         if inside:
             raise refuse(
                 "ResourceGroupBeingDeleted",
@@ -77,7 +77,7 @@ def require_group(account: Account, subscription: str, name: str) -> Record:
     Raises:
         CloudRefusal: there is none.
     """
-    found = account.find(group_id(subscription, name))
+    found = account.find(GROUP, group_id(subscription, name))
     if found is None:
         raise refuse(
             "ResourceGroupNotFound",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from rehearsal.clouds.clusters import name_taken
 from rehearsal.clouds.google import models
 from rehearsal.clouds.google.names import cluster_id, digits_of, is_zone
 from rehearsal.clouds.google.objects import OF_EVERY_CLUSTER
@@ -14,8 +15,9 @@ from rehearsal.clouds.google.versions import full_version
 from rehearsal.clouds.values import at
 
 if TYPE_CHECKING:
+    from rehearsal.clouds.account import Record
     from rehearsal.clouds.cloud import Failure
-    from rehearsal.clouds.google.account import Account, Record
+    from rehearsal.clouds.google.account import Account
     from rehearsal.clouds.values import Properties
     from rehearsal.world.hardware import NodeHardware
 
@@ -56,7 +58,7 @@ class Clusters:
         account, inputs = self._account, record["inputs"]
         version = full_version(inputs.get("minMasterVersion"))
         self._refuse_invalid(inputs)
-        record["world"] = record.get("world") or self._world_name(str(inputs["name"]), record["id"])
+        record["world"] = record.get("world") or self._world_name(str(inputs["name"]))
         record["state"] = _outputs(record, version)
         account.put(record)
         minor = ".".join(version.split(".")[:2])
@@ -106,7 +108,7 @@ class Clusters:
         if record.get("world"):
             await self._account.planes.stop(record["world"])
         for pool in self._account.all(POOL, f"{record['id']}/"):
-            self._account.remove(pool["id"])
+            self._account.remove(pool)
 
     async def join(self, record: Record) -> None:
         """Let exactly the machines of all the cluster's pools join."""
@@ -148,9 +150,10 @@ class Clusters:
             "controlPlaneEndpointsConfig": {**given, "dnsEndpointConfig": dns},
         }
 
-    def _world_name(self, name: str, identifier: str) -> str:
-        """The control plane's name in the world: the cluster's own, where it is free."""
-        return name if name not in self._account.planes.names() else f"{name[:31]}-{digits_of(identifier)}"
+    def _world_name(self, name: str) -> str:
+        if name in self._account.planes.names():
+            raise refuse("ALREADY_EXISTS", name_taken(name))
+        return name
 
     def found(self, record: Record) -> dict[str, Any]:
         """What the function `getCluster` answers: nested blocks are lists there."""

@@ -14,8 +14,9 @@ from rehearsal.clouds.google.pool_rules import refuse_beyond_limits, refuse_inva
 from rehearsal.clouds.google.refusing import refuse
 
 if TYPE_CHECKING:
+    from rehearsal.clouds.account import Record
     from rehearsal.clouds.cloud import Failure
-    from rehearsal.clouds.google.account import Account, Record
+    from rehearsal.clouds.google.account import Account
     from rehearsal.clouds.google.clusters import Clusters
     from rehearsal.clouds.values import Properties
 
@@ -80,7 +81,7 @@ class NodePools:
 
     async def delete(self, record: Record) -> None:
         """Take the machines out of the cluster."""
-        cluster = self._account.find(record["id"].partition("/nodePools/")[0])
+        cluster = self._account.find(CLUSTER, record["id"].partition("/nodePools/")[0])
         if cluster is None:
             return
         async with self._turns[cluster["id"]]:
@@ -90,7 +91,7 @@ class NodePools:
 
     def _cluster(self, record: Record) -> Record:
         identifier = record["id"].partition("/nodePools/")[0]
-        found = self._account.find(identifier)
+        found = self._account.find(CLUSTER, identifier)
         if found is None or found["type"] != CLUSTER:
             raise refuse("NOT_FOUND", f"Not found: {identifier}")
         return found

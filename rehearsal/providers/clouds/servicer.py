@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import provider_pb2
 
 from rehearsal.clouds.values import UNKNOWN_TEXT
+from rehearsal.providers.plugin_servicer import PluginServicer
 from rehearsal.providers.properties import (
     UNKNOWN,
     Properties,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 DIGITS: Final = 8
 
 
-class CloudServicer(provider_pb2_grpc.ResourceProviderServicer):
+class CloudServicer(PluginServicer):
     """One provider of a program.
 
     Args:
@@ -52,8 +52,7 @@ class CloudServicer(provider_pb2_grpc.ResourceProviderServicer):
         settings: frozenset[str],
         secret_results: frozenset[str],
     ) -> None:
-        self._name = name
-        self._version = version
+        super().__init__(name, version)
         self._world = world
         self._settings = settings
         self._secret_results = secret_results
@@ -64,34 +63,6 @@ class CloudServicer(provider_pb2_grpc.ResourceProviderServicer):
     ) -> provider_pb2.ProviderHandshakeResponse:
         """Say what this plugin understands."""
         return provider_pb2.ProviderHandshakeResponse(accept_secrets=True)
-
-    async def Attach(self, request: plugin_pb2.PluginAttach, context: object) -> empty_pb2.Empty:
-        """An engine that did not start this process needs nothing more."""
-        return empty_pb2.Empty()
-
-    async def GetPluginInfo(self, request: empty_pb2.Empty, context: object) -> plugin_pb2.PluginInfo:
-        """Name the version."""
-        return plugin_pb2.PluginInfo(version=self._version)
-
-    async def GetSchema(
-        self, request: provider_pb2.GetSchemaRequest, context: object
-    ) -> provider_pb2.GetSchemaResponse:
-        """An empty schema: programs bring their own SDK."""
-        return provider_pb2.GetSchemaResponse(
-            schema=json.dumps({"name": self._name, "version": self._version})
-        )
-
-    async def GetMapping(
-        self, request: provider_pb2.GetMappingRequest, context: object
-    ) -> provider_pb2.GetMappingResponse:
-        """No mapping from other tools."""
-        return provider_pb2.GetMappingResponse()
-
-    async def GetMappings(
-        self, request: provider_pb2.GetMappingsRequest, context: object
-    ) -> provider_pb2.GetMappingsResponse:
-        """No mappings from other tools."""
-        return provider_pb2.GetMappingsResponse()
 
     async def CheckConfig(
         self, request: provider_pb2.CheckRequest, context: object

@@ -52,7 +52,6 @@ class Configuration:
     cluster: str | None = None
     namespace: str | None = None
     delete_unreachable: bool = False
-    server_side_apply: bool = True
     mutable_config_maps: bool = False
     mutable_secrets: bool = False
 
@@ -65,10 +64,9 @@ class Configuration:
             context=given.get("context") or None,
             cluster=given.get("cluster") or None,
             namespace=given.get("namespace") or None,
-            delete_unreachable=_switch(given, "deleteUnreachable", otherwise=False),
-            server_side_apply=_switch(given, "enableServerSideApply", otherwise=True),
-            mutable_config_maps=_switch(given, "enableConfigMapMutable", otherwise=False),
-            mutable_secrets=_switch(given, "enableSecretMutable", otherwise=False),
+            delete_unreachable=_switch(given, "deleteUnreachable"),
+            mutable_config_maps=_switch(given, "enableConfigMapMutable"),
+            mutable_secrets=_switch(given, "enableSecretMutable"),
         )
 
     def connection(self) -> SingleConfig:
@@ -84,11 +82,9 @@ class Configuration:
         return self.mutable_secrets if kind == "Secret" else self.mutable_config_maps
 
 
-def _switch(given: dict[str, Any], key: str, *, otherwise: bool) -> bool:
+def _switch(given: dict[str, Any], key: str) -> bool:
     value = given.get(key)
-    if value is None:
-        value = os.environ.get(_SWITCHES[key])
-    return otherwise if value is None else value in (True, "true")
+    return (os.environ.get(_SWITCHES[key]) if value is None else value) in (True, "true")
 
 
 def faults(properties: Properties) -> list[tuple[str, str]]:

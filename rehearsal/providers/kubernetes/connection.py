@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rehearsal.providers.kubernetes.configuration import Configuration
 
 _REMEMBERED: Final = 10.0  # seconds in which a cluster that did not answer is not asked again
-_ANSWER: Final = 10.0  # seconds for the first answer
+_ANSWER: Final = 60.0  # seconds for the first answer; where nothing listens at all it is known at once
 _UNAUTHORIZED: Final = 401
 _GLOBAL_KINDS: Final = frozenset(
     {

@@ -7,12 +7,11 @@ What a call raises becomes an error of the protocol in `answering`.
 from __future__ import annotations
 
 import asyncio
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import provider_pb2
 
 from rehearsal.providers.kubernetes import NAME, VERSION, helm_release, objects
 from rehearsal.providers.kubernetes.awaiting import Waiting
@@ -22,9 +21,12 @@ from rehearsal.providers.kubernetes.diffing import ChangeKind
 from rehearsal.providers.kubernetes.errors import ClusterUnreachableError, RefusedError
 from rehearsal.providers.kubernetes.naming import Autonaming, NamingMode, Urn
 from rehearsal.providers.kubernetes.objects import Difference, Operation
+from rehearsal.providers.plugin_servicer import PluginServicer
 from rehearsal.providers.properties import decode, encode
 
 if TYPE_CHECKING:
+    from pulumi.runtime.proto import plugin_pb2
+
     from rehearsal.providers.engine_log import EngineLog
     from rehearsal.providers.kubernetes.diffing import Change
 
@@ -42,10 +44,11 @@ _GONE_HINT: Final = (
 )
 
 
-class KubernetesServicer(provider_pb2_grpc.ResourceProviderServicer):
+class KubernetesServicer(PluginServicer):
     """One explicit provider of a program: one process, one cluster."""
 
     def __init__(self, log: EngineLog) -> None:
+        super().__init__(NAME, VERSION)
         self.log = log
         self._cluster = Cluster(Configuration())
         self._stopping = asyncio.Event()
@@ -71,28 +74,6 @@ class KubernetesServicer(provider_pb2_grpc.ResourceProviderServicer):
         """Take the engine's address from an engine that did not start this process."""
         self.log = type(self.log)(request.address)
         return empty_pb2.Empty()
-
-    async def GetPluginInfo(self, request: empty_pb2.Empty, context: object) -> plugin_pb2.PluginInfo:
-        """Name the version."""
-        return plugin_pb2.PluginInfo(version=VERSION)
-
-    async def GetSchema(
-        self, request: provider_pb2.GetSchemaRequest, context: object
-    ) -> provider_pb2.GetSchemaResponse:
-        """An empty schema: programs bring their own SDK."""
-        return provider_pb2.GetSchemaResponse(schema=json.dumps({"name": NAME, "version": VERSION}))
-
-    async def GetMapping(
-        self, request: provider_pb2.GetMappingRequest, context: object
-    ) -> provider_pb2.GetMappingResponse:
-        """No mapping from other tools."""
-        return provider_pb2.GetMappingResponse()
-
-    async def GetMappings(
-        self, request: provider_pb2.GetMappingsRequest, context: object
-    ) -> provider_pb2.GetMappingsResponse:
-        """No mappings from other tools."""
-        return provider_pb2.GetMappingsResponse()
 
     async def CheckConfig(
         self, request: provider_pb2.CheckRequest, context: object

@@ -28,8 +28,8 @@ KWOK_RULES = (
 https://github.com/kubernetes-sigs/kwok/blob/v0.8.0/kustomize/rbac/role.yaml"""
 
 
-async def bootstrap(api: KubeApi) -> None:
-    """Make what the rehearsal needs. Harmless when it is there already."""
+async def bootstrap(api: KubeApi) -> bool:
+    """Make what the rehearsal needs; true once all of it is there. Harmless when it is there already."""
     await _ensure_system_namespace(api)
     account: Object = {
         "apiVersion": "v1",
@@ -55,6 +55,7 @@ async def bootstrap(api: KubeApi) -> None:
     )
     for body in objects:
         await api.apply(body, manager=FIELD_MANAGER, force=True)
+    return True
 
 
 async def request_token(api: KubeApi) -> Object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import signal
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -88,7 +89,7 @@ class ControlPlane:
 
     def connect(self) -> KubeApi:
         """A connection as the cluster's administrator."""
-        return KubeApi.connect(read_kubeconfig(str(self.layout.kubeconfig("admin"))), timeout=10.0)
+        return KubeApi.connect(read_kubeconfig(str(self.layout.kubeconfig("admin"))))
 
     async def start(self) -> None:
         """Bring all components up, adopting those that run. Returns when the cluster can be used.
@@ -108,7 +109,7 @@ class ControlPlane:
         await self._until(self._api_ready, "the API server is ready")
         self._supervise(CONTROLLERS, SCHEDULER)
         async with self.connect() as api:
-            await bootstrap(api)
+            await self._until(lambda: bootstrap(api), "the API server takes objects")
             self._supervise(KWOK)
             await self._until(lambda: controllers_work(api), "the controllers work")
 
@@ -176,8 +177,8 @@ class ControlPlane:
         """Components read their kubeconfig once; supervision starts them again with the new one."""
         for component in (SCHEDULER, CONTROLLERS, KWOK):
             process = self._store.processes(self.name).get((self.name, component))
-            if process and (running := process.running()):
-                running.terminate()
+            if process:
+                process.signal(signal.SIGTERM)
 
     def _write_kubeconfigs(self, port: int) -> None:
         for user in USERS:

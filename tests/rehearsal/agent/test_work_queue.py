@@ -19,7 +19,7 @@ POD = Key("pod", "ns/p")
 
 async def work_until(queue: WorkQueue, handle: Callable[[Key], Awaitable[None]], done: asyncio.Event) -> None:
     worker = asyncio.create_task(queue.run(handle))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await done.wait()
     worker.cancel()
     await asyncio.gather(worker, return_exceptions=True)

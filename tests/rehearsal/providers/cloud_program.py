@@ -53,7 +53,7 @@ class CloudProgram:
             capture_output=True,
             text=True,
             check=False,
-            timeout=240,
+            timeout=600,
         )
 
     @property

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from rehearsal.charts import STAND_INS, ChartUnavailableError, resolve, stand_in_versions
+from rehearsal.home import Home
 from rehearsal.providers import PublishedPlugin, install, published_plugin
 from rehearsal.providers.refusals import VALID
 
@@ -82,6 +83,24 @@ def test_a_chart_the_network_refuses_has_its_stand_in_and_is_asked_for_once(offl
     assert resolve(REFERENCE, "0.5.0", None) == expected
     assert resolve(REFERENCE, "0.5.0", None) == expected
     assert offline.read_text().count("x") == 1
+
+
+def test_without_helm_the_network_is_asked_later(offline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = STAND_INS / "dra-driver-nvidia-gpu" / "0.5.0"
+    with monkeypatch.context() as without_helm:
+        without_helm.setenv("PATH", "/nowhere")
+        assert resolve(REFERENCE, "0.5.0", None) == expected
+    resolve(REFERENCE, "0.5.0", None)
+    assert offline.read_text().count("x") == 1
+
+
+def test_what_is_kept_lies_in_a_home_that_a_rehearsal_can_use(offline: Path, tmp_path: Path) -> None:
+    del offline
+    home = Home.at(tmp_path / "another")
+    resolve(REFERENCE, "0.5.0", None, home=home)
+    assert list((home.root / "charts").glob("*.refused"))
+    home.create()
+    assert not Home.default().root.exists()
 
 
 def test_a_version_without_a_stand_in_is_refused_with_those_there_are(offline: Path) -> None:

@@ -126,7 +126,7 @@ class TinyProject:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=180,
+            timeout=600,
         )
         return Run(result.returncode, result.stdout)
 

@@ -116,7 +116,7 @@ def test_the_helper_hands_out_a_token_that_expires(newest: SimulatedCluster, ver
         ["dra-fleet-token", newest.name],
         capture_output=True,
         env=os.environ | environment,
-        timeout=30,
+        timeout=120,
         check=True,
     )
     credential = json.loads(answer.stdout)
@@ -163,7 +163,7 @@ async def annotate(api: KubeApi, name: str, key: str) -> None:
 
 
 async def until(reached: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while not await reached():  # noqa: ASYNC110 - a test's own deadline
             await asyncio.sleep(0.05)
 

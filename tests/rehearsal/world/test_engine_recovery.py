@@ -81,7 +81,7 @@ def kill(pid: int) -> None:
     """Kill -9 and wait for the end."""
     process = psutil.Process(pid)
     process.kill()
-    psutil.wait_procs([process], timeout=10)
+    psutil.wait_procs([process], timeout=120)
 
 
 @pytest.fixture(scope="module")
@@ -117,12 +117,14 @@ def test_a_killed_component_comes_back_with_its_state(lab: Lab, component: str) 
     assert lab.remembers()
 
 
-def test_what_died_while_no_world_watched_is_started_again(lab: Lab) -> None:
+def test_what_died_while_no_world_watched_is_started_again(lab: Lab, tools: Toolset) -> None:
     before = lab.pids()
     lab.kill_world()
     for component in ("kube-apiserver", "kwok"):
         kill(before[component])
-    lab.up()
+    ensure_running(lab.home, tools)
+    with WorldClient(lab.home) as client:
+        client.wait_ready("lab")
     after = lab.pids()
     assert {name for name in COMPONENTS if after[name] == before[name]} == {
         "etcd",
@@ -180,6 +182,7 @@ def test_a_half_started_control_plane_is_finished_and_a_second_home_disturbs_nob
     creating.start()
     while not (other.home.clusters / "lab" / "logs" / "kube-apiserver.log").exists():
         creating.join(0.02)
+        assert creating.is_alive()
     other.kill_world()
     creating.join()
     other.up()

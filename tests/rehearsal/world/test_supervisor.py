@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEY = ("lab", "sleeper")
-SLEEP = Command(arguments=("/bin/sleep", "60"), environment={})
+SLEEP = Command(arguments=("/bin/sleep", "600"), environment={})
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,7 @@ async def running(supervisor: Supervisor) -> AsyncGenerator[None]:
 
 
 async def until(reached: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         while not reached():  # noqa: ASYNC110 - a test's own deadline
             await asyncio.sleep(0.01)
 

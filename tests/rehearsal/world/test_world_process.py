@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -23,7 +22,8 @@ from rehearsal.world.client import (
     stop,
 )
 from rehearsal.world.errors import ALREADY_RUNNING, WorldError
-from rehearsal.world.processes import ProcessId
+from rehearsal.world.processes import ProcessId, wait_ended
+from rehearsal.world.store import ClusterRecord, Store
 from rehearsal.world.toolpaths import ToolPaths
 
 if TYPE_CHECKING:
@@ -49,8 +49,9 @@ def client(home: Home) -> Iterator[WorldClient]:
 
 
 def world_process(home: Home) -> ProcessId:
-    recorded = json.loads(home.pid_file.read_text())
-    return ProcessId(pid=recorded["pid"], created=recorded["created"])
+    found = ProcessId.read(home.pid_file)
+    assert found
+    return found
 
 
 def test_the_socket_and_all_files_are_for_one_user(client: WorldClient, home: Home) -> None:
@@ -79,16 +80,16 @@ def test_a_world_that_runs_older_code_is_replaced(
 
 def test_a_second_world_on_the_same_home_is_refused(client: WorldClient, home: Home) -> None:
     command = (sys.executable, "-m", "rehearsal.world", "--home", str(home.root))
-    second = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    second = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert second.returncode == ALREADY_RUNNING
     assert second.stderr == f"another world already runs on {home.root}\n"
     assert client.alive()
 
 
 def test_after_a_kill_it_starts_over_the_stale_socket(home: Home, client: WorldClient) -> None:
-    os.kill(client.status()["pid"], signal.SIGKILL)
-    while client.alive():
-        continue
+    process = world_process(home)
+    os.kill(process.pid, signal.SIGKILL)
+    wait_ended([process], timeout=60)
     with pytest.raises(WorldUnreachableError, match="start it with `dra-fleet rehearse up`"):
         client.status()
     assert home.socket.exists()
@@ -122,9 +123,9 @@ def test_stopping_a_home_that_never_was_makes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_world_that_hangs_is_ended(rehearsal_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    ensure_running(rehearsal_home, NO_TOOLS)
     monkeypatch.setattr("rehearsal.world.client.ANSWER_WITHIN", 0.2)
     monkeypatch.setattr("rehearsal.world.client.STOP_GRACE", 0.2)
-    ensure_running(rehearsal_home, NO_TOOLS)
     process = world_process(rehearsal_home)
     os.kill(process.pid, signal.SIGSTOP)
     stop(rehearsal_home)
@@ -137,7 +138,45 @@ def test_a_world_that_cannot_start_shows_its_last_words(rehearsal_home: Home) ->
     message = "ended with exit code 1; its last words:\n(?s:.*)file is not a database"
     with pytest.raises(WorldError, match=message):
         ensure_running(rehearsal_home, NO_TOOLS)
+    with pytest.raises(WorldError) as unknown:
+        stop(rehearsal_home)
+    assert str(unknown.value) == (
+        f"{rehearsal_home.database} cannot be used (file is not a database), so what still runs of this "
+        f"rehearsal is not known; end the processes that work in {rehearsal_home.clusters} yourself and "
+        f"delete {rehearsal_home.root}"
+    )
     rehearsal_home.database.unlink()
+
+
+def test_a_home_of_another_version_is_named_with_the_fix(rehearsal_home: Home) -> None:
+    rehearsal_home.create()
+    with Store(rehearsal_home.database) as store:
+        store.add(
+            ClusterRecord(
+                name="lab", version="v1.19.3", hardware=HARDWARE, scheduler=None, port=None, phase="ready"
+            )
+        )
+    with pytest.raises(WorldError) as refused:
+        ensure_running(rehearsal_home, NO_TOOLS)
+    told = str(refused.value)
+    assert "cluster 'lab' of this home was made by another version of dra-fleet and cannot be" in told
+    assert "Remove the home with `dra-fleet rehearse down --remove`, then rehearse again" in told
+    assert "Traceback" not in told
+
+
+def test_a_world_that_cannot_write_any_more_is_ended(
+    rehearsal_home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: WorldClient, *, remove: bool) -> None:
+        del remove
+        raise RefusedError(500, "the world cannot read or write its files: database or disk is full")
+
+    ensure_running(rehearsal_home, NO_TOOLS)
+    process = world_process(rehearsal_home)
+    monkeypatch.setattr(WorldClient, "shutdown", full)
+    stop(rehearsal_home)
+    assert not process.running()
+    assert not rehearsal_home.socket.exists()
 
 
 @pytest.mark.parametrize(
@@ -158,7 +197,7 @@ def test_a_wrong_request_is_refused_with_the_reason(
 
 
 def test_an_unknown_cluster_is_named_with_those_there_are(client: WorldClient) -> None:
-    for ask in (client.cluster, client.delete_cluster, client.token):
+    for ask in (client.cluster, client.wait_ready, client.delete_cluster, client.token):
         with pytest.raises(RefusedError, match="no simulated cluster 'x'; there are: none") as refused:
             ask("x")
         assert refused.value.status == 404
@@ -169,12 +208,14 @@ def test_missing_tools_are_named(client: WorldClient) -> None:
     with pytest.raises(RefusedError, match=message):
         client.create_cluster("lab", version="v1.36.3", hardware=HARDWARE)
     assert client.cluster("lab")["state"] == "failed"
+    with pytest.raises(RefusedError, match=message):
+        client.wait_ready("lab")
     client.delete_cluster("lab")
 
 
 def test_the_helper_says_in_one_line_why_there_is_no_token(client: WorldClient, home: Home) -> None:
     assert client.alive()
     helper = str(home.bin / "dra-fleet-token")
-    answer = subprocess.run([helper, "x"], capture_output=True, text=True, timeout=30, check=False)
+    answer = subprocess.run([helper, "x"], capture_output=True, text=True, timeout=120, check=False)
     assert (answer.returncode, answer.stdout) == (1, "")
     assert answer.stderr == "dra-fleet-token: there is no simulated cluster 'x'; there are: none\n"

@@ -7,88 +7,15 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from aws_region import CLUSTER, GROUP, TEMPLATE, cluster_inputs, group_inputs
 
-from rehearsal.clouds.aws.cloud import AwsCloud
-from rehearsal.clouds.cloud import Resource
 from rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
 from rehearsal.clouds.values import UNKNOWN_TEXT
-from rehearsal.world.store import Store
-from tests.rehearsal.clouds.remembering_planes import Planes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from aws_region import Region
 
-    from rehearsal.world.hardware import NodeHardware
-
-CLUSTER = "aws:eks/cluster:Cluster"
-GROUP = "aws:eks/nodeGroup:NodeGroup"
-TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
-ROLE = "arn:aws:iam::123456789012:role/given"
-SUBNETS = ["subnet-0000000a", "subnet-0000000b"]
 PLUGIN_OFF = "[settings.kubelet-device-plugins.nvidia]\nenabled = false\n"
-
-
-class Region:
-    """A simulated AWS with short ways to make things."""
-
-    def __init__(self, store: Store) -> None:
-        self.planes = Planes(are_tokens=lambda text: text.startswith("k8s-aws-v1."))
-        self.cloud = AwsCloud(store, self.planes)
-        self.limit()
-
-    def limit(self, **limits: Any) -> None:
-        subnets = dict(zip(SUBNETS, ("us-east-1a", "us-east-1b"), strict=True))
-        self.cloud.configure({"limits": {"subnets": subnets, **limits}})
-
-    def resource(self, kind: str, name: str, identifier: str = "") -> Resource:
-        urn = f"urn:pulumi:dev::tiny::{kind}::{name}"
-        return Resource(type=kind, urn=urn, config={"region": "us-east-1"}, identifier=identifier)
-
-    def faults(self, kind: str, inputs: dict[str, Any]) -> dict[str, str]:
-        checked = self.cloud.check(self.resource(kind, "x"), {}, inputs, "1a2b3c4d")
-        return {failure.path: failure.reason for failure in checked.failures}
-
-    def make(self, kind: str, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
-        checked = self.cloud.check(self.resource(kind, name), {}, inputs, "1a2b3c4d")
-        assert not checked.failures
-        found = asyncio.run(self.cloud.create(self.resource(kind, name), checked.inputs, preview=False))
-        return {"id": found.identifier, **found.state}
-
-    def cluster(self, **more: Any) -> dict[str, Any]:
-        return self.make(CLUSTER, "train", cluster_inputs(**more))
-
-    def template(self, **more: Any) -> dict[str, Any]:
-        return self.make(TEMPLATE, "gpu", {"instanceType": "p5.48xlarge", **more})
-
-    def group(self, **more: Any) -> dict[str, Any]:
-        return self.make(GROUP, "gpu", group_inputs(**more))
-
-    @property
-    def nodes(self) -> list[NodeHardware]:
-        return self.planes.nodes["train"]
-
-
-def cluster_inputs(**more: Any) -> dict[str, Any]:
-    return {"name": "train", "roleArn": ROLE, "version": "1.35", "vpcConfig": {"subnetIds": SUBNETS}, **more}
-
-
-def group_inputs(**more: Any) -> dict[str, Any]:
-    inputs = {"clusterName": "train", "nodeGroupName": "gpu", "nodeRoleArn": ROLE, "subnetIds": SUBNETS}
-    scaling = {"minSize": 1, "desiredSize": 1, "maxSize": 2}
-    return {
-        **inputs,
-        "scalingConfig": scaling,
-        "instanceTypes": ["p5.48xlarge"],
-        "amiType": "AL2023_x86_64_NVIDIA",
-        **more,
-    }
-
-
-@pytest.fixture
-def aws(tmp_path: Path) -> Iterator[Region]:
-    with Store(tmp_path / "world.db") as store:
-        yield Region(store)
 
 
 def test_nodes_have_the_labels_taints_and_drivers_of_eks(aws: Region) -> None:

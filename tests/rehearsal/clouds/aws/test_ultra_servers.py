@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-from test_aws_cloud import Region
-
-from rehearsal.world.store import Store
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from aws_region import Region
 
     from rehearsal.world.hardware import NodeHardware
 
 MACHINE = "p6e-gb200.36xlarge"
 BLOCK = "cr-0123456789abcdef0"
-
-
-@pytest.fixture
-def aws(tmp_path: Path) -> Iterator[Region]:
-    with Store(tmp_path / "world.db") as store:
-        yield Region(store)
 
 
 def nodes(aws: Region, count: int, block: str = BLOCK, cards: int = 17) -> list[NodeHardware]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rehearsal.clouds.azure.cloud import AzureCloud
-from rehearsal.clouds.cloud import Resource
 from tests.rehearsal.clouds.remembering_planes import Planes
+from tests.rehearsal.clouds.simulated_cloud import SimulatedCloud
 
 if TYPE_CHECKING:
     from rehearsal.world.store import Store
@@ -22,22 +22,14 @@ SYSTEM = {"name": "system", "mode": "System", "count": 1, "vmSize": "Standard_D4
 A100 = "Standard_NC24ads_A100_v4"
 
 
-class Subscription:
-    """A simulated Azure with short ways to make things."""
+class Subscription(SimulatedCloud):
+    """A simulated Azure."""
+
+    config: ClassVar = {"location": "westeurope"}
 
     def __init__(self, store: Store) -> None:
-        self.planes = Planes(are_tokens=lambda text: text.endswith('"system:masters"\n'))
-        self.cloud = AzureCloud(store, self.planes)
-
-    def resource(self, kind: str, name: str, identifier: str = "") -> Resource:
-        urn = f"urn:pulumi:dev::tiny::{kind}::{name}"
-        return Resource(type=kind, urn=urn, config={"location": "westeurope"}, identifier=identifier)
-
-    def make(self, kind: str, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
-        checked = self.cloud.check(self.resource(kind, name), {}, inputs, "1a2b3c4d")
-        assert not checked.failures
-        found = asyncio.run(self.cloud.create(self.resource(kind, name), checked.inputs, preview=False))
-        return {"id": found.identifier, **found.state}
+        planes = Planes(are_tokens=lambda text: text.endswith('"system:masters"\n'))
+        super().__init__(AzureCloud(store, planes), planes)
 
     def cluster(self, **more: Any) -> dict[str, Any]:
         self.make(GROUP, "studio", {"resourceGroupName": "studio"})

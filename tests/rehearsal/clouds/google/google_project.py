@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from rehearsal.clouds.cloud import Resource
 from rehearsal.clouds.google.cloud import GoogleCloud
 from tests.rehearsal.clouds.remembering_planes import Planes
+from tests.rehearsal.clouds.simulated_cloud import SimulatedCloud
 
 if TYPE_CHECKING:
-    from rehearsal.clouds.cloud import Change, Checked
+    from rehearsal.clouds.cloud import Change
     from rehearsal.world.hardware import NodeHardware
     from rehearsal.world.store import Store
 
@@ -28,26 +27,14 @@ TRIPLE = {
 }
 
 
-class Project:
-    """A simulated Google Cloud with short ways to make things."""
+class Project(SimulatedCloud):
+    """A simulated Google Cloud."""
+
+    config: ClassVar = {"project": "ml", "region": "us-central1"}
 
     def __init__(self, store: Store) -> None:
-        self.planes = Planes(are_tokens=lambda text: text.endswith('"system:masters"\n'), takes_objects=True)
-        self.cloud = GoogleCloud(store, self.planes)
-
-    def resource(self, kind: str, name: str, identifier: str = "") -> Resource:
-        urn = f"urn:pulumi:dev::tiny::{kind}::{name}"
-        config = {"project": "ml", "region": "us-central1"}
-        return Resource(type=kind, urn=urn, config=config, identifier=identifier)
-
-    def check(self, kind: str, inputs: dict[str, Any]) -> Checked:
-        return self.cloud.check(self.resource(kind, "it"), {}, inputs, "1a2b3c4d")
-
-    def make(self, kind: str, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
-        checked = self.cloud.check(self.resource(kind, name), {}, inputs, "1a2b3c4d")
-        assert not checked.failures
-        found = asyncio.run(self.cloud.create(self.resource(kind, name), checked.inputs, preview=False))
-        return {"id": found.identifier, **found.state}
+        planes = Planes(are_tokens=lambda text: text.endswith('"system:masters"\n'), takes_objects=True)
+        super().__init__(GoogleCloud(store, planes), planes)
 
     def cluster(self, **more: Any) -> dict[str, Any]:
         inputs = {

@@ -181,3 +181,14 @@ def test_a_type_that_is_not_simulated_is_named(project: Project) -> None:
 def test_the_token_is_good_for_every_cluster(project: Project) -> None:
     first, second = project.cloud.credential({}), project.cloud.credential({})
     assert first["token"] == second["token"]
+
+
+def test_a_name_that_another_stack_s_cluster_has_is_refused(project: Project) -> None:
+    project.cluster()
+    with pytest.raises(CloudRefusal) as refused:
+        project.cluster(location="europe-west4")
+    assert str(refused.value) == (
+        "googleapi: Error 409: (rehearsal) this rehearsal has a cluster render already, and a simulated "
+        "cluster's name is its own in all clouds and stacks. Give it another name, end the other stack with "
+        "`pulumi destroy`, or rehearse in another home: DRA_FLEET_HOME=DIRECTORY, ALREADY_EXISTS"
+    )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import httpx2
 import pytest
 
+from clusters import informer as informer_module
 from clusters.client import ApiError
-from rehearsal.agent import informer as informer_module
-from rehearsal.agent.informer import Informer, key_of
+from clusters.informer import Informer, key_of
 from tests.rehearsal.agent.fake_api import WatchedApi
 
 if TYPE_CHECKING:
@@ -59,6 +59,15 @@ def test_after_an_interruption_it_lists_again_and_tells_what_changed(interruptio
     assert calls[:3] == ["list Node", "watch Node from 10", "list Node"]
     assert told == ["a", "b", "a", "c"]
     assert sorted(informer.objects) == ["b", "c"]
+
+
+def test_another_object_of_the_same_name_is_told_after_the_one_that_is_gone() -> None:
+    old, new = item("a", "1"), item("a", "2")
+    old["metadata"]["uid"], new["metadata"]["uid"] = "x", "y"
+    _, told, informer = follow([old], httpx2.ConnectError("refused"), [new], [])
+    assert told == ["a", "a", "a"]
+    assert informer.holds(new)
+    assert not informer.holds(old)
 
 
 def test_a_key_has_the_namespace_where_there_is_one() -> None:

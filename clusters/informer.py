@@ -1,6 +1,6 @@
 """Keeps the objects of one kind at hand: list, watch, list again when the watch can no longer follow.
 
-It does not filter or index; `view` does.
+It neither filters nor indexes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class Informer:
         api: whom to read as.
         api_version: such as "resource.k8s.io/v1".
         kind: such as "ResourceSlice".
-        on_change: told the object after each change, and the last known one after a deletion.
+        on_change: told the object after each change, and the last known one after a deletion; `holds` tells
+            the two apart.
     """
 
     def __init__(
@@ -64,6 +65,10 @@ class Informer:
         self._api_version = api_version
         self._kind = kind
         self._on_change = on_change
+
+    def holds(self, item: Object) -> bool:
+        """Whether this very object is there, not another one of its name."""
+        return not _is_gone(item, self.objects.get(key_of(item)))
 
     async def run(self) -> None:
         """Follow the kind until cancelled, over restarts of the API server too."""
@@ -82,7 +87,7 @@ class Informer:
     async def _list(self) -> str:
         answer = await self._api.list(self._api_version, self._kind)
         fresh = {key_of(item): item for item in answer["items"]}
-        gone = [item for key, item in self.objects.items() if key not in fresh]
+        gone = [item for key, item in self.objects.items() if _is_gone(item, fresh.get(key))]
         changed = [item for key, item in fresh.items() if _differs(self.objects.get(key), item)]
         self.objects = fresh
         self.synced.set()
@@ -99,6 +104,10 @@ class Informer:
                 else:
                     self.objects[key_of(item)] = item
                 self._on_change(item)
+
+
+def _is_gone(old: Object, now: Object | None) -> bool:
+    return now is None or now["metadata"].get("uid") != old["metadata"].get("uid")
 
 
 def _differs(old: Object | None, new: Object) -> bool:

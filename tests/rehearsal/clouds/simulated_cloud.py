@@ -1,0 +1,35 @@
+"""Short ways to make things in a simulated cloud; its control planes only remember what they were asked."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rehearsal.clouds.cloud import Resource
+
+if TYPE_CHECKING:
+    from rehearsal.clouds.cloud import Checked, Cloud
+    from tests.rehearsal.clouds.remembering_planes import Planes
+
+
+class SimulatedCloud:
+    """One cloud. `config`: of the program's provider."""
+
+    config: ClassVar[dict[str, str]]
+
+    def __init__(self, cloud: Cloud, planes: Planes) -> None:
+        self.cloud = cloud
+        self.planes = planes
+
+    def resource(self, kind: str, name: str, identifier: str = "") -> Resource:
+        urn = f"urn:pulumi:dev::tiny::{kind}::{name}"
+        return Resource(type=kind, urn=urn, config=dict(self.config), identifier=identifier)
+
+    def check(self, kind: str, inputs: dict[str, Any], name: str = "it") -> Checked:
+        return self.cloud.check(self.resource(kind, name), {}, inputs, "1a2b3c4d")
+
+    def make(self, kind: str, name: str, inputs: dict[str, Any]) -> dict[str, Any]:
+        checked = self.check(kind, inputs, name)
+        assert not checked.failures
+        found = asyncio.run(self.cloud.create(self.resource(kind, name), checked.inputs, preview=False))
+        return {"id": found.identifier, **found.state}
