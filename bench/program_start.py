@@ -24,7 +24,7 @@ from ruamel.yaml import YAML
 PROJECT = Path(__file__).resolve().parents[1]
 STACKS = {"aks": "s01-aks-vgpu", "gke": "s04-gke-cel", "eks": "s06-eks-mig", "existing": "s10-capacity"}
 """By cloud an example that has no other."""
-ROUNDS = 5
+ROUNDS = 7
 GOAL = 1.15
 UNTIL = {"first": "its first resource", "all": "all its resources are declared"}
 PROGRAM = """\

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.examples import examples
 from cli.output import print_json, print_lines, stdout_console
 
 if TYPE_CHECKING:
@@ -16,25 +18,31 @@ if TYPE_CHECKING:
     from fleet.checking import Finding, ValuesFile
     from fleet.plan.model import FleetPlan
 
-EXAMPLES = """
-Examples:
-
-  dra-fleet check claims.yaml job.yaml --stack dev
-
-  dra-fleet check --stack prod --values dra-driver-nvidia-gpu@0.5.0=values.yaml
-
-  dra-fleet check job.yaml --stack prod --cluster studio
-
-  dra-fleet check deploy/*.yaml --stack examples/s10-capacity.yaml --json
-"""
+EXAMPLES = examples(
+    ("two manifests, for every cluster of the stack", "dra-fleet check claims.yaml job.yaml --stack dev"),
+    ("for one of them", "dra-fleet check job.yaml --stack prod --cluster studio"),
+    ("what a chart makes", "helm template job ./job | dra-fleet check - --stack prod"),
+    (
+        "the values of a driver's chart",
+        "dra-fleet check --stack prod --values dra-driver-nvidia-gpu@0.5.0=values.yaml",
+    ),
+    ("for a script", "dra-fleet check deploy/*.yaml --stack examples/s10-capacity.yaml --json"),
+)
+STDIN = Path("-")
 _STYLES = {"error": "bold red", "warning": "yellow"}
 
 
 def check(
-    stack: Annotated[str, typer.Option("--stack", help="A stack's name, or the path of a stack file.")],
+    stack: Annotated[
+        str, typer.Option("--stack", metavar="STACK", help="A stack's name, or the path of a stack file.")
+    ],
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="YAML files of Kubernetes objects; several documents each.", show_default=False),
+        typer.Argument(
+            metavar="FILE",
+            help="YAML files of Kubernetes objects, several documents each; - reads stdin.",
+            show_default=False,
+        ),
     ] = None,
     values: Annotated[
         list[str] | None,
@@ -77,7 +85,7 @@ def check(
     _require_known(plan, cluster or ())
     unreadable: list[Finding] = []
     manifests = [
-        ManifestFile(name=str(path), data=data)
+        ManifestFile(name=_name(path), data=data)
         for path in files or ()
         if (data := _read(path, unreadable)) is not None
     ]
@@ -112,7 +120,7 @@ def _chart(name: str, version: str, path: Path, unreadable: list[Finding]) -> Va
     from fleet.checking import ValuesFile
 
     data = _read(path, unreadable)
-    return None if data is None else ValuesFile(chart=name, version=version, name=str(path), data=data)
+    return None if data is None else ValuesFile(chart=name, version=version, name=_name(path), data=data)
 
 
 def _read(path: Path, unreadable: list[Finding]) -> bytes | None:
@@ -121,14 +129,28 @@ def _read(path: Path, unreadable: list[Finding]) -> bytes | None:
     from fleet.yaml_text import MAX_BYTES
 
     try:
-        with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
+        data = _bytes(path, MAX_BYTES + 1)
     except OSError as error:
         what = f"cannot be read: {error.strerror}"
-        unreadable.append(
-            Finding(file=str(path), line=1, column=1, severity="error", object="", path="", what=what)
-        )
-        return None
+    else:
+        if path != STDIN or data.strip():
+            return data
+        what = "is empty: the command before the pipe wrote nothing"
+    unreadable.append(
+        Finding(file=_name(path), line=1, column=1, severity="error", object="", path="", what=what)
+    )
+    return None
+
+
+def _bytes(path: Path, most: int) -> bytes:
+    if path == STDIN:
+        return sys.stdin.buffer.read(most)
+    with path.open("rb") as file:
+        return file.read(most)
+
+
+def _name(path: Path) -> str:
+    return "stdin" if path == STDIN else str(path)
 
 
 def _print(found: list[Finding], *, json: bool) -> None:

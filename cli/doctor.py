@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.text import Text
 
+from cli.examples import examples
 from cli.output import new_table, print_json, print_table, stdout_console
 
 if TYPE_CHECKING:
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from clusters.preflight import Finding
     from fleet.plan.model import ClusterPlan
 
-EXAMPLES = "Examples:\n\n  dra-fleet doctor prod\n\n  dra-fleet doctor Pulumi.prod.yaml --json"
+EXAMPLES = examples(
+    ("the clusters of the stack prod", "dra-fleet doctor prod"),
+    ("by the path of a stack file, for a script", "dra-fleet doctor Pulumi.prod.yaml --json"),
+)
 STYLES = {"ok": "green", "warning": "yellow", "problem": "red"}
 
 
@@ -87,8 +90,10 @@ def _problem(subject: str, message: str, fix: str = "") -> Finding:
 
 
 def _table(cluster: str, findings: list[Finding]) -> Table:
+    from rich.text import Text
+
     table = new_table(f"cluster {cluster}")
-    for heading in ("", "Subject", "Finding", "Fix"):
+    for heading in ("Result", "Subject", "Finding", "Fix"):
         table.add_column(heading, overflow="fold")
     for item in findings:
         level = Text(item.level, style=STYLES[item.level])

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.output import new_table, print_error, print_json, stderr_console, stdout_console
+from cli.examples import examples
+from cli.output import new_table, print_error, print_json, print_table, stderr_console, stdout_console
 from policies.rule import Preset  # noqa: TC001 - Typer reads it
 
 if TYPE_CHECKING:
@@ -19,26 +20,27 @@ if TYPE_CHECKING:
     from policies.gate.record import Record
     from policies.gate.verdict import Verdict
 
-EXAMPLES = """
-Examples:
-
-  dra-fleet gate prod --preset production
-
-  dra-fleet gate prod --policy-config policy.json --sarif gate.sarif
-
-  dra-fleet gate prod --cwd ../their-project --save-events events.jsonl
-
-  dra-fleet gate --events events.jsonl --json     judge a preview that ran elsewhere
-
-Exit codes: 0 passed; 1 mandatory findings; 2 wrong usage; 3 the pack did not judge everything, so nothing is
-proved: it did not run, crashed, is another version, or lacks or was told to skip a mandatory rule.
-"""
+EXAMPLES = examples(
+    ("stricter than the default", "dra-fleet gate prod --preset production"),
+    (
+        "own parameters, and findings for a code scanner",
+        "dra-fleet gate prod --policy-config policy.json --sarif gate.sarif",
+    ),
+    ("another project", "dra-fleet gate prod --cwd ../their-project --save-events events.jsonl"),
+    ("a preview that ran elsewhere", "dra-fleet gate --events events.jsonl --json"),
+    more="Exit codes: 0 passed; 1 mandatory findings; 2 wrong usage; 3 the pack did not judge everything, "
+    "so nothing is proved: it did not run, crashed, is another version, or lacks or was told to skip a "
+    "mandatory rule.",
+)
+WIDE = 90
+"""Columns below which a finding is printed as lines, since its sentences would be cut into single words."""
 _STYLES = {"mandatory": "bold red", "advisory": "yellow"}
 
 
 def gate(  # noqa: PLR0917 - Typer names them
     stack: Annotated[
-        str | None, typer.Argument(help="The stack's name. Not with --events.", show_default=False)
+        str | None,
+        typer.Argument(metavar="STACK", help="The stack's name. Not with --events.", show_default=False),
     ] = None,
     events: Annotated[
         Path | None,
@@ -69,7 +71,9 @@ def gate(  # noqa: PLR0917 - Typer names them
             show_default=False,
         ),
     ] = None,
-    cwd: Annotated[Path, typer.Option("--cwd", help="The folder of the Pulumi project.")] = Path(),
+    cwd: Annotated[
+        Path, typer.Option("--cwd", "-C", metavar="DIR", help="The folder of the Pulumi project.")
+    ] = Path(),
     save_events: Annotated[
         Path | None,
         typer.Option("--save-events", metavar="FILE", help="Keep the preview's events.", show_default=False),
@@ -90,6 +94,8 @@ def gate(  # noqa: PLR0917 - Typer names them
 
     if (stack is None) is (events is None):
         raise typer.BadParameter("name a STACK, or give the events of its preview with --events FILE")
+    if not cwd.is_dir():
+        raise typer.BadParameter(f"{cwd} is no directory", param_hint="--cwd")
     expected = Expected(preset=preset, without=_known(without or ()))
     try:
         if stack is None:
@@ -195,7 +201,7 @@ def _show(verdict: Verdict) -> None:
                 finding.rule,
                 finding.message.replace("[", r"\["),
             )
-        console.print(table)
+        print_table(console, table, WIDE)
     for item in verdict.remediated:
         console.print(f"corrected by {item.rule}: {item.urn}", markup=False, soft_wrap=True)
     for problem in verdict.problems:

@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gc
 import os
-import shutil
 import sys
-from importlib.metadata import version
 from typing import Annotated, NoReturn
 
 import typer
 
 from cli import check, doctor, gate, prove, rehearse, review
-from cli.output import print_error, print_json
+from cli.examples import examples
+from cli.output import give_streams, print_error, print_json
 
-EXAMPLES = """
-Examples:
-
-  dra-fleet rehearse up            rehearse the dev stack on this machine
-
-  dra-fleet rehearse status        which device each pod holds, and why one waits
-
-  dra-fleet prove dev              will every claim find a device? without a cluster
-
-  dra-fleet check pods.yaml --stack dev    will these manifests work on the stack's fleet?
-
-  dra-fleet review dev --against main    what a change does, judged, as a page and a comment
-
-  dra-fleet gate prod              do the policies hold? for pipelines, fails closed
-
-  dra-fleet doctor prod            is the cluster behind this stack ready for it?
-
-  dra-fleet rehearse down          stop everything that a rehearsal started
-"""
+EXAMPLES = examples(
+    ("rehearse the dev stack on this machine", "dra-fleet rehearse up"),
+    ("which device each pod holds, and why one waits", "dra-fleet rehearse status"),
+    ("will every claim find a device? Without a cluster", "dra-fleet prove dev"),
+    ("will these manifests work on the stack's fleet?", "dra-fleet check pods.yaml --stack dev"),
+    ("is the cluster behind this stack ready for it?", "dra-fleet doctor prod"),
+    ("what a change does, judged, as a page and a comment", "dra-fleet review dev --against main"),
+    ("do the policies hold? For pipelines, fails closed", "dra-fleet gate prod"),
+    ("stop everything that a rehearsal started", "dra-fleet rehearse down"),
+)
 
 ALLOCATIONS = 50_000
 """New objects after which Python looks for garbage. Models and facts stay: looking through them at each 700
 takes an eighth of a short command."""
-NARROW = 60
-"""Columns below which boxes would cut the names of options; help is then plain text."""
 INTERRUPTED = 130
 OUTSIDE = frozenset(
     {
@@ -61,20 +50,31 @@ app = typer.Typer(
     epilog=EXAMPLES,
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode="rich" if shutil.get_terminal_size().columns >= NARROW else None,
+    # Boxes would cut options on narrow terminals, and commands could not be copied out of them.
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(rehearse.app, name="rehearse")
-app.command("prove", epilog=prove.EXAMPLES)(prove.prove)
-app.command("check", epilog=check.EXAMPLES)(check.check)
-app.command("gate", epilog=gate.EXAMPLES)(gate.gate)
-app.command("review", epilog=review.EXAMPLES)(review.review)
-app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
+app.command("prove", epilog=prove.EXAMPLES, short_help="Will every claim find a device? No cluster needed.")(
+    prove.prove
+)
+app.command("check", epilog=check.EXAMPLES, short_help="Judge Kubernetes YAML against a stack's fleet.")(
+    check.check
+)
+app.command("doctor", epilog=doctor.EXAMPLES, short_help="Is the cluster behind a stack ready for it?")(
+    doctor.doctor
+)
+app.command("review", epilog=review.EXAMPLES, short_help="What a change would do, judged.")(review.review)
+app.command("gate", epilog=gate.EXAMPLES, short_help="Do the policies hold? For pipelines, fails closed.")(
+    gate.gate
+)
+app.add_typer(rehearse.app, name="rehearse", short_help="Rehearse a stack here, with simulated hardware.")
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         typer.echo(f"dra-fleet {version('dra-fleet')}")
         raise typer.Exit
 
@@ -91,6 +91,7 @@ def _options(  # pyright: ignore[reportUnusedFunction] - Typer calls it
 def run() -> None:
     """Run the command line; an expected error prints one message on stderr and exits 1."""
     gc.set_threshold(ALLOCATIONS)
+    give_streams()
     # Models need no plug-ins; looking for some reads the metadata of every package that is installed.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
@@ -112,7 +113,8 @@ def _fail(message: str) -> NoReturn:
     """Print an error on stderr, and with --json on stdout too, and exit 1."""
     print_error(message)
     if "--json" in sys.argv:
-        print_json({"error": message})
+        with contextlib.suppress(OSError):  # stdout may be what is full
+            print_json({"error": message})
     sys.exit(1)
 
 

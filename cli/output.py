@@ -1,22 +1,22 @@
 """How results are printed: tables for people, JSON for scripts, errors on stderr.
 
 Colours and boxes appear only on a terminal; NO_COLOR and TERM=dumb turn colours off (Rich's own rules).
+Rich is imported where it prints: help needs none of it.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import TYPE_CHECKING
 
-from rich.box import HEAVY_HEAD
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
 
 NARROW = 60
 """Columns below which a table would break words."""
@@ -26,6 +26,17 @@ PLAIN_WIDTH = 120
 
 STYLED = 500
 """Lines that are coloured; a screen shows fewer, and more would cost seconds."""
+
+
+def give_streams() -> None:
+    """Where the shell closed stdin, stdout or stderr, read nothing and write nowhere instead of failing.
+
+    A file that is opened later would otherwise get the stream's number, and a child's output.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            handle = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(handle, "w" if number else "r", encoding="utf-8"))
 
 
 def stdout_console() -> Console:
@@ -39,12 +50,17 @@ def stderr_console() -> Console:
 
 
 def _console(*, stderr: bool) -> Console:
+    from rich.console import Console
+
     stream = sys.stderr if stderr else sys.stdout
     return Console(stderr=stderr, width=None if stream.isatty() else PLAIN_WIDTH, highlight=False)
 
 
 def new_table(title: str, caption: str = "") -> Table:
     """An empty table for stdout; lines are drawn on a terminal only."""
+    from rich.box import HEAVY_HEAD
+    from rich.table import Table
+
     return Table(
         title=title,
         caption=caption,
@@ -55,10 +71,22 @@ def new_table(title: str, caption: str = "") -> Table:
 
 
 def print_table(console: Console, table: Table, least: int = NARROW) -> None:
-    """Print a table; on fewer columns than `least`, each row as lines of `heading: value`."""
-    if console.width >= least:
-        console.print(table)
+    """Print a table that has rows; on fewer columns than `least`, each row as lines of `heading: value`."""
+    if not table.rows:
         return
+    if console.width < least:
+        _print_rows(console, table)
+        return
+    # A title of the table's own would be broken at the table's width.
+    console.print(f"{table.title}", style="bold", markup=False, soft_wrap=True)
+    table.title = None
+    console.print(table)
+    console.print()
+
+
+def _print_rows(console: Console, table: Table) -> None:
+    from rich.text import Text
+
     console.print(f"{table.title}", style="bold", markup=False)
     rows = zip(*(column.cells for column in table.columns), strict=True)
     for row in rows:
@@ -79,6 +107,8 @@ def print_lines(console: Console, lines: Iterable[Sequence[tuple[str, str]]]) ->
         console: the console for results.
         lines: each as its parts, a text and its style.
     """
+    from rich.text import Text
+
     for number, parts in enumerate(lines):
         if number < STYLED and console.is_terminal:
             console.print(Text.assemble(*parts), soft_wrap=True)
@@ -100,6 +130,8 @@ def print_error(message: str) -> None:
 
 def progress_bar(console: Console) -> Progress:
     """A progress display with a bar, a count and the time passed."""
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     return Progress(
         SpinnerColumn(),
         TextColumn("[progress.description]{task.description}"),

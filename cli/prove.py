@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.examples import examples
 from cli.output import new_table, print_json, print_lines, print_table, stdout_console
 
 if TYPE_CHECKING:
@@ -20,22 +21,23 @@ if TYPE_CHECKING:
     from fleet.proof.verdicts import PoolFit, Proof
     from fleet.settings import StackFile
 
-EXAMPLES = """
-Examples:
-
-  dra-fleet prove dev
-
-  dra-fleet prove examples/s10-capacity.yaml --json
-
-  dra-fleet prove prod --slices nodes.json     from: kubectl get nodes,resourceslices -o json
-"""
+EXAMPLES = examples(
+    ("the stack file Pulumi.dev.yaml", "dra-fleet prove dev"),
+    ("any stack file, for a script", "dra-fleet prove examples/s10-capacity.yaml --json"),
+    (
+        "nodes as they are: kubectl get nodes,resourceslices -o json > nodes.json",
+        "dra-fleet prove prod --slices nodes.json",
+    ),
+)
 WIDE = 90
 """Columns below which a row is printed as lines, since its sentences would be cut into single words."""
 STYLES = {"guaranteed": "green", "possible": "yellow", "unknown": "yellow", "never": "red", "error": "red"}
 
 
 def prove(
-    stack: Annotated[str, typer.Argument(help="A stack's name, or the path of a stack file.")],
+    stack: Annotated[
+        str, typer.Argument(metavar="STACK", help="A stack's name, or the path of a stack file.")
+    ],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
     slices: Annotated[
         list[str] | None,
@@ -79,10 +81,10 @@ def _recordings(plan: FleetPlan, files: list[str] | None) -> Mapping[str, Sequen
 
 
 def _located(failure: str, read: StackFile) -> str:
-    """A failure with the place of the value that its first line begins with."""
-    first, newline, rest = failure.partition("\n")
-    path = first.partition(": ")[0]
-    return f"{first}\n  at: {read.at(path)}{newline}{rest}"
+    """A failure with the place of the value that it begins with, above its fix."""
+    told, fix, rest = failure.partition("\n  fix: ")
+    path = told.partition(": ")[0]
+    return f"{told}\n  at: {read.at(path)}{fix}{rest}"
 
 
 def _show(proof: Proof) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cli.examples import examples
 from cli.output import print_json, print_table, stderr_console, stdout_console
 from cli.progress import reporting
 from cli.tables import pools_table, up_caption, workloads_table
@@ -15,18 +16,16 @@ if TYPE_CHECKING:
     from rehearsal.session import UpReport
     from rehearsal.status import StackStatus
 
+WIDE = 80
+"""Columns below which a row is printed as lines, since headings and names of pods would be broken."""
 NOT_ALLOCATED = 3
 """Exit code where everything ran, but not every workload holds its devices."""
 
-EXAMPLES = """
-Examples:
-
-  dra-fleet rehearse up
-
-  dra-fleet rehearse status --json
-
-  dra-fleet rehearse down
-"""
+EXAMPLES = examples(
+    ("the dev stack", "dra-fleet rehearse up"),
+    ("which device each pod holds, for a script", "dra-fleet rehearse status --json"),
+    ("stop everything", "dra-fleet rehearse down"),
+)
 
 app = typer.Typer(
     help="Rehearse a stack on this machine: real engine, real control plane, simulated hardware.",
@@ -41,20 +40,25 @@ Stack = Annotated[
 HardwareFile = Annotated[
     Path | None,
     typer.Option(
-        "--hardware", help="The simulated hardware; default: hardware/<stack>.yaml beside the stack file."
+        "--hardware",
+        metavar="FILE",
+        help="The simulated hardware; default: hardware/<stack>.yaml beside the stack file.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
 
 @app.command(
-    epilog="Examples:\n\n  dra-fleet rehearse up\n\n  dra-fleet rehearse up examples/s10-capacity.yaml --json"
+    epilog=examples(
+        ("the dev stack", "dra-fleet rehearse up"),
+        ("any stack file, for a script", "dra-fleet rehearse up examples/s10-capacity.yaml --json"),
+    )
 )
 def up(
     stack: Stack = "dev",
     hardware: HardwareFile = None,
     wait: Annotated[
-        float, typer.Option(min=0, help="Seconds workloads may take to get their devices.")
+        float, typer.Option(min=0, metavar="SECONDS", help="Seconds workloads may take to get their devices.")
     ] = 120.0,
     json: Json = False,
 ) -> None:
@@ -75,14 +79,18 @@ def up(
         print_json(_up_json(report))
     else:
         console = stdout_console()
-        print_table(
-            console, pools_table(report.status, f"SIMULATED stack {report.stack}", up_caption(report))
-        )
-        print_table(console, workloads_table(report.status))
+        pools = pools_table(report.status, f"SIMULATED stack {report.stack}", up_caption(report))
+        print_table(console, pools, WIDE)
+        print_table(console, workloads_table(report.status), WIDE)
     _exit_for(report.status)
 
 
-@app.command(epilog="Examples:\n\n  dra-fleet rehearse status\n\n  dra-fleet rehearse status --json")
+@app.command(
+    epilog=examples(
+        ("the dev stack", "dra-fleet rehearse status"),
+        ("of each pod, for a script", "dra-fleet rehearse status --json"),
+    )
+)
 def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = False) -> None:
     """Which device each pod holds, and why a pod waits. Exit code 3 where one waits."""
     import asyncio
@@ -100,12 +108,17 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
         print_json(found.as_json())
     else:
         console = stdout_console()
-        print_table(console, pools_table(found, f"SIMULATED stack {source.name}", ""))
-        print_table(console, workloads_table(found))
+        print_table(console, pools_table(found, f"SIMULATED stack {source.name}", ""), WIDE)
+        print_table(console, workloads_table(found), WIDE)
     _exit_for(found)
 
 
-@app.command(epilog='Example:\n\n  eval "$(dra-fleet rehearse env)" && pulumi preview --stack dev')
+@app.command(
+    epilog=examples(
+        ("type pulumi yourself", 'eval "$(dra-fleet rehearse env)" && pulumi preview --stack dev'),
+        ("and kubectl", "kubectl --context lab get resourceslices"),
+    )
+)
 def env(json: Json = False) -> None:
     """Print the shell variables of the rehearsal, to run `pulumi` and `kubectl` in it by hand."""
     from rehearsal import tools
@@ -120,7 +133,12 @@ def env(json: Json = False) -> None:
         typer.echo(shell_exports(Home.default(), toolset))
 
 
-@app.command(epilog="Examples:\n\n  dra-fleet rehearse down\n\n  dra-fleet rehearse down --remove")
+@app.command(
+    epilog=examples(
+        ("stop, and go on later with `rehearse up`", "dra-fleet rehearse down"),
+        ("stop and forget", "dra-fleet rehearse down --remove"),
+    )
+)
 def down(
     remove: Annotated[
         bool, typer.Option("--remove", help="Also delete the clusters, stacks and logs.")

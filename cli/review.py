@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.examples import examples
 from cli.output import print_json, stderr_console, stdout_console
 from cli.progress import reporting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from fleet.plan.model import FleetPlan
     from rehearsal.reporting import Reporter
     from review.model import Review
@@ -20,17 +19,15 @@ if TYPE_CHECKING:
     from review.running import Running
     from review.was import Was
 
-EXAMPLES = """
-Examples:
-
-  dra-fleet review dev --against main
-
-  dra-fleet review prod --running clusters --json
-
-  dra-fleet review dev --events events.jsonl --running running.json
-
-Exit code: 0 approve, 10 needs a person, 1 refuse.
-"""
+EXAMPLES = examples(
+    ("what changed since main", "dra-fleet review dev --against main"),
+    ("with the pods that hold devices now", "dra-fleet review prod --running clusters --json"),
+    (
+        "from files, without an engine",
+        "dra-fleet review dev --events events.jsonl --running running.json",
+    ),
+    more="Exit code: 0 approve, 10 needs a person, 1 refuse.",
+)
 STYLES = {"approve": "green", "person": "yellow", "refuse": "red"}
 TITLES = {"approve": "approve", "person": "needs a person", "refuse": "refuse"}
 CLUSTERS = "clusters"
@@ -71,30 +68,27 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
     It runs the engine with your login, as `pulumi preview` does, and changes nothing. The plan binds
     `pulumi up --plan` to what was reviewed.
     """
+    from review.assemble import make_review
     from review.request import Request
+    from review.running import read_running
     from review.writing import write_review
 
+    # A file that cannot be read stops the review before the preview, which takes a minute.
+    held = read_running(Path(running)) if running is not None and running != CLUSTERS else None
     asked = Request.of(stack, against=against, events=events, out=out, directory=cwd, packs=policy_pack or ())
     with reporting() as reporter:
         known = asked.known(
-            reporter.step, lambda plans, was: _running(running, lambda: _ask(asked, plans, was, reporter))
+            reporter.step,
+            lambda plans, was: _ask(asked, plans, was, reporter) if running == CLUSTERS else held,
         )
         with reporter.step("review"):
-            found = asked.review(known)
+            found = make_review(known)
             files = write_review(found, asked.out, asked.text())
     if json:
         print_json(found.model_dump(mode="json", by_alias=True))
     else:
         _show(found, {kind: str(path) for kind, path in files.items()})
     raise typer.Exit(found.verdict.exit_code)
-
-
-def _running(where: str | None, ask: Callable[[], Running]) -> Running | None:
-    from review.running import read_running
-
-    if where is None:
-        return None
-    return ask() if where == CLUSTERS else read_running(Path(where))
 
 
 def _ask(asked: Request, plans: tuple[FleetPlan, ...], was: Was, reporter: Reporter) -> Running:

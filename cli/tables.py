@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from cli.output import new_table
 
 if TYPE_CHECKING:
@@ -34,6 +32,8 @@ def pools_table(status: StackStatus, title: str, caption: str) -> Table:
 
 def workloads_table(status: StackStatus) -> Table:
     """One row per workload: copies that hold devices, where, and why one waits."""
+    from rich.text import Text
+
     from rehearsal.status import devices_by_node
 
     table = new_table("SIMULATED workloads")

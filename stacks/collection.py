@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 
 @contextmanager
-def without_garbage_collection() -> Iterator[None]:
+def without_garbage_collection() -> Generator[None]:
     """Hold Python's cycle collector back, and spare what was made meanwhile from its later rounds.
 
     The cloud SDKs are imported while the first resources of a kind are declared: hundreds of thousands of

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
@@ -44,6 +45,24 @@ def test_a_cluster_that_the_stack_lacks_is_told_with_those_it_has() -> None:
     result = RUNNER.invoke(app, ["check", file, "--stack", stack, "--cluster", "nowhere"])
     assert result.exit_code == 2
     assert "nowhere is no cluster of this stack" in result.output
+
+
+def test_what_another_command_writes_is_read_from_stdin() -> None:
+    stack = str(RECIPES / "s6" / "stack.yaml")
+    text = (RECIPES / "s6" / "published.yaml").read_text("utf-8")
+    result = RUNNER.invoke(app, ["check", "-", "--stack", stack], input=text)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("stdin:")
+
+
+@pytest.mark.parametrize("nothing", ["", "\n"])
+def test_a_command_before_the_pipe_that_wrote_nothing_is_no_success(nothing: str) -> None:
+    stack = str(RECIPES / "s6" / "stack.yaml")
+    result = RUNNER.invoke(app, ["check", "-", "--stack", stack], input=nothing)
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[0] == (
+        "stdin:1:1: error: is empty: the command before the pipe wrote nothing"
+    )
 
 
 def test_help_tells_the_exit_codes() -> None:

@@ -158,6 +158,12 @@ def test_a_rule_that_does_not_exist_cannot_be_let_off() -> None:
     assert "'no-such-rule' is no rule" in result.output
 
 
+def test_a_project_s_folder_that_is_not_there_is_wrong_usage() -> None:
+    result = RUNNER.invoke(app, ["gate", "dev", "--cwd", "/no/where"])
+    assert result.exit_code == 2
+    assert "Invalid value for --cwd: /no/where is no directory" in result.output
+
+
 def test_a_missing_engine_is_told_with_where_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     result = RUNNER.invoke(app, ["gate", "dev", "--json"])

@@ -39,6 +39,23 @@ def test_a_table_of_sentences_may_ask_for_more_columns() -> None:
     assert "Workload: train" in printed(NARROW, least=NARROW + 1)
 
 
+def test_a_title_longer_than_its_table_stands_on_one_line() -> None:
+    table = new_table("What one copy asks for, gets and strands", "")
+    table.add_column("Pool")
+    table.add_row("h100")
+    console = Console(file=io.StringIO(), width=NARROW)
+    print_table(console, table)
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().startswith("What one copy asks for, gets and strands\n")
+
+
+def test_a_table_without_rows_is_not_printed() -> None:
+    console = Console(file=io.StringIO(), width=NARROW)
+    print_table(console, new_table("Claims"))
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue() == ""
+
+
 def test_lines_are_coloured_on_a_terminal_up_to_a_number_and_plain_elsewhere() -> None:
     terminal = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard")
     print_lines(terminal, ([("error: ", "red"), (f"line {number}", "")] for number in range(STYLED + 1)))

@@ -42,6 +42,15 @@ def test_a_broken_clause_exits_1_and_is_named_with_the_value(tmp_path: Path) -> 
     assert "\x1b" not in result.stdout
 
 
+def test_the_place_of_a_failure_of_several_lines_stands_above_its_fix(tmp_path: Path) -> None:
+    file = tmp_path / "broken.yaml"
+    file.write_text(LAB.replace("    claims:", "      typo: {cel: [device.driver = 5]}\n    claims:"))
+    lines = CliRunner().invoke(app, ["prove", str(file)]).stdout.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith(f"  at: {file}:"))
+    assert lines[at - 1].startswith(" | ...")
+    assert lines[at + 1] == "  fix: correct the CEL expression"
+
+
 def test_a_broken_clause_is_told_with_clause_value_and_fix_in_json_too(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["prove", str(broken(tmp_path)), "--json"])
     told = json.loads(result.stdout)

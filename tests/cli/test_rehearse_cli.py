@@ -65,6 +65,14 @@ def test_an_unknown_stack_is_told_with_the_known_ones(run: Run, command: str) ->
     )
 
 
+@pytest.mark.parametrize("folder", ["examples", "examples/"])
+def test_a_folder_is_no_stack(run: Run, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    monkeypatch.chdir(PROJECT)
+    code, _, err = run("prove", folder)
+    assert code == 1
+    assert err.startswith("error: examples is a directory. Stacks here: dev; or give the path")
+
+
 @pytest.mark.parametrize("command", ["up", "status"])
 def test_a_missing_hardware_file_is_told_with_what_to_do(run: Run, tmp_path: Path, command: str) -> None:
     missing = tmp_path / "missing.yaml"
@@ -212,13 +220,18 @@ def test_a_wrong_command_line_exits_2(run: Run, arguments: tuple[str, ...]) -> N
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_on_a_narrow_terminal_cuts_no_option(command: str) -> None:
-    done = subprocess.run(
-        [Path(sys.executable).parent / "dra-fleet", *command.split(), "--help"],
-        env={**os.environ, "COLUMNS": "40"},
-        capture_output=True,
-        text=True,
-        check=True,
+def test_help_on_a_narrow_terminal_cuts_no_option_and_breaks_no_example(command: str) -> None:
+    helped = [Path(sys.executable).parent / "dra-fleet", *command.split(), "--help"]
+    narrow, wide = (
+        subprocess.run(
+            helped, env={**os.environ, "COLUMNS": columns}, capture_output=True, text=True, check=True
+        ).stdout.partition("Examples:\n")
+        for columns in ("40", "200")
     )
-    assert "…" not in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 50
+    assert "…" not in narrow[0]
+    assert max(map(len, narrow[0].splitlines())) <= 50
+    assert examples_of(narrow[2]) == examples_of(wide[2]) != []
+
+
+def examples_of(epilogue: str) -> list[str]:
+    return [line for line in epilogue.partition("\n\n")[0].splitlines() if "dra-fleet" in line]

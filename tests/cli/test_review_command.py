@@ -73,7 +73,12 @@ def test_json_on_stdout_is_the_review(tmp_path: Path, review: Callable[..., Ende
     ("arguments", "message"),
     [
         (["nowhere"], "there is no stack file"),
-        (["dev", "--events", "absent.jsonl"], "absent.jsonl cannot be read"),
+        (
+            ["dev", "--events", "absent.jsonl"],
+            "error: absent.jsonl cannot be read: No such file or directory;",
+        ),
+        # Before the preview, which no engine could run here.
+        (["dev", "--running", "README.md"], "README.md is no JSON"),
         (["dev", "--events", "README.md"], "README.md, line 1: is no JSON"),
         (
             ["dev", "--events", str(DATA / "same.jsonl"), "--against", "no-such-revision"],

@@ -93,7 +93,7 @@ class Stack:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
-            timeout=300,
+            timeout=600,
         )
 
     def up(self) -> str:

@@ -1,0 +1,112 @@
+"""The published JSON Schemas of what commands print with `--json`: `python -m cli.schemas` writes them.
+
+They are generated from the values that the commands print; a test holds them current.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic.alias_generators import to_camel
+
+from fleet.checking.finding import Finding
+from fleet.proof.verdicts import ClaimProof, ClassProof, WorkloadProof
+from rehearsal.status import StatusJson
+
+FOLDER = Path(__file__).parents[1] / "schema"
+_ATTRIBUTE = re.compile(r"^    (?P<name>\w+): (?P<text>.+(?:\n {8}.+)*)", re.MULTILINE)
+
+
+_EXACT = ConfigDict(extra="forbid")
+
+
+class Refused(BaseModel):
+    """What is printed instead where nothing can be answered, such as for a wrong stack file; exit code 1."""
+
+    model_config = _EXACT
+
+    error: str
+
+
+class Proved(BaseModel):
+    """What each class, claim and workload of the stack finds; `fits` is false where something stops it."""
+
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
+
+    fits: bool
+    classes: tuple[ClassProof, ...]
+    claims: tuple[ClaimProof, ...]
+    workloads: tuple[WorkloadProof, ...]
+    failures: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+class Checked(BaseModel):
+    """What was found, and how many of it are errors and warnings."""
+
+    model_config = _EXACT
+
+    errors: int
+    warnings: int
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Published:
+    """One schema: its file, its title, and what is printed."""
+
+    file: str
+    title: str
+    printed: TypeAdapter[Any]
+
+    @property
+    def path(self) -> Path:
+        """Where it is committed."""
+        return FOLDER / self.file
+
+    def text(self) -> str:
+        """The schema as the committed file holds it."""
+        schema = self.printed.json_schema(mode="serialization")
+        for model in schema["$defs"].values():
+            _describe(model)
+            model["required"] = list(model["properties"])  # what has a default is printed too
+        head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": self.title}
+        return json.dumps({**head, **schema}, indent=2, ensure_ascii=False) + "\n"
+
+
+PUBLISHED = (
+    Published("prove.schema.json", "What `dra-fleet prove --json` prints", TypeAdapter(Proved | Refused)),
+    Published("check.schema.json", "What `dra-fleet check --json` prints", TypeAdapter(Checked | Refused)),
+    Published(
+        "rehearse-status.schema.json",
+        "What `dra-fleet rehearse status --json` prints",
+        TypeAdapter(StatusJson | Refused, config=_EXACT),
+    ),
+)
+
+
+def _describe(model: dict[str, Any]) -> None:
+    """Move what a docstring says of each attribute to the attribute."""
+    description, _, attributes = model.get("description", "").partition("\n\nAttributes:\n")
+    model["description"] = _plain(description)
+    for match in _ATTRIBUTE.finditer(attributes):
+        model["properties"][to_camel(match["name"])]["description"] = _plain(match["text"])
+    for field in model["properties"].values():
+        field.pop("title", None)
+        field.pop("default", None)
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\bNone\b", "null", " ".join(text.split()))
+
+
+if __name__ == "__main__":
+    for published in PUBLISHED:
+        published.path.write_text(published.text(), encoding="utf-8")
+        sys.stdout.write(f"{published.path}\n")

@@ -1,0 +1,119 @@
+"""What the commands print with `--json` keeps to the published schemas."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner
+
+from cli import main
+from cli.schemas import PUBLISHED, Published
+from clusters.allocation import Allocation, HeldDevice, PodDevices, PoolDevices, WorkloadAllocation
+from fleet.settings import read_stack_file
+from rehearsal.status import ClusterStatus, StackStatus
+
+ROOT = Path(__file__).parents[2]
+STACKS = ROOT / "tests" / "data" / "stacks"
+RECIPES = ROOT / "tests" / "data" / "recipes"
+VERDICTS = ["error", "guaranteed", "never", "possible", "unknown"]
+
+
+def problems(name: str, content: Any) -> list[str]:
+    """What the committed schema finds in an output; the validator's types are incomplete."""
+    schema = json.loads((ROOT / "schema" / f"{name}.schema.json").read_text(encoding="utf-8"))
+    validator: Any = jsonschema.Draft202012Validator(schema)
+    return [error.message for error in validator.iter_errors(content)]
+
+
+def printed(*arguments: str) -> tuple[int, Any]:
+    result = CliRunner().invoke(main.app, [*arguments, "--json"])
+    return result.exit_code, json.loads(result.stdout)
+
+
+def models(schema: Any) -> list[Any]:
+    return [model for model in schema["$defs"].values() if model["type"] == "object"]
+
+
+@pytest.mark.parametrize("published", PUBLISHED, ids=lambda published: published.file)
+def test_the_published_schema_is_current_and_exact(published: Published) -> None:
+    text = published.path.read_text(encoding="utf-8")
+    assert text == published.text(), "run: python -m cli.schemas"
+    assert {model["additionalProperties"] for model in models(json.loads(text))} == {False}
+
+
+def test_a_proof_that_fits_keeps_to_the_schema() -> None:
+    code, told = printed("prove", "dev")
+    assert (code, told["fits"]) == (0, True)
+    assert problems("prove", told) == []
+
+
+def test_a_proof_with_every_verdict_keeps_to_the_schema() -> None:
+    code, told = printed("prove", str(STACKS / "verdicts.yaml"))
+    assert (code, told["fits"]) == (1, False)
+    assert {item["name"]: item["word"] for item in told["workloads"]} == {word: word for word in VERDICTS}
+    assert problems("prove", told) == []
+
+
+def test_the_findings_of_a_check_keep_to_the_schema() -> None:
+    files = [str(RECIPES / "s6" / name) for name in ("published.yaml", "stack.yaml")]
+    code, told = printed("check", files[0], "--stack", files[1])
+    assert (code, told["errors"]) == (1, 1)
+    assert problems("check", told) == []
+
+
+def test_a_check_that_finds_nothing_keeps_to_the_schema() -> None:
+    files = [str(RECIPES / "s6" / name) for name in ("corrected.yaml", "stack.yaml")]
+    code, told = printed("check", files[0], "--stack", files[1])
+    assert (code, told["findings"]) == (0, [])
+    assert problems("check", told) == []
+
+
+@pytest.mark.parametrize("name", ["prove", "check"])
+def test_a_stack_that_is_wrong_is_told_within_the_schema(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    stack = tmp_path / "wrong.yaml"
+    stack.write_text("config: {'dra-fleet:fleet': {owner: 1}}")
+    arguments = ["prove", str(stack)] if name == "prove" else ["check", __file__, "--stack", str(stack)]
+    monkeypatch.setattr(sys, "argv", ["dra-fleet", *arguments, "--json"])
+    with pytest.raises(SystemExit) as ended:
+        main.run()
+    told = json.loads(capsys.readouterr().out)
+    assert (ended.value.code, list(told)) == (1, ["error"])
+    assert problems(name, told) == []
+
+
+def test_where_a_rehearsed_stack_stands_keeps_to_the_schema() -> None:
+    pods = (
+        PodDevices(name="train-0", node="n1", devices=(HeldDevice("d", "n1", "gpu-0"),), running=True),
+        PodDevices(name="train-1", node=None, devices=(), running=False),
+    )
+    allocation = Allocation(
+        pools={"a": PoolDevices(nodes=1, devices=2, held=1, claims=1, node_names=("n1",))},
+        workloads={
+            "train": WorkloadAllocation(name="train", namespace="ns", wanted=2, pods=pods, reason=None)
+        },
+    )
+    status = StackStatus(clusters={"lab": ClusterStatus(kubernetes="v1.36.3", allocation=allocation)})
+    told = json.loads(json.dumps(status.as_json()))
+    assert told["all_allocated"] is False
+    assert problems("rehearse-status", told) == []
+
+
+@pytest.mark.parametrize("path", [(), ("workloads", 0), ("claims", 0, "pools", 0), ("classes", 0)])
+def test_a_key_that_is_not_published_is_refused(path: tuple[str | int, ...]) -> None:
+    told = printed("prove", "dev")[1]
+    place = told
+    for step in path:
+        place = place[step]
+    place["more"] = 1
+    assert len(problems("prove", told)) == 1
+
+
+def test_the_stack_with_every_verdict_is_itself_a_valid_stack_file() -> None:
+    assert sorted(read_stack_file(STACKS / "verdicts.yaml").settings.workloads) == VERDICTS
