@@ -1,7 +1,8 @@
 """How long does a review take beyond the preview that it is made of?
 
 Measures side by side in one run: the preview alone and the whole `dra-fleet review`, of the dev stack
-rehearsed in a home of its own; and all but the preview for 500 pools and 5,000 claims. Medians of rounds.
+rehearsed in a home of its own; all but the preview for 500 pools and 5,000 claims; and how long the system's
+Chromium, where there is one, takes to open the page of those. Medians of rounds.
 """
 
 from __future__ import annotations
@@ -32,6 +33,24 @@ seen = Preview(stack="large", started=dt.datetime(2026, 11, 21, tzinfo=dt.UTC), 
 known = Known(stack="large", preview=seen, fleet=fleet_of(settings), was=Was(), running=None)
 files = write_review(make_review(known), Path(sys.argv[1]), StackText(path="Pulumi.large.yaml", text=""))
 print(json.dumps([time.perf_counter() - started, time.process_time() - worked, files["html"].stat().st_size]))
+"""
+
+OPENING = """
+import statistics, sys
+from playwright.sync_api import sync_playwright
+from scripts.browser import ADVICE, find_browser
+browser, taken = find_browser(), []
+if browser is None:
+    sys.exit(ADVICE)
+with sync_playwright() as playwright:
+    chromium = playwright.chromium.launch(executable_path=browser)
+    for _ in range(int(sys.argv[2])):
+        page = chromium.new_page()
+        page.goto(sys.argv[1])
+        taken.append(page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd") / 1000)
+        page.close()
+    chromium.close()
+print(statistics.median(taken))
 """
 
 
@@ -77,6 +96,16 @@ def _measure_large(folder: Path) -> None:
     )
     print(f"of that on a core of its own, seconds: {statistics.median(worked):.2f}")
     print(f"their page, MB: {size / 1e6:.2f} (goal: below 3)", flush=True)
+    _measure_opening(folder / "index.html")
+
+
+def _measure_opening(page: Path) -> None:
+    command = [sys.executable, "-c", OPENING, page.as_uri(), str(ROUNDS)]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(f"their page in Chromium: not measured: {done.stderr.strip().splitlines()[-1]}", flush=True)
+        return
+    print(f"their page in Chromium, seconds: {float(done.stdout):.2f} (goal: 1)", flush=True)
 
 
 def _timed(line: str, environment: dict[str, str]) -> float:

@@ -16,7 +16,6 @@ POOLS: Final = 24
 """Pools of a bar that are drawn apart; the rest is one segment."""
 FULL: Final = 78.0
 """Per cent of the width for the largest sum; what is unknown is a stub after it."""
-STUB: Final = 14.0
 
 
 @dataclass(frozen=True, kw_only=True)
