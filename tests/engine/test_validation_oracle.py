@@ -47,7 +47,7 @@ AT_ONCE = 12
 MOST_SHOWN = 5
 SPECS = {"DeviceClass": DeviceClassSpec, "ResourceClaim": ClaimSpec, "ResourceSlice": ResourceSliceSpec}
 
-AMOUNTS = ({"min": "20Gi"}, {"max": "81559Mi"}, {"min": "1", "max": "2e12"})
+AMOUNTS = ({"min": "20Gi"}, {"max": "81559Mi"}, {"min": "2097152", "max": "2e12"})
 SOME_TEXT = r"it's a \ 'quoted' name"
 VALUES: Mapping[str, tuple[object, ...]] = {
     "product": (SOME_TEXT,),
