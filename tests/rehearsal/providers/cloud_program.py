@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rehearsal.providers import CLOUD_PLUGINS, install
+from tests.rehearsal.providers.tiny_project import engine_environment
 
 if TYPE_CHECKING:
     from rehearsal.tools import Toolset
@@ -59,17 +59,12 @@ class CloudProgram:
     @property
     def environment(self) -> dict[str, str]:
         """The engine's own home and backend, the rehearsal's credential helpers."""
-        first = [self._world.home.bin, Path(sys.executable).parent, self._tools.language_host_dir]
-        return {
-            **os.environ,
-            "PATH": os.pathsep.join([*map(str, first), os.environ["PATH"]]),
-            "DRA_FLEET_HOME": str(self._world.home.root),
-            "PULUMI_HOME": str(self.directory / "pulumi"),
-            "PULUMI_BACKEND_URL": f"file://{self.directory / 'backend'}",
-            "PULUMI_CONFIG_PASSPHRASE": "tiny",
-            "PULUMI_SKIP_UPDATE_CHECK": "true",
-            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-        }
+        return engine_environment(
+            self.directory,
+            first=(self._world.home.bin, Path(sys.executable).parent, self._tools.language_host_dir),
+            home=self._world.home.root,
+            pulumi_home=self.directory / "pulumi",
+        )
 
     @property
     def state_text(self) -> str:

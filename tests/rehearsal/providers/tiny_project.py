@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from rehearsal.providers.kubernetes import VERSION
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rehearsal.tools import Toolset
 
 PROGRAM = f"""
@@ -55,6 +57,29 @@ for name, entry in declared["resources"].items():
     properties.setdefault("metadata", None)
     made[name] = Thing(entry["type"], name, properties, options(entry))
 """
+
+
+def engine_environment(
+    directory: Path, *, first: Sequence[Path], home: Path, pulumi_home: Path
+) -> dict[str, str]:
+    """The variables of an engine whose backend lies in a project's directory; it fetches nothing by itself.
+
+    Args:
+        directory: of the project.
+        first: what stands before everything else on PATH.
+        home: of the rehearsal.
+        pulumi_home: where the engine finds its plugins.
+    """
+    return {
+        **os.environ,
+        "PATH": os.pathsep.join([*map(str, first), os.environ["PATH"]]),
+        "DRA_FLEET_HOME": str(home),
+        "PULUMI_HOME": str(pulumi_home),
+        "PULUMI_BACKEND_URL": f"file://{directory / 'backend'}",
+        "PULUMI_CONFIG_PASSPHRASE": "tiny",
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+    }
 
 
 @dataclass(frozen=True)
@@ -131,17 +156,12 @@ class TinyProject:
         return Run(result.returncode, result.stdout)
 
     def _environment(self) -> dict[str, str]:
-        first = [Path(sys.executable).parent, self.tools.language_host_dir, self.tools.helm.parent]
-        return {
-            **os.environ,
-            "PATH": os.pathsep.join([*map(str, first), os.environ["PATH"]]),
-            "DRA_FLEET_HOME": str(self.directory / "home"),
-            "PULUMI_HOME": str(self.pulumi_home),
-            "PULUMI_BACKEND_URL": f"file://{self.directory / 'backend'}",
-            "PULUMI_CONFIG_PASSPHRASE": "tiny",
-            "PULUMI_SKIP_UPDATE_CHECK": "true",
-            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-        }
+        return engine_environment(
+            self.directory,
+            first=(Path(sys.executable).parent, self.tools.language_host_dir, self.tools.helm.parent),
+            home=self.directory / "home",
+            pulumi_home=self.pulumi_home,
+        )
 
     @property
     def state_text(self) -> str:
