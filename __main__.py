@@ -1,22 +1,8 @@
-"""The Pulumi program: settings, plan, proof, resources. A wrong stack file ends it before any resource."""
+"""The Pulumi program; what it does is in stacks/program.py."""
 
-import pulumi
+from stacks.start import quick_start
 
-from fleet.plan import make_plan
-from fleet.proof.errors import DoesNotFit
-from fleet.proof.matrix import prove
-from fleet.settings import SettingsInvalid
-from stacks import load
-from stacks.build import build
-from stacks.collection import without_garbage_collection
+with quick_start():
+    from stacks.program import run
 
-try:
-    with without_garbage_collection():
-        plan = make_plan(load.settings())
-        proof = prove(plan)
-        for warning in (*plan.warnings, *proof.warnings):
-            pulumi.log.warn(warning)
-        proof.require()
-        build(plan, load.secret).export()
-except (SettingsInvalid, DoesNotFit) as invalid:
-    raise pulumi.RunError(str(invalid)) from None
+    run()

@@ -1,36 +1,89 @@
-"""Reads the catalogue's data files."""
+"""Reads the catalogue's data files, each when one of its facts is first asked for."""
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import yaml12
 
-from fleet.catalogue.model import Catalogue
+from fleet.catalogue.drivers import DriverFacts
+from fleet.catalogue.kubernetes import KubernetesFacts
+from fleet.catalogue.model import CudaFacts, GpuModel, GpuOperatorFacts, Machine
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fleet.catalogue.aks import AksFacts
+    from fleet.catalogue.eks import EksFacts
+    from fleet.catalogue.gke import GkeFacts
 
 _MACHINES = ("machines.yaml", "machines_azure.yaml", "machines_google.yaml", "machines_aws.yaml")
 _DRIVERS = ("nvidia", "tpu", "efa", "example")
 
+NamedT = TypeVar("NamedT", GpuModel, Machine, DriverFacts)
+
+
+class Catalogue:
+    """All facts. Those of one cloud are models of their own, which a stack of another cloud never builds."""
+
+    @cached_property
+    def kubernetes(self) -> KubernetesFacts:
+        """The minors of Kubernetes."""
+        return KubernetesFacts.model_validate(_read("kubernetes.yaml"))
+
+    @cached_property
+    def gpus(self) -> Mapping[str, GpuModel]:
+        """GPU models by name."""
+        return _by_name(GpuModel, _read("gpus.yaml")["gpus"])
+
+    @cached_property
+    def machines(self) -> Mapping[str, Machine]:
+        """Machine types of all clouds by name."""
+        return _by_name(Machine, [machine for name in _MACHINES for machine in _read(name)["machines"]])
+
+    @cached_property
+    def drivers(self) -> Mapping[str, DriverFacts]:
+        """DRA drivers by name."""
+        return _by_name(DriverFacts, [_read(f"driver_{name}.yaml") for name in _DRIVERS])
+
+    @cached_property
+    def cuda(self) -> CudaFacts:
+        """CUDA's versions."""
+        return CudaFacts.model_validate(_read("cuda.yaml"))
+
+    @cached_property
+    def gpu_operator(self) -> GpuOperatorFacts:
+        """The NVIDIA GPU Operator."""
+        return GpuOperatorFacts.model_validate(_read("gpu_operator.yaml"))
+
+    @cached_property
+    def aks(self) -> AksFacts:
+        """Azure Kubernetes Service."""
+        from fleet.catalogue.aks import AksFacts  # noqa: PLC0415 - one cloud's
+
+        return AksFacts.model_validate(_read("aks.yaml"))
+
+    @cached_property
+    def eks(self) -> EksFacts:
+        """Elastic Kubernetes Service."""
+        from fleet.catalogue.eks import EksFacts  # noqa: PLC0415 - one cloud's
+
+        return EksFacts.model_validate(_read("eks.yaml"))
+
+    @cached_property
+    def gke(self) -> GkeFacts:
+        """Google Kubernetes Engine."""
+        from fleet.catalogue.gke import GkeFacts  # noqa: PLC0415 - one cloud's
+
+        return GkeFacts.model_validate(_read("gke.yaml"))
+
 
 @cache
 def load() -> Catalogue:
-    """All facts, read once per process."""
-    machines = [machine for name in _MACHINES for machine in _read(name)["machines"]]
-    return Catalogue.model_validate(
-        {
-            "kubernetes": _read("kubernetes.yaml"),
-            "gpus": _by_name(_read("gpus.yaml")["gpus"]),
-            "machines": _by_name(machines),
-            "drivers": _by_name([_read(f"driver_{name}.yaml") for name in _DRIVERS]),
-            "cuda": _read("cuda.yaml"),
-            "aks": _read("aks.yaml"),
-            "gke": _read("gke.yaml"),
-            "eks": _read("eks.yaml"),
-            "gpuOperator": _read("gpu_operator.yaml"),
-        }
-    )
+    """All facts, the same object for the whole process."""
+    return Catalogue()
 
 
 def _read(name: str) -> dict[str, Any]:
@@ -38,11 +91,11 @@ def _read(name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", yaml12.parse_yaml(text))
 
 
-def _by_name(entries: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    named: dict[str, dict[str, Any]] = {}
+def _by_name(model: type[NamedT], entries: list[dict[str, Any]]) -> dict[str, NamedT]:
+    named: dict[str, NamedT] = {}
     for entry in entries:
         if entry["name"] in named:
             msg = f"the catalogue holds {entry['name']} twice"
             raise ValueError(msg)
-        named[entry["name"]] = entry
+        named[entry["name"]] = model.model_validate(entry)
     return named

@@ -1,21 +1,17 @@
-"""The catalogue's models: GPU models, machines, and everything `load()` returns.
+"""The catalogue's models of what no cloud has to itself: GPUs, machines, CUDA, the GPU Operator.
 
 Unknown values are None, never a guess; what nothing public says and we chose is marked `assumed`.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
 
-from fleet.catalogue.drivers import ChartVersion, DriverFacts
-from fleet.catalogue.eks import EksFacts
+from fleet.catalogue.drivers import ChartVersion
 from fleet.catalogue.entry import Entry, Fact
-from fleet.catalogue.gke import GkeFacts
-from fleet.catalogue.kubernetes import KubernetesFacts
 
 
 class MigProfile(Fact):
@@ -160,36 +156,3 @@ class GpuOperatorFacts(Entry):
     def version(self, version: str) -> GpuOperatorVersion | None:
         """The entry of a chart version, if it is known."""
         return next((entry for entry in self.versions if entry.version == version), None)
-
-
-class AksMinor(Fact):
-    """Until when AKS supports a minor; None where nothing public says it."""
-
-    minor: str
-    standard_support_end: dt.date | None
-    long_term_support_end: dt.date | None
-    generally_available: bool = True
-
-
-class AksFacts(Entry):
-    """The minors of Azure Kubernetes Service."""
-
-    minors: tuple[AksMinor, ...]
-
-    def minor(self, minor: str) -> AksMinor | None:
-        """The entry of a minor, if it is known."""
-        return next((entry for entry in self.minors if entry.minor == minor), None)
-
-
-class Catalogue(Fact):
-    """All facts."""
-
-    kubernetes: KubernetesFacts
-    gpus: Mapping[str, GpuModel]
-    machines: Mapping[str, Machine]
-    drivers: Mapping[str, DriverFacts]
-    cuda: CudaFacts
-    gpu_operator: GpuOperatorFacts
-    aks: AksFacts
-    eks: EksFacts
-    gke: GkeFacts

@@ -9,7 +9,7 @@ from fleet.devices.device_class import DeviceClassSpec
 from fleet.devices.gates import check_minor
 from fleet.drivers import DRIVERS
 from fleet.drivers.selectors import selector
-from fleet.plan.gke_pools import dranet_classes_of
+from fleet.plan.cloud import rules_of
 from fleet.plan.model import DeviceClassPlan
 from fleet.plan.specs import spec_or_none
 from fleet.settings.classes import CelClass, IntentClass
@@ -82,7 +82,7 @@ def is_wanted(wanted: ClassSettings, cluster: ClusterSettings) -> bool:
 def chart_classes(cluster: ClusterSettings) -> frozenset[str]:
     """The classes that driver charts install in a cluster; all known ones if it brings its own drivers."""
     drivers = catalogue.load().drivers
-    found: set[str] = set(dranet_classes_of(cluster))
+    found: set[str] = set(rules_of(cluster).own_classes(cluster))
     if not cluster.drivers:
         return frozenset(found.union(*(facts.owned_classes() for facts in drivers.values())))
     for name, settings in cluster.drivers.items():

@@ -6,30 +6,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fleet import catalogue
-from fleet.plan.aks_checks import check_aks
 from fleet.plan.claims import claim_specs, clusters_of, namespace_labels, plan_claims
 from fleet.plan.classes import class_specs, plan_classes
+from fleet.plan.cloud import rules_of
 from fleet.plan.compute_domains import check_compute_domains, plan_compute_domains
-from fleet.plan.eks_checks import check_eks
 from fleet.plan.findings import Findings
-from fleet.plan.gke_checks import check_gke
 from fleet.plan.isolation import check_isolation
 from fleet.plan.model import ClusterPlan, FleetPlan, NamespacePlan
-from fleet.plan.pools import plan_pools
 from fleet.plan.releases import driver_namespaces, plan_releases
 from fleet.plan.tpu_claims import check_tpu_claims
 from fleet.plan.workloads import check_references, plan_workloads
-from fleet.settings.aks import AksClusterSettings
-from fleet.settings.eks import EksClusterSettings
 from fleet.settings.errors import SettingsInvalid
-from fleet.settings.gke import GkeClusterSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fleet.devices.claim import ClaimSpec
     from fleet.devices.device_class import DeviceClassSpec
-    from fleet.plan.model import ReleasePlan
+    from fleet.plan.model import PoolPlan, ReleasePlan
+    from fleet.settings.clusters import ClusterSettings
     from fleet.settings.fleet import FleetSettings
 
 _RESERVED = ("default", "kube-")
@@ -86,13 +81,8 @@ def _plan_cluster(
         )
         return None
     _warn_end_of_life(name, minor, findings)
-    pools = plan_pools(name, cluster, findings)
-    if isinstance(cluster, AksClusterSettings):
-        check_aks(name, settings, cluster, minor, pools, findings=findings)
-    if isinstance(cluster, EksClusterSettings):
-        check_eks(name, settings, cluster, minor, pools, findings=findings)
-    if isinstance(cluster, GkeClusterSettings):
-        check_gke(name, settings, cluster, minor, pools, findings=findings)
+    pools = _plan_pools(name, cluster, findings)
+    rules_of(cluster).check(name, settings, cluster, minor, pools, findings=findings)
     check_tpu_claims(name, settings, pools, findings)
     check_isolation(name, settings, findings)
     releases = plan_releases(name, cluster, minor, pools, findings)
@@ -117,6 +107,16 @@ def _plan_cluster(
         workloads=workloads,
         compute_domains=domains,
     )
+
+
+def _plan_pools(cluster: str, settings: ClusterSettings, findings: Findings) -> tuple[PoolPlan, ...]:
+    """The pools of a cluster in the order of their names; those that are wrong are left out."""
+    rules = rules_of(settings)
+    planned = [
+        rules.plan_pool(("clusters", cluster, "pools", name), name, settings, findings)
+        for name in sorted(settings.pools)
+    ]
+    return tuple(pool for pool in planned if pool is not None)
 
 
 def _namespaces(

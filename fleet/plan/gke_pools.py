@@ -9,14 +9,13 @@ from fleet.plan.google_names import node_pool_name
 from fleet.plan.isolation import isolation
 from fleet.plan.machines import check_sharing, find_machine, taints_of
 from fleet.plan.model import PoolPlan, Taint
-from fleet.settings.gke import GkeClusterSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fleet.catalogue.model import Machine
     from fleet.plan.findings import Findings
-    from fleet.settings.clusters import ClusterSettings
+    from fleet.settings.gke import GkeClusterSettings
     from fleet.settings.gke_pools import GkePoolSettings
 
 POOL = "dra-fleet/pool"
@@ -127,9 +126,9 @@ def allocates(driver: str, settings: GkeClusterSettings) -> bool:
     return driver in settings.drivers or not settings.drivers
 
 
-def dranet_classes_of(cluster: ClusterSettings) -> tuple[str, ...]:
+def dranet_classes_of(cluster: GkeClusterSettings) -> tuple[str, ...]:
     """The classes that GKE itself brings for network cards: where a pool has its own DRANET."""
-    if not isinstance(cluster, GkeClusterSettings) or not any(pool.dranet for pool in cluster.pools.values()):
+    if not any(pool.dranet for pool in cluster.pools.values()):
         return ()
     return catalogue.load().gke.dranet_classes
 

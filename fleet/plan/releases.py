@@ -8,26 +8,15 @@ from fleet.drivers import DRIVERS
 from fleet.drivers.spec import Refusal, Release
 from fleet.drivers.value_checks import check_values
 from fleet.drivers.values import merged, value_at
-from fleet.plan.aks_checks import check_aks_values
-from fleet.plan.aks_releases import aks_driver_values
-from fleet.plan.eks_checks import check_eks_values
-from fleet.plan.eks_releases import eks_driver_values
-from fleet.plan.gke_checks import check_gke_values
-from fleet.plan.gke_releases import gke_driver_values
-from fleet.plan.gpu_operator import NAME as OPERATOR
-from fleet.plan.gpu_operator import plan_gpu_operator
+from fleet.plan.cloud import rules_of
 from fleet.plan.model import NamespacePlan, ReleasePlan
-from fleet.settings.aks import AksClusterSettings
-from fleet.settings.eks import EksClusterSettings
-from fleet.settings.existing import ExistingClusterSettings
-from fleet.settings.gke import GkeClusterSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fleet.drivers.spec import DriverSpec
     from fleet.plan.findings import Findings
-    from fleet.plan.model import ChartValues, PoolPlan
+    from fleet.plan.model import PoolPlan
     from fleet.settings.clusters import ClusterSettings
     from fleet.settings.releases import DriverSettings
 
@@ -40,8 +29,12 @@ def plan_releases(
     cluster: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan], findings: Findings
 ) -> tuple[ReleasePlan, ...]:
     """The releases of a cluster, the GPU Operator first; those that are wrong are left out."""
+    operator = rules_of(settings).plan_operator(
+        ("clusters", cluster, "gpuOperator"), settings, pools, findings
+    )
+    before = () if operator is None else (operator.name,)
     planned = [
-        _plan_operator(cluster, settings, pools, findings),
+        operator,
         *(
             _plan_release(
                 ("clusters", cluster, "drivers", name),
@@ -50,30 +43,13 @@ def plan_releases(
                 settings,
                 pools,
                 minor=minor,
+                after=before,
                 findings=findings,
             )
             for name, driver in sorted(settings.drivers.items())
         ),
     ]
     return tuple(release for release in planned if release is not None)
-
-
-def _plan_operator(
-    cluster: str, settings: ClusterSettings, pools: Sequence[PoolPlan], findings: Findings
-) -> ReleasePlan | None:
-    match settings:
-        case ExistingClusterSettings() | GkeClusterSettings():
-            return None
-        case AksClusterSettings():
-            if settings.gpu_operator is None:
-                return None
-            at = ("clusters", cluster, "gpuOperator")
-            return plan_gpu_operator(at, settings.gpu_operator, pools, findings)
-        case EksClusterSettings():
-            if settings.gpu_operator is None:
-                return None
-            at = ("clusters", cluster, "gpuOperator")
-            return plan_gpu_operator(at, settings.gpu_operator, pools, findings, host_runtime="nvidia")
 
 
 def driver_namespaces(releases: Sequence[ReleasePlan]) -> tuple[NamespacePlan, ...]:
@@ -93,6 +69,7 @@ def _plan_release(
     pools: Sequence[PoolPlan],
     *,
     minor: str,
+    after: tuple[str, ...],
     findings: Findings,
 ) -> ReleasePlan | None:
     spec = DRIVERS.get(name)
@@ -112,11 +89,12 @@ def _plan_release(
         return None
     if not settings.install:
         return None
+    rules = rules_of(cluster)
     release = Release(
         version=version, minor=minor, namespace=settings.namespace or spec.facts.namespace, pools=pools
     )
     refusals = check_values(version, settings.values)
-    ours = merged(spec.values(release), _cloud_values(cluster, name, release, settings.values))
+    ours = merged(spec.values(release), rules.driver_values(name, release, cluster, settings.values))
     final = merged(ours, settings.values)
     if not refusals:
         refusals += [*_conflicts(spec, release, settings), *spec.guards(release, final)]
@@ -130,36 +108,11 @@ def _plan_release(
         repository=version.repository,
         namespace=release.namespace,
         values=final,
-        after=_before(cluster),
+        after=after,
     )
-    if isinstance(cluster, AksClusterSettings) and name == "nvidia" and not refusals:
-        check_aks_values(at, pools, planned, findings)
-    if isinstance(cluster, EksClusterSettings) and not refusals:
-        check_eks_values(at, pools, planned, findings)
-    if isinstance(cluster, GkeClusterSettings) and name in ("nvidia", "tpu") and not refusals:
-        check_gke_values(at, pools, planned, findings)
+    if not refusals:
+        rules.check_values(at, name, pools, planned, findings)
     return planned
-
-
-def _cloud_values(cluster: ClusterSettings, name: str, release: Release, theirs: ChartValues) -> ChartValues:
-    match cluster:
-        case ExistingClusterSettings():
-            return {}
-        case AksClusterSettings():
-            return aks_driver_values(name, release, theirs)
-        case GkeClusterSettings():
-            return gke_driver_values(name, release, theirs)
-        case EksClusterSettings():
-            discovers = cluster.gpu_operator is not None
-            return eks_driver_values(name, release, theirs, discovers_features=discovers)
-
-
-def _before(cluster: ClusterSettings) -> tuple[str, ...]:
-    """The releases that a DRA driver waits for: without a GPU driver it finds no device."""
-    installed = (
-        isinstance(cluster, AksClusterSettings | EksClusterSettings) and cluster.gpu_operator is not None
-    )
-    return (OPERATOR,) if installed else ()
 
 
 def _conflicts(spec: DriverSpec, release: Release, settings: DriverSettings) -> Sequence[Refusal]:

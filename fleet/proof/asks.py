@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fleet import catalogue
+from fleet.plan.cloud import rules_of
 from fleet.proof.cel import CelInvalid, CelUnsupported, environment
 
 if TYPE_CHECKING:
@@ -95,10 +96,11 @@ class ClaimAsk:
 
 def class_objects(cluster: ClusterPlan) -> dict[str, Object]:
     """The DeviceClasses of a cluster: the stack's, those that drivers' charts install, the cloud's own."""
-    from fleet.plan.gke_pools import dranet_classes_of  # noqa: PLC0415 - brings GKE's settings with it
-
     classes: dict[str, Object] = {}
-    brought = {name: f"device.driver == '{name}'" for name in dranet_classes_of(cluster.settings)}
+    brought = {
+        name: f"device.driver == '{name}'"
+        for name in rules_of(cluster.settings).own_classes(cluster.settings)
+    }
     for selectors in (brought, *(facts.class_selectors for facts in catalogue.load().drivers.values())):
         for name, expression in selectors.items():
             spec: Object = {"selectors": [{"cel": {"expression": expression}}]}

@@ -1,17 +1,70 @@
-"""The union of all clouds' cluster settings, told apart by `cloud`: a cloud is one file and one member."""
+"""The settings of a cluster on any cloud, told apart by `cloud`: a cloud is one file and one row here."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from pydantic import Field
+from pydantic_core import PydanticKnownError, core_schema
 
-from fleet.settings.aks import AksClusterSettings
-from fleet.settings.eks import EksClusterSettings
-from fleet.settings.existing import ExistingClusterSettings
-from fleet.settings.gke import GkeClusterSettings
+from fleet.settings.cluster import CommonClusterSettings
 
-ClusterSettings = Annotated[
-    AksClusterSettings | EksClusterSettings | GkeClusterSettings | ExistingClusterSettings,
-    Field(discriminator="cloud"),
-]
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+
+    from fleet.settings.aks import AksClusterSettings
+    from fleet.settings.eks import EksClusterSettings
+    from fleet.settings.existing import ExistingClusterSettings
+    from fleet.settings.gke import GkeClusterSettings
+
+CLOUDS = {
+    "aks": "fleet.settings.aks:AksClusterSettings",
+    "eks": "fleet.settings.eks:EksClusterSettings",
+    "gke": "fleet.settings.gke:GkeClusterSettings",
+    "existing": "fleet.settings.existing:ExistingClusterSettings",
+}
+"""Cloud -> where its settings are. A stack imports those of the clouds it names."""
+_TAG = "cloud"
+
+
+class _OneOfClouds:
+    """What pydantic's union with a discriminator is, but that it builds a member when its tag is met."""
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(_read)
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        members = {cloud: _settings_of(cloud).__pydantic_core_schema__ for cloud in CLOUDS}
+        return handler(core_schema.tagged_union_schema(members, discriminator=_TAG))
+
+
+def _read(value: object) -> CommonClusterSettings:
+    if isinstance(value, CommonClusterSettings):
+        return value
+    if not isinstance(value, dict):
+        raise PydanticKnownError("model_attributes_type")
+    fields = cast("dict[str, object]", value)
+    cloud = fields.get(_TAG)
+    if cloud is None:
+        raise PydanticKnownError("union_tag_not_found", {"discriminator": f"'{_TAG}'"})
+    if cloud not in CLOUDS:
+        expected = ", ".join(f"'{name}'" for name in CLOUDS)
+        told = {"discriminator": f"'{_TAG}'", "tag": str(cloud), "expected_tags": expected}
+        raise PydanticKnownError("union_tag_invalid", told)
+    # As JSON, like the fleet around it: strict mode takes lists for tuples there.
+    return _settings_of(str(cloud)).model_validate_json(json.dumps(fields), by_alias=True, by_name=False)
+
+
+def _settings_of(cloud: str) -> type[CommonClusterSettings]:
+    return resolve_name(CLOUDS[cloud])
+
+
+if TYPE_CHECKING:
+    ClusterSettings = AksClusterSettings | EksClusterSettings | GkeClusterSettings | ExistingClusterSettings
+else:
+    ClusterSettings = Annotated[CommonClusterSettings, _OneOfClouds()]

@@ -1,4 +1,4 @@
-"""The program of a stack with one cloud imports that cloud's SDK and no other."""
+"""The program of a stack with one cloud imports that cloud's SDK, models and rules, and no other's."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ pulumi.runtime.set_all_config({"dra-fleet:fleet": sys.argv[1]})
 try:
     runpy.run_path("__main__.py", run_name="__main__")
 except Reached:
-    print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+    print(json.dumps(sorted(sys.modules)))
 """
 """Runs the program to its first resource; all platforms have been imported by then."""
 
 
 @pytest.fixture(scope="module")
 def imported() -> dict[str, set[str]]:
-    """By cloud the packages that are imported when its stack's program makes its first resource."""
+    """By cloud the modules that are imported when its stack's program makes its first resource."""
     with ExitStack() as running:
         programs = {
             cloud: running.enter_context(
@@ -72,5 +72,14 @@ def test_every_platform_has_its_stack_and_every_cloud_its_sdk() -> None:
 
 @pytest.mark.parametrize("cloud", STACKS)
 def test_a_stack_of_one_cloud_imports_no_other_cloud_s_sdk(cloud: str, imported: dict[str, set[str]]) -> None:
-    known = {name for name in imported[cloud] if name.startswith("pulumi_")}
+    known = {name.partition(".")[0] for name in imported[cloud] if name.startswith("pulumi_")}
     assert known == {"pulumi_kubernetes", *([SDKS[cloud]] if cloud in SDKS else [])}
+
+
+@pytest.mark.parametrize("cloud", STACKS)
+def test_a_stack_of_one_cloud_builds_no_other_cloud_s_models_and_rules(
+    cloud: str, imported: dict[str, set[str]]
+) -> None:
+    rooms = ("fleet.settings", "fleet.catalogue", "fleet.plan", "components.platforms")
+    found = {other for other in PLATFORMS for room in rooms if f"{room}.{other}" in imported[cloud]}
+    assert found == {cloud}

@@ -170,8 +170,7 @@ def test_the_gpus_of_an_ultra_server_have_no_partitions() -> None:
 def _on(monkeypatch: pytest.MonkeyPatch, day: dt.date) -> None:
     """Let the facts be of that day."""
     facts = catalogue.load()
-    changed = facts.model_copy(update={"eks": facts.eks.model_copy(update={"date": day})})
-    monkeypatch.setattr(catalogue, "load", lambda: changed)
+    monkeypatch.setattr(facts, "eks", facts.eks.model_copy(update={"date": day}))
 
 
 def old() -> dict[str, Any]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
+from pkgutil import resolve_name
+from typing import Any, get_args
 
 import pytest
 
+from fleet.catalogue.model import Machine
 from fleet.drivers import DRIVERS
+from fleet.plan.cloud import CLOUDS as RULES
+from fleet.plan.cloud import CloudRules
 from fleet.settings.aks import AksClusterSettings
 from fleet.settings.cluster import CommonClusterSettings
+from fleet.settings.clusters import CLOUDS
 from fleet.settings.eks import EksClusterSettings
 from fleet.settings.existing import ExistingClusterSettings
 from fleet.settings.fleet import FleetSettings
@@ -23,6 +28,15 @@ def test_every_cloud_s_settings_are_in_the_union() -> None:
     clouds = {AksClusterSettings, EksClusterSettings, ExistingClusterSettings, GkeClusterSettings}
     assert set(CommonClusterSettings.__subclasses__()) == clouds
     assert {cloud.__name__ for cloud in clouds} <= set(FleetSettings.model_json_schema()["$defs"])
+
+
+def test_every_cloud_has_settings_rules_and_machines_of_its_name() -> None:
+    assert CLOUDS.keys() == RULES.keys() == set(get_args(Machine.model_fields["cloud"].annotation))
+    for cloud in CLOUDS:
+        settings: type[CommonClusterSettings] = resolve_name(CLOUDS[cloud])
+        assert get_args(settings.model_fields["cloud"].annotation) == (cloud,)
+        rules: type[CloudRules[Any]] = resolve_name(RULES[cloud])
+        assert isinstance(rules(), CloudRules)
 
 
 def test_every_strategy_is_in_the_union_and_has_its_file() -> None:

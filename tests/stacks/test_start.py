@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stacks.collection import without_garbage_collection
+from stacks.start import quick_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,26 +19,26 @@ def nothing_spared() -> Iterator[None]:
 
 
 def test_nothing_is_collected_inside_and_again_after() -> None:
-    with without_garbage_collection():
+    with quick_start():
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
 def test_an_error_turns_collection_on_again() -> None:
-    with pytest.raises(ValueError, match="broken"), without_garbage_collection():
+    with pytest.raises(ValueError, match="broken"), quick_start():
         raise ValueError("broken")
     assert gc.isenabled()
 
 
 def test_collection_that_was_off_stays_off() -> None:
     gc.disable()
-    with without_garbage_collection():
+    with quick_start():
         pass
     assert not gc.isenabled()
 
 
 def test_what_was_made_inside_is_spared_from_later_rounds() -> None:
     before = gc.get_freeze_count()
-    with without_garbage_collection():
+    with quick_start():
         made: list[object] = [[] for _ in range(1000)]
     assert gc.get_freeze_count() >= before + len(made)

@@ -1,0 +1,26 @@
+"""Facts of Azure Kubernetes Service."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from fleet.catalogue.entry import Entry, Fact
+
+
+class AksMinor(Fact):
+    """Until when AKS supports a minor; None where nothing public says it."""
+
+    minor: str
+    standard_support_end: dt.date | None
+    long_term_support_end: dt.date | None
+    generally_available: bool = True
+
+
+class AksFacts(Entry):
+    """The minors of Azure Kubernetes Service."""
+
+    minors: tuple[AksMinor, ...]
+
+    def minor(self, minor: str) -> AksMinor | None:
+        """The entry of a minor, if it is known."""
+        return next((entry for entry in self.minors if entry.minor == minor), None)
