@@ -1,11 +1,11 @@
-"""How long does the program of a one-cloud stack take to start, beside one that only imports?
+"""How long does the program of a one-cloud stack take to start, beside a bare one?
 
 Measures, in turns and whole processes, for one stack of each cloud: the program from the start of the
 interpreter to its first resource (settings, plan and proof are made by then), and until all resources are
-declared (SDKs load most of their modules only when used); each beside a bare program that imports the modules
-that the program has imported by then, and declares one resource. They run without an engine, and find their
-modules compiled, as after the first run of a program; a shell that forbids them (PYTHONDONTWRITEBYTECODE)
-changes nothing here.
+declared (SDKs load most of their modules only when used). Beside it runs a bare program that imports the SDK
+modules which the program has imported by then, and declares as many resources of the same types, names and
+properties, but has nothing of ours. They run without an engine, and find their modules compiled, as after the
+first run of a program; a shell that forbids them (PYTHONDONTWRITEBYTECODE) changes nothing here.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from ruamel.yaml import YAML
 
@@ -51,27 +52,31 @@ async def declare():
     program()
 
 def program():
-    init = pulumi.Resource.__init__
+    if sys.argv[1] == "first":
+        pulumi.Resource.__init__ = lambda *arguments, **options: told([])
+    declared = []
+    if sys.argv[1] == "record":
+        init = pulumi.Resource.__init__
 
-    def first(self, *arguments, **options):
-        pulumi.Resource.__init__ = init
-        if sys.argv[1] == "first":
-            told()
-        init(self, *arguments, **options)
+        def record(self, t, name, custom, props=None, *arguments, **options):
+            given = props if isinstance(props, dict) else vars(props) if props else {}
+            declared.append([t, name, custom, list(given)])
+            init(self, t, name, custom, props, *arguments, **options)
 
-    pulumi.Resource.__init__ = first
+        pulumi.Resource.__init__ = record
     runpy.run_path("__main__.py", run_name="__main__")
-    told()
+    told(declared)
 
-def told():
-    print(json.dumps(imported()), flush=True)
+def told(declared):
+    print(json.dumps({"modules": imported(), "resources": declared}), flush=True)
     os._exit(0)
 
 asyncio.run(declare())
 """
 """Runs the program to its first resource, or until all are declared, and tells the SDKs' modules it imported.
 
-SDKs hold most of their modules back until something of them is used; those do not count.
+SDKs hold most of their modules back until something of them is used; those do not count. To record what is
+declared takes a moment of its own, so that a run of its own does it.
 """
 BARE = """\
 import asyncio, importlib, json, os, sys
@@ -87,12 +92,16 @@ class Cloud(mocks.Mocks):
 
 async def declare():
     mocks.set_mocks(Cloud(), project="bare", stack="bench")
-    program()
+    program(**json.loads(sys.argv[2]))
 
-def program():
-    for name in json.loads(sys.argv[2]):
+def program(modules, resources):
+    for name in modules:
         importlib.import_module(name)
-    pulumi.ComponentResource("bare:index:Bare", "bare")
+    for type_, name, custom, properties in resources:
+        if custom:
+            pulumi.CustomResource(type_, name, dict.fromkeys(properties, "x"))
+        else:
+            pulumi.ComponentResource(type_, name)
     os._exit(0)
 
 asyncio.run(declare())
@@ -114,11 +123,11 @@ def fleet_of(example: str) -> str:
     return json.dumps(content["config"]["dra-fleet:fleet"])
 
 
-def sdk_modules(until: str, fleet: str, variables: dict[str, str]) -> list[str]:
-    """The SDKs' modules that the program of a fleet has imported by then.
+def contents(until: str, fleet: str, variables: dict[str, str]) -> dict[str, list[Any]]:
+    """The SDKs' `modules` that the program of a fleet has imported by then, and the `resources` it declares.
 
     Args:
-        until: "first" for the first resource, "all" for all of them.
+        until: "first" for the first resource, which is not declared yet; "record" for all of them.
         fleet: as the engine hands it over.
         variables: of the process.
     """
@@ -127,15 +136,18 @@ def sdk_modules(until: str, fleet: str, variables: dict[str, str]) -> list[str]:
 
 def _measure(cloud: str, fleet: str, variables: dict[str, str]) -> None:
     for until, words in UNTIL.items():
-        modules = sdk_modules(until, fleet, variables)
+        bare_contents = contents("record" if until == "all" else until, fleet, variables)
         programs: list[float] = []
         bare: list[float] = []
         for _ in range(ROUNDS):
             programs.append(_timed(PROGRAM, until, fleet, variables))
-            bare.append(_timed(BARE, until, json.dumps(modules), variables))
+            bare.append(_timed(BARE, until, json.dumps(bare_contents), variables))
         ours, theirs = statistics.median(programs), statistics.median(bare)
+        modules, resources = len(bare_contents["modules"]), len(bare_contents["resources"])
         print(f"{cloud}: program until {words}, seconds: {ours:.3f}")
-        print(f"{cloud}: bare program with its {len(modules)} SDK modules, seconds: {theirs:.3f}")
+        print(
+            f"{cloud}: bare program, {modules} SDK modules and {resources} resources, seconds: {theirs:.3f}"
+        )
         goal = f" (goal: at most {GOAL})" if until == "all" else ""
         print(f"{cloud}: program / bare program: {ours / theirs:.2f}{goal}")
 

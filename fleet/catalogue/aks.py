@@ -1,7 +1,5 @@
 """Facts of Azure Kubernetes Service."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 from fleet.catalogue.entry import Entry, Fact

@@ -1,7 +1,5 @@
 """DRA drivers: their charts, what the charts install, and what the drivers publish."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Elastic Kubernetes Service: minors, node images, and what does not go together there."""
 
-from __future__ import annotations
-
 import datetime as dt
 from typing import Literal
 

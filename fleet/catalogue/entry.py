@@ -1,7 +1,5 @@
 """The base of every fact: immutable, strict, with its source and date."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 from pydantic import BaseModel, ConfigDict

@@ -1,7 +1,5 @@
 """Google Kubernetes Engine: versions, node images, driver installers, and what its autoscaler knows."""
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 

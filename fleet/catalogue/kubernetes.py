@@ -1,7 +1,5 @@
 """Kubernetes minors and feature gates."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping
 from typing import Literal

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from fleet.catalogue.eks import EksFacts
     from fleet.catalogue.gke import GkeFacts
 
-_MACHINES = ("machines.yaml", "machines_azure.yaml", "machines_google.yaml", "machines_aws.yaml")
+_MACHINES = {
+    "existing": "machines.yaml",
+    "aks": "machines_azure.yaml",
+    "gke": "machines_google.yaml",
+    "eks": "machines_aws.yaml",
+}
+"""Cloud -> where its machine types are; those of no cloud are `existing`."""
 _DRIVERS = ("nvidia", "tpu", "efa", "example")
 
 NamedT = TypeVar("NamedT", GpuModel, Machine, DriverFacts)
@@ -41,7 +47,12 @@ class Catalogue:
     @cached_property
     def machines(self) -> Mapping[str, Machine]:
         """Machine types of all clouds by name."""
-        return _by_name(Machine, [machine for name in _MACHINES for machine in _read(name)["machines"]])
+        machines = [machine for cloud in _MACHINES for machine in self.machines_of(cloud).values()]
+        return {machine.name: machine for machine in machines}
+
+    def machines_of(self, cloud: str) -> Mapping[str, Machine]:
+        """Machine types of one cloud by name."""
+        return _machines_of(cloud)
 
     @cached_property
     def drivers(self) -> Mapping[str, DriverFacts]:
@@ -84,6 +95,11 @@ class Catalogue:
 def load() -> Catalogue:
     """All facts, the same object for the whole process."""
     return Catalogue()
+
+
+@cache
+def _machines_of(cloud: str) -> Mapping[str, Machine]:
+    return _by_name(Machine, _read(_MACHINES[cloud])["machines"])
 
 
 def _read(name: str) -> dict[str, Any]:

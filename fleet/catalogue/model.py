@@ -3,8 +3,6 @@
 Unknown values are None, never a guess; what nothing public says and we chose is marked `assumed`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

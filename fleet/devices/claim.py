@@ -4,9 +4,8 @@ Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/r
 kubernetes/kubernetes pkg/apis/resource/validation/validation.go, v1.36.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from collections.abc import Iterable
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
@@ -24,9 +23,6 @@ from fleet.devices.opaque import OpaqueConfig
 from fleet.devices.problem import as_server, refuse
 from fleet.devices.quantity_text import QuantityText
 from fleet.devices.selector import Selectors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 MAX_REQUESTS = 32
 MAX_ALTERNATIVES = 8

@@ -5,8 +5,6 @@ CRDs of the charts. `numNodes` is required up to 25.12 and 0 by default later, s
 nodes join as their pods come. The whole spec is immutable.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field

@@ -3,8 +3,6 @@
 Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/device-class-v1/
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """The node selector of core/v1, as slices use it."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator

@@ -1,7 +1,5 @@
 """Opaque driver configuration in classes and claims: only its envelope; each driver knows what is inside."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any, ClassVar
 

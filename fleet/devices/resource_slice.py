@@ -4,8 +4,6 @@ Rules that span slices of a pool (unique device names, counters that exist) are 
 Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-slice-v1/
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator

@@ -1,7 +1,5 @@
 """Selectors: CEL expressions over one device. Only their size is judged here; `fleet.proof` compiles them."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import AfterValidator, Field

@@ -34,7 +34,7 @@ def plan_aks_pool(
     at: tuple[str, ...], name: str, pool: AksPoolSettings, findings: Findings
 ) -> PoolPlan | None:
     """The plan of a pool, or None after its machine was refused."""
-    known = {key: machine for key, machine in catalogue.load().machines.items() if machine.cloud == "aks"}
+    known = catalogue.load().machines_of("aks")
     machine = find_machine(at, pool.machine, known, _describe(pool.machine), findings=findings)
     if machine is None:
         return None

@@ -37,7 +37,7 @@ def plan_eks_pool(
     at: tuple[str, ...], name: str, pool: EksPoolSettings, findings: Findings
 ) -> PoolPlan | None:
     """The plan of a node group, or None after its machine was refused."""
-    known = {key: machine for key, machine in catalogue.load().machines.items() if machine.cloud == "eks"}
+    known = catalogue.load().machines_of("eks")
     machine = find_machine(at, pool.machine, known, _DESCRIBE, findings=findings)
     if machine is None:
         return None

@@ -47,7 +47,7 @@ def plan_gke_pool(
     findings: Findings,
 ) -> PoolPlan | None:
     """The plan of a pool, or None after its machine was refused."""
-    known = {key: machine for key, machine in catalogue.load().machines.items() if machine.cloud == "gke"}
+    known = catalogue.load().machines_of("gke")
     machine = find_machine(at, pool.machine, known, _DESCRIBE, findings=findings)
     if machine is None:
         return None

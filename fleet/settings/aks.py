@@ -4,8 +4,6 @@ The words are Azure's where they name something of Azure. Facts of machines are 
 together is decided by the plan.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from ipaddress import IPv4Network
 from typing import Annotated, Literal, Self

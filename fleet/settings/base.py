@@ -1,7 +1,5 @@
 """The base of the stack file's models: unknown keys are errors, values are immutable, YAML is camelCase."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel, ConfigDict
 
 from fleet.devices.base import camel

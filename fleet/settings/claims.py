@@ -3,8 +3,6 @@
 The words are Kubernetes' own; requests are a mapping by name because their order means nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, cast
 

@@ -1,7 +1,5 @@
 """DeviceClasses: by what a workload needs, or by CEL written by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Self, cast
 

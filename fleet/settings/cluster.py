@@ -1,7 +1,5 @@
 """What the settings of every cluster have in common, whatever its cloud."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated
 

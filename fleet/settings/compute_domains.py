@@ -1,7 +1,5 @@
 """ComputeDomains: pods on several nodes whose GPUs reach each other's memory over NVLink."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -4,8 +4,6 @@ The words are AWS's where they name something of AWS. Facts of machines and imag
 fits together is decided by the plan.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 

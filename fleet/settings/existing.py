@@ -1,7 +1,5 @@
 """Clusters that exist already: bare metal, or made by somebody else."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """The whole value of `dra-fleet:fleet`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal
 

@@ -4,8 +4,6 @@ The words are Google's where they name something of Google Cloud. Facts of machi
 fits together is decided by the plan.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 

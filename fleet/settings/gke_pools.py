@@ -1,7 +1,5 @@
 """Node pools of Google Kubernetes Engine: machine, node image, capacity, driver, sharing, upgrades."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 

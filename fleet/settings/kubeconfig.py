@@ -1,7 +1,5 @@
 """Where the kubeconfig of an existing cluster comes from. The fleet's settings hold no credential."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, cast
 

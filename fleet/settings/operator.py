@@ -1,7 +1,5 @@
 """The NVIDIA GPU Operator of a cluster, where it installs the GPU driver or makes MIG partitions."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import Field

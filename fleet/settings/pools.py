@@ -1,7 +1,5 @@
 """Node pools: which machine, how many, how they are told from others, and how their GPUs are shared."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 

@@ -1,7 +1,5 @@
 """DRA driver releases of a cluster."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """How the GPUs of a pool are shared: one model per strategy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal
 

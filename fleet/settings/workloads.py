@@ -1,7 +1,5 @@
 """Workloads: copies of one pod that each hold a claim at the same time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Literal
 

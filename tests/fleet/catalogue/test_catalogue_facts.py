@@ -9,6 +9,7 @@ import pytest
 from fleet import catalogue
 from fleet.devices.names import dns_subdomain, driver_name, qualified_name
 from fleet.drivers.nvidia_devices import place
+from fleet.settings.clusters import CLOUDS
 
 if TYPE_CHECKING:
     from fleet.catalogue.drivers import ChartVersion, DriverFacts
@@ -81,6 +82,14 @@ def test_the_published_mig_figures_are_the_ones_that_were_measured() -> None:
     assert figures("A100-SXM4-40GB", "1g.5gb") == (4864, 14)
     assert figures("A100-SXM4-80GB", "1g.10gb") == (9728, 14)
     assert FACTS.gpus["H100-SXM5-80GB"].memory_mib == 81559
+
+
+def test_every_machine_is_its_cloud_s_and_no_two_clouds_have_one_of_a_name() -> None:
+    of_clouds = {cloud: FACTS.machines_of(cloud) for cloud in CLOUDS}
+    assert {(cloud, item.cloud) for cloud, items in of_clouds.items() for item in items.values()} == {
+        (cloud, cloud) for cloud in CLOUDS
+    }
+    assert sum(len(items) for items in of_clouds.values()) == len(FACTS.machines)
 
 
 @pytest.mark.parametrize("machine", FACTS.machines.values(), ids=lambda machine: machine.name)
