@@ -32,6 +32,7 @@ def plan_releases(
     operator = rules_of(settings).plan_operator(
         ("clusters", cluster, "gpuOperator"), settings, pools, findings
     )
+    # Without a GPU driver a DRA driver finds no device.
     before = () if operator is None else (operator.name,)
     planned = [
         operator,

@@ -13,6 +13,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from components.platforms import PLATFORMS
+from fleet.settings.clusters import CLOUDS
 
 PROJECT = Path(__file__).resolve().parents[2]
 STACKS = {"aks": "s01-aks-vgpu", "gke": "s04-gke-cel", "eks": "s06-eks-mig", "existing": "s10-capacity"}
@@ -66,7 +67,7 @@ def fleet_of(example: str) -> str:
 
 
 def test_every_platform_has_its_stack_and_every_cloud_its_sdk() -> None:
-    assert STACKS.keys() == PLATFORMS.keys()
+    assert STACKS.keys() == PLATFORMS.keys() == CLOUDS.keys()
     assert SDKS.keys() == PLATFORMS.keys() - {"existing"}
 
 
