@@ -50,7 +50,7 @@ class EksRules(CloudRules[EksClusterSettings]):
     def plan_operator(
         self, at: tuple[str, ...], settings: EksClusterSettings, pools: Sequence[PoolPlan], findings: Findings
     ) -> ReleasePlan | None:
-        """See `plan_gpu_operator`; the node images run containers with NVIDIA's runtime already."""
+        """See `plan_gpu_operator`; on the node images of EKS the handler is called nvidia."""
         if settings.gpu_operator is None:
             return None
         return plan_gpu_operator(at, settings.gpu_operator, pools, findings, host_runtime="nvidia")

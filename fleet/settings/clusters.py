@@ -52,12 +52,12 @@ def _read(value: object) -> CommonClusterSettings:
     cloud = fields.get(_TAG)
     if cloud is None:
         raise PydanticKnownError("union_tag_not_found", {"discriminator": f"'{_TAG}'"})
-    if cloud not in CLOUDS:
+    if not isinstance(cloud, str) or cloud not in CLOUDS:
         expected = ", ".join(f"'{name}'" for name in CLOUDS)
         told = {"discriminator": f"'{_TAG}'", "tag": str(cloud), "expected_tags": expected}
         raise PydanticKnownError("union_tag_invalid", told)
     # As JSON, like the fleet around it: strict mode takes lists for tuples there.
-    return _settings_of(str(cloud)).model_validate_json(json.dumps(fields), by_alias=True, by_name=False)
+    return _settings_of(cloud).model_validate_json(json.dumps(fields), by_alias=True, by_name=False)
 
 
 def _settings_of(cloud: str) -> type[CommonClusterSettings]:

@@ -84,6 +84,17 @@ MISTAKES = {
             "|fix: did you mean existing?"
         ),
     ),
+    "a list of clouds": (
+        ("cloud: existing", "cloud: [existing]"),
+        (
+            f'clusters.lab.cloud: is not one of the allowed values|got: ["existing"]|allowed: {CLOUDS}'
+            "|fix: did you mean existing?"
+        ),
+    ),
+    "a number for a cloud": (
+        ("cloud: existing", "cloud: 5"),
+        f"clusters.lab.cloud: is not one of the allowed values|got: 5|allowed: {CLOUDS}",
+    ),
     "no cloud": (
         ("        cloud: existing\n", ""),
         f"clusters.lab.cloud: is required|allowed: {CLOUDS}|fix: add cloud: aks",

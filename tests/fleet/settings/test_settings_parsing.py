@@ -150,6 +150,7 @@ def test_half_a_kubeconfig_source_names_the_missing_key(fleet: dict[str, Any]) -
     ("path", "value", "at", "what"),
     [
         ("environment", "dev", "environment", "is not one of the allowed values"),
+        ("clusters.lab", "moon", "clusters.lab", "must be a mapping"),
         ("clusters.lab.cloud", "moon", "clusters.lab.cloud", "is not one of the allowed values"),
         (
             "clusters.lab.pools.a100.sharing",
