@@ -82,7 +82,7 @@ def shared_by(workload: WorkloadSettings, settings: FleetSettings) -> str:
             continue
         sharing = config.parameters.get("sharing")
         strategy = cast("Mapping[str, Any]", sharing).get("strategy") if isinstance(sharing, dict) else None
-        if strategy in STRATEGIES:
+        if isinstance(strategy, str) and strategy in STRATEGIES:
             return STRATEGIES[strategy]
     if settings.claims[workload.claim].shared and workload.copies > 1:
         return f"one claim of {workload.copies} pods"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Final
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleet.plan import make_plan
@@ -15,12 +16,11 @@ from fleet.proof.matrix import prove
 from fleet.settings import SettingsError, SettingsInvalid, parse
 from fleet.settings.errors import KEY
 from fleet.settings.stack_file import read_fleet
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tests.json_places import Place, places
 
 PROJECT = Path(__file__).parents[2]
 STACKS = {path.stem: path for path in (PROJECT / "Pulumi.dev.yaml", *(PROJECT / "examples").glob("*.yaml"))}
+WRONG: Final[tuple[object, ...]] = (None, -1, "aks", [], ["mig"], {}, {"a": {"b": 1}}, [{"name": 1}])
 WORDS = (
     "",
     "default",
@@ -40,23 +40,26 @@ PLAIN = (
 ANYTHING = st.recursive(
     PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
 )
-Place = tuple[str | int, ...]
 
 
-def places(value: Any, at: Place = ()) -> Iterator[Place]:
-    """The path of every value below a fleet."""
-    below: dict[str | int, Any] = {}
-    if isinstance(value, dict):
-        below = cast("dict[str | int, Any]", value)
-    if isinstance(value, list):
-        below = dict(enumerate(cast("list[Any]", value)))
-    for part, item in below.items():
-        yield (*at, part)
-        yield from places(item, (*at, part))
+def fleet_of(stack: str) -> dict[str, Any]:
+    return json.loads(json.dumps(read_fleet(STACKS[stack])))
+
+
+def judge(fleet: dict[str, Any], place: Place, value: object) -> None:
+    """Put a value somewhere; it is taken, or refused in words, and no other error comes of it."""
+    *above, last = place
+    below: Any = fleet
+    for part in above:
+        below = below[part]
+    below[last] = value
+    for error in refusals(fleet):
+        assert error.path.startswith(KEY)
+        assert error.what
 
 
 def refusals(fleet: dict[str, Any]) -> tuple[SettingsError, ...]:
-    """What is wrong with a fleet; no other error comes out of it."""
+    """What is wrong with a fleet."""
     try:
         prove(make_plan(parse(fleet)))
     except SettingsInvalid as invalid:
@@ -65,15 +68,17 @@ def refusals(fleet: dict[str, Any]) -> tuple[SettingsError, ...]:
 
 
 @pytest.mark.parametrize("stack", sorted(STACKS))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_a_wrong_value_at_any_place_is_taken_or_refused_in_words(stack: str) -> None:
+    fleet = fleet_of(stack)
+    for place in places(fleet):
+        for value in WRONG:
+            judge(copy.deepcopy(fleet), place, copy.deepcopy(value))
+
+
+@pytest.mark.parametrize("stack", sorted(STACKS))
+@settings(max_examples=40, deadline=None)
 @given(chosen=st.data())
-def test_any_value_anywhere_is_taken_or_refused_in_words(stack: str, chosen: st.DataObject) -> None:
-    fleet: Any = copy.deepcopy(dict(read_fleet(STACKS[stack])))
-    *above, last = chosen.draw(st.sampled_from(list(places(fleet))), label="place")
-    below: Any = fleet
-    for part in above:
-        below = below[part]
-    below[last] = chosen.draw(ANYTHING, label="value")
-    for error in refusals(fleet):
-        assert error.path.startswith(KEY)
-        assert error.what
+def test_any_value_at_some_place_is_taken_or_refused_in_words(stack: str, chosen: st.DataObject) -> None:
+    fleet = fleet_of(stack)
+    place = chosen.draw(st.sampled_from(list(places(fleet))), label="place")
+    judge(fleet, place, chosen.draw(ANYTHING, label="value"))

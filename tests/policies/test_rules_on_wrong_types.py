@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -13,12 +12,11 @@ from policies import pack
 from policies.judging import judge_all
 from policies.rule import ResourceRule
 from policies.values import Secret
+from tests.json_places import places
 from tests.policies.breaking_program import JUDGING, cases_of
 from tests.policies.rule_cases import UNKNOWN, all_secret, declared_with, put
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from policies.rule import Rule
     from tests.policies.rule_cases import Declared
 
@@ -41,18 +39,6 @@ WRONG: Final[tuple[object, ...]] = (
 )
 CASES: Final = 3
 """Of each rule; the others break the same properties."""
-
-
-def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """The paths of all values below a value."""
-    below: list[tuple[str | int, Any]] = []
-    if isinstance(value, Mapping):
-        below = list(cast("Mapping[str, Any]", value).items())
-    elif isinstance(value, list):
-        below = list(enumerate(cast("list[Any]", value)))
-    for step, item in below:
-        yield (*path, step)
-        yield from places(item, (*path, step))
 
 
 def changed(declared: Declared, path: tuple[str | int, ...], value: object) -> Declared:

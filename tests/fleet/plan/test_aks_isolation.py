@@ -38,3 +38,13 @@ def test_a_claim_s_own_sharing_is_seen(strategy: str, words: str) -> None:
     assert warnings(fleet) == (
         f"workload trial shares devices by {words}, which isolates neither memory nor faults",
     )
+
+
+def test_a_strategy_that_is_no_word_is_left_to_the_driver_s_own_check() -> None:
+    fleet = vgpu()
+    config = {"driver": "gpu.nvidia.com", "parameters": {"sharing": {"strategy": {"name": "MPS"}}}}
+    fleet["claims"] = {
+        "one": {"requests": {"gpu": {"class": "gpu.nvidia.com"}}, "config": [{"opaque": config}]}
+    }
+    fleet["workloads"] = {"trial": {"cluster": "studio", "claim": "one", "copies": 1}}
+    assert warnings(fleet) == ()
