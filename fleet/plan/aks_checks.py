@@ -54,9 +54,11 @@ def check_aks(
 
 
 def check_aks_values(
-    at: tuple[str, ...], pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
+    at: tuple[str, ...], name: str, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
 ) -> None:
     """Check the NVIDIA DRA driver's final values against the pools they serve."""
+    if name != "nvidia":
+        return
     check_plugin_placement(at, pools, release, findings)
     served = [pool for pool in pools if pool.machine.gpus]
     root = value_at(release.values, "nvidiaDriverRoot", default="/")

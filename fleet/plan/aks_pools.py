@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fleet.catalogue.model import Machine
     from fleet.plan.findings import Findings
-    from fleet.settings.aks import AksMachine, AksPoolSettings
+    from fleet.settings.aks import AksClusterSettings, AksMachine, AksPoolSettings
 
 POOL = "dra-fleet/pool"
 """The label by which a pool's nodes are known to pods, whatever the pool is called in Azure."""
@@ -31,9 +31,10 @@ _SHAPE = "gpu: A100-PCIE-80GB, gpus: 1, cpus: 24, memory: 220"
 
 
 def plan_aks_pool(
-    at: tuple[str, ...], name: str, pool: AksPoolSettings, findings: Findings
+    at: tuple[str, ...], name: str, settings: AksClusterSettings, findings: Findings
 ) -> PoolPlan | None:
     """The plan of a pool, or None after its machine was refused."""
+    pool = settings.pools[name]
     known = catalogue.load().machines_of("aks")
     machine = find_machine(at, pool.machine, known, _describe(pool.machine), findings=findings)
     if machine is None:

@@ -3,16 +3,14 @@
 They are resolved on use, so that a stack of one cloud loads the rules, settings and facts of no other.
 """
 
-# ruff: noqa: ARG002 - clouds that have nothing to add inherit what ignores its arguments
-
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from fleet.drivers.spec import Release
     from fleet.plan.findings import Findings
@@ -20,78 +18,76 @@ if TYPE_CHECKING:
     from fleet.settings.clusters import ClusterSettings
     from fleet.settings.fleet import FleetSettings
 
+    Place = tuple[str, ...]
+    """A path in the stack file below the fleet's key."""
+
 SettingsT = TypeVar("SettingsT", bound="ClusterSettings")
 """A cloud's settings of a cluster."""
+Settings_contra = TypeVar("Settings_contra", bound="ClusterSettings", contravariant=True)
 
 CLOUDS = {
-    "aks": "fleet.plan.aks:AksRules",
-    "eks": "fleet.plan.eks:EksRules",
-    "gke": "fleet.plan.gke:GkeRules",
-    "existing": "fleet.plan.existing:ExistingRules",
+    "aks": "fleet.plan.aks:RULES",
+    "eks": "fleet.plan.eks:RULES",
+    "gke": "fleet.plan.gke:RULES",
+    "existing": "fleet.plan.existing:RULES",
 }
 """Cloud -> where its rules are."""
 
 
-class CloudRules(ABC, Generic[SettingsT]):
-    """How a cloud's settings of a cluster become a plan, and what is wrong with them there.
+class Check(Protocol[Settings_contra]):
+    """What is wrong with a cluster of one cloud."""
 
-    `at` is always the path in the stack file below the fleet's key, and `findings` collects the problems.
-    """
-
-    @abstractmethod
-    def plan_pool(
-        self, at: tuple[str, ...], name: str, settings: SettingsT, findings: Findings
-    ) -> PoolPlan | None:
-        """The plan of one of the cluster's pools, or None after its machine was refused."""
-
-    @abstractmethod
-    def check(
+    def __call__(
         self,
         name: str,
         fleet: FleetSettings,
-        settings: SettingsT,
+        settings: Settings_contra,
         minor: str,
         pools: Sequence[PoolPlan],
+        /,
         *,
         findings: Findings,
     ) -> None:
         """Check a cluster and its pools, apart from the releases' final values."""
 
-    def plan_operator(
-        self, at: tuple[str, ...], settings: SettingsT, pools: Sequence[PoolPlan], findings: Findings
-    ) -> ReleasePlan | None:
-        """The release of the GPU Operator, where the stack asks for it."""
-        return None
 
-    def driver_values(
-        self, name: str, release: Release, settings: SettingsT, theirs: ChartValues
-    ) -> ChartValues:
-        """What a DRA driver's chart needs on this cloud beyond the driver's own values.
+def _nothing(*_: object) -> None:
+    pass
 
-        Args:
-            name: the driver's name in the stack file.
-            release: the release to be made.
-            settings: of the cluster.
-            theirs: the stack's own values, which decide for example whether there is a controller.
-        """
-        return {}
 
-    def check_values(
-        self,
-        at: tuple[str, ...],
-        name: str,
-        pools: Sequence[PoolPlan],
-        release: ReleasePlan,
-        findings: Findings,
-    ) -> None:
-        """Check a DRA driver's final values against the pools it serves."""
+def _no_values(*_: object) -> ChartValues:
+    return {}
 
-    def own_classes(self, settings: SettingsT) -> tuple[str, ...]:
-        """The DeviceClasses that the cloud itself brings to a cluster."""
-        return ()
+
+def _no_classes(_: object) -> tuple[str, ...]:
+    return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloudRules(Generic[SettingsT]):
+    """How a cloud's settings of a cluster become a plan, and what is wrong with them there.
+
+    Attributes:
+        plan_pool: From the pool's place and name the plan of one of the cluster's pools, or None after its
+            machine was refused.
+        check: Checks a cluster and its pools, apart from the releases' final values.
+        plan_operator: The release of the GPU Operator, where the stack asks for it.
+        driver_values: What a DRA driver's chart needs on this cloud beyond the driver's own values. Gets the
+            driver's name in the stack file, the release to be made, and the stack's own values, which decide
+            for example whether there is a controller.
+        check_values: Checks the final values of a DRA driver's release against the pools it serves. Gets the
+            driver's place and name in the stack file.
+        own_classes: The DeviceClasses that the cloud itself brings to a cluster.
+    """
+
+    plan_pool: Callable[[Place, str, SettingsT, Findings], PoolPlan | None]
+    check: Check[SettingsT]
+    plan_operator: Callable[[Place, SettingsT, Sequence[PoolPlan], Findings], ReleasePlan | None] = _nothing
+    driver_values: Callable[[str, Release, SettingsT, ChartValues], ChartValues] = _no_values
+    check_values: Callable[[Place, str, Sequence[PoolPlan], ReleasePlan, Findings], None] = _nothing
+    own_classes: Callable[[SettingsT], tuple[str, ...]] = _no_classes
 
 
 def rules_of(settings: SettingsT) -> CloudRules[SettingsT]:
     """The rules of the cloud that a cluster is on."""
-    rules: type[CloudRules[SettingsT]] = resolve_name(CLOUDS[settings.cloud])
-    return rules()
+    return resolve_name(CLOUDS[settings.cloud])

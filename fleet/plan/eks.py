@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from typing_extensions import override
-
 from fleet.plan.cloud import CloudRules
 from fleet.plan.eks_checks import check_eks, check_eks_values
 from fleet.plan.eks_pools import plan_eks_pool
 from fleet.plan.eks_releases import eks_driver_values
 from fleet.plan.gpu_operator import plan_gpu_operator
-from fleet.settings.eks import EksClusterSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,58 +16,31 @@ if TYPE_CHECKING:
     from fleet.drivers.spec import Release
     from fleet.plan.findings import Findings
     from fleet.plan.model import ChartValues, PoolPlan, ReleasePlan
-    from fleet.settings.fleet import FleetSettings
+    from fleet.settings.eks import EksClusterSettings
+
+_HANDLER = "nvidia"
+"""What the container runtime of the node images calls NVIDIA's handler."""
 
 
-class EksRules(CloudRules[EksClusterSettings]):
-    """Elastic Kubernetes Service."""
+def _plan_operator(
+    at: tuple[str, ...], settings: EksClusterSettings, pools: Sequence[PoolPlan], findings: Findings
+) -> ReleasePlan | None:
+    if settings.gpu_operator is None:
+        return None
+    return plan_gpu_operator(at, settings.gpu_operator, pools, findings, host_runtime=_HANDLER)
 
-    @override
-    def plan_pool(
-        self, at: tuple[str, ...], name: str, settings: EksClusterSettings, findings: Findings
-    ) -> PoolPlan | None:
-        """See `plan_eks_pool`."""
-        return plan_eks_pool(at, name, settings.pools[name], findings)
 
-    @override
-    def check(
-        self,
-        name: str,
-        fleet: FleetSettings,
-        settings: EksClusterSettings,
-        minor: str,
-        pools: Sequence[PoolPlan],
-        *,
-        findings: Findings,
-    ) -> None:
-        """See `check_eks`."""
-        check_eks(name, fleet, settings, minor, pools, findings=findings)
+def _driver_values(
+    name: str, release: Release, settings: EksClusterSettings, theirs: ChartValues
+) -> ChartValues:
+    discovers = settings.gpu_operator is not None
+    return eks_driver_values(name, release, theirs, discovers_features=discovers)
 
-    @override
-    def plan_operator(
-        self, at: tuple[str, ...], settings: EksClusterSettings, pools: Sequence[PoolPlan], findings: Findings
-    ) -> ReleasePlan | None:
-        """See `plan_gpu_operator`; on the node images of EKS the handler is called nvidia."""
-        if settings.gpu_operator is None:
-            return None
-        return plan_gpu_operator(at, settings.gpu_operator, pools, findings, host_runtime="nvidia")
 
-    @override
-    def driver_values(
-        self, name: str, release: Release, settings: EksClusterSettings, theirs: ChartValues
-    ) -> ChartValues:
-        """See `eks_driver_values`."""
-        discovers = settings.gpu_operator is not None
-        return eks_driver_values(name, release, theirs, discovers_features=discovers)
-
-    @override
-    def check_values(
-        self,
-        at: tuple[str, ...],
-        name: str,
-        pools: Sequence[PoolPlan],
-        release: ReleasePlan,
-        findings: Findings,
-    ) -> None:
-        """See `check_eks_values`."""
-        check_eks_values(at, pools, release, findings)
+RULES: CloudRules[EksClusterSettings] = CloudRules(
+    plan_pool=plan_eks_pool,
+    check=check_eks,
+    plan_operator=_plan_operator,
+    driver_values=_driver_values,
+    check_values=check_eks_values,
+)

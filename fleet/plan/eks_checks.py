@@ -61,11 +61,11 @@ def check_eks(
 
 
 def check_eks_values(
-    at: tuple[str, ...], pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
+    at: tuple[str, ...], name: str, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
 ) -> None:
     """Check a driver's final values against the pools it serves."""
     served = [pool for pool in pools if pool.machine.gpus]
-    if release.driver == catalogue.load().drivers["nvidia"].driver:
+    if name == "nvidia":
         root = value_at(release.values, "nvidiaDriverRoot", default="/")
         if served and root != "/":
             findings.error(

@@ -34,9 +34,10 @@ _DESCRIBE = (
 
 
 def plan_eks_pool(
-    at: tuple[str, ...], name: str, pool: EksPoolSettings, findings: Findings
+    at: tuple[str, ...], name: str, settings: EksClusterSettings, findings: Findings
 ) -> PoolPlan | None:
     """The plan of a node group, or None after its machine was refused."""
+    pool = settings.pools[name]
     known = catalogue.load().machines_of("eks")
     machine = find_machine(at, pool.machine, known, _DESCRIBE, findings=findings)
     if machine is None:

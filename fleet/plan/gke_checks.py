@@ -70,9 +70,11 @@ def check_gke(
 
 
 def check_gke_values(
-    at: tuple[str, ...], pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
+    at: tuple[str, ...], name: str, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
 ) -> None:
     """Check a DRA driver's final values against what GKE admits and where its pools' GPU driver lies."""
+    if name not in ("nvidia", "tpu"):
+        return
     for part in ("kubeletPlugin", "controller"):
         if part == "controller" and not value_at(
             release.values, "resources.computeDomains.enabled", default=False

@@ -40,13 +40,10 @@ _DESCRIBE = (
 
 
 def plan_gke_pool(
-    at: tuple[str, ...],
-    name: str,
-    pool: GkePoolSettings,
-    settings: GkeClusterSettings,
-    findings: Findings,
+    at: tuple[str, ...], name: str, settings: GkeClusterSettings, findings: Findings
 ) -> PoolPlan | None:
     """The plan of a pool, or None after its machine was refused."""
+    pool = settings.pools[name]
     known = catalogue.load().machines_of("gke")
     machine = find_machine(at, pool.machine, known, _DESCRIBE, findings=findings)
     if machine is None:
