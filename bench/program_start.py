@@ -4,8 +4,9 @@ Measures, in turns and whole processes, for one stack of each cloud: the program
 interpreter to its first resource (settings, plan and proof are made by then), and until all resources are
 declared (SDKs load most of their modules only when used). Beside it runs a bare program that imports the SDK
 modules which the program has imported by then, and declares as many resources of the same types, names and
-properties, but has nothing of ours. They run without an engine, and find their modules compiled, as after the
-first run of a program; a shell that forbids them (PYTHONDONTWRITEBYTECODE) changes nothing here.
+properties, but has nothing of ours; and the same with pydantic, so that what is left is our own. They run
+without an engine, and find their modules compiled, as after the first run of a program; a shell that forbids
+them (PYTHONDONTWRITEBYTECODE) changes nothing here.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ class Cloud(mocks.Mocks):
     def call(self, args):
         return {}
 
-def imported():
+def imported(package):
     return [
         name for name, module in sys.modules.items()
-        if name.partition(".")[0].startswith("pulumi") and type(module).__name__ != "_LazyModule"
+        if name.partition(".")[0].startswith(package) and type(module).__name__ != "_LazyModule"
     ]
 
 async def declare():
@@ -53,7 +54,7 @@ async def declare():
 
 def program():
     if sys.argv[1] == "first":
-        pulumi.Resource.__init__ = lambda *arguments, **options: told([])
+        pulumi.Resource.__init__ = lambda *arguments, **options: tell([])
     declared = []
     if sys.argv[1] == "record":
         init = pulumi.Resource.__init__
@@ -65,10 +66,11 @@ def program():
 
         pulumi.Resource.__init__ = record
     runpy.run_path("__main__.py", run_name="__main__")
-    told(declared)
+    tell(declared)
 
-def told(declared):
-    print(json.dumps({"modules": imported(), "resources": declared}), flush=True)
+def tell(declared):
+    told = {"modules": imported("pulumi"), "resources": declared, "pydantic": imported("pydantic")}
+    print(json.dumps(told), flush=True)
     os._exit(0)
 
 asyncio.run(declare())
@@ -124,7 +126,7 @@ def fleet_of(example: str) -> str:
 
 
 def contents(until: str, fleet: str, variables: dict[str, str]) -> dict[str, list[Any]]:
-    """The SDKs' `modules` that the program of a fleet has imported by then, and the `resources` it declares.
+    """What the program of a fleet has by then: `resources`, the SDKs' `modules`, and those of `pydantic`.
 
     Args:
         until: "first" for the first resource, which is not declared yet; "record" for all of them.
@@ -136,20 +138,25 @@ def contents(until: str, fleet: str, variables: dict[str, str]) -> dict[str, lis
 
 def _measure(cloud: str, fleet: str, variables: dict[str, str]) -> None:
     for until, words in UNTIL.items():
-        bare_contents = contents("record" if until == "all" else until, fleet, variables)
-        programs: list[float] = []
-        bare: list[float] = []
-        for _ in range(ROUNDS):
-            programs.append(_timed(PROGRAM, until, fleet, variables))
-            bare.append(_timed(BARE, until, json.dumps(bare_contents), variables))
-        ours, theirs = statistics.median(programs), statistics.median(bare)
-        modules, resources = len(bare_contents["modules"]), len(bare_contents["resources"])
-        print(f"{cloud}: program until {words}, seconds: {ours:.3f}")
-        print(
-            f"{cloud}: bare program, {modules} SDK modules and {resources} resources, seconds: {theirs:.3f}"
+        found = contents("record" if until == "all" else until, fleet, variables)
+        bare = json.dumps({"modules": found["modules"], "resources": found["resources"]})
+        with_pydantic = json.dumps(
+            {"modules": [*found["pydantic"], *found["modules"]], "resources": found["resources"]}
         )
+        ours: list[float] = []
+        theirs: list[float] = []
+        with_models: list[float] = []
+        for _ in range(ROUNDS):
+            ours.append(_timed(PROGRAM, until, fleet, variables))
+            theirs.append(_timed(BARE, until, bare, variables))
+            with_models.append(_timed(BARE, until, with_pydantic, variables))
+        program, plain, modelled = (statistics.median(times) for times in (ours, theirs, with_models))
+        size = f"{len(found['modules'])} SDK modules and {len(found['resources'])} resources"
         goal = f" (goal: at most {GOAL})" if until == "all" else ""
-        print(f"{cloud}: program / bare program: {ours / theirs:.2f}{goal}")
+        print(f"{cloud}: program until {words}, seconds: {program:.3f}")
+        print(f"{cloud}: bare program, {size}, seconds: {plain:.3f}")
+        print(f"{cloud}: program / bare program: {program / plain:.2f}{goal}")
+        print(f"{cloud}: program / bare program that imports pydantic too: {program / modelled:.2f}")
 
 
 def _timed(program: str, until: str, argument: str, variables: dict[str, str]) -> float:
