@@ -5,7 +5,7 @@ They are resolved on use, so that a stack of one cloud loads one cloud's SDK.
 
 from __future__ import annotations
 
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,5 +22,4 @@ PLATFORMS = {
 
 def resolve(cloud: str) -> type[Platform]:
     """The component of a cloud."""
-    module, _, name = PLATFORMS[cloud].partition(":")
-    return getattr(import_module(module), name)
+    return resolve_name(PLATFORMS[cloud])

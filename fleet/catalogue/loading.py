@@ -13,7 +13,7 @@ from fleet.catalogue.kubernetes import KubernetesFacts
 from fleet.catalogue.model import CudaFacts, GpuModel, GpuOperatorFacts, Machine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from fleet.catalogue.aks import AksFacts
     from fleet.catalogue.eks import EksFacts
@@ -42,22 +42,23 @@ class Catalogue:
     @cached_property
     def gpus(self) -> Mapping[str, GpuModel]:
         """GPU models by name."""
-        return _by_name(GpuModel, _read("gpus.yaml")["gpus"])
+        return _by_name(GpuModel.model_validate(entry) for entry in _read("gpus.yaml")["gpus"])
 
     @cached_property
     def machines(self) -> Mapping[str, Machine]:
         """Machine types of all clouds by name."""
-        machines = [machine for cloud in _MACHINES for machine in self.machines_of(cloud).values()]
-        return {machine.name: machine for machine in machines}
+        return _by_name(machine for cloud in _MACHINES for machine in self.machines_of(cloud).values())
 
-    def machines_of(self, cloud: str) -> Mapping[str, Machine]:
+    @staticmethod
+    @cache
+    def machines_of(cloud: str) -> Mapping[str, Machine]:
         """Machine types of one cloud by name."""
-        return _machines_of(cloud)
+        return _by_name(Machine.model_validate(entry) for entry in _read(_MACHINES[cloud])["machines"])
 
     @cached_property
     def drivers(self) -> Mapping[str, DriverFacts]:
         """DRA drivers by name."""
-        return _by_name(DriverFacts, [_read(f"driver_{name}.yaml") for name in _DRIVERS])
+        return _by_name(DriverFacts.model_validate(_read(f"driver_{name}.yaml")) for name in _DRIVERS)
 
     @cached_property
     def cuda(self) -> CudaFacts:
@@ -97,21 +98,16 @@ def load() -> Catalogue:
     return Catalogue()
 
 
-@cache
-def _machines_of(cloud: str) -> Mapping[str, Machine]:
-    return _by_name(Machine, _read(_MACHINES[cloud])["machines"])
-
-
 def _read(name: str) -> dict[str, Any]:
     text = resources.files("fleet.catalogue").joinpath(name).read_text(encoding="utf-8")
     return cast("dict[str, Any]", yaml12.parse_yaml(text))
 
 
-def _by_name(model: type[NamedT], entries: list[dict[str, Any]]) -> dict[str, NamedT]:
+def _by_name(entries: Iterable[NamedT]) -> dict[str, NamedT]:
     named: dict[str, NamedT] = {}
     for entry in entries:
-        if entry["name"] in named:
-            msg = f"the catalogue holds {entry['name']} twice"
+        if entry.name in named:
+            msg = f"the catalogue holds {entry.name} twice"
             raise ValueError(msg)
-        named[entry["name"]] = model.model_validate(entry)
+        named[entry.name] = entry
     return named

@@ -75,11 +75,8 @@ def _has_fabric(
     """Whether machines can join. Those of a cluster that exists may be described without their fabric."""
     if settings.clusters[domain.cluster].cloud == "existing" or any(is_multi_node(pool) for pool in pools):
         return True
-    machines = catalogue.load().machines.values()
-    cloud = settings.clusters[domain.cluster].cloud
-    fitting = sorted(
-        item.name for item in machines if item.cloud == cloud and (item.fabric or "").startswith(_MULTI_NODE)
-    )
+    machines = catalogue.load().machines_of(settings.clusters[domain.cluster].cloud)
+    fitting = sorted(name for name, item in machines.items() if (item.fabric or "").startswith(_MULTI_NODE))
     findings.error(
         *at,
         "cluster",

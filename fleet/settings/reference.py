@@ -147,8 +147,7 @@ def _names() -> str:
         f"| `gpuOperator.version` | {', '.join(item.version for item in facts.gpu_operator.versions)} |",
     ]
     for cloud in ("existing", "aks", "gke", "eks"):
-        names = [machine.name for machine in facts.machines.values() if machine.cloud == cloud]
-        lines.append(f"| `machine` where `cloud: {cloud}` | {', '.join(sorted(names))} |")
+        lines.append(f"| `machine` where `cloud: {cloud}` | {', '.join(sorted(facts.machines_of(cloud)))} |")
     lines.append(f"| `gpu` of a described machine | {', '.join(sorted(facts.gpus))} |")
     return "\n".join([*lines, ""])
 

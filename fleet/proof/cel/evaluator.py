@@ -28,7 +28,6 @@ _EXTENSIONS: list[_Config] = [
 ]
 _LISTS: list[_Config] = [{"name": "lists", "version": 2}]
 _WORD = re.compile(r"\w+")
-_SIGNS = declarations.COMPARISONS
 _TYPE = re.compile(r"(?P<parameter>~)?(?P<name>[\w.]+)(?:<(?P<inside>.*)>)?")
 _MISSING = re.compile(r"<input>:(?P<line>\d+):(?P<column>\d+): undeclared reference to 'exists_one'")
 _ANY = (
@@ -91,12 +90,16 @@ def _renamed(expression: str, problem: str) -> str:
 
 def _named(expression: str) -> frozenset[str]:
     """The declared functions that an expression may call: those whose name is a word of it, or a sign."""
-    words = {*_WORD.findall(expression), *(_SIGNS if "<" in expression or ">" in expression else ())}
-    return frozenset(
-        signature.name
-        for signature in (*declarations.signatures(), *declarations.list_signatures())
-        if signature.name.rpartition(".")[2] in words
-    )
+    compares = "<" in expression or ">" in expression
+    words = {*_WORD.findall(expression), *(declarations.COMPARISONS if compares else ())}
+    return frozenset(name for word, name in _functions() if word in words)
+
+
+@cache
+def _functions() -> frozenset[tuple[str, str]]:
+    """The last word of each declared function's name, and its name."""
+    declared = (*declarations.signatures(), *declarations.list_signatures())
+    return frozenset((signature.name.rpartition(".")[2], signature.name) for signature in declared)
 
 
 @lru_cache(maxsize=256)
