@@ -5,7 +5,7 @@ STACK ?= dev
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test test-full check bench setup tools browser
+.PHONY: help up down test test-full check bench lock setup tools browser
 
 # Everything here starts Python often; modules are compiled once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -36,6 +36,9 @@ check: setup ## Check format, lint, types and import contracts, then run the tes
 
 bench: setup tools ## Run the benchmarks; each prints ratios
 	@for bench in bench/*.py; do $(BIN)/python "$$bench" || exit 1; done
+
+lock: setup ## Renew requirements.lock and requirements-dev.lock from the pins
+	@$(BIN)/python scripts/lock.py
 
 setup:
 	@PYTHON=$(PYTHON) scripts/setup.sh

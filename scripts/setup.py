@@ -25,7 +25,9 @@ ENVIRONMENT = PROJECT / ".venv"
 STAMP = ENVIRONMENT / "made-for"
 UNFINISHED = ENVIRONMENT / "unfinished"
 LOG = ENVIRONMENT / "setup.log"
-INPUTS = ("requirements.txt", "requirements.lock", "pyproject.toml", "scripts/setup.py")
+REQUIREMENTS = ("requirements.txt", "requirements-dev.txt")
+LOCKS = ("requirements.lock", "requirements-dev.lock")
+INPUTS = (*REQUIREMENTS, *LOCKS, "pyproject.toml", "scripts/setup.py")
 LAST_LINES = 15
 LINE_WIDTH = 78
 
@@ -118,7 +120,9 @@ def _install(uv: str | None) -> None:
     advice = (
         "check the network and the package index that pip uses (PIP_INDEX_URL, or UV_DEFAULT_INDEX for uv)"
     )
-    _run([*install, "-r", "requirements.txt", "-c", "requirements.lock"], advice)
+    wanted = [word for name in REQUIREMENTS for word in ("-r", name)]
+    held = [word for name in LOCKS for word in ("-c", name)]
+    _run([*install, *wanted, *held], advice)
     # The project itself, with the setuptools just installed: no second, unpinned download.
     _run([*install, "--no-deps", "--no-build-isolation", "-e", "."], advice)
 

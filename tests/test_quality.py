@@ -75,14 +75,29 @@ def pins(name: str) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements.lock"])
+REQUIREMENTS = ("requirements.txt", "requirements-dev.txt")
+LOCKS = ("requirements.lock", "requirements-dev.lock")
+
+
+@pytest.mark.parametrize("name", [*REQUIREMENTS, *LOCKS])
 def test_requirements_are_exact_and_name_no_place_to_get_them_from(name: str) -> None:
     assert [line for line, version in pins(name).items() if version.startswith("no pin")] == []
 
 
-def test_the_lock_holds_every_requirement() -> None:
-    locked = pins("requirements.lock")
-    assert {name: locked.get(name) for name in pins("requirements.txt")} == pins("requirements.txt")
+@pytest.mark.parametrize(("wanted", "lock"), [*zip(REQUIREMENTS, LOCKS, strict=True)])
+def test_the_lock_holds_every_requirement(wanted: str, lock: str) -> None:
+    locked = pins(lock)
+    assert {name: locked.get(name) for name in pins(wanted)} == pins(wanted)
+
+
+def test_no_package_is_locked_twice() -> None:
+    assert pins("requirements.lock").keys() & pins("requirements-dev.lock").keys() == set()
+
+
+@pytest.mark.parametrize("name", REQUIREMENTS)
+def test_every_requirement_has_its_reason(name: str) -> None:
+    lines = (PROJECT / name).read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if line and "#" not in line] == []
 
 
 def test_nothing_refers_to_the_machine_it_was_written_on() -> None:
