@@ -125,8 +125,8 @@ def _chart(name: str, version: str, path: Path, unreadable: list[Finding]) -> Va
 
 def _read(path: Path, unreadable: list[Finding]) -> bytes | None:
     """The file's bytes, at most a little more than is ever read; None after telling why there are none."""
+    from dra_fleet.yaml_text import MAX_BYTES
     from fleet.checking import Finding
-    from fleet.yaml_text import MAX_BYTES
 
     try:
         data = _bytes(path, MAX_BYTES + 1)

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic.alias_generators import to_camel
 
-from fleet.checking.finding import Finding
+from dra_fleet.findings.finding import Finding
 from fleet.proof.verdicts import ClaimProof, ClassProof, WorkloadProof
 from rehearsal.status import StatusJson
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ruamel.yaml import YAML
 
-from fleet.settings.errors import KEY
+from dra_fleet.findings.errors import KEY
 from rehearsal.world.files import write_private
 
 if TYPE_CHECKING:

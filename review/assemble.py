@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.findings.errors import KEY
 from fleet.plan import make_plan
 from fleet.proof.matrix import prove
 from fleet.settings import SettingsInvalid, parse
-from fleet.settings.errors import KEY
 from review import verdict as judged
 from review.changes import Changes
 from review.cost import OWN, cost

@@ -6,7 +6,7 @@ import datetime as dt
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from fleet.engine_events import NoEngineEventsError, take_events
+from dra_fleet.findings.engine_events import NoEngineEventsError, take_events
 from review.errors import ReviewError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from fleet.settings.errors import KEY
+from dra_fleet.findings.errors import KEY
 from review.model import Finding
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import yaml
 
-from fleet.settings.errors import KEY
+from dra_fleet.findings.errors import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fleet.engine_events import STREAMING
+from dra_fleet.findings.engine_events import STREAMING
 from review.errors import ReviewError
 from review.events import read_events
 

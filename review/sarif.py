@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from fleet.sarif import SarifResult, SarifRule, SarifRun, sarif
+from dra_fleet.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
 from review.places import line_of
 
 if TYPE_CHECKING:
-    from fleet.sarif import Level
+    from dra_fleet.findings.sarif import Level
     from review.model import Change, Finding, Review, Severity
 
 _LEVELS: dict[Severity, Level] = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}

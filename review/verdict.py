@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet.settings.errors import KEY
+from dra_fleet.findings.errors import KEY
 from review.model import Reason, Verdict
 from review.words import counted
 

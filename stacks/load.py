@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pulumi
 
+from dra_fleet.findings.errors import KEY
 from fleet.settings import SettingsError, SettingsInvalid, parse
-from fleet.settings.errors import KEY
 
 if TYPE_CHECKING:
     from fleet.settings import FleetSettings

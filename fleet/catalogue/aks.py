@@ -2,7 +2,7 @@
 
 import datetime as dt
 
-from fleet.catalogue.entry import Entry, Fact
+from dra_fleet.facts.entry import Entry, Fact
 
 
 class AksMinor(Fact):

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from fleet.catalogue.entry import Entry, Fact
+from dra_fleet.facts.entry import Entry, Fact
 
 ValueType = Literal["string", "integer", "boolean", "list", "map", "booleans"]
 """The type of a chart value; `booleans` is a map of names to booleans. `map` and `list` are free inside."""

@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Literal
 
-from fleet.catalogue.entry import Entry, Fact
+from dra_fleet.facts.entry import Entry, Fact
 
 
 class EksMinor(Fact):

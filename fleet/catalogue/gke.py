@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from fleet.catalogue.entry import Entry, Fact
+from dra_fleet.facts.entry import Entry, Fact
 
 Installer = Literal["cos", "cos-a4x", "cos-vgpu", "ubuntu"]
 

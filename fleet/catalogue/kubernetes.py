@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Literal
 
-from fleet.catalogue.entry import Entry
+from dra_fleet.facts.entry import Entry
 
 Stage = Literal["absent", "alpha", "beta-off", "beta", "stable"]
 _ON: frozenset[str] = frozenset({"beta", "stable"})

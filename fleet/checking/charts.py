@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from dra_fleet.findings.errors import choices, mistyped
 from fleet import catalogue
 from fleet.checking.operator_values import OPERATOR
 from fleet.checking.placement import (
@@ -23,18 +24,17 @@ from fleet.drivers.spec import Release
 from fleet.drivers.value_checks import check_values
 from fleet.drivers.values import value_at
 from fleet.plan.gke_releases import CRITICAL
-from fleet.settings.errors import choices, mistyped
 from fleet.settings.sharing import MigSharing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from dra_fleet.findings.finding import Subject
+    from dra_fleet.yaml_text import Path
     from fleet.catalogue.drivers import ChartVersion
-    from fleet.checking.finding import Subject
     from fleet.checking.inventory import Cluster
     from fleet.drivers.spec import DriverSpec
     from fleet.plan.model import ChartValues, PoolPlan
-    from fleet.yaml_text import Path
 
 _ROOT = "nvidiaDriverRoot"
 _ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}

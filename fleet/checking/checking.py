@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from dra_fleet.findings.finding import Finding, Found, Subject
+from dra_fleet.yaml_text import Unreadable, read_documents
 from fleet.checking.admin_access import check_admin_access
 from fleet.checking.charts import ChartUnknown, check_chart_values, find_chart
 from fleet.checking.companions import check_companions, claims_of_domains
 from fleet.checking.device_objects import all_expressions, check_object, expressions
-from fleet.checking.finding import Finding, Found, Subject
 from fleet.checking.fitting import Fitting
 from fleet.checking.inventory import clusters
 from fleet.checking.opaque import check_config, config_path
@@ -21,15 +22,14 @@ from fleet.checking.scheduling import check_scheduling
 from fleet.checking.selection import Selection
 from fleet.proof.asks import drivers_in
 from fleet.proof.telling import STRICT
-from fleet.yaml_text import Unreadable, read_documents
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from dra_fleet.yaml_text import Document
     from fleet.checking.inventory import Cluster
     from fleet.checking.pods import Pod
     from fleet.plan.model import FleetPlan
-    from fleet.yaml_text import Document
 
 
 @dataclass(frozen=True, kw_only=True)

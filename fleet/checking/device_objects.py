@@ -14,9 +14,9 @@ from fleet.devices.validate import API_VERSION, validate_object
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from dra_fleet.yaml_text import Path
     from fleet.checking.resources import Resource
     from fleet.devices.problem import Problem
-    from fleet.yaml_text import Path
 
 _REMOVED = {
     "v1beta1": "removed in 1.38, and served before that only where it was turned on",

@@ -12,9 +12,9 @@ from fleet.proof.parameters import judged_parameters, mismatch, wrong_types
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.yaml_text import Path
     from fleet.checking.inventory import Cluster
     from fleet.checking.resources import Resource
-    from fleet.yaml_text import Path
 
 _STRATEGY = ("sharing", "strategy")
 

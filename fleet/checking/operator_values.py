@@ -10,8 +10,8 @@ from fleet.drivers.value_checks import check_values
 from fleet.drivers.values import value_at
 
 if TYPE_CHECKING:
+    from dra_fleet.findings.finding import Subject
     from fleet.catalogue.model import GpuOperatorVersion
-    from fleet.checking.finding import Subject
     from fleet.checking.inventory import Cluster
 
 OPERATOR = "gpu-operator"

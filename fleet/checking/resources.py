@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from fleet.checking.finding import Subject
+from dra_fleet.findings.finding import Subject
 
 if TYPE_CHECKING:
-    from fleet.checking.finding import Found
-    from fleet.yaml_text import Document, Path
+    from dra_fleet.findings.finding import Found
+    from dra_fleet.yaml_text import Document, Path
 
 DEVICE_KINDS = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 GROUP = "resource.k8s.io"

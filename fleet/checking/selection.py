@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from dra_fleet.findings.errors import choices, mistyped
 from fleet.checking import rewriting
 from fleet.checking.device_objects import class_name, expressions, requests
 from fleet.checking.matching import FOREIGN, Judged, Programs, counted, devices, judge, verdict, why_none
@@ -14,17 +15,16 @@ from fleet.checking.robustness import tell_failure, warn_foreign, warn_never_pub
 from fleet.checking.selectors import compiled
 from fleet.proof.asks import drivers_in
 from fleet.proof.cel import environment
-from fleet.settings.errors import choices, mistyped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from dra_fleet.findings.finding import Subject
+    from dra_fleet.yaml_text import Path
     from fleet.checking.device_objects import Request
-    from fleet.checking.finding import Subject
     from fleet.checking.inventory import Cluster, FleetDevice
     from fleet.checking.resources import Resource
     from fleet.proof.cel.program import Program
-    from fleet.yaml_text import Path
 
     class _Tell(Protocol):
         def __call__(

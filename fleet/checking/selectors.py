@@ -8,19 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dra_fleet.findings.errors import choices, mistyped
 from fleet import catalogue
 from fleet.checking import rewriting, syntax_tree
 from fleet.proof.cel import CelInvalid, CelUnsupported, messages
-from fleet.settings.errors import choices, mistyped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.findings.finding import Subject
+    from dra_fleet.yaml_text import Path
     from fleet.catalogue.drivers import DriverFacts
-    from fleet.checking.finding import Subject
     from fleet.checking.syntax_tree import Access
     from fleet.proof.cel.program import DeviceCel, Program
-    from fleet.yaml_text import Path
 
 STANDARD = "resource.kubernetes.io"
 _READERS = {"quantity": messages.quantity, "semver": messages.version}

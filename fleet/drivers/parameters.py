@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.findings.errors import choices, mistyped
 from fleet import catalogue
 from fleet.devices.quantity import Quantity
 from fleet.drivers.spec import Refusal
-from fleet.settings.errors import choices, mistyped
 from fleet.settings.translate import shown
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from dra_fleet.findings.errors import choices, mistyped
 from fleet.catalogue.drivers import PublishedAttribute, PublishedCapacity
-from fleet.settings.errors import choices, mistyped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
+from dra_fleet.findings.errors import choices, mistyped
 from fleet.drivers.spec import Refusal
-from fleet.settings.errors import choices, mistyped
 from fleet.settings.translate import shown
 
 if TYPE_CHECKING:

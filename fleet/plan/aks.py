@@ -13,7 +13,7 @@ from fleet.plan.gpu_operator import plan_gpu_operator
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleet.plan.findings import Findings
+    from dra_fleet.findings.refusals import Findings
     from fleet.plan.model import PoolPlan, ReleasePlan
     from fleet.settings.aks import AksClusterSettings
 

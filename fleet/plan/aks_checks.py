@@ -18,8 +18,8 @@ from fleet.settings.classes import CelClass
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.findings.refusals import Findings
     from fleet.catalogue.model import Machine
-    from fleet.plan.findings import Findings
     from fleet.plan.model import PoolPlan, ReleasePlan
     from fleet.settings.aks import AksClusterSettings, AksPoolSettings
     from fleet.settings.fleet import FleetSettings

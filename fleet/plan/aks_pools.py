@@ -15,8 +15,8 @@ from fleet.settings.sharing import MigSharing
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dra_fleet.findings.refusals import Findings
     from fleet.catalogue.model import Machine
-    from fleet.plan.findings import Findings
     from fleet.settings.aks import AksClusterSettings, AksMachine, AksPoolSettings
 
 POOL = "dra-fleet/pool"

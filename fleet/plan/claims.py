@@ -15,7 +15,7 @@ from fleet.settings.claims import FirstAvailableRequest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleet.plan.findings import Findings
+    from dra_fleet.findings.refusals import Findings
     from fleet.settings.claims import ClaimSettings, CommonRequestSettings, RequestSettings
     from fleet.settings.fleet import FleetSettings
 

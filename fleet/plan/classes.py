@@ -17,7 +17,7 @@ from fleet.settings.classes import CelClass, IntentClass
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fleet.plan.findings import Findings
+    from dra_fleet.findings.refusals import Findings
     from fleet.settings.classes import ClassSettings
     from fleet.settings.clusters import ClusterSettings
     from fleet.settings.fleet import FleetSettings

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from dra_fleet.findings.refusals import Findings
     from fleet.drivers.spec import Release
-    from fleet.plan.findings import Findings
     from fleet.plan.model import ChartValues, PoolPlan, ReleasePlan
     from fleet.settings.clusters import ClusterSettings
     from fleet.settings.fleet import FleetSettings

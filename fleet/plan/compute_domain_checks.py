@@ -16,7 +16,7 @@ from fleet.plan.gpu_operator import NAME as OPERATOR
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleet.plan.findings import Findings
+    from dra_fleet.findings.refusals import Findings
     from fleet.plan.model import PoolPlan, ReleasePlan
     from fleet.settings.clusters import ClusterSettings
     from fleet.settings.compute_domains import ComputeDomainSettings

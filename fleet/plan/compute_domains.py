@@ -20,7 +20,7 @@ from fleet.plan.model import ComputeDomainPlan
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleet.plan.findings import Findings
+    from dra_fleet.findings.refusals import Findings
     from fleet.plan.model import PoolPlan, ReleasePlan
     from fleet.settings.compute_domains import ComputeDomainSettings
     from fleet.settings.fleet import FleetSettings

@@ -13,8 +13,8 @@ from fleet.plan.gpu_operator import plan_gpu_operator
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.findings.refusals import Findings
     from fleet.drivers.spec import Release
-    from fleet.plan.findings import Findings
     from fleet.plan.model import ChartValues, PoolPlan, ReleasePlan
     from fleet.settings.eks import EksClusterSettings
 

@@ -19,7 +19,7 @@ from fleet.settings.sharing import MigSharing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleet.plan.findings import Findings
+    from dra_fleet.findings.refusals import Findings
     from fleet.plan.model import PoolPlan, ReleasePlan
     from fleet.settings.eks import EksClusterSettings, EksPoolSettings
     from fleet.settings.fleet import FleetSettings

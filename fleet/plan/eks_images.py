@@ -9,8 +9,8 @@ from fleet.plan.eks_pools import image_of
 from fleet.settings.eks import OwnImage
 
 if TYPE_CHECKING:
+    from dra_fleet.findings.refusals import Findings
     from fleet.catalogue.eks import EksFacts, EksImage
-    from fleet.plan.findings import Findings
     from fleet.plan.model import PoolPlan
     from fleet.settings.eks import EksPoolSettings
 

@@ -15,9 +15,9 @@ from fleet.settings.eks import OwnImage
 from fleet.settings.sharing import MigSharing
 
 if TYPE_CHECKING:
+    from dra_fleet.findings.refusals import Findings
     from fleet.catalogue.eks import EksImage
     from fleet.catalogue.model import Machine
-    from fleet.plan.findings import Findings
     from fleet.settings.eks import EksClusterSettings, EksPoolSettings
 
 CUSTOM = "CUSTOM"

@@ -13,7 +13,7 @@ from fleet.plan.model import PoolPlan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleet.plan.findings import Findings
+    from dra_fleet.findings.refusals import Findings
     from fleet.settings.existing import ExistingClusterSettings
     from fleet.settings.fleet import FleetSettings
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dra_fleet.findings.errors import SettingsInvalid
+from dra_fleet.findings.refusals import Findings
 from fleet import catalogue
 from fleet.plan.claims import claim_specs, clusters_of, namespace_labels, plan_claims
 from fleet.plan.classes import class_specs, plan_classes
 from fleet.plan.cloud import rules_of
 from fleet.plan.compute_domains import check_compute_domains, plan_compute_domains
-from fleet.plan.findings import Findings
 from fleet.plan.isolation import check_isolation
 from fleet.plan.model import ClusterPlan, FleetPlan, NamespacePlan
 from fleet.plan.releases import driver_namespaces, plan_releases
 from fleet.plan.tpu_claims import check_tpu_claims
 from fleet.plan.workloads import check_references, plan_workloads
-from fleet.settings.errors import SettingsInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fleet.plan.findings import Findings
+    from dra_fleet.findings.refusals import Findings
     from fleet.plan.model import PoolPlan
     from fleet.settings.gke_pools import GkePoolSettings
 

@@ -14,7 +14,7 @@ from fleet.plan.google_names import is_zone, region_of, zones_of
 from fleet.settings.sharing import MigSharing
 
 if TYPE_CHECKING:
-    from fleet.plan.findings import Findings
+    from dra_fleet.findings.refusals import Findings
     from fleet.plan.model import PoolPlan
     from fleet.settings.gke import GkeClusterSettings
     from fleet.settings.gke_pools import GkePoolSettings

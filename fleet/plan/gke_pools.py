@@ -13,8 +13,8 @@ from fleet.plan.model import PoolPlan, Taint
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dra_fleet.findings.refusals import Findings
     from fleet.catalogue.model import Machine
-    from fleet.plan.findings import Findings
     from fleet.settings.gke import GkeClusterSettings
     from fleet.settings.gke_pools import GkePoolSettings
 

@@ -20,8 +20,8 @@ from fleet.settings.sharing import MigSharing
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.findings.refusals import Findings
     from fleet.catalogue.model import GpuModel, GpuOperatorVersion
-    from fleet.plan.findings import Findings
     from fleet.plan.model import ChartValues, PoolPlan
     from fleet.settings.operator import GpuOperatorSettings
 

@@ -19,8 +19,8 @@ from fleet.settings.sharing import MigSharing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from dra_fleet.findings.refusals import Findings
     from fleet.catalogue.model import Machine
-    from fleet.plan.findings import Findings
     from fleet.settings.classes import OpaqueSettings
     from fleet.settings.fleet import FleetSettings
     from fleet.settings.sharing import SharingSettings

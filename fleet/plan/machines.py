@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.findings.errors import under
 from fleet import catalogue, sharing
 from fleet.catalogue.model import Machine
 from fleet.plan.model import Taint
-from fleet.settings.errors import under
 from fleet.settings.sharing import ExclusiveSharing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fleet.plan.findings import Findings
+    from dra_fleet.findings.refusals import Findings
     from fleet.settings.pools import CommonPoolSettings, InlineMachine
     from fleet.settings.sharing import SharingSettings
 

@@ -14,8 +14,8 @@ from fleet.plan.placement import not_tolerated, taint_text, toleration_text
 from fleet.settings.translate import shown
 
 if TYPE_CHECKING:
+    from dra_fleet.findings.refusals import Findings
     from fleet.catalogue.model import GpuModel
-    from fleet.plan.findings import Findings
     from fleet.plan.model import ChartValues, PoolPlan
 
 _OWNERSHIP = ("toolkit.enabled", "operator.runtimeClass", "hostPaths.driverInstallDir")

@@ -23,7 +23,7 @@ from fleet.settings.translate import shown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleet.plan.findings import Findings
+    from dra_fleet.findings.refusals import Findings
     from fleet.plan.model import PoolPlan, ReleasePlan
 
 _AFFINITY = "kubeletPlugin.affinity"

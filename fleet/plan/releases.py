@@ -14,8 +14,8 @@ from fleet.plan.model import NamespacePlan, ReleasePlan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.findings.refusals import Findings
     from fleet.drivers.spec import DriverSpec
-    from fleet.plan.findings import Findings
     from fleet.plan.model import PoolPlan
     from fleet.settings.clusters import ClusterSettings
     from fleet.settings.releases import DriverSettings

@@ -11,7 +11,7 @@ from fleet.devices.base import DeviceModel
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fleet.plan.findings import Findings
+    from dra_fleet.findings.refusals import Findings
 
 _Spec = TypeVar("_Spec", bound=DeviceModel)
 

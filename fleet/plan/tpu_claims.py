@@ -14,7 +14,7 @@ from fleet.settings.classes import CelClass
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fleet.plan.findings import Findings
+    from dra_fleet.findings.refusals import Findings
     from fleet.plan.model import PoolPlan
     from fleet.settings.claims import ClaimSettings, CommonRequestSettings
     from fleet.settings.fleet import FleetSettings

@@ -11,7 +11,7 @@ from fleet.plan.model import Toleration, WorkloadPlan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleet.plan.findings import Findings
+    from dra_fleet.findings.refusals import Findings
     from fleet.plan.model import PoolPlan
     from fleet.settings.fleet import FleetSettings
     from fleet.settings.workloads import WorkloadSettings

@@ -39,7 +39,7 @@ class Findings:
     ) -> None:
         """Stop the program for what stands at a path below the fleet's key."""
         # Whoever proves a plan has loaded the settings' models already; importing a proof must not.
-        from fleet.settings.errors import SettingsError, under  # noqa: PLC0415
+        from dra_fleet.findings.errors import SettingsError, under  # noqa: PLC0415
 
         steps = "".join(
             f"\n  order: {line}" if not number else f"\n         {line}" for number, line in enumerate(order)
@@ -49,7 +49,7 @@ class Findings:
 
     def warn(self, *path: object, what: str, fix: str = "") -> None:
         """Tell what is doubtful about what stands at a path below the fleet's key."""
-        from fleet.settings.errors import under  # noqa: PLC0415 - as above
+        from dra_fleet.findings.errors import under  # noqa: PLC0415 - as above
 
         self.warnings.append(f"{under(*path)}: {what}{f'; {fix}' if fix else ''}")
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fleet.settings.errors import SettingsError, SettingsInvalid
+    from dra_fleet.findings.errors import SettingsError, SettingsInvalid
     from fleet.settings.fleet import FleetSettings
     from fleet.settings.parsing import parse
     from fleet.settings.stack_file import StackFile, read_stack_file
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 __all__ = ["FleetSettings", "SettingsError", "SettingsInvalid", "StackFile", "parse", "read_stack_file"]
 
 _MODULES = {
-    "FleetSettings": "fleet",
-    "SettingsError": "errors",
-    "SettingsInvalid": "errors",
-    "StackFile": "stack_file",
-    "parse": "parsing",
-    "read_stack_file": "stack_file",
+    "FleetSettings": "fleet.settings.fleet",
+    "SettingsError": "dra_fleet.findings.errors",
+    "SettingsInvalid": "dra_fleet.findings.errors",
+    "StackFile": "fleet.settings.stack_file",
+    "parse": "fleet.settings.parsing",
+    "read_stack_file": "fleet.settings.stack_file",
 }
 
 
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(_MODULES[name]), name)

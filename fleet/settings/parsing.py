@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from fleet.settings.errors import KEY, SettingsError, SettingsInvalid, under
+from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, under
 from fleet.settings.fleet import FleetSettings
 from fleet.settings.translate import Location, translate
 

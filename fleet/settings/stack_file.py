@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from fleet.settings.errors import KEY, SettingsError, SettingsInvalid, nearest
+from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, nearest
+from dra_fleet.yaml_text import MAX_BYTES, Document, Place, Unreadable, read_documents
 from fleet.settings.parsing import parse
 from fleet.settings.schema_nodes import keys
 from fleet.settings.translate import shown
-from fleet.yaml_text import MAX_BYTES, Document, Place, Unreadable, read_documents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

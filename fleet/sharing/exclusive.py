@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dra_fleet.findings.errors import SettingsError
     from fleet.catalogue.model import GpuModel
-    from fleet.settings.errors import SettingsError
     from fleet.settings.sharing import ExclusiveSharing
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.findings.errors import SettingsError, choices, mistyped
 from fleet.drivers.nvidia_devices import MigLayoutImpossible, place
-from fleet.settings.errors import SettingsError, choices, mistyped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

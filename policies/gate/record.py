@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from fleet.engine_events import FIX, NoEngineEventsError, take_events
+from dra_fleet.findings.engine_events import FIX, NoEngineEventsError, take_events
 from policies.gate.errors import GateError, NoEventsError
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fleet.sarif import SarifResult, SarifRule, SarifRun, sarif
+from dra_fleet.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
 from policies import pack
 
 if TYPE_CHECKING:
-    from fleet.sarif import Level as SarifLevel
+    from dra_fleet.findings.sarif import Level as SarifLevel
     from policies.gate.verdict import Verdict
     from policies.rule import Preset, Rule
 

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fleet.engine_events import STREAMING
+from dra_fleet.findings.engine_events import STREAMING
 from policies.gate.errors import GateError, NoEventsError
 from policies.gate.record import read_record
 

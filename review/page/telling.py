@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from fleet.settings.errors import KEY
+from dra_fleet.findings.errors import KEY
 from review.pictures.cost_bars import told_money
 from review.words import counted, ranged
 

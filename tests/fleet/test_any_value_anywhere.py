@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dra_fleet.findings.errors import KEY
 from fleet.plan import make_plan
 from fleet.proof.matrix import prove
 from fleet.settings import SettingsError, SettingsInvalid, parse
-from fleet.settings.errors import KEY
 from fleet.settings.stack_file import read_fleet
 from tests.json_places import Place, places
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from fleet.settings.errors import KEY
+from dra_fleet.findings.errors import KEY
 from fleet.settings.stack_file import read_fleet
 
 ROOT = Path(__file__).parents[2]

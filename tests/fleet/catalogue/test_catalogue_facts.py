@@ -12,8 +12,8 @@ from fleet.drivers.nvidia_devices import place
 from fleet.settings.clusters import CLOUDS
 
 if TYPE_CHECKING:
+    from dra_fleet.facts.entry import Entry
     from fleet.catalogue.drivers import ChartVersion, DriverFacts
-    from fleet.catalogue.entry import Entry
     from fleet.catalogue.model import GpuModel, Machine
 
 FACTS = catalogue.load()

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from dra_fleet.findings.errors import KEY
 from fleet.plan import FleetPlan, make_plan
 from fleet.settings import SettingsInvalid, parse
-from fleet.settings.errors import KEY
 from fleet.settings.stack_file import read_fleet
 
 ROOT = Path(__file__).parents[3]

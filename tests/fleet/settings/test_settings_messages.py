@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet.findings.errors import nearest
 from fleet.settings import SettingsInvalid, read_stack_file
-from fleet.settings.errors import nearest
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fleet.yaml_text.nodes import MAX_DEPTH, MAX_VALUES, Node, Place, Unreadable, compose
+from dra_fleet.yaml_text.nodes import MAX_DEPTH, MAX_VALUES, Node, Place, Unreadable, compose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

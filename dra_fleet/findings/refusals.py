@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from fleet.settings.errors import SettingsError, choices, mistyped, under
+from dra_fleet.findings.errors import SettingsError, choices, mistyped, under
 
 
 @dataclass

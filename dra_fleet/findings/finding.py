@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from fleet.yaml_text import Document, Path
+    from dra_fleet.yaml_text import Document, Path
 
 Severity = Literal["error", "warning"]
 

@@ -1,0 +1,1 @@
+"""What is wrong, where, and what to write instead: errors, findings and SARIF."""
