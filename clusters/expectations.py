@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clusters.preflight import Wanted
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fleet.devices.claim import ClaimSpec
+    from dra_fleet.kubernetes.devices.claim import ClaimSpec
     from fleet.plan.model import ClusterPlan
 
 

@@ -14,7 +14,7 @@ from components.device_arguments import claim_spec
 
 if TYPE_CHECKING:
     from components.core.identity import Identity
-    from fleet.devices.claim import ClaimSpec
+    from dra_fleet.kubernetes.devices.claim import ClaimSpec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from pulumi_kubernetes.resource import v1 as resource
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleet.devices.claim import (
+    from dra_fleet.kubernetes.devices.claim import (
         CapacityRequirements,
         ClaimSpec,
         DeviceClaimConfig,
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
         DeviceToleration,
         ExactDeviceRequest,
     )
-    from fleet.devices.device_class import DeviceClassSpec
-    from fleet.devices.opaque import OpaqueConfig
-    from fleet.devices.selector import DeviceSelector
+    from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
+    from dra_fleet.kubernetes.devices.opaque import OpaqueConfig
+    from dra_fleet.kubernetes.devices.selector import DeviceSelector
 
 
 def device_class_spec(spec: DeviceClassSpec) -> resource.DeviceClassSpecArgs:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pulumi
 
     from components.core.identity import Identity
-    from fleet.devices.device_class import DeviceClassSpec
+    from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
 
 
 @dataclass(frozen=True, kw_only=True)

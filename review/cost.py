@@ -10,7 +10,7 @@ from review.pools import nodes_now
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fleet.catalogue.model import Machine, Price
+    from dra_fleet.hardware.models import Machine, Price
     from fleet.plan.model import ClusterPlan, FleetPlan, PoolPlan
     from review.running import Running
     from review.was import Was, WasPool

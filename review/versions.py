@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Literal, Protocol, cast
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from review.model import Version
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fleet.catalogue.model import Machine
+    from dra_fleet.hardware.models import Machine
     from fleet.plan.model import ClusterPlan, FleetPlan
     from fleet.proof.verdicts import Proof
 

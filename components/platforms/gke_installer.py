@@ -15,7 +15,7 @@ from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.plan.azure_names import short_hash
 from fleet.plan.gke_pools import POOL
 

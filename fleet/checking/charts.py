@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from dra_fleet import hardware as catalogue
 from dra_fleet.findings.errors import choices, mistyped
-from fleet import catalogue
 from fleet.checking.operator_values import OPERATOR
 from fleet.checking.placement import (
     label_keys,

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from fleet.checking.device_objects import devices_path
 from fleet.checking.pods import copies_of
 from fleet.checking.resources import at, mapping
-from fleet.devices.claim import ClaimSpec
 from fleet.proof.allocator import Allocation, Failure, Node, NoFit, allocate
 from fleet.proof.asks import ask_of, class_objects, drivers_of
 from fleet.proof.channels import channel_spec

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.drivers.nvidia_devices import COMPUTE_DOMAIN_DRIVER
 from fleet.proof.cel import UNKNOWN, CelDevice
 from fleet.proof.installed import drivers_of

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.checking.resources import mapping
 from fleet.drivers.value_checks import check_values
 from fleet.drivers.values import value_at
 
 if TYPE_CHECKING:
     from dra_fleet.findings.finding import Subject
-    from fleet.catalogue.model import GpuOperatorVersion
+    from dra_fleet.hardware.models import GpuOperatorVersion
     from fleet.checking.inventory import Cluster
 
 OPERATOR = "gpu-operator"

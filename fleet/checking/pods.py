@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.kubernetes.devices.names import dns_label
 from fleet.checking.resources import POD_PATHS, at, mapping, sequence
-from fleet.devices.names import dns_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

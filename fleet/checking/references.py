@@ -11,9 +11,9 @@ from fleet.devices.channel import CHANNEL_REQUEST
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from dra_fleet.kubernetes.devices.claim import ClaimSpec
     from fleet.checking.inventory import Cluster
     from fleet.checking.resources import Resource
-    from fleet.devices.claim import ClaimSpec
 
 
 @dataclass(frozen=True, kw_only=True)

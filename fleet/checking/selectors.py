@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dra_fleet import hardware as catalogue
 from dra_fleet.findings.errors import choices, mistyped
-from fleet import catalogue
 from fleet.checking import rewriting, syntax_tree
 from fleet.proof.cel import CelInvalid, CelUnsupported, messages
 

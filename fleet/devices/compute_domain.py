@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from fleet.devices.base import DeviceModel
-from fleet.devices.names import DnsSubdomain
+from dra_fleet.kubernetes.devices.base import DeviceModel
+from dra_fleet.kubernetes.devices.names import DnsSubdomain
 
 API = "resource.nvidia.com/v1beta1"
 KIND = "ComputeDomain"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 
 
 def cuda_version_of(driver_version: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.drivers.spec import DriverSpec, Refusal, Release, default_namespace
 from fleet.drivers.values import value_at
 

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.drivers.published import (
     NUMA_NODE,
     PCI_BUS_ID,
@@ -27,8 +27,8 @@ from fleet.drivers.published import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.hardware.models import GpuModel, MigProfile
     from fleet.catalogue.drivers import ChartVersion
-    from fleet.catalogue.model import GpuModel, MigProfile
 
 DRIVER = "gpu.nvidia.com"
 COMPUTE_DOMAIN_DRIVER = "compute-domain.nvidia.com"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet import hardware as catalogue
 from dra_fleet.findings.errors import choices, mistyped
-from fleet import catalogue
-from fleet.devices.quantity import Quantity
+from dra_fleet.kubernetes.devices.quantity import Quantity
 from fleet.drivers.spec import Refusal
 from fleet.settings.translate import shown
 

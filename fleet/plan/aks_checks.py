@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.drivers import DRIVERS
 from fleet.drivers.values import value_at
 from fleet.plan.gpu_operator import partitioned
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.findings.refusals import Findings
-    from fleet.catalogue.model import Machine
+    from dra_fleet.hardware.models import Machine
     from fleet.plan.model import PoolPlan, ReleasePlan
     from fleet.settings.aks import AksClusterSettings, AksPoolSettings
     from fleet.settings.fleet import FleetSettings

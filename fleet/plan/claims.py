@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from fleet.devices.claim import ClaimSpec
-from fleet.devices.gates import check_minor
+from dra_fleet.kubernetes.devices.claim import ClaimSpec
+from dra_fleet.kubernetes.devices.gates import check_minor
 from fleet.plan.classes import chart_classes, is_wanted
 from fleet.plan.model import ClaimPlan, ClaimTemplatePlan
 from fleet.plan.specs import spec_or_none

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fleet import catalogue
-from fleet.devices.device_class import DeviceClassSpec
-from fleet.devices.gates import check_minor
+from dra_fleet import hardware as catalogue
+from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
+from dra_fleet.kubernetes.devices.gates import check_minor
 from fleet.drivers import DRIVERS
 from fleet.drivers.selectors import selector
 from fleet.plan.cloud import rules_of

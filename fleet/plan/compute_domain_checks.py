@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.devices.compute_domain import CLIQUE_LABEL
 from fleet.drivers.values import value_at
 from fleet.plan.gpu_operator import NAME as OPERATOR

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.drivers.values import value_at
 from fleet.plan.aks_checks import check_mig_classes
 from fleet.plan.eks_images import check_image

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.plan.aks_pools import GPU_PRESENT, MIG_CONFIG, POOL
 from fleet.plan.isolation import isolation
 from fleet.plan.machines import check_sharing, find_machine, taints_of
@@ -16,8 +16,8 @@ from fleet.settings.sharing import MigSharing
 
 if TYPE_CHECKING:
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.hardware.models import Machine
     from fleet.catalogue.eks import EksImage
-    from fleet.catalogue.model import Machine
     from fleet.settings.eks import EksClusterSettings, EksPoolSettings
 
 CUSTOM = "CUSTOM"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.plan.cloud import CloudRules
 from fleet.plan.isolation import isolation
 from fleet.plan.machines import check_sharing, find_machine, taints_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dra_fleet import hardware as catalogue
 from dra_fleet.findings.errors import SettingsInvalid
 from dra_fleet.findings.refusals import Findings
-from fleet import catalogue
 from fleet.plan.claims import claim_specs, clusters_of, namespace_labels, plan_claims
 from fleet.plan.classes import class_specs, plan_classes
 from fleet.plan.cloud import rules_of
@@ -21,8 +21,8 @@ from fleet.plan.workloads import check_references, plan_workloads
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fleet.devices.claim import ClaimSpec
-    from fleet.devices.device_class import DeviceClassSpec
+    from dra_fleet.kubernetes.devices.claim import ClaimSpec
+    from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
     from fleet.plan.model import PoolPlan, ReleasePlan
     from fleet.settings.clusters import ClusterSettings
     from fleet.settings.fleet import FleetSettings

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.plan.gke_capacity import check_gke_capacity
 from fleet.plan.gke_pools import allocates, fitting_installer
 from fleet.plan.google_names import is_zone, region_of, zones_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.plan.google_names import node_pool_name
 from fleet.plan.isolation import isolation
 from fleet.plan.machines import check_sharing, find_machine, taints_of
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.findings.refusals import Findings
-    from fleet.catalogue.model import Machine
+    from dra_fleet.hardware.models import Machine
     from fleet.settings.gke import GkeClusterSettings
     from fleet.settings.gke_pools import GkePoolSettings
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.drivers.value_checks import check_values
 from fleet.drivers.values import merged, value_at
 from fleet.plan.aks_pools import EVICTION
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.findings.refusals import Findings
-    from fleet.catalogue.model import GpuModel, GpuOperatorVersion
+    from dra_fleet.hardware.models import GpuModel, GpuOperatorVersion
     from fleet.plan.model import ChartValues, PoolPlan
     from fleet.settings.operator import GpuOperatorSettings
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.drivers.nvidia_shares import GATE, NO_SHARES
 from fleet.drivers.values import value_at
 from fleet.settings.claims import FirstAvailableRequest
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from dra_fleet.findings.refusals import Findings
-    from fleet.catalogue.model import Machine
+    from dra_fleet.hardware.models import Machine
     from fleet.settings.classes import OpaqueSettings
     from fleet.settings.fleet import FleetSettings
     from fleet.settings.sharing import SharingSettings

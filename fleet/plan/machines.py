@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet import hardware as catalogue
 from dra_fleet.findings.errors import under
-from fleet import catalogue, sharing
-from fleet.catalogue.model import Machine
+from dra_fleet.hardware.models import Machine
+from fleet import sharing
 from fleet.plan.model import Taint
 from fleet.settings.sharing import ExclusiveSharing
 

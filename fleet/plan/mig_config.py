@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleet.catalogue.model import GpuModel
+    from dra_fleet.hardware.models import GpuModel
 
 Layout = dict[str, int]
 

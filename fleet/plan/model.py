@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from fleet.catalogue.model import Machine
-    from fleet.devices.claim import ClaimSpec
-    from fleet.devices.device_class import DeviceClassSpec
+    from dra_fleet.hardware.models import Machine
+    from dra_fleet.kubernetes.devices.claim import ClaimSpec
+    from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
     from fleet.settings.clusters import ClusterSettings
     from fleet.settings.sharing import SharingSettings
 

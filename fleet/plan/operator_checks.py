@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.kubernetes.scheduling import not_tolerated, taint_text, toleration_text
 from fleet.drivers.values import value_at
-from fleet.plan.placement import not_tolerated, taint_text, toleration_text
 from fleet.settings.translate import shown
 
 if TYPE_CHECKING:
     from dra_fleet.findings.refusals import Findings
-    from fleet.catalogue.model import GpuModel
+    from dra_fleet.hardware.models import GpuModel
     from fleet.plan.model import ChartValues, PoolPlan
 
 _OWNERSHIP = ("toolkit.enabled", "operator.runtimeClass", "hostPaths.driverInstallDir")

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet.drivers import DRIVERS
-from fleet.drivers.values import value_at
-from fleet.plan.gpu_operator import partitioned
-from fleet.plan.placement import (
+from dra_fleet.kubernetes.scheduling import (
     MIG_READY,
     MIG_STATE,
     may_start_early,
@@ -18,6 +15,9 @@ from fleet.plan.placement import (
     taint_text,
     toleration_text,
 )
+from fleet.drivers import DRIVERS
+from fleet.drivers.values import value_at
+from fleet.plan.gpu_operator import partitioned
 from fleet.settings.translate import shown
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
-from fleet.devices.base import DeviceModel
+from dra_fleet.kubernetes.devices.base import DeviceModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.settings.claims import FirstAvailableRequest
 from fleet.settings.classes import CelClass
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.plan.cloud import rules_of
 from fleet.proof.cel import CelInvalid, CelUnsupported, environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from fleet.devices.claim import ClaimSpec
+    from dra_fleet.kubernetes.devices.claim import ClaimSpec
     from fleet.plan.model import ClusterPlan
 
 Object = dict[str, Any]

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from fleet.devices.quantity import Quantity
+from dra_fleet.kubernetes.devices.quantity import Quantity
 from fleet.drivers.published import mebibytes
 from fleet.proof.cel import UNKNOWN, clauses
 

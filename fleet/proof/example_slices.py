@@ -9,12 +9,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
-from fleet.devices.quantity import Quantity
+from dra_fleet.kubernetes.devices.quantity import Quantity
+from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
 from fleet.drivers.example_devices import COMPUTE, MEMORY, example_devices
 from fleet.drivers.values import value_at
 from fleet.proof.explain import RECORD
 from fleet.proof.nvidia_slices import known_device
-from fleet.proof.stored import PARTITIONS, is_on
 
 if TYPE_CHECKING:
     from fleet.drivers.published import AttributeValue, PublishedDevice, Version

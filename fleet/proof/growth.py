@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.drivers.published import PublishedDevice
 from fleet.proof import explain
 from fleet.proof.packing import Undecidable

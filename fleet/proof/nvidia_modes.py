@@ -11,14 +11,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from fleet.devices.quantity import Quantity
+from dra_fleet.kubernetes.devices.quantity import Quantity
 from fleet.drivers.nvidia_shares import is_shared, with_parts
 from fleet.proof.cel import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fleet.catalogue.model import MigProfile
+    from dra_fleet.hardware.models import MigProfile
     from fleet.proof.shapes import Object, Origin, ShapeDevice
 
 CAPACITIES = (

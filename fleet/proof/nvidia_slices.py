@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
+from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
 from fleet.drivers.nvidia_devices import (
     COMPUTE_DOMAIN_DRIVER,
     GpuOnHost,
@@ -18,13 +19,12 @@ from fleet.proof.cel import UNKNOWN
 from fleet.proof.explain import RECORD
 from fleet.proof.nvidia_modes import dynamic_partitions, with_shares
 from fleet.proof.shapes import Object, Origin, ShapeDevice
-from fleet.proof.stored import PARTITIONS, is_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dra_fleet.hardware.models import GpuModel, MigProfile
     from fleet.catalogue.drivers import ChartVersion
-    from fleet.catalogue.model import GpuModel, MigProfile
     from fleet.plan.model import PoolPlan
     from fleet.proof.installed import Installed
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.drivers.nvidia_devices import COMPUTE_DOMAIN_DRIVER
 from fleet.drivers.parameters import check_parameters
 from fleet.drivers.values import value_at

@@ -11,13 +11,13 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fleet.devices.quantity import Quantity
+from dra_fleet.kubernetes.devices.quantity import Quantity
+from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
 from fleet.plan.model import Taint
 from fleet.proof.errors import RecordingInvalid
 from fleet.proof.recording import RECORD, read_items, recorded_nodes
 from fleet.proof.shapes import MOST_PODS, NodeGroup, Object, Room, Shape
 from fleet.proof.slices import rooms_of
-from fleet.proof.stored import PARTITIONS, is_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fleet.devices.quantity import Quantity
-from fleet.devices.resource_slice import ResourceSliceSpec
+from dra_fleet.kubernetes.devices.quantity import Quantity
+from dra_fleet.kubernetes.devices.resource_slice import ResourceSliceSpec
 from fleet.plan.model import Effect
 from fleet.proof.errors import RecordingInvalid
 from fleet.proof.shapes import Object, Origin, ShapeDevice

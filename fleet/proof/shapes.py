@@ -7,7 +7,7 @@ from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from fleet.devices.quantity import Quantity
+from dra_fleet.kubernetes.devices.quantity import Quantity
 from fleet.drivers.published import slice_specs
 from fleet.proof.allocator import Inventory
 from fleet.proof.cel import CelDevice

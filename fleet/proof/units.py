@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.drivers.efa_devices import DRIVER as NETWORK_DRIVER
 from fleet.drivers.nvidia_devices import COMPUTE_DOMAIN_DRIVER
 from fleet.proof.asks import drivers_of

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict
 
-from fleet.devices.base import camel
+from dra_fleet.kubernetes.devices.base import camel
 
 
 class Settings(BaseModel):

@@ -8,17 +8,17 @@ from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import Field, Tag, model_validator
 
-from fleet.devices.claim import (
+from dra_fleet.kubernetes.devices.claim import (
     MAX_ALTERNATIVES,
     MAX_DEVICES,
     MAX_REQUESTS,
     MAX_TOLERATIONS,
     ConstraintAttribute,
 )
-from fleet.devices.names import DnsLabel, DnsSubdomain, LabelKey, LabelValue, QualifiedName
-from fleet.devices.problem import choose, refuse
-from fleet.devices.quantity_text import QuantityText
-from fleet.devices.selector import MAX_SELECTORS, Expression
+from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelKey, LabelValue, QualifiedName
+from dra_fleet.kubernetes.devices.problem import choose, refuse
+from dra_fleet.kubernetes.devices.quantity_text import QuantityText
+from dra_fleet.kubernetes.devices.selector import MAX_SELECTORS, Expression
 from fleet.settings.base import Settings
 from fleet.settings.classes import OpaqueSettings
 

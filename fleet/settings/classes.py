@@ -5,11 +5,11 @@ from typing import Annotated, Any, Self, cast
 
 from pydantic import Field, Tag, model_validator
 
-from fleet.devices.names import ExtendedResourceName
-from fleet.devices.problem import choose, refuse
-from fleet.devices.quantity import Quantity
-from fleet.devices.quantity_text import QuantityText
-from fleet.devices.selector import MAX_SELECTORS, Expression
+from dra_fleet.kubernetes.devices.names import ExtendedResourceName
+from dra_fleet.kubernetes.devices.problem import choose, refuse
+from dra_fleet.kubernetes.devices.quantity import Quantity
+from dra_fleet.kubernetes.devices.quantity_text import QuantityText
+from dra_fleet.kubernetes.devices.selector import MAX_SELECTORS, Expression
 from fleet.settings.base import Settings
 
 _NOTHING = Quantity.parse("0")

@@ -9,8 +9,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from fleet.devices.names import DnsLabel, LabelKey, LabelValue
-from fleet.devices.problem import refuse
+from dra_fleet.kubernetes.devices.names import DnsLabel, LabelKey, LabelValue
+from dra_fleet.kubernetes.devices.problem import refuse
 from fleet.settings.base import Settings
 from fleet.settings.cluster import CommonClusterSettings
 from fleet.settings.operator import GpuOperatorSettings

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fleet.devices.names import DnsLabel
+from dra_fleet.kubernetes.devices.names import DnsLabel
 from fleet.settings.cluster import CommonClusterSettings
 from fleet.settings.kubeconfig import KubeconfigSource
 from fleet.settings.pools import PoolSettings

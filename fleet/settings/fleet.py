@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fleet.devices.names import DnsLabel, DnsSubdomain, LabelValue
+from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelValue
 from fleet.settings.base import Settings
 from fleet.settings.claims import ClaimSettings
 from fleet.settings.classes import ClassSettings

@@ -9,9 +9,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fleet.devices.base import camel
-from fleet.devices.names import DnsLabel
-from fleet.devices.problem import refuse
+from dra_fleet.kubernetes.devices.base import camel
+from dra_fleet.kubernetes.devices.names import DnsLabel
+from dra_fleet.kubernetes.devices.problem import refuse
 from fleet.settings.base import Settings
 from fleet.settings.cluster import CommonClusterSettings
 from fleet.settings.gke_pools import GkePoolSettings, Zone

@@ -5,7 +5,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import Field, Tag
 
-from fleet.devices.problem import choose
+from dra_fleet.kubernetes.devices.problem import choose
 from fleet.settings.base import Settings
 
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from fleet import catalogue
-from fleet.devices.problem import refuse
+from dra_fleet import hardware as catalogue
+from dra_fleet.kubernetes.devices.problem import refuse
 
 _MINOR = re.compile(r"1\.[1-9][0-9]*")
 

@@ -5,8 +5,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from fleet.devices.names import LabelKey, LabelValue
-from fleet.devices.problem import refuse
+from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
+from dra_fleet.kubernetes.devices.problem import refuse
 from fleet.settings.base import Settings
 from fleet.settings.sharing import ExclusiveSharing, SharingSettings
 

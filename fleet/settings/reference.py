@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.settings.fleet import FleetSettings
 
 PAGE = Path(__file__).parents[2] / "docs" / "stack.md"

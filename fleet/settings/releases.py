@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from fleet.devices.names import DnsLabel
+from dra_fleet.kubernetes.devices.names import DnsLabel
 from fleet.settings.base import Settings
 
 

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from dra_fleet import hardware as catalogue
 from dra_fleet.findings.errors import KEY
-from fleet import catalogue
 from fleet.settings.fleet import FleetSettings
 
 TARGET = Path(__file__).parents[2] / "schema" / "stack.schema.json"

@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from fleet.devices.names import LabelKey, LabelValue
-from fleet.devices.quantity_text import QuantityText
+from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
+from dra_fleet.kubernetes.devices.quantity_text import QuantityText
 from fleet.settings.base import Settings
 
 Accepted = Literal["order", "unknown", "isolation"]

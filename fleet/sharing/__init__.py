@@ -1,7 +1,7 @@
 """Sharing strategies: what each demands of a pool's GPUs."""
 
 from dra_fleet.findings.errors import SettingsError
-from fleet.catalogue.model import GpuModel
+from dra_fleet.hardware.models import GpuModel
 from fleet.settings.sharing import ExclusiveSharing, MigSharing, SharingSettings
 from fleet.sharing import exclusive, mig
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dra_fleet.findings.errors import SettingsError
-    from fleet.catalogue.model import GpuModel
+    from dra_fleet.hardware.models import GpuModel
     from fleet.settings.sharing import ExclusiveSharing
 
 

@@ -10,7 +10,7 @@ from fleet.drivers.nvidia_devices import MigLayoutImpossible, place
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fleet.catalogue.model import GpuModel, MigFacts
+    from dra_fleet.hardware.models import GpuModel, MigFacts
 
 
 def check_layout(gpu: GpuModel, layout: Mapping[str, int], path: str) -> list[SettingsError]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.plan.gke_pools import NO_PLUGIN
 from policies.reading.charts import RELEASE_TYPES, release
 from policies.reading.placement import Placement, Requirement, any_of, placement

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.drivers.cuda import cuda_version_of
 from fleet.drivers.nvidia_devices import DRIVER, GpuOnHost, nvidia_devices
 from fleet.proof.cel import UNKNOWN, CelDevice, CelInvalid, environment, judgeable_clauses
@@ -18,7 +18,7 @@ from fleet.proof.cel.clauses import split
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleet.catalogue.model import GpuModel
+    from dra_fleet.hardware.models import GpuModel
     from fleet.drivers.published import PublishedDevice
     from fleet.proof.cel.program import Program
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 
 if TYPE_CHECKING:
-    from fleet.catalogue.model import GpuModel, Machine
+    from dra_fleet.hardware.models import GpuModel, Machine
     from policies.reading.pools import Pool
     from policies.resources import Stack
     from policies.values import Value

@@ -9,7 +9,7 @@ from policies.reading.versions import FIELDS, KubernetesVersion
 from policies.rule import Parameter
 
 if TYPE_CHECKING:
-    from fleet.catalogue.kubernetes import FeatureGate
+    from dra_fleet.kubernetes.minors import FeatureGate
     from policies.resources import Resource, Stack
     from policies.rule import Settings
 

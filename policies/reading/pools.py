@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from policies.reading.versions import AZURE
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet import catalogue
-from fleet.devices.gates import GATED_FIELDS
+from dra_fleet import hardware as catalogue
+from dra_fleet.kubernetes.devices.gates import GATED_FIELDS
 from policies.reading.claims import SELECTING_TYPES
 from policies.reading.minors import KUBERNETES, Minors, has
 from policies.rule import Finding, StackRule
@@ -17,7 +17,7 @@ from policies.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fleet.catalogue.kubernetes import FeatureGate
+    from dra_fleet.kubernetes.minors import FeatureGate
     from policies.resources import Resource, Stack
     from policies.rule import Settings
     from policies.values import Value

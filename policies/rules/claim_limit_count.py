@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from policies.reading.claims import CLAIM_TYPES, requests
 from policies.rule import Finding, Parameter, ResourceRule
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from policies.reading.charts import own_name
 from policies.reading.claims import CLASS_TYPES
 from policies.rule import TEXTS, Finding, Parameter, ResourceRule

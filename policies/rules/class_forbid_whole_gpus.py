@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.proof.cel import CelUnsupported
 from policies.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
 from policies.reading.devices import Selection, partitions, whole_gpus

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from policies.reading.versions import FIELDS, KubernetesVersion, any_type
 from policies.rule import TODAY, Finding, Parameter, ResourceRule
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.drivers.nvidia import ROOTS
 from policies.reading.advertisers import advertisers
 from policies.reading.charts import release

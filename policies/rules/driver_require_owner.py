@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from policies.reading.advertisers import advertisers
 from policies.reading.homes import Homes
 from policies.reading.operators import SWITCH, installer_for, operators

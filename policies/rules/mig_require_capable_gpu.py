@@ -16,7 +16,7 @@ from policies.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fleet.catalogue.model import Machine
+    from dra_fleet.hardware.models import Machine
     from policies.reading.pools import Pool
     from policies.resources import Stack
     from policies.rule import Settings

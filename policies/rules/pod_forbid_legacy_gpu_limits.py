@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from policies.reading.advertisers import advertisers, of_cloud
 from policies.reading.charts import RELEASE_TYPES, release
 from policies.reading.claims import WHOLE_CLASS_TYPES

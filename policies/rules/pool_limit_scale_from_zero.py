@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.plan.gke_pools import GPU_DRA, NO_PLUGIN
 from policies.reading.advertisers import advertisers
 from policies.reading.nodes import Nodes

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from policies.reading.homes import Homes
 from policies.reading.machines import known_machines, machines_of
 from policies.reading.operators import installer_for, operators
@@ -20,8 +20,8 @@ from policies.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.hardware.models import Machine
     from fleet.catalogue.eks import EksImage
-    from fleet.catalogue.model import Machine
     from policies.reading.pools import Pool
     from policies.resources import Stack
     from policies.rule import Settings

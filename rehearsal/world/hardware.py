@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from pydantic.alias_generators import to_camel
 from ruamel.yaml import YAML, YAMLError
 
-from fleet import catalogue
-from fleet.catalogue.model import GpuSlot
+from dra_fleet import hardware as catalogue
+from dra_fleet.hardware.models import GpuSlot
 from fleet.drivers.cuda import cuda_version_of
 from fleet.drivers.nvidia_devices import GpuOnHost, MigLayoutImpossible, place
 from fleet.drivers.published import stable_uuid
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from fleet.catalogue.model import GpuModel, Machine, Tpu
+    from dra_fleet.hardware.models import GpuModel, Machine, Tpu
 
 NAME = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 VERSION = r"^v1\.\d+\.\d+([-+].+)?$"

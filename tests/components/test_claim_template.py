@@ -8,7 +8,7 @@ import pytest
 
 from components.claim_template import ClaimTemplate, ClaimTemplateArgs
 from components.core.identity import Identity
-from fleet.devices.claim import ClaimSpec
+from dra_fleet.kubernetes.devices.claim import ClaimSpec
 
 if TYPE_CHECKING:
     from tests.pulumi_recorder import Recorder

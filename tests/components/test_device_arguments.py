@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from components.claim import Claim, ClaimArgs
 from components.core.identity import Identity
 from components.device_class import DeviceClass, DeviceClassArgs
-from fleet.devices.base import DeviceModel
-from fleet.devices.claim import ClaimSpec
-from fleet.devices.device_class import DeviceClassSpec
+from dra_fleet.kubernetes.devices.base import DeviceModel
+from dra_fleet.kubernetes.devices.claim import ClaimSpec
+from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
 
 if TYPE_CHECKING:
     from tests.pulumi_recorder import Recorder

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import pytest
 
 from clusters.client import ApiError
-from fleet.devices.claim import ClaimSpec
-from fleet.devices.device_class import DeviceClassSpec
-from fleet.devices.gates import drop_disabled
-from fleet.devices.resource_slice import ResourceSliceSpec
-from fleet.devices.validate import validate_object
+from dra_fleet.kubernetes.devices.claim import ClaimSpec
+from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
+from dra_fleet.kubernetes.devices.gates import drop_disabled
+from dra_fleet.kubernetes.devices.resource_slice import ResourceSliceSpec
+from dra_fleet.kubernetes.devices.validate import validate_object
 from fleet.drivers import DRIVERS
 from fleet.drivers.selectors import selector
 from fleet.settings.classes import IntentClass

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from fleet.devices.quantity import Quantity
+from dra_fleet.kubernetes.devices.quantity import Quantity
 from fleet.proof.cel import CelDevice
 
 Object = Mapping[str, Any]

@@ -9,7 +9,7 @@ import re
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from fleet.devices.quantity import Quantity
+from dra_fleet.kubernetes.devices.quantity import Quantity
 from fleet.proof.cel import declarations, semver
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from rehearsal.agent.drivers.plugin import StartFailed
 
 if TYPE_CHECKING:

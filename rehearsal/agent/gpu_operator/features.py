@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.devices.compute_domain import CLIQUE_LABEL
 from rehearsal.agent.gpu_operator.capacity import partitions
 from rehearsal.agent.gpu_operator.labels import FOUND_BY_PCI, MIG_CAPABLE, PRODUCT
 
 if TYPE_CHECKING:
-    from fleet.catalogue.model import GpuModel
+    from dra_fleet.hardware.models import GpuModel
     from rehearsal.world.hardware import Host
 
 _PREFIX = "feature.node.kubernetes.io/"

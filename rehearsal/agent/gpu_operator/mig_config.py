@@ -18,7 +18,7 @@ from fleet.drivers.nvidia_devices import MigLayoutImpossible, place
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fleet.catalogue.model import GpuModel, MigFacts
+    from dra_fleet.hardware.models import GpuModel, MigFacts
     from fleet.drivers.nvidia_devices import GpuOnHost
 
 Layout = tuple[tuple[str, int], ...]

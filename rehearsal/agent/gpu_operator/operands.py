@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from rehearsal.agent.gpu_operator import mig_config
 from rehearsal.agent.gpu_operator.labels import DEPLOY
 from rehearsal.agent.gpu_operator.policy import BUILT_IN_CONFIG, Component

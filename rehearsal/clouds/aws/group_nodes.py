@@ -11,7 +11,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.drivers.published import stable_uuid
 from rehearsal.clouds.aws.account import made_id
 from rehearsal.clouds.aws.instance_types import find_type, near

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from rehearsal.clouds.aws.group_nodes import DEFAULT_AMI, size_of, template_of, type_of, zones_of
 from rehearsal.clouds.aws.limits import bucket
 from rehearsal.clouds.aws.refusing import refuse

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 
 _TYPE: Final = re.compile(r"(?P<family>[a-z])(?P<generation>\d+)(?P<traits>[a-z-]*)\.(?P<size>[a-z0-9]+)")
 _GIB_PER_CPU: Final = {"m": 4, "r": 8, "c": 2, "t": 4}

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic.alias_generators import to_camel
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 
 SIZE = re.compile(
     r"Standard_(?P<series>[A-Z]+)(?P<cpus>\d+)(?P<traits>[a-z]*)(?P<middle>(?:_[A-Z][A-Za-z0-9]*)*)"

@@ -6,7 +6,7 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from rehearsal.clouds.azure.limits import SIZE
 
 if TYPE_CHECKING:

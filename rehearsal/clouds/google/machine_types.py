@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 
 if TYPE_CHECKING:
-    from fleet.catalogue.model import Machine
+    from dra_fleet.hardware.models import Machine
 
 _GENERAL: Final = re.compile(
     r"(?P<series>[a-z][0-9]+[a-z]?)-(?P<kind>standard|highmem|highcpu)-(?P<cpus>\d+)"

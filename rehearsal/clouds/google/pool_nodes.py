@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from rehearsal.clouds.google.machine_types import MachineType, find_machine_type, known_with, near
 from rehearsal.clouds.google.names import digits_of, letters_of, region_of, zones_of
 from rehearsal.clouds.google.refusing import refuse

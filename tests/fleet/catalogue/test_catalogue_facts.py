@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fleet import catalogue
-from fleet.devices.names import dns_subdomain, driver_name, qualified_name
+from dra_fleet import hardware as catalogue
+from dra_fleet.kubernetes.devices.names import dns_subdomain, driver_name, qualified_name
 from fleet.drivers.nvidia_devices import place
 from fleet.settings.clusters import CLOUDS
 
 if TYPE_CHECKING:
     from dra_fleet.facts.entry import Entry
+    from dra_fleet.hardware.models import GpuModel, Machine
     from fleet.catalogue.drivers import ChartVersion, DriverFacts
-    from fleet.catalogue.model import GpuModel, Machine
 
 FACTS = catalogue.load()
 ENTRIES: list[tuple[str, Entry]] = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 
 L4, A100, A100_80 = "nvidia-l4", "nvidia-tesla-a100", "nvidia-a100-80gb"
 T4, H100, RTX = "nvidia-tesla-t4", "nvidia-h100-80gb", "nvidia-rtx-pro-6000"

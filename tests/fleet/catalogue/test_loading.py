@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 
 FILES = sorted(Path(catalogue.__file__).parent.glob("*.yaml"))
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from fleet import catalogue
-from fleet.devices.gates import GATED_FIELDS, drop_disabled
+from dra_fleet import hardware as catalogue
+from dra_fleet.kubernetes.devices.gates import GATED_FIELDS, drop_disabled
 
 
 def example(path: str) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fleet.devices import names
+from dra_fleet.kubernetes.devices import names
 
 if TYPE_CHECKING:
-    from fleet.devices.names import Check
+    from dra_fleet.kubernetes.devices.names import Check
 
 CASES: list[tuple[Check, list[str], list[str]]] = [
     (names.dns_label, ["a", "0", "a-b", "a" * 63], ["", "A", "-a", "a-", "a.b", "a" * 64, "é", "a\n"]),

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fleet.devices.claim import ClaimSpec
-from fleet.devices.validate import API_VERSION, validate_object
+from dra_fleet.kubernetes.devices.claim import ClaimSpec
+from dra_fleet.kubernetes.devices.validate import API_VERSION, validate_object
 from tests.fleet.devices.random_objects import ObjectMaker
 
 CLAIM: dict[str, Any] = {

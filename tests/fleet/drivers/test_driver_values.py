@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.drivers import DRIVERS
 from fleet.drivers.spec import Release
 from fleet.drivers.value_checks import check_values
@@ -13,7 +13,7 @@ from fleet.plan.model import PoolPlan
 from fleet.settings.sharing import ExclusiveSharing
 
 if TYPE_CHECKING:
-    from fleet.catalogue.model import Machine
+    from dra_fleet.hardware.models import Machine
 
 NVIDIA = DRIVERS["nvidia"]
 

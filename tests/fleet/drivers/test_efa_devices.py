@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.drivers import DRIVERS
 from fleet.drivers.efa_devices import DRIVER, PRODUCT, efa_devices
 from fleet.drivers.published import PCIE_ROOT

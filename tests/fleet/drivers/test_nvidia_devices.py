@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fleet import catalogue
-from fleet.devices.resource_slice import Device
+from dra_fleet import hardware as catalogue
+from dra_fleet.kubernetes.devices.resource_slice import Device
 from fleet.drivers.nvidia_devices import (
     GpuOnHost,
     MigLayoutImpossible,

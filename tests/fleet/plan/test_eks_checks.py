@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from tests.fleet.plan.eks_fleets import RESERVATION, cluster, h100, mig, pool, ultra, values, warnings
 from tests.fleet.plan.plan_helpers import planned, refused
 

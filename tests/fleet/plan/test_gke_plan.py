@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.plan.gke_pools import installer_of, pool_name
 from fleet.plan.google_names import node_pool_name, region_of
 from fleet.plan.model import Taint

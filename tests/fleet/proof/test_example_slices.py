@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from proof_helpers import fleet, gpus, plan_of, pool, proved
 
+from dra_fleet.kubernetes.dropped_fields import stored
 from fleet.proof.example_slices import example_devices_of
 from fleet.proof.installed import drivers_of
 from fleet.proof.slices import predict
-from fleet.proof.stored import stored
 
 GPUS = gpus(1)
 SHARED: dict[str, Any] = {"gpuAllowMultipleAllocations": True}

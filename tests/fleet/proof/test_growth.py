@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from proof_helpers import fleet, plan_of, pool
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.proof.growth import gke_devices
 from fleet.proof.matrix import prove
 

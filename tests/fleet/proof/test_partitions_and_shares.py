@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from proof_helpers import fleet, plan_of, pool, proved
 
+from dra_fleet.kubernetes.dropped_fields import stored
 from fleet.proof.cel import UNKNOWN
 from fleet.proof.installed import drivers_of
 from fleet.proof.nvidia_slices import nvidia_devices_of
 from fleet.proof.slices import predict
-from fleet.proof.stored import stored
 
 if TYPE_CHECKING:
     from fleet.plan import FleetPlan

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from fleet.catalogue.model import Machine
+from dra_fleet.hardware.models import Machine
 from fleet.drivers import DRIVERS
 from fleet.plan.cloud import CLOUDS as RULES
 from fleet.plan.cloud import CloudRules

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from fleet.settings.sharing import MigSharing
 from fleet.sharing import check
 

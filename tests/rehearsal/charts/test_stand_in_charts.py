@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import yaml
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from rehearsal.charts import STAND_INS
 
 if TYPE_CHECKING:

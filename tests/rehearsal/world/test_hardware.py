@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from rehearsal.world.hardware import Hardware, HardwareInvalid
 
 ROOT = Path(__file__).parents[3]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fleet import catalogue
+from dra_fleet import hardware as catalogue
 from rehearsal.agent.gpu_operator.capacity import extended_resources, plugin_problem
 from rehearsal.agent.gpu_operator.features import gpu_labels, system_labels
 from rehearsal.agent.gpu_operator.roles import Role

@@ -5,9 +5,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator
 
-from fleet.devices.base import DeviceModel
-from fleet.devices.names import DriverName
-from fleet.devices.problem import refuse
+from dra_fleet.kubernetes.devices.base import DeviceModel
+from dra_fleet.kubernetes.devices.names import DriverName
+from dra_fleet.kubernetes.devices.problem import refuse
 
 MAX_PARAMETERS_BYTES = 10 * 1024
 

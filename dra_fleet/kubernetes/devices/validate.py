@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fleet.devices.base import DeviceModel, without_nulls
-from fleet.devices.claim import ClaimSpec
-from fleet.devices.device_class import DeviceClassSpec
-from fleet.devices.gates import drop_disabled
-from fleet.devices.names import DnsSubdomain, LabelKey, LabelValue
-from fleet.devices.problem import Problem
-from fleet.devices.resource_slice import ResourceSliceSpec
+from dra_fleet.kubernetes.devices.base import DeviceModel, without_nulls
+from dra_fleet.kubernetes.devices.claim import ClaimSpec
+from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
+from dra_fleet.kubernetes.devices.gates import drop_disabled
+from dra_fleet.kubernetes.devices.names import DnsSubdomain, LabelKey, LabelValue
+from dra_fleet.kubernetes.devices.problem import Problem
+from dra_fleet.kubernetes.devices.resource_slice import ResourceSliceSpec
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

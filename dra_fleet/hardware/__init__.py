@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fleet.catalogue.loading import Catalogue
+    from dra_fleet.hardware.loading import Catalogue
 
 __all__ = ["load"]
 
 
 def load() -> Catalogue:
     """All facts, each read once per process; their models are imported when they are first asked for."""
-    from fleet.catalogue import loading  # noqa: PLC0415 - takes longer than many who import this need at all
+    from dra_fleet.hardware import loading  # noqa: PLC0415 - takes longer than many who import this need at all
 
     return loading.load()

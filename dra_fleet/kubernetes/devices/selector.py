@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from fleet.devices.base import DeviceModel
-from fleet.devices.problem import refuse
+from dra_fleet.kubernetes.devices.base import DeviceModel
+from dra_fleet.kubernetes.devices.problem import refuse
 
 MAX_EXPRESSION_BYTES = 10 * 1024
 MAX_SELECTORS = 32

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
 
-from fleet.devices.problem import as_server, refuse
-from fleet.devices.quantity import ALLOWED, Quantity
+from dra_fleet.kubernetes.devices.problem import as_server, refuse
+from dra_fleet.kubernetes.devices.quantity import ALLOWED, Quantity
 
 
 def _canonical(value: object, info: ValidationInfo) -> object:

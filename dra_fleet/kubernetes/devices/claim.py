@@ -9,8 +9,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
-from fleet.devices.base import DeviceModel
-from fleet.devices.names import (
+from dra_fleet.kubernetes.devices.base import DeviceModel
+from dra_fleet.kubernetes.devices.names import (
     DnsLabel,
     DnsSubdomain,
     FullyQualifiedName,
@@ -19,10 +19,10 @@ from fleet.devices.names import (
     label_key,
     slashes,
 )
-from fleet.devices.opaque import OpaqueConfig
-from fleet.devices.problem import as_server, refuse
-from fleet.devices.quantity_text import QuantityText
-from fleet.devices.selector import Selectors
+from dra_fleet.kubernetes.devices.opaque import OpaqueConfig
+from dra_fleet.kubernetes.devices.problem import as_server, refuse
+from dra_fleet.kubernetes.devices.quantity_text import QuantityText
+from dra_fleet.kubernetes.devices.selector import Selectors
 
 MAX_REQUESTS = 32
 MAX_ALTERNATIVES = 8

@@ -4,9 +4,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fleet.devices.base import DeviceModel
-from fleet.devices.names import LabelKey, label_value
-from fleet.devices.problem import refuse
+from dra_fleet.kubernetes.devices.base import DeviceModel
+from dra_fleet.kubernetes.devices.names import LabelKey, label_value
+from dra_fleet.kubernetes.devices.problem import refuse
 
 
 class NodeSelectorRequirement(DeviceModel):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import yaml12
 
+from dra_fleet.hardware.models import CudaFacts, GpuModel, GpuOperatorFacts, Machine
+from dra_fleet.kubernetes.minors import KubernetesFacts
 from fleet.catalogue.drivers import DriverFacts
-from fleet.catalogue.kubernetes import KubernetesFacts
-from fleet.catalogue.model import CudaFacts, GpuModel, GpuOperatorFacts, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -99,7 +99,7 @@ def load() -> Catalogue:
 
 
 def _read(name: str) -> dict[str, Any]:
-    text = resources.files("fleet.catalogue").joinpath(name).read_text(encoding="utf-8")
+    text = resources.files("dra_fleet.hardware").joinpath(name).read_text(encoding="utf-8")
     return cast("dict[str, Any]", yaml12.parse_yaml(text))
 
 

@@ -10,8 +10,8 @@ import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from fleet import catalogue
-from fleet.devices.problem import Problem
+from dra_fleet import hardware as catalogue
+from dra_fleet.kubernetes.devices.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

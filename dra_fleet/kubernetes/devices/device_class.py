@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fleet.devices.base import DeviceModel
-from fleet.devices.names import ExtendedResourceName
-from fleet.devices.opaque import DeviceClassConfig
-from fleet.devices.selector import Selectors
+from dra_fleet.kubernetes.devices.base import DeviceModel
+from dra_fleet.kubernetes.devices.names import ExtendedResourceName
+from dra_fleet.kubernetes.devices.opaque import DeviceClassConfig
+from dra_fleet.kubernetes.devices.selector import Selectors
 
 MAX_CONFIG = 32
 

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from fleet.devices.problem import refuse
+from dra_fleet.kubernetes.devices.problem import refuse
 
 Check = Callable[[str], str | None]
 """Says what is wrong with a text, or None."""

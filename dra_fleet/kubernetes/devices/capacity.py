@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from fleet.devices.base import DeviceModel
-from fleet.devices.problem import refuse
-from fleet.devices.quantity import Quantity
-from fleet.devices.quantity_text import QuantityText
+from dra_fleet.kubernetes.devices.base import DeviceModel
+from dra_fleet.kubernetes.devices.problem import refuse
+from dra_fleet.kubernetes.devices.quantity import Quantity
+from dra_fleet.kubernetes.devices.quantity_text import QuantityText
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
-from fleet.devices.base import DeviceModel
-from fleet.devices.capacity import DeviceCapacity
-from fleet.devices.names import (
+from dra_fleet.kubernetes.devices.base import DeviceModel
+from dra_fleet.kubernetes.devices.capacity import DeviceCapacity
+from dra_fleet.kubernetes.devices.names import (
     AttributeText,
     DnsLabel,
     DnsSubdomain,
@@ -21,9 +21,9 @@ from fleet.devices.names import (
     QualifiedName,
     SemanticVersion,
 )
-from fleet.devices.node_selector import NodeSelector
-from fleet.devices.problem import as_server, refuse
-from fleet.devices.quantity_text import QuantityText
+from dra_fleet.kubernetes.devices.node_selector import NodeSelector
+from dra_fleet.kubernetes.devices.problem import as_server, refuse
+from dra_fleet.kubernetes.devices.quantity_text import QuantityText
 
 MAX_DEVICES = 128
 MAX_DEVICES_ADVANCED = 64

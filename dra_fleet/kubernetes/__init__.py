@@ -1,0 +1,1 @@
+"""Kubernetes itself: minors, API objects, quantities, names and scheduling."""
