@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from fleet.proof.cel import UNKNOWN
+from dra_fleet.cel import UNKNOWN
 from rehearsal.tools import oracle
 
 if TYPE_CHECKING:

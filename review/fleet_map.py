@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fleet.proof.cel import CelInvalid
+from dra_fleet.cel import CelInvalid
 from fleet.proof.packing import Packing, Undecidable
 from fleet.proof.units import view
 from review.kinds import device_kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from fleet.proof.cel import UNKNOWN
+from dra_fleet.cel import UNKNOWN
 from review.model import DeviceKind
 
 if TYPE_CHECKING:

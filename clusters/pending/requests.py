@@ -19,7 +19,7 @@ from clusters.pending.selectors import (
     first_miss,
     value_named_in,
 )
-from fleet.proof.cel import CelInvalid, CelUnsupported
+from dra_fleet.cel import CelInvalid, CelUnsupported
 
 if TYPE_CHECKING:
     from clusters.client import Object

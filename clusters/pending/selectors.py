@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fleet.proof.cel import CelDevice, clauses, environment, judgeable_clauses
+from dra_fleet.cel import CelDevice, clauses, environment, judgeable_clauses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

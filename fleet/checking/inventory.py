@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.cel import UNKNOWN, CelDevice
 from fleet.drivers.nvidia_devices import COMPUTE_DOMAIN_DRIVER
-from fleet.proof.cel import UNKNOWN, CelDevice
 from fleet.proof.installed import drivers_of
 from fleet.proof.slices import predict
 from fleet.settings.sharing import ExclusiveSharing, MigSharing

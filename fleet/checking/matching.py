@@ -6,15 +6,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dra_fleet.cel import TRUE, CelDevice, clauses
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from fleet.proof.cel import TRUE, CelDevice, clauses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from dra_fleet.cel import Verdict
+    from dra_fleet.cel.program import DeviceCel, Program
     from fleet.checking.inventory import Cluster, FleetDevice
-    from fleet.proof.cel import Verdict
-    from fleet.proof.cel.program import DeviceCel, Program
 
 FOREIGN = CelDevice.of({"name": "foreign"}, "other.example.com")
 """A device of a driver that nobody thought of, such as a NIC: no selector may fail on it."""

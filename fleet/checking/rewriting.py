@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from dra_fleet.cel import CelInvalid, CelUnsupported
+from dra_fleet.cel.clauses import split
 from fleet.drivers.nvidia_devices import as_semver
 from fleet.drivers.selectors import quoted
-from fleet.proof.cel import CelInvalid, CelUnsupported
-from fleet.proof.cel.clauses import split
 
 if TYPE_CHECKING:
-    from fleet.proof.cel.program import DeviceCel
+    from dra_fleet.cel.program import DeviceCel
 
 _PREFIXED = re.compile(r"""\[\s*(?P<quote>['"])(?P<domain>[^'"/]+)/(?P<id>\w+)(?P=quote)\s*\]""")
 _LOOKUP = r"""device\.{variable}\s*\[\s*['"][^'"]+['"]\s*\]\s*(?:\.\s*\w+|\[\s*['"]\w+['"]\s*\])"""

@@ -14,11 +14,11 @@ from fleet.checking.selectors import never_published
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from dra_fleet.cel.program import Program
     from dra_fleet.findings.finding import Subject
     from dra_fleet.yaml_text import Path
     from fleet.checking.inventory import FleetDevice
     from fleet.checking.matching import Judged, Programs
-    from fleet.proof.cel.program import Program
 
 
 def tell_failure(subject: Subject, places: Mapping[str, Path], failed: Judged) -> None:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from dra_fleet.cel import environment
 from dra_fleet.findings.errors import choices, mistyped
 from fleet.checking import rewriting
 from fleet.checking.device_objects import class_name, expressions, requests
@@ -14,17 +15,16 @@ from fleet.checking.quantities import tell_chips, tell_part
 from fleet.checking.robustness import tell_failure, warn_foreign, warn_never_published, warn_optional
 from fleet.checking.selectors import compiled
 from fleet.proof.asks import drivers_in
-from fleet.proof.cel import environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from dra_fleet.cel.program import Program
     from dra_fleet.findings.finding import Subject
     from dra_fleet.yaml_text import Path
     from fleet.checking.device_objects import Request
     from fleet.checking.inventory import Cluster, FleetDevice
     from fleet.checking.resources import Resource
-    from fleet.proof.cel.program import Program
 
     class _Tell(Protocol):
         def __call__(

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.cel import CelInvalid, CelUnsupported, messages
 from dra_fleet.findings.errors import choices, mistyped
 from fleet.checking import rewriting, syntax_tree
-from fleet.proof.cel import CelInvalid, CelUnsupported, messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.cel.program import DeviceCel, Program
     from dra_fleet.findings.finding import Subject
     from dra_fleet.yaml_text import Path
     from fleet.catalogue.drivers import DriverFacts
     from fleet.checking.syntax_tree import Access
-    from fleet.proof.cel.program import DeviceCel, Program
 
 STANDARD = "resource.kubernetes.io"
 _READERS = {"quantity": messages.quantity, "semver": messages.version}

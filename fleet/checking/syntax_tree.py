@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleet.proof.cel import evaluator, syntax
+from dra_fleet.cel import evaluator, syntax
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fleet.proof.cel.syntax import Node, Tree
+    from dra_fleet.cel.syntax import Node, Tree
 
 _COMPARISONS = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
 _VARIABLES = ("device.attributes", "device.capacity")

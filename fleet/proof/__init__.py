@@ -1,4 +1,4 @@
 """Will every claim find a device? Answered before a machine is paid for, without a cluster.
 
-``fleet.proof.cel`` evaluates selectors as the scheduler does, ``fleet.proof.allocator`` allocates as it does.
+``dra_fleet.cel`` evaluates selectors as the scheduler does, ``fleet.proof.allocator`` allocates as it does.
 """

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.cel import CelInvalid, CelUnsupported, environment
 from fleet.plan.cloud import rules_of
-from fleet.proof.cel import CelInvalid, CelUnsupported, environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

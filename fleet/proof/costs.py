@@ -12,9 +12,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.cel import UNKNOWN, clauses
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from fleet.drivers.published import mebibytes
-from fleet.proof.cel import UNKNOWN, clauses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from dra_fleet.cel import UNKNOWN, CelInvalid, CelUnsupported, environment, judgeable_clauses
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from fleet.proof.cel import UNKNOWN, CelInvalid, CelUnsupported, environment, judgeable_clauses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

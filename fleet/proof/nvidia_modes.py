@@ -11,9 +11,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.cel import UNKNOWN
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from fleet.drivers.nvidia_shares import is_shared, with_parts
-from fleet.proof.cel import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.cel import UNKNOWN
 from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
 from fleet.drivers.nvidia_devices import (
     COMPUTE_DOMAIN_DRIVER,
@@ -15,7 +16,6 @@ from fleet.drivers.nvidia_devices import (
 )
 from fleet.drivers.published import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid
 from fleet.drivers.values import value_at
-from fleet.proof.cel import UNKNOWN
 from fleet.proof.explain import RECORD
 from fleet.proof.nvidia_modes import dynamic_partitions, with_shares
 from fleet.proof.shapes import Object, Origin, ShapeDevice

@@ -7,10 +7,10 @@ from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from dra_fleet.cel import CelDevice
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from fleet.drivers.published import slice_specs
 from fleet.proof.allocator import Inventory
-from fleet.proof.cel import CelDevice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
-from fleet.proof.cel import CelUnsupported
+from dra_fleet.cel import CelUnsupported
 from policies.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
 from policies.reading.devices import Selection, partitions, whole_gpus
 from policies.rule import TEXTS, Finding, Parameter, StackRule

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
-from fleet.proof.cel import CelInvalid, CelUnsupported, environment
+from dra_fleet.cel import CelInvalid, CelUnsupported, environment
 from policies.reading.claims import SELECTING_TYPES, all_selectors
 from policies.reading.minors import KUBERNETES, Minors
 from policies.rule import Finding, StackRule

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fleet.proof.cel import UNKNOWN, CelInvalid, environment
+from dra_fleet.cel import UNKNOWN, CelInvalid, environment
 from policies.judging import judge_all
 from policies.reading.devices import MINOR, KnownDevice, whole_gpus
 from policies.rules.class_forbid_whole_gpus import RULE

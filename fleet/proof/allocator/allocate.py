@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.cel import environment
 from fleet.proof.allocator import features
 from fleet.proof.allocator.inventory import InUse, Inventory, Node
 from fleet.proof.allocator.outcome import Allocation, NoFit, Outcome, Stop
@@ -14,12 +15,11 @@ from fleet.proof.allocator.pools import gather
 from fleet.proof.allocator.prepare import Preparation
 from fleet.proof.allocator.search import MOST_STEPS, Search
 from fleet.proof.allocator.selection import Selection
-from fleet.proof.cel import environment
 
 if TYPE_CHECKING:
+    from dra_fleet.cel.program import DeviceCel
     from fleet.proof.allocator.features import Features
     from fleet.proof.allocator.pools import Pool
-    from fleet.proof.cel.program import DeviceCel
 
 Object = Mapping[str, Any]
 

@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from dra_fleet.cel import UNKNOWN
 from fleet.proof.allocator.outcome import Failure, Stop, Undecided
-from fleet.proof.cel import UNKNOWN
 
 if TYPE_CHECKING:
     from fleet.proof.allocator.features import Features

@@ -9,8 +9,8 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
+from dra_fleet.cel import CelDevice
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from fleet.proof.cel import CelDevice
 
 Object = Mapping[str, Any]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.cel import CelInvalid, CelUnsupported
 from fleet.proof.allocator import nodes
 from fleet.proof.allocator.outcome import Failure, Stop, Undecided
-from fleet.proof.cel import CelInvalid, CelUnsupported
 
 if TYPE_CHECKING:
+    from dra_fleet.cel.program import DeviceCel, Program
     from fleet.proof.allocator.features import Features
     from fleet.proof.allocator.inventory import Device, Node
     from fleet.proof.allocator.requests import Request, Slot
-    from fleet.proof.cel.program import DeviceCel, Program
 
 _HINT = (
     ". consider using CEL optional chaining (.? followed by orValue()) "

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.cel import environment
 from fleet.drivers import DRIVERS
 from fleet.drivers.efa_devices import DRIVER, PRODUCT, efa_devices
 from fleet.drivers.published import PCIE_ROOT
 from fleet.drivers.selectors import selector
 from fleet.plan import make_plan
-from fleet.proof.cel import environment
 from fleet.proof.matrix import prove
 from fleet.settings import SettingsInvalid, parse
 from fleet.settings.classes import IntentClass

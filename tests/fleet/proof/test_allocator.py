@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dra_fleet.cel import UNKNOWN
 from fleet.proof.allocator import (
     Allocation,
     DeviceId,
@@ -19,7 +20,6 @@ from fleet.proof.allocator import (
     allocate,
 )
 from fleet.proof.allocator.inventory import amount
-from fleet.proof.cel import UNKNOWN
 
 Object = dict[str, Any]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from proof_helpers import fleet, plan_of, pool, proved
 
+from dra_fleet.cel import UNKNOWN
 from dra_fleet.kubernetes.dropped_fields import stored
-from fleet.proof.cel import UNKNOWN
 from fleet.proof.installed import drivers_of
 from fleet.proof.nvidia_slices import nvidia_devices_of
 from fleet.proof.slices import predict

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fleet.proof.cel import CelDevice, CelInvalid, CelUnsupported, environment
-from fleet.proof.cel.declarations import list_signatures, signatures
+from dra_fleet.cel import CelDevice, CelInvalid, CelUnsupported, environment
+from dra_fleet.cel.declarations import list_signatures, signatures
 from rehearsal.tools import recipes
 from tests.fleet.proof.kubernetes_oracle import MINORS, ask
 from tests.fleet.proof.selector_cases import SelectorCases

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from proof_helpers import fleet, gpus, plan_of, pool
 
-from fleet.proof.cel import UNKNOWN
+from dra_fleet.cel import UNKNOWN
 from fleet.proof.errors import RecordingInvalid
 from fleet.proof.matrix import prove
 from fleet.proof.recorded import read_recordings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
-from fleet.proof.cel import (
+from dra_fleet.cel import (
     cost,
     declarations,
     equality,
@@ -20,11 +20,11 @@ from fleet.proof.cel import (
     typing_rules,
     words,
 )
-from fleet.proof.cel.clauses import split
-from fleet.proof.cel.verdict import BEYOND, FALSE, TRUE, CelInvalid, CelUnsupported, Verdict, error, unknown
+from dra_fleet.cel.clauses import split
+from dra_fleet.cel.verdict import BEYOND, FALSE, TRUE, CelInvalid, CelUnsupported, Verdict, error, unknown
 
 if TYPE_CHECKING:
-    from fleet.proof.cel.device import CelDevice
+    from dra_fleet.cel.device import CelDevice
 
 LONGEST = 10 * 1024
 """The most bytes an expression may have."""

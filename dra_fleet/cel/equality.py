@@ -11,11 +11,11 @@ import datetime as dt
 import math
 from typing import TYPE_CHECKING
 
-from fleet.proof.cel import messages, syntax
-from fleet.proof.cel.implementation import Implementation, unary
+from dra_fleet.cel import messages, syntax
+from dra_fleet.cel.implementation import Implementation, unary
 
 if TYPE_CHECKING:
-    from fleet.proof.cel.syntax import Node, Tree
+    from dra_fleet.cel.syntax import Node, Tree
 
 _OPERATORS = ("_==_", "_!=_")
 _HASHED = ("bool_value", "int64_value", "uint64_value", "double_value", "string_value")

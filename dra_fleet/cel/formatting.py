@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
-from fleet.proof.cel import syntax
-from fleet.proof.cel.verdict import BEYOND, CelUnsupported
+from dra_fleet.cel import syntax
+from dra_fleet.cel.verdict import BEYOND, CelUnsupported
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from fleet.proof.cel.implementation import Implementation
-    from fleet.proof.cel.syntax import Node, Tree
+    from dra_fleet.cel.implementation import Implementation
+    from dra_fleet.cel.syntax import Node, Tree
 
 Value = Any
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
-from fleet.proof.cel import declarations, equality, libraries, messages
+from dra_fleet.cel import declarations, equality, libraries, messages
 
 if TYPE_CHECKING:
-    from fleet.proof.cel.implementation import Implementation
+    from dra_fleet.cel.implementation import Implementation
 
 _MULTIPLE_ALLOCATIONS_SINCE = 36
 _Config = dict[str, Any]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet.proof.cel import syntax
+from dra_fleet.cel import syntax
 
 if TYPE_CHECKING:
-    from fleet.proof.cel.syntax import Node, Tree
+    from dra_fleet.cel.syntax import Node, Tree
 
 INSERT = "cel.@mapInsert"
 """What `transformMap` and `transformMapEntry` call; the evaluator declares it without implementing it."""

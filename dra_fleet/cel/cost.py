@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleet.proof.cel import call_cost, syntax
-from fleet.proof.cel.sizes import MOST, UNKNOWN_SIZE, Range, fixed, size_at
+from dra_fleet.cel import call_cost, syntax
+from dra_fleet.cel.sizes import MOST, UNKNOWN_SIZE, Range, fixed, size_at
 
 if TYPE_CHECKING:
-    from fleet.proof.cel.sizes import Path
-    from fleet.proof.cel.syntax import Node, Tree
+    from dra_fleet.cel.sizes import Path
+    from dra_fleet.cel.syntax import Node, Tree
 
 LIMIT = 1_000_000
 """The highest cost the API server accepts."""

@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from fleet.proof.cel import messages
+from dra_fleet.cel import messages
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fleet.proof.cel.sizes import MOST, Range, fixed
-from fleet.proof.cel.syntax import Node
+from dra_fleet.cel.sizes import MOST, Range, fixed
+from dra_fleet.cel.syntax import Node
 
 if TYPE_CHECKING:
-    from fleet.proof.cel.cost import Estimate
+    from dra_fleet.cel.cost import Estimate
 
 Result = tuple[Range, Range | None]
 """What a call costs, and how long its result can be."""

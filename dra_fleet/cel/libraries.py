@@ -16,24 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import re2  # pyright: ignore[reportMissingTypeStubs]
 
-from fleet.proof.cel import (
-    equality,
-    formatting,
-    loops,
-    messages,
-    named_formats,
-    network,
-    semver,
-    text,
-    urls,
-)
-from fleet.proof.cel.implementation import Implementation, binary, unary
-from fleet.proof.cel.verdict import BEYOND
+from dra_fleet.cel import equality, formatting, loops, messages, named_formats, network, semver, text, urls
+from dra_fleet.cel.implementation import Implementation, binary, unary
+from dra_fleet.cel.verdict import BEYOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fleet.proof.cel.messages import Message
+    from dra_fleet.cel.messages import Message
 
 Value = Any
 Pattern = Any

@@ -13,13 +13,13 @@ import calendar
 import re
 from typing import TYPE_CHECKING
 
-from fleet.proof.cel import messages, syntax, urls
-from fleet.proof.cel.implementation import Implementation, unary
+from dra_fleet.cel import messages, syntax, urls
+from dra_fleet.cel.implementation import Implementation, unary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fleet.proof.cel.syntax import Node, Tree
+    from dra_fleet.cel.syntax import Node, Tree
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"

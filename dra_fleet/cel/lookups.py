@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleet.proof.cel import syntax
-from fleet.proof.cel.verdict import CelUnsupported
+from dra_fleet.cel import syntax
+from dra_fleet.cel.verdict import CelUnsupported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fleet.proof.cel.syntax import Node, Tree
+    from dra_fleet.cel.syntax import Node, Tree
 
 _DOMAIN_MAPS = ("device.attributes", "device.capacity")
 _INDEX = "_[_]"

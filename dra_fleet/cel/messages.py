@@ -9,8 +9,8 @@ import re
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.cel import declarations, semver
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from fleet.proof.cel import declarations, semver
 
 if TYPE_CHECKING:
     from google.protobuf import descriptor_pool

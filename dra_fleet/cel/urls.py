@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from fleet.proof.cel import messages
-from fleet.proof.cel.implementation import Implementation, unary
+from dra_fleet.cel import messages
+from dra_fleet.cel.implementation import Implementation, unary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fleet.proof.cel.messages import Message
+    from dra_fleet.cel.messages import Message
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
 _PORT = re.compile(r"(?::[0-9]*)?")

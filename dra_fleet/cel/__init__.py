@@ -10,12 +10,12 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from fleet.proof.cel.clauses import clauses
-from fleet.proof.cel.device import UNKNOWN, CelDevice
-from fleet.proof.cel.verdict import FALSE, TRUE, CelInvalid, CelUnsupported, Verdict
+from dra_fleet.cel.clauses import clauses
+from dra_fleet.cel.device import UNKNOWN, CelDevice
+from dra_fleet.cel.verdict import FALSE, TRUE, CelInvalid, CelUnsupported, Verdict
 
 if TYPE_CHECKING:
-    from fleet.proof.cel.program import DeviceCel
+    from dra_fleet.cel.program import DeviceCel
 
 __all__ = [
     "FALSE",
@@ -38,7 +38,7 @@ def environment(minor: str) -> DeviceCel:
     Raises:
         ValueError: No environment is known for it.
     """
-    from fleet.proof.cel import program  # noqa: PLC0415 - native code and protobuf; many only need the words
+    from dra_fleet.cel import program  # noqa: PLC0415 - native code and protobuf; many only need the words
 
     return program.environment(minor)
 
