@@ -95,8 +95,8 @@ def _claim(number: int) -> dict[str, Any]:
 
 def plan_of(nodes: int) -> FleetPlan:
     """The plan to prove."""
+    from dra_fleet.settings import parse  # noqa: PLC0415
     from fleet.plan import make_plan  # noqa: PLC0415 - importing is measured too
-    from fleet.settings import parse  # noqa: PLC0415
 
     return make_plan(parse(settings(nodes)))
 

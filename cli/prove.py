@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from dra_fleet.settings import StackFile
     from fleet.plan import FleetPlan
     from fleet.proof.costs import Amounts, Cost
     from fleet.proof.shapes import NodeGroup
     from fleet.proof.verdicts import PoolFit, Proof
-    from fleet.settings import StackFile
 
 EXAMPLES = examples(
     ("the stack file Pulumi.dev.yaml", "dra-fleet prove dev"),
@@ -52,9 +52,9 @@ def prove(
 
     Needs no cluster. Exit code 1: something does not fit.
     """
+    from dra_fleet.settings import SettingsInvalid, read_stack_file
     from fleet.plan import make_plan
     from fleet.proof.matrix import prove as prove_plan
-    from fleet.settings import SettingsInvalid, read_stack_file
     from rehearsal.project import stack_file
 
     read = read_stack_file(stack_file(stack)[1])

@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fleet.settings import SettingsInvalid
-from fleet.settings.stack_file import parse_fleet, read_fleet
+from dra_fleet.settings import SettingsInvalid
+from dra_fleet.settings.stack_file import parse_fleet, read_fleet
 from review.assemble import fleet_of
 from review.errors import ReviewError
 from review.was import Was, was_planned

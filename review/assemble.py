@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.findings.errors import KEY
+from dra_fleet.settings import SettingsInvalid, parse
 from fleet.plan import make_plan
 from fleet.proof.matrix import prove
-from fleet.settings import SettingsInvalid, parse
 from review import verdict as judged
 from review.changes import Changes
 from review.cost import OWN, cost
@@ -29,9 +29,9 @@ from review.versions import versions
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.settings import FleetSettings
     from fleet.plan.model import FleetPlan
     from fleet.proof.verdicts import Proof
-    from fleet.settings import FleetSettings
     from review.events import Preview
     from review.model import Node, Pool, Workload
     from review.running import Running

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from fleet.settings import SettingsInvalid
-from fleet.settings.stack_file import read_fleet, stack_name
+from dra_fleet.settings import SettingsInvalid
+from dra_fleet.settings.stack_file import read_fleet, stack_name
 from review.against import read_against
 from review.assemble import Fleet, Known, fleet_of, previewed_fleet
 from review.errors import ReviewError

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pulumi
 
 from dra_fleet.findings.errors import KEY
-from fleet.settings import SettingsError, SettingsInvalid, parse
+from dra_fleet.settings import SettingsError, SettingsInvalid, parse
 
 if TYPE_CHECKING:
-    from fleet.settings import FleetSettings
+    from dra_fleet.settings import FleetSettings
 
 _NAMESPACE, _NAME = KEY.split(":")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pulumi
 
+from dra_fleet.settings import SettingsInvalid
 from fleet.plan import make_plan
 from fleet.proof.errors import DoesNotFit
 from fleet.proof.matrix import prove
-from fleet.settings import SettingsInvalid
 from stacks import load
 from stacks.build import build
 

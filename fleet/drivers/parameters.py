@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 from dra_fleet import hardware as catalogue
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.kubernetes.devices.quantity import Quantity
+from dra_fleet.settings.translate import shown
 from fleet.drivers.spec import Refusal
-from fleet.settings.translate import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,8 @@ from fleet.catalogue.drivers import PublishedAttribute, PublishedCapacity
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.settings.classes import AmountRange, IntentClass, VersionRange
     from fleet.drivers.spec import DriverSpec
-    from fleet.settings.classes import AmountRange, IntentClass, VersionRange
 
 _P = TypeVar("_P", PublishedAttribute, PublishedCapacity)
 

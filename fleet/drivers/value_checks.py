@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.settings.translate import shown
 from fleet.drivers.spec import Refusal
-from fleet.settings.translate import shown
 
 if TYPE_CHECKING:
     from fleet.catalogue.drivers import ChartVersion, ValueType

@@ -9,20 +9,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.settings.classes import CelClass
 from fleet.drivers import DRIVERS
 from fleet.drivers.values import value_at
 from fleet.plan.gpu_operator import partitioned
 from fleet.plan.plugin_checks import check_plugin_placement
-from fleet.settings.classes import CelClass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
+    from dra_fleet.settings.fleet import FleetSettings
     from fleet.plan.model import PoolPlan, ReleasePlan
     from fleet.settings.aks import AksClusterSettings, AksPoolSettings
-    from fleet.settings.fleet import FleetSettings
 
 _SOON_DAYS = 60
 _MIG_WORDS = (".type", "['type']", ".profile", ".parentUUID")

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.gates import check_minor
+from dra_fleet.settings.claims import FirstAvailableRequest
 from fleet.plan.classes import chart_classes, is_wanted
 from fleet.plan.model import ClaimPlan, ClaimTemplatePlan
 from fleet.plan.specs import spec_or_none
-from fleet.settings.claims import FirstAvailableRequest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.findings.refusals import Findings
-    from fleet.settings.claims import ClaimSettings, CommonRequestSettings, RequestSettings
-    from fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.claims import ClaimSettings, CommonRequestSettings, RequestSettings
+    from dra_fleet.settings.fleet import FleetSettings
 
 _ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
 

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 from dra_fleet import hardware as catalogue
 from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
 from dra_fleet.kubernetes.devices.gates import check_minor
+from dra_fleet.settings.classes import CelClass, IntentClass
 from fleet.drivers import DRIVERS
 from fleet.drivers.selectors import selector
 from fleet.plan.cloud import rules_of
 from fleet.plan.model import DeviceClassPlan
 from fleet.plan.specs import spec_or_none
-from fleet.settings.classes import CelClass, IntentClass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.findings.refusals import Findings
-    from fleet.settings.classes import ClassSettings
-    from fleet.settings.clusters import ClusterSettings
-    from fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.classes import ClassSettings
+    from dra_fleet.settings.clusters import ClusterSettings
+    from dra_fleet.settings.fleet import FleetSettings
 
 
 def class_specs(settings: FleetSettings, findings: Findings) -> dict[str, DeviceClassSpec]:

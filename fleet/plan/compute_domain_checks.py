@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.settings.clusters import ClusterSettings
+    from dra_fleet.settings.fleet import FleetSettings
     from fleet.plan.model import PoolPlan, ReleasePlan
-    from fleet.settings.clusters import ClusterSettings
     from fleet.settings.compute_domains import ComputeDomainSettings
-    from fleet.settings.fleet import FleetSettings
 
 _DNS_NAMES = "IMEXDaemonsWithDNSNames"
 _ENABLED = "resources.computeDomains.enabled"

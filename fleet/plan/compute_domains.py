@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.workloads import WorkloadSettings
     from fleet.plan.model import PoolPlan, ReleasePlan
     from fleet.settings.compute_domains import ComputeDomainSettings
-    from fleet.settings.fleet import FleetSettings
-    from fleet.settings.workloads import WorkloadSettings
 
 
 def check_compute_domains(settings: FleetSettings, findings: Findings) -> None:

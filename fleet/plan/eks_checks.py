@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.settings.fleet import FleetSettings
     from fleet.plan.model import PoolPlan, ReleasePlan
     from fleet.settings.eks import EksClusterSettings, EksPoolSettings
-    from fleet.settings.fleet import FleetSettings
 
 _SOON_DAYS = 60
 _KARPENTER = (1, 15)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.settings.fleet import FleetSettings
     from fleet.settings.existing import ExistingClusterSettings
-    from fleet.settings.fleet import FleetSettings
 
 _DESCRIBE = (
     "describe the machine in the stack file: machine: {gpu: A100-SXM4-40GB, gpus: 4, cpus: 64, memory: 512}"

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from dra_fleet.kubernetes.devices.claim import ClaimSpec
     from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
+    from dra_fleet.settings.clusters import ClusterSettings
+    from dra_fleet.settings.fleet import FleetSettings
     from fleet.plan.model import PoolPlan, ReleasePlan
-    from fleet.settings.clusters import ClusterSettings
-    from fleet.settings.fleet import FleetSettings
 
 _RESERVED = ("default", "kube-")
 

@@ -10,20 +10,20 @@ import re
 from typing import TYPE_CHECKING
 
 from dra_fleet.findings.errors import choices
+from dra_fleet.settings.classes import CelClass, IntentClass
 from fleet.drivers.values import value_at
 from fleet.plan.gke_pool_checks import check_gke_pool, check_zone_counts
 from fleet.plan.gke_pools import compute_classes_of
 from fleet.plan.gke_releases import CRITICAL
 from fleet.plan.google_names import zones_of
-from fleet.settings.classes import CelClass, IntentClass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.settings.classes import ClassSettings
+    from dra_fleet.settings.fleet import FleetSettings
     from fleet.plan.model import PoolPlan, ReleasePlan
-    from fleet.settings.classes import ClassSettings
-    from fleet.settings.fleet import FleetSettings
     from fleet.settings.gke import GkeClusterSettings
 
 _INTENTS = ("memory", "product", "profile", "compute_capability", "multiprocessors")

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.settings.claims import FirstAvailableRequest
 from fleet.drivers.nvidia_shares import GATE, NO_SHARES
 from fleet.drivers.values import value_at
-from fleet.settings.claims import FirstAvailableRequest
 from fleet.settings.sharing import MigSharing
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
-    from fleet.settings.classes import OpaqueSettings
-    from fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.classes import OpaqueSettings
+    from dra_fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.workloads import WorkloadSettings
     from fleet.settings.sharing import SharingSettings
-    from fleet.settings.workloads import WorkloadSettings
 
 STRATEGIES = {"TimeSlicing": "time-slicing", "MPS": "MPS"}
 """The strategies of a claim's configuration that isolate neither memory nor faults, with their names."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.findings.refusals import Findings
-    from fleet.settings.pools import CommonPoolSettings, InlineMachine
+    from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine
     from fleet.settings.sharing import SharingSettings
 
 

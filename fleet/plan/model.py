@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dra_fleet.hardware.models import Machine
     from dra_fleet.kubernetes.devices.claim import ClaimSpec
     from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
-    from fleet.settings.clusters import ClusterSettings
+    from dra_fleet.settings.clusters import ClusterSettings
     from fleet.settings.sharing import SharingSettings
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]

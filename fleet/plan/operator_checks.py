@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.kubernetes.scheduling import not_tolerated, taint_text, toleration_text
+from dra_fleet.settings.translate import shown
 from fleet.drivers.values import value_at
-from fleet.settings.translate import shown
 
 if TYPE_CHECKING:
     from dra_fleet.findings.refusals import Findings

@@ -15,10 +15,10 @@ from dra_fleet.kubernetes.scheduling import (
     taint_text,
     toleration_text,
 )
+from dra_fleet.settings.translate import shown
 from fleet.drivers import DRIVERS
 from fleet.drivers.values import value_at
 from fleet.plan.gpu_operator import partitioned
-from fleet.settings.translate import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

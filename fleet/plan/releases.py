@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.settings.clusters import ClusterSettings
+    from dra_fleet.settings.releases import DriverSettings
     from fleet.drivers.spec import DriverSpec
     from fleet.plan.model import PoolPlan
-    from fleet.settings.clusters import ClusterSettings
-    from fleet.settings.releases import DriverSettings
 
 _OF_KUBERNETES = "kube-"
 PRIVILEGED = {"pod-security.kubernetes.io/enforce": "privileged"}

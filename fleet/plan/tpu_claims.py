@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
-from fleet.settings.claims import FirstAvailableRequest
-from fleet.settings.classes import CelClass
+from dra_fleet.settings.claims import FirstAvailableRequest
+from dra_fleet.settings.classes import CelClass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.settings.claims import ClaimSettings, CommonRequestSettings
+    from dra_fleet.settings.fleet import FleetSettings
     from fleet.plan.model import PoolPlan
-    from fleet.settings.claims import ClaimSettings, CommonRequestSettings
-    from fleet.settings.fleet import FleetSettings
 
 
 def check_tpu_claims(

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.workloads import WorkloadSettings
     from fleet.plan.model import PoolPlan
-    from fleet.settings.fleet import FleetSettings
-    from fleet.settings.workloads import WorkloadSettings
 
 
 def check_references(settings: FleetSettings, findings: Findings) -> None:

@@ -12,10 +12,10 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 
 from dra_fleet.kubernetes.devices.names import DnsLabel, LabelKey, LabelValue
 from dra_fleet.kubernetes.devices.problem import refuse
-from fleet.settings.base import Settings
-from fleet.settings.cluster import CommonClusterSettings
+from dra_fleet.settings.base import Settings
+from dra_fleet.settings.cluster import CommonClusterSettings
+from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine, NodeRange, machine_form
 from fleet.settings.operator import GpuOperatorSettings
-from fleet.settings.pools import CommonPoolSettings, InlineMachine, NodeRange, machine_form
 
 
 def _text(value: object) -> object:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dra_fleet.kubernetes.devices.names import DnsLabel
-from fleet.settings.base import Settings
+from dra_fleet.settings.base import Settings
 
 
 class ComputeDomainSettings(Settings):

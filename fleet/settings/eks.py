@@ -11,10 +11,10 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from dra_fleet.kubernetes.devices.names import DnsLabel, LabelKey, LabelValue
 from dra_fleet.kubernetes.devices.problem import refuse
-from fleet.settings.base import Settings
-from fleet.settings.cluster import CommonClusterSettings
+from dra_fleet.settings.base import Settings
+from dra_fleet.settings.cluster import CommonClusterSettings
+from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine, NodeRange, machine_form
 from fleet.settings.operator import GpuOperatorSettings
-from fleet.settings.pools import CommonPoolSettings, InlineMachine, NodeRange, machine_form
 
 RoleArn = Annotated[
     str, Field(pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/.+$", description="ARN of an IAM role")

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dra_fleet.kubernetes.devices.names import DnsLabel
-from fleet.settings.cluster import CommonClusterSettings
+from dra_fleet.settings.cluster import CommonClusterSettings
+from dra_fleet.settings.pools import PoolSettings
 from fleet.settings.kubeconfig import KubeconfigSource
-from fleet.settings.pools import PoolSettings
 
 
 class ExistingClusterSettings(CommonClusterSettings):

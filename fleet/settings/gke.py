@@ -12,10 +12,10 @@ from pydantic import Field, model_validator
 from dra_fleet.kubernetes.devices.base import camel
 from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.kubernetes.devices.problem import refuse
-from fleet.settings.base import Settings
-from fleet.settings.cluster import CommonClusterSettings
+from dra_fleet.settings.base import Settings
+from dra_fleet.settings.cluster import CommonClusterSettings
+from dra_fleet.settings.pools import NodeRange
 from fleet.settings.gke_pools import GkePoolSettings, Zone
-from fleet.settings.pools import NodeRange
 
 Project = Annotated[
     str, Field(pattern=r"^[a-z][a-z0-9-]{4,28}[a-z0-9]$", description="Id of the Google Cloud project")

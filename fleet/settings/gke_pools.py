@@ -7,8 +7,8 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
 from dra_fleet.kubernetes.devices.problem import refuse
-from fleet.settings.base import Settings
-from fleet.settings.pools import CommonPoolSettings, InlineMachine, machine_form
+from dra_fleet.settings.base import Settings
+from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine, machine_form
 
 Zone = Annotated[
     str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+-[a-z]$", description="Zone, such as us-central1-a")

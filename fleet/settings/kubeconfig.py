@@ -6,7 +6,7 @@ from typing import Annotated, Any, cast
 from pydantic import Field, Tag
 
 from dra_fleet.kubernetes.devices.problem import choose
-from fleet.settings.base import Settings
+from dra_fleet.settings.base import Settings
 
 
 class KubeconfigFile(Settings):

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from fleet.settings import SettingsInvalid, read_stack_file
+from dra_fleet.settings import SettingsInvalid, read_stack_file
 from rehearsal.errors import RehearsalError
 
 ROOT = Path(__file__).parents[2]

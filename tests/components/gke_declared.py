@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.settings import parse
 from fleet.plan import make_plan
-from fleet.settings import parse
 from fleet.settings.gke import GkeClusterSettings
 from stacks.build import build
 

@@ -6,9 +6,9 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.settings import parse
 from fleet.plan import make_plan
 from fleet.proof.matrix import prove
-from fleet.settings import parse
 from tests.fleet.proof.proof_helpers import fleet, pool
 
 if TYPE_CHECKING:

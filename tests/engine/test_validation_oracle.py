@@ -18,9 +18,9 @@ from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
 from dra_fleet.kubernetes.devices.gates import drop_disabled
 from dra_fleet.kubernetes.devices.resource_slice import ResourceSliceSpec
 from dra_fleet.kubernetes.devices.validate import validate_object
+from dra_fleet.settings.classes import IntentClass
 from fleet.drivers import DRIVERS
 from fleet.drivers.selectors import selector
-from fleet.settings.classes import IntentClass
 from tests.engine_support import FLOOR, NEWEST
 from tests.fleet.devices.random_objects import ObjectMaker
 

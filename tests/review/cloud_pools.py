@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.settings import parse
 from fleet.plan import make_plan
 from fleet.proof.matrix import prove
-from fleet.settings import parse
 from review.assemble import Known, fleet_of, make_review
 from review.events import Preview, Step
 from review.running import Running, parse_running

@@ -10,7 +10,7 @@ import pulumi
 import pytest
 
 from dra_fleet.findings.errors import KEY
-from fleet.settings.stack_file import read_fleet
+from dra_fleet.settings.stack_file import read_fleet
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,8 +8,8 @@ import pytest
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.kubernetes.devices.names import dns_subdomain, driver_name, qualified_name
+from dra_fleet.settings.clusters import CLOUDS
 from fleet.drivers.nvidia_devices import place
-from fleet.settings.clusters import CLOUDS
 
 if TYPE_CHECKING:
     from dra_fleet.facts.entry import Entry

@@ -8,14 +8,14 @@ import pytest
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.cel import environment
+from dra_fleet.settings import SettingsInvalid, parse
+from dra_fleet.settings.classes import IntentClass
 from fleet.drivers import DRIVERS
 from fleet.drivers.efa_devices import DRIVER, PRODUCT, efa_devices
 from fleet.drivers.published import PCIE_ROOT
 from fleet.drivers.selectors import selector
 from fleet.plan import make_plan
 from fleet.proof.matrix import prove
-from fleet.settings import SettingsInvalid, parse
-from fleet.settings.classes import IntentClass
 from rehearsal.agent.drivers.efa import EfaPlugin
 from rehearsal.world.hardware import ClusterHardware
 from tests.fleet.plan.eks_fleets import cluster, pool, ultra

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from dra_fleet.settings.classes import IntentClass
 from fleet.drivers import DRIVERS
 from fleet.drivers.selectors import quoted, selector
-from fleet.settings.classes import IntentClass
 
 G = "device.driver == 'gpu.nvidia.com'"
 A = "device.attributes['gpu.nvidia.com']"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fleet.settings import parse
+from dra_fleet.settings import parse
 from tests.fleet.plan.eks_fleets import cluster, h100, mig, pool, ultra, values, warnings
 from tests.fleet.plan.plan_helpers import planned, refused
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fleet.settings.stack_file import read_fleet
+from dra_fleet.settings.stack_file import read_fleet
 from tests.fleet.plan.gke_fleets import cluster, l4, part, pool, tpu, values, warnings
 from tests.fleet.plan.plan_helpers import planned, refused
 

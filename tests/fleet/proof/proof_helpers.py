@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.settings import parse
 from fleet.plan import make_plan
 from fleet.proof.matrix import prove
-from fleet.settings import parse
 
 if TYPE_CHECKING:
     from fleet.plan import FleetPlan

@@ -7,10 +7,10 @@ from typing import Any
 
 from proof_helpers import fleet, pool, proved
 
+from dra_fleet.settings import read_stack_file
 from fleet.plan import make_plan
 from fleet.proof.costs import Amounts, Cost
 from fleet.proof.matrix import prove
-from fleet.settings import read_stack_file
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 UNTOLD = Amounts(memory=None, multiprocessors=None)

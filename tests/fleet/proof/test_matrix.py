@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from proof_helpers import fleet, gpus, pool, proved
 
+from dra_fleet.settings import read_stack_file
 from fleet.plan import make_plan
 from fleet.proof.matrix import prove
-from fleet.settings import read_stack_file
 
 ROOT = Path(__file__).parents[3]
 STACKS = [ROOT / "Pulumi.dev.yaml", *sorted((ROOT / "examples").glob("*.yaml"))]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fleet.settings import SettingsInvalid, parse
+from dra_fleet.settings import SettingsInvalid, parse
 from fleet.settings.aks import AksClusterSettings
 from tests.fleet.plan.aks_fleets import cluster, pool, vgpu
 

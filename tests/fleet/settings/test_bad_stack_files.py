@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dra_fleet.settings import SettingsInvalid, read_stack_file
 from dra_fleet.yaml_text import MAX_BYTES
-from fleet.settings import SettingsInvalid, read_stack_file
 
 ROOT = Path(__file__).parents[3]
 LAB = (ROOT / "tests" / "data" / "stacks" / "lab.yaml").read_text(encoding="utf-8")

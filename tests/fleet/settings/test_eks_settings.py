@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fleet.settings import SettingsInvalid, parse
+from dra_fleet.settings import SettingsInvalid, parse
 from fleet.settings.eks import EksClusterSettings
 from tests.fleet.plan.eks_fleets import cluster, h100, pool, ultra
 

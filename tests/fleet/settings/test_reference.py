@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from dra_fleet.settings import read_stack_file
+from dra_fleet.settings.reference import PAGE, text
 from fleet.plan import make_plan
 from fleet.proof.matrix import prove
-from fleet.settings import read_stack_file
-from fleet.settings.reference import PAGE, text
 from rehearsal.world.hardware import Hardware
 
 ROOT = Path(__file__).parents[3]
@@ -29,7 +29,7 @@ def blocks(page: str) -> list[str]:
 
 
 def test_the_committed_page_is_the_generated_one() -> None:
-    assert PAGE.read_text(encoding="utf-8") == text(), "run: python -m fleet.settings.reference"
+    assert PAGE.read_text(encoding="utf-8") == text(), "run: python -m dra_fleet.settings.reference"
 
 
 def test_every_key_says_what_it_means() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dra_fleet.findings.errors import KEY
-from fleet.settings import SettingsInvalid, parse
-from fleet.settings.stack_file import read_fleet
+from dra_fleet.settings import SettingsInvalid, parse
+from dra_fleet.settings.stack_file import read_fleet
 
 DEV = Path(__file__).parents[3] / "Pulumi.dev.yaml"
 

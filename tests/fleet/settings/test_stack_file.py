@@ -7,9 +7,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from fleet.settings import SettingsInvalid, parse, read_stack_file
-from fleet.settings.schema import TARGET, stack_schema, text
-from fleet.settings.stack_file import read_fleet
+from dra_fleet.settings import SettingsInvalid, parse, read_stack_file
+from dra_fleet.settings.schema import TARGET, stack_schema, text
+from dra_fleet.settings.stack_file import read_fleet
 
 ROOT = Path(__file__).parents[3]
 STACKS = [ROOT / "Pulumi.dev.yaml", *sorted((ROOT / "examples").glob("*.yaml"))]
@@ -109,7 +109,7 @@ def test_the_file_and_the_engine_s_json_give_the_same_settings() -> None:
 
 
 def test_the_committed_schema_is_the_generated_one() -> None:
-    assert TARGET.read_text(encoding="utf-8") == text(), "run: python -m fleet.settings.schema"
+    assert TARGET.read_text(encoding="utf-8") == text(), "run: python -m dra_fleet.settings.schema"
 
 
 def test_the_schema_is_a_schema() -> None:

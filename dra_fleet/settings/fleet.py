@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelValue
-from fleet.settings.base import Settings
-from fleet.settings.claims import ClaimSettings
-from fleet.settings.classes import ClassSettings
-from fleet.settings.clusters import ClusterSettings
+from dra_fleet.settings.base import Settings
+from dra_fleet.settings.claims import ClaimSettings
+from dra_fleet.settings.classes import ClassSettings
+from dra_fleet.settings.clusters import ClusterSettings
+from dra_fleet.settings.kubernetes import KubernetesMinor
+from dra_fleet.settings.workloads import WorkloadSettings
 from fleet.settings.compute_domains import ComputeDomainSettings
-from fleet.settings.kubernetes import KubernetesMinor
-from fleet.settings.workloads import WorkloadSettings
 
 
 class FleetSettings(Settings):

@@ -1,4 +1,4 @@
-"""Writes the JSON Schema of a stack file, for completion in editors: `python -m fleet.settings.schema`.
+"""Writes the JSON Schema of a stack file, for completion in editors: `python -m dra_fleet.settings.schema`.
 
 It is generated from the models, with the catalogue's names as suggestions; a test fails when the committed
 file differs. It judges less than `parse` does: rules between fields are not in it.
@@ -13,7 +13,7 @@ from typing import Any
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.findings.errors import KEY
-from fleet.settings.fleet import FleetSettings
+from dra_fleet.settings.fleet import FleetSettings
 
 TARGET = Path(__file__).parents[2] / "schema" / "stack.schema.json"
 

@@ -19,8 +19,8 @@ from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelKey,
 from dra_fleet.kubernetes.devices.problem import choose, refuse
 from dra_fleet.kubernetes.devices.quantity_text import QuantityText
 from dra_fleet.kubernetes.devices.selector import MAX_SELECTORS, Expression
-from fleet.settings.base import Settings
-from fleet.settings.classes import OpaqueSettings
+from dra_fleet.settings.base import Settings
+from dra_fleet.settings.classes import OpaqueSettings
 
 
 class DeviceTolerationSettings(Settings):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.findings.errors import SettingsError, mistyped, nearest, under
-from fleet.settings.schema_nodes import Location, below, clouds_with, described, keys, tags
+from dra_fleet.settings.schema_nodes import Location, below, clouds_with, described, keys, tags
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

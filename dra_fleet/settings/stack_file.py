@@ -9,16 +9,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, nearest
+from dra_fleet.settings.parsing import parse
+from dra_fleet.settings.schema_nodes import keys
+from dra_fleet.settings.translate import shown
 from dra_fleet.yaml_text import MAX_BYTES, Document, Place, Unreadable, read_documents
-from fleet.settings.parsing import parse
-from fleet.settings.schema_nodes import keys
-from fleet.settings.translate import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.fleet import FleetSettings
 
 _FLEET = ("config", KEY)
 

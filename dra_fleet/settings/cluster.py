@@ -5,9 +5,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fleet.settings.base import Settings
-from fleet.settings.kubernetes import KubernetesMinor
-from fleet.settings.releases import DriverSettings
+from dra_fleet.settings.base import Settings
+from dra_fleet.settings.kubernetes import KubernetesMinor
+from dra_fleet.settings.releases import DriverSettings
 
 
 class CommonClusterSettings(Settings):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic_core import PydanticKnownError, core_schema
 
-from fleet.settings.cluster import CommonClusterSettings
+from dra_fleet.settings.cluster import CommonClusterSettings
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from fleet.settings.gke import GkeClusterSettings
 
 CLOUDS = {
-    "aks": "fleet.settings.aks:AksClusterSettings",
-    "eks": "fleet.settings.eks:EksClusterSettings",
-    "gke": "fleet.settings.gke:GkeClusterSettings",
-    "existing": "fleet.settings.existing:ExistingClusterSettings",
+    "aks": "dra_fleet.settings.aks:AksClusterSettings",
+    "eks": "dra_fleet.settings.eks:EksClusterSettings",
+    "gke": "dra_fleet.settings.gke:GkeClusterSettings",
+    "existing": "dra_fleet.settings.existing:ExistingClusterSettings",
 }
 """Cloud -> where its settings are. A stack imports those of the clouds it names."""
 _TAG = "cloud"

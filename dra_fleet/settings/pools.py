@@ -7,7 +7,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
 from dra_fleet.kubernetes.devices.problem import refuse
-from fleet.settings.base import Settings
+from dra_fleet.settings.base import Settings
 from fleet.settings.sharing import ExclusiveSharing, SharingSettings
 
 MAX_NODES = 100_000

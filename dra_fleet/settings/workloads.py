@@ -7,7 +7,7 @@ from pydantic import Field
 
 from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
 from dra_fleet.kubernetes.devices.quantity_text import QuantityText
-from fleet.settings.base import Settings
+from dra_fleet.settings.base import Settings
 
 Accepted = Literal["order", "unknown", "isolation"]
 DEFAULT_IMAGE = "registry.k8s.io/pause:3.10"

@@ -1,4 +1,4 @@
-"""Writes the page of all keys of a stack file: `python -m fleet.settings.reference`.
+"""Writes the page of all keys of a stack file: `python -m dra_fleet.settings.reference`.
 
 It is made from the JSON Schema, so that page, editors and error messages say the same; a test fails when the
 committed page differs.
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from dra_fleet import hardware as catalogue
-from fleet.settings.fleet import FleetSettings
+from dra_fleet.settings.fleet import FleetSettings
 
 PAGE = Path(__file__).parents[2] / "docs" / "stack.md"
 INTRODUCTION = Path(__file__).parent / "reference_introduction.md"

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dra_fleet.findings.errors import SettingsError, SettingsInvalid
-    from fleet.settings.fleet import FleetSettings
-    from fleet.settings.parsing import parse
-    from fleet.settings.stack_file import StackFile, read_stack_file
+    from dra_fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.parsing import parse
+    from dra_fleet.settings.stack_file import StackFile, read_stack_file
 
 __all__ = ["FleetSettings", "SettingsError", "SettingsInvalid", "StackFile", "parse", "read_stack_file"]
 
 _MODULES = {
-    "FleetSettings": "fleet.settings.fleet",
+    "FleetSettings": "dra_fleet.settings.fleet",
     "SettingsError": "dra_fleet.findings.errors",
     "SettingsInvalid": "dra_fleet.findings.errors",
-    "StackFile": "fleet.settings.stack_file",
-    "parse": "fleet.settings.parsing",
-    "read_stack_file": "fleet.settings.stack_file",
+    "StackFile": "dra_fleet.settings.stack_file",
+    "parse": "dra_fleet.settings.parsing",
+    "read_stack_file": "dra_fleet.settings.stack_file",
 }
 
 

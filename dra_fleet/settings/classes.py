@@ -10,7 +10,7 @@ from dra_fleet.kubernetes.devices.problem import choose, refuse
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.devices.quantity_text import QuantityText
 from dra_fleet.kubernetes.devices.selector import MAX_SELECTORS, Expression
-from fleet.settings.base import Settings
+from dra_fleet.settings.base import Settings
 
 _NOTHING = Quantity.parse("0")
 _LEAST_MEMORY = Quantity.parse("1Mi")

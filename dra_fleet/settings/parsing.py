@@ -9,8 +9,8 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, under
-from fleet.settings.fleet import FleetSettings
-from fleet.settings.translate import Location, translate
+from dra_fleet.settings.fleet import FleetSettings
+from dra_fleet.settings.translate import Location, translate
 
 
 def parse(settings: Mapping[str, Any]) -> FleetSettings:
