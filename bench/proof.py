@@ -115,8 +115,8 @@ def prove_here(nodes: int) -> None:
 
 def placement() -> str:
     """The same claims for the Go allocator, as one line of JSON."""
+    from dra_fleet.model.nodes import slice_specs  # noqa: PLC0415
     from fleet.proof.asks import class_objects  # noqa: PLC0415
-    from fleet.proof.shapes import slice_specs  # noqa: PLC0415
     from fleet.proof.slices import predict  # noqa: PLC0415
 
     [cluster] = plan_of(NODES).clusters

@@ -15,8 +15,8 @@ from cli.output import print_json, print_lines, stdout_console
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.model.plan import FleetPlan
     from fleet.checking import Finding, ValuesFile
-    from fleet.plan.model import FleetPlan
 
 EXAMPLES = examples(
     ("two manifests, for every cluster of the stack", "dra-fleet check claims.yaml job.yaml --stack dev"),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from clusters.preflight import Finding
-    from fleet.plan.model import ClusterPlan
+    from dra_fleet.model.plan import ClusterPlan
 
 EXAMPLES = examples(
     ("the clusters of the stack prod", "dra-fleet doctor prod"),

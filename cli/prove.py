@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.settings import StackFile
     from fleet.plan import FleetPlan
     from fleet.proof.costs import Amounts, Cost
-    from fleet.proof.shapes import NodeGroup
     from fleet.proof.verdicts import PoolFit, Proof
 
 EXAMPLES = examples(

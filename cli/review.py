@@ -12,7 +12,7 @@ from cli.output import print_json, stderr_console, stdout_console
 from cli.progress import reporting
 
 if TYPE_CHECKING:
-    from fleet.plan.model import FleetPlan
+    from dra_fleet.model.plan import FleetPlan
     from rehearsal.reporting import Reporter
     from review.model import Review
     from review.request import Request

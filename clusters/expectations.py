@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.kubernetes.devices.claim import ClaimSpec
-    from fleet.plan.model import ClusterPlan
+    from dra_fleet.model.plan import ClusterPlan
 
 
 def expectations(cluster: ClusterPlan) -> Wanted:

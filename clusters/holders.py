@@ -16,7 +16,7 @@ from clusters.sources import open_kubeconfig
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleet.plan.model import ClusterPlan, FleetPlan
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan
 
 Object = dict[str, Any]
 

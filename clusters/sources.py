@@ -16,7 +16,7 @@ from fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret
 if TYPE_CHECKING:
     from lightkube.config.kubeconfig import SingleConfig
 
-    from fleet.plan.model import ClusterPlan
+    from dra_fleet.model.plan import ClusterPlan
 
 PROJECT = Path(__file__).resolve().parents[1]
 

@@ -11,7 +11,7 @@ from pulumi_kubernetes.helm import v3 as helm
 from components.core.component import FleetComponent
 
 if TYPE_CHECKING:
-    from fleet.plan.model import ChartValues
+    from dra_fleet.model.plan import ChartValues
 
 READY_SECONDS = 300
 """How long a driver's pods may take to get ready, by default."""

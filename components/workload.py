@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from components.core.identity import Identity
-    from fleet.plan.model import Toleration
+    from dra_fleet.model.plan import Toleration
 
 CLAIM = "devices"
 """The name of the claim inside a pod."""

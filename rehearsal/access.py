@@ -11,7 +11,7 @@ from rehearsal.clouds.clusters import world_name
 from rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
-    from fleet.plan.model import ClusterPlan
+    from dra_fleet.model.plan import ClusterPlan
     from rehearsal.home import Home
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from fleet.plan.model import ClusterPlan
+    from dra_fleet.model.plan import ClusterPlan
     from rehearsal.home import Home
 
 EXPORTS = "exports.json"

@@ -13,7 +13,7 @@ from rehearsal import providers
 from rehearsal.world.client import WorldClient
 
 if TYPE_CHECKING:
-    from fleet.plan.model import ClusterPlan, FleetPlan
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from rehearsal.home import Home
     from rehearsal.reporting import Reporter
     from rehearsal.tools import Toolset

@@ -34,7 +34,7 @@ from rehearsal.world.hardware import Hardware
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleet.plan.model import ClusterPlan, FleetPlan
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from rehearsal.home import Home
     from rehearsal.reporting import Reporter
     from rehearsal.tools import Toolset

@@ -22,7 +22,7 @@ from rehearsal.access import NothingRunsError, connect, simulated_name
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fleet.plan.model import ClusterPlan, FleetPlan
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from rehearsal.home import Home
 
 

@@ -29,8 +29,8 @@ from review.versions import versions
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.model.plan import FleetPlan
     from dra_fleet.settings import FleetSettings
-    from fleet.plan.model import FleetPlan
     from fleet.proof.verdicts import Proof
     from review.events import Preview
     from review.model import Node, Pool, Workload

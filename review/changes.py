@@ -19,7 +19,7 @@ from review.wording import Subject, details, sentence, weight
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fleet.plan.model import FleetPlan
+    from dra_fleet.model.plan import FleetPlan
     from review.events import Preview, Step
     from review.losses import Loss
     from review.model import Action, LostPod

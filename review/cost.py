@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.hardware.models import Machine, Price
-    from fleet.plan.model import ClusterPlan, FleetPlan, PoolPlan
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan, PoolPlan
     from review.running import Running
     from review.was import Was, WasPool
 

@@ -13,7 +13,7 @@ from review.model import Exposure
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from fleet.plan.model import ClusterPlan, FleetPlan
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from fleet.settings.eks import EksClusterSettings
 
 

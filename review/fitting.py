@@ -9,7 +9,7 @@ from review.model import Cell, Column, Matrix, Row, Workload
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleet.plan.model import FleetPlan
+    from dra_fleet.model.plan import FleetPlan
     from fleet.proof.verdicts import ClaimProof, PoolFit, Proof, WorkloadProof
     from review.model import Word
     from review.running import Running

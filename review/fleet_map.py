@@ -14,7 +14,7 @@ from review.model import Device, Node
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from fleet.proof.shapes import NodeGroup
+    from dra_fleet.model.nodes import NodeGroup
     from review.offered import Offered
     from review.running import Running
 

@@ -11,7 +11,7 @@ from review.model import DeviceKind
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleet.proof.shapes import NodeGroup, ShapeDevice
+    from dra_fleet.model.nodes import NodeGroup, ShapeDevice
 
 _WORDS = {"gpu": "GPU", "mig": "MIG", "vgpu": "vGPU", "imex-channel": "IMEX channel", "channel": "channel"}
 

@@ -17,7 +17,7 @@ from review.model import LostPod
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fleet.plan.model import FleetPlan, WorkloadPlan
+    from dra_fleet.model.plan import FleetPlan, WorkloadPlan
     from review.owners import Owner
     from review.running import Running, RunningPod
     from review.was import Was

@@ -12,7 +12,7 @@ from review.words import short_list
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleet.proof.shapes import NodeGroup
+    from dra_fleet.model.nodes import NodeGroup
     from review.events import Step
     from review.offered import Offered
 

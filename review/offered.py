@@ -13,8 +13,8 @@ from fleet.proof.workloads import claim_of, units_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleet.plan.model import ClusterPlan
-    from fleet.proof.shapes import NodeGroup
+    from dra_fleet.model.nodes import NodeGroup
+    from dra_fleet.model.plan import ClusterPlan
     from fleet.proof.units import Unit
 
 

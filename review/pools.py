@@ -12,8 +12,8 @@ from review.was import Was, layout_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleet.plan.model import PoolPlan
-    from fleet.proof.shapes import NodeGroup
+    from dra_fleet.model.nodes import NodeGroup
+    from dra_fleet.model.plan import PoolPlan
     from review.model import Action, Node
     from review.offered import Offered
     from review.running import Running

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
-    from fleet.plan.model import FleetPlan
+    from dra_fleet.model.plan import FleetPlan
     from review.events import Preview
     from review.running import Running
 

@@ -11,8 +11,8 @@ from review.was import layout_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.model.plan import FleetPlan
     from dra_fleet.settings import FleetSettings
-    from fleet.plan.model import FleetPlan
     from fleet.proof.costs import Amounts as Known
     from fleet.proof.verdicts import Proof
 

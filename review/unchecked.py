@@ -10,7 +10,7 @@ from review.words import short_list
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fleet.plan.model import FleetPlan
+    from dra_fleet.model.plan import FleetPlan
     from review.events import Preview
     from review.model import Pool
     from review.running import Running

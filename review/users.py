@@ -8,7 +8,7 @@ from dra_fleet import hardware as catalogue
 from fleet.proof.workloads import claim_of
 
 if TYPE_CHECKING:
-    from fleet.plan.model import ClusterPlan, FleetPlan
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from review.owners import Owner
 
 

@@ -9,7 +9,7 @@ from dra_fleet import hardware as catalogue
 from review.model import Version
 
 if TYPE_CHECKING:
-    from fleet.plan.model import ClusterPlan, FleetPlan, ReleasePlan
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan, ReleasePlan
     from review.was import Was, WasCluster
 
 _SOON = dt.timedelta(days=90)

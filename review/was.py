@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.hardware.models import Machine
-    from fleet.plan.model import ClusterPlan, FleetPlan
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from fleet.proof.verdicts import Proof
 
 Object = dict[str, Any]

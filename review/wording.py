@@ -11,7 +11,7 @@ from review.was import layout_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleet.plan.model import ClusterPlan, PoolPlan
+    from dra_fleet.model.plan import ClusterPlan, PoolPlan
     from review.losses import Loss
     from review.model import Action, Weight
     from review.owners import Owner

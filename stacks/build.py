@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from components.platforms.platform import Platform, SecretReader
-    from fleet.plan.model import ClusterPlan, FleetPlan, WorkloadPlan
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan, WorkloadPlan
     from stacks.outputs import Exported
 
 PROTECTED = "production"

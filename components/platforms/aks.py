@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pulumi_kubernetes
 
     from components.platforms.platform import Declaration, SecretReader
-    from fleet.plan.model import ClusterPlan, PoolPlan
+    from dra_fleet.model.plan import ClusterPlan, PoolPlan
     from fleet.settings.aks import AdoptCluster
 
 _PRIORITIES = "cluster-autoscaler-priority-expander"

@@ -15,7 +15,7 @@ from fleet.plan.azure_names import physical_name
 if TYPE_CHECKING:
     import pulumi
 
-    from fleet.plan.model import PoolPlan
+    from dra_fleet.model.plan import PoolPlan
     from fleet.settings.aks import AksClusterSettings, AksPoolSettings, CreateCluster, MaintenanceWindow
 
 SYSTEM_POOL = "system"

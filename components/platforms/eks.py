@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from components.platforms.platform import Declaration, SecretReader
-    from fleet.plan.model import ClusterPlan, PoolPlan
+    from dra_fleet.model.plan import ClusterPlan, PoolPlan
     from fleet.settings.eks import AdoptEks, CreateEks, EksPoolSettings
 
 _BEFORE_NODES = ("kube-proxy", "vpc-cni")

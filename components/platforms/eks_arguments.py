@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pulumi
 
-    from fleet.plan.model import PoolPlan, Taint
+    from dra_fleet.model.plan import PoolPlan, Taint
     from fleet.settings.eks import EksClusterSettings, EksPoolSettings
 
 _EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}

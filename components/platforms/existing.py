@@ -20,7 +20,7 @@ from fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret, Kubeconf
 
 if TYPE_CHECKING:
     from components.platforms.platform import Declaration, SecretReader
-    from fleet.plan.model import ClusterPlan
+    from dra_fleet.model.plan import ClusterPlan
 
 USUAL_PLACES = ""
 """Makes the provider look at $KUBECONFIG and ~/.kube/config itself.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pulumi_kubernetes
 
     from components.platforms.platform import Declaration, SecretReader
-    from fleet.plan.model import ClusterPlan, PoolPlan
+    from dra_fleet.model.plan import ClusterPlan, PoolPlan
     from fleet.settings.gke import AdoptGkeCluster
 
 

@@ -14,7 +14,7 @@ from fleet.plan.gke_pools import AUTOMATIC, pool_name
 from fleet.plan.google_names import zones_of
 
 if TYPE_CHECKING:
-    from fleet.plan.model import PoolPlan
+    from dra_fleet.model.plan import PoolPlan
     from fleet.settings.gke import GkeClusterSettings, GkeWindow
     from fleet.settings.gke_pools import GkePoolSettings
 

@@ -15,7 +15,7 @@ from components.core.naming import logical
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleet.plan.model import ClusterPlan
+    from dra_fleet.model.plan import ClusterPlan
 
 SecretReader = Callable[[str], pulumi.Output[str]]
 """Gives the secret configuration value of a key."""

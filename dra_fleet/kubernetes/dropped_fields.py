@@ -14,7 +14,7 @@ from dra_fleet import hardware as catalogue
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fleet.proof.shapes import Object, ShapeDevice
+    from dra_fleet.model.nodes import Object, ShapeDevice
 
 PARTITIONS = "DRAPartitionableDevices"
 SHARES = "DRAConsumableCapacity"

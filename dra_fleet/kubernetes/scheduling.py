@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from fleet.drivers.values import value_at
 
 if TYPE_CHECKING:
-    from fleet.plan.model import PoolPlan, Taint
+    from dra_fleet.model.plan import PoolPlan, Taint
 
 MIG_STATE = "nvidia.com/mig.config.state"
 """The label by which the MIG manager tells how far it is: pending, rebooting, success or failed."""

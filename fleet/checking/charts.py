@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dra_fleet.findings.finding import Subject
+    from dra_fleet.model.plan import ChartValues, PoolPlan
     from dra_fleet.yaml_text import Path
     from fleet.catalogue.drivers import ChartVersion
     from fleet.checking.inventory import Cluster
     from fleet.drivers.spec import DriverSpec
-    from fleet.plan.model import ChartValues, PoolPlan
 
 _ROOT = "nvidiaDriverRoot"
 _ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}

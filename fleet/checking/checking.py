@@ -26,10 +26,10 @@ from fleet.proof.telling import STRICT
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from dra_fleet.model.plan import FleetPlan
     from dra_fleet.yaml_text import Document
     from fleet.checking.inventory import Cluster
     from fleet.checking.pods import Pod
-    from fleet.plan.model import FleetPlan
 
 
 @dataclass(frozen=True, kw_only=True)

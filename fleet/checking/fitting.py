@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
+from dra_fleet.model.nodes import NODE
 from fleet.checking.device_objects import devices_path
 from fleet.checking.pods import copies_of
 from fleet.checking.resources import at, mapping
@@ -18,15 +19,14 @@ from fleet.proof.allocator import Allocation, Failure, Node, NoFit, allocate
 from fleet.proof.asks import ask_of, class_objects, drivers_of
 from fleet.proof.channels import channel_spec
 from fleet.proof.placements import Held, after
-from fleet.proof.shapes import NODE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from dra_fleet.model.plan import PoolPlan
     from fleet.checking.inventory import Cluster, PoolDevices
     from fleet.checking.pods import Pod
     from fleet.checking.resources import Resource
-    from fleet.plan.model import PoolPlan
 
 Object = dict[str, Any]
 

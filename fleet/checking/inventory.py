@@ -19,10 +19,10 @@ from fleet.settings.sharing import ExclusiveSharing, MigSharing
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from dra_fleet.model.nodes import Shape, ShapeDevice
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan, PoolPlan
     from fleet.catalogue.drivers import DriverFacts
-    from fleet.plan.model import ClusterPlan, FleetPlan, PoolPlan
     from fleet.proof.installed import Installed
-    from fleet.proof.shapes import Shape, ShapeDevice
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

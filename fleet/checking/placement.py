@@ -9,7 +9,7 @@ from fleet.checking.resources import at, mapping, sequence
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from fleet.plan.model import PoolPlan, Taint
+    from dra_fleet.model.plan import PoolPlan, Taint
 
 Answer = Literal["yes", "no", "unknown"]
 _REQUIRED = ("nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")

@@ -12,9 +12,9 @@ from fleet.checking.resources import at, mapping, sequence
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from dra_fleet.model.plan import PoolPlan
     from fleet.checking.inventory import Cluster
     from fleet.checking.pods import Pod
-    from fleet.plan.model import PoolPlan
 
 _PLUGIN_NAME = re.compile(
     r"nvidia\.com/(gpu|mig-.+|gpu\.shared)|(gpu\.)?(amd|intel)\.com/.+|google\.com/tpu|aws\.amazon\.com/neuron.*"

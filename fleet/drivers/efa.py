@@ -12,7 +12,7 @@ from fleet.drivers.spec import DriverSpec, Refusal, Release
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleet.plan.model import ChartValues
+    from dra_fleet.model.plan import ChartValues
 
 _OTHER_CLOUDS = ("aks", "gke")
 

@@ -13,7 +13,7 @@ from fleet.drivers.values import value_at
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleet.plan.model import ChartValues
+    from dra_fleet.model.plan import ChartValues
 
 _PROFILES = ("gpu", "cpu", "net", "vfio-gpu")
 

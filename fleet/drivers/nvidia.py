@@ -14,7 +14,7 @@ from fleet.drivers.values import value_at
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleet.plan.model import ChartValues
+    from dra_fleet.model.plan import ChartValues
 
 ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}
 _ROOT_KEY = "nvidiaDriverRoot"

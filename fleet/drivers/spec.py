@@ -11,8 +11,8 @@ from fleet.drivers.values import value_at
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from dra_fleet.model.plan import ChartValues, PoolPlan
     from fleet.catalogue.drivers import ChartVersion, DriverFacts
-    from fleet.plan.model import ChartValues, PoolPlan
 
 
 @dataclass(frozen=True, kw_only=True)

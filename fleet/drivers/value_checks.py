@@ -10,8 +10,8 @@ from dra_fleet.settings.translate import shown
 from fleet.drivers.spec import Refusal
 
 if TYPE_CHECKING:
+    from dra_fleet.model.plan import ChartValues
     from fleet.catalogue.drivers import ChartVersion, ValueType
-    from fleet.plan.model import ChartValues
 
 _KINDS: Mapping[ValueType, tuple[type, str]] = {
     "string": (str, "a string"),

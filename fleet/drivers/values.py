@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from fleet.plan.model import ChartValues
+    from dra_fleet.model.plan import ChartValues
 
 
 def merged(ours: ChartValues, theirs: ChartValues) -> dict[str, Any]:

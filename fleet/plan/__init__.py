@@ -9,15 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dra_fleet.model.plan import FleetPlan
     from fleet.plan.fleet import make_plan
-    from fleet.plan.model import FleetPlan
 
 __all__ = ["FleetPlan", "make_plan"]
 
-_MODULES = {"FleetPlan": "model", "make_plan": "fleet"}
+_MODULES = {"FleetPlan": "dra_fleet.model.plan", "make_plan": "fleet.plan.fleet"}
 
 
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(_MODULES[name]), name)

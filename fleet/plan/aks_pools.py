@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.model.machines import check_sharing, find_machine, taints_of
+from dra_fleet.model.plan import PoolPlan, Taint
 from fleet.plan.azure_names import physical_name
 from fleet.plan.isolation import isolation
-from fleet.plan.machines import check_sharing, find_machine, taints_of
 from fleet.plan.mig_config import config_name
-from fleet.plan.model import PoolPlan, Taint
 from fleet.settings.sharing import MigSharing
 
 if TYPE_CHECKING:

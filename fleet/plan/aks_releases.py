@@ -9,8 +9,8 @@ from fleet.plan.aks_pools import EVICTION, GPU_PRESENT, POOL
 from fleet.plan.gpu_operator import partitioned
 
 if TYPE_CHECKING:
+    from dra_fleet.model.plan import ChartValues
     from fleet.drivers.spec import Release
-    from fleet.plan.model import ChartValues
 
 _STATE = "nvidia.com/mig.config.state"
 

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.model.plan import ChartValues, PoolPlan, ReleasePlan
     from dra_fleet.settings.clusters import ClusterSettings
     from dra_fleet.settings.fleet import FleetSettings
     from fleet.drivers.spec import Release
-    from fleet.plan.model import ChartValues, PoolPlan, ReleasePlan
 
     Place = tuple[str, ...]
     """A path in the stack file below the fleet's key."""

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.clusters import ClusterSettings
     from dra_fleet.settings.fleet import FleetSettings
-    from fleet.plan.model import PoolPlan, ReleasePlan
     from fleet.settings.compute_domains import ComputeDomainSettings
 
 _DNS_NAMES = "IMEXDaemonsWithDNSNames"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, cast
 
+from dra_fleet.model.plan import ComputeDomainPlan
 from fleet.plan.aks_pools import POOL
 from fleet.plan.compute_domain_checks import (
     check_ability,
@@ -15,15 +16,14 @@ from fleet.plan.compute_domain_checks import (
     knows_modes,
     nvidia_release,
 )
-from fleet.plan.model import ComputeDomainPlan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.fleet import FleetSettings
     from dra_fleet.settings.workloads import WorkloadSettings
-    from fleet.plan.model import PoolPlan, ReleasePlan
     from fleet.settings.compute_domains import ComputeDomainSettings
 
 

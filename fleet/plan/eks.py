@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.model.plan import ChartValues, PoolPlan, ReleasePlan
     from fleet.drivers.spec import Release
-    from fleet.plan.model import ChartValues, PoolPlan, ReleasePlan
     from fleet.settings.eks import EksClusterSettings
 
 _HANDLER = "nvidia"

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.fleet import FleetSettings
-    from fleet.plan.model import PoolPlan, ReleasePlan
     from fleet.settings.eks import EksClusterSettings, EksPoolSettings
 
 _SOON_DAYS = 60

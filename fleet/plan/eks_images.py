@@ -10,8 +10,8 @@ from fleet.settings.eks import OwnImage
 
 if TYPE_CHECKING:
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.model.plan import PoolPlan
     from fleet.catalogue.eks import EksFacts, EksImage
-    from fleet.plan.model import PoolPlan
     from fleet.settings.eks import EksPoolSettings
 
 

@@ -6,11 +6,11 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.model.machines import check_sharing, find_machine, taints_of
+from dra_fleet.model.plan import PoolPlan
 from fleet.plan.aks_pools import GPU_PRESENT, MIG_CONFIG, POOL
 from fleet.plan.isolation import isolation
-from fleet.plan.machines import check_sharing, find_machine, taints_of
 from fleet.plan.mig_config import config_name
-from fleet.plan.model import PoolPlan
 from fleet.settings.eks import OwnImage
 from fleet.settings.sharing import MigSharing
 

@@ -11,8 +11,8 @@ from fleet.plan.eks_pools import NVL_DOMAIN
 from fleet.plan.gpu_operator import partitioned
 
 if TYPE_CHECKING:
+    from dra_fleet.model.plan import ChartValues
     from fleet.drivers.spec import Release
-    from fleet.plan.model import ChartValues
 
 SYSTEM_POOL = "system"
 _CLIQUE_LABEL = "kubeletPlugin.containers.computeDomains.gpuCliqueLabelEnabled"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dra_fleet.findings.refusals import Findings
-    from fleet.plan.model import PoolPlan
+    from dra_fleet.model.plan import PoolPlan
     from fleet.settings.gke_pools import GkePoolSettings
 
 At = tuple[str, ...]

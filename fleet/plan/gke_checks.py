@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.classes import ClassSettings
     from dra_fleet.settings.fleet import FleetSettings
-    from fleet.plan.model import PoolPlan, ReleasePlan
     from fleet.settings.gke import GkeClusterSettings
 
 _INTENTS = ("memory", "product", "profile", "compute_capability", "multiprocessors")

@@ -15,7 +15,7 @@ from fleet.settings.sharing import MigSharing
 
 if TYPE_CHECKING:
     from dra_fleet.findings.refusals import Findings
-    from fleet.plan.model import PoolPlan
+    from dra_fleet.model.plan import PoolPlan
     from fleet.settings.gke import GkeClusterSettings
     from fleet.settings.gke_pools import GkePoolSettings
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from fleet.drivers.values import value_at
 
 if TYPE_CHECKING:
+    from dra_fleet.model.plan import ChartValues
     from fleet.drivers.spec import Release
-    from fleet.plan.model import ChartValues
 
 CRITICAL = ("system-node-critical", "system-cluster-critical")
 _EVERY_TAINT = [{"operator": "Exists"}]

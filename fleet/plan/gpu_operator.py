@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.model.plan import ReleasePlan
 from fleet.drivers.value_checks import check_values
 from fleet.drivers.values import merged, value_at
 from fleet.plan.aks_pools import EVICTION
 from fleet.plan.mig_config import config_file, is_built_in
-from fleet.plan.model import ReleasePlan
 from fleet.plan.operator_checks import check_operator_values, check_partitioning
 from fleet.settings.sharing import MigSharing
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import GpuModel, GpuOperatorVersion
-    from fleet.plan.model import ChartValues, PoolPlan
+    from dra_fleet.model.plan import ChartValues, PoolPlan
     from fleet.settings.operator import GpuOperatorSettings
 
 NAME = "gpu-operator"

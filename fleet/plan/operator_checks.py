@@ -16,7 +16,7 @@ from fleet.drivers.values import value_at
 if TYPE_CHECKING:
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import GpuModel
-    from fleet.plan.model import ChartValues, PoolPlan
+    from dra_fleet.model.plan import ChartValues, PoolPlan
 
 _OWNERSHIP = ("toolkit.enabled", "operator.runtimeClass", "hostPaths.driverInstallDir")
 """What follows from who installs the GPU driver; mixed, pods find no runtime or no driver."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.findings.refusals import Findings
-    from fleet.plan.model import PoolPlan, ReleasePlan
+    from dra_fleet.model.plan import PoolPlan, ReleasePlan
 
 _AFFINITY = "kubeletPlugin.affinity"
 _TOLERATIONS = "kubeletPlugin.tolerations"

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.model.plan import NamespacePlan, ReleasePlan
 from fleet.drivers import DRIVERS
 from fleet.drivers.spec import Refusal, Release
 from fleet.drivers.value_checks import check_values
 from fleet.drivers.values import merged, value_at
 from fleet.plan.cloud import rules_of
-from fleet.plan.model import NamespacePlan, ReleasePlan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.clusters import ClusterSettings
     from dra_fleet.settings.releases import DriverSettings
     from fleet.drivers.spec import DriverSpec
-    from fleet.plan.model import PoolPlan
 
 _OF_KUBERNETES = "kube-"
 PRIVILEGED = {"pod-security.kubernetes.io/enforce": "privileged"}

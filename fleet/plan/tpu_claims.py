@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.claims import ClaimSettings, CommonRequestSettings
     from dra_fleet.settings.fleet import FleetSettings
-    from fleet.plan.model import PoolPlan
 
 
 def check_tpu_claims(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.model.plan import Toleration, WorkloadPlan
 from fleet.plan.claims import missing_classes
 from fleet.plan.compute_domains import domain_selector
-from fleet.plan.model import Toleration, WorkloadPlan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.fleet import FleetSettings
     from dra_fleet.settings.workloads import WorkloadSettings
-    from fleet.plan.model import PoolPlan
 
 
 def check_references(settings: FleetSettings, findings: Findings) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from dra_fleet.kubernetes.devices.claim import ClaimSpec
-    from fleet.plan.model import ClusterPlan
+    from dra_fleet.model.plan import ClusterPlan
 
 Object = dict[str, Any]
 

@@ -14,7 +14,7 @@ from fleet.proof.asks import ask_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fleet.plan.model import ClusterPlan
+    from dra_fleet.model.plan import ClusterPlan
     from fleet.proof.asks import ClaimAsk, Object
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.model.nodes import Room
 from fleet.proof import explain
 from fleet.proof.asks import ask_of, compile_problem
-from fleet.proof.shapes import Room
 from fleet.proof.units import Unit, view
 from fleet.proof.verdicts import ClassFit, ClassProof
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fleet.plan.model import ClusterPlan
+    from dra_fleet.model.nodes import NodeGroup
+    from dra_fleet.model.plan import ClusterPlan
     from fleet.proof.asks import Object
-    from fleet.proof.shapes import NodeGroup
     from fleet.proof.telling import Findings
 
 _REQUEST = "device"

@@ -19,9 +19,9 @@ from fleet.drivers.published import mebibytes
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.model.nodes import Shape, ShapeDevice
     from fleet.proof.allocator import DeviceId
     from fleet.proof.asks import Ask, ClaimAsk
-    from fleet.proof.shapes import Shape, ShapeDevice
 
 _LEAST = re.compile(
     r"\.(?P<name>memory|multiprocessors)\s*\.\s*(?:compareTo\(\s*quantity\(\s*['\"](?P<limit>[^'\"]+)['\"]\s*\)"

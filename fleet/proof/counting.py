@@ -11,8 +11,8 @@ from fleet.proof.units import values_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from dra_fleet.model.nodes import NodeGroup, Shape
     from fleet.proof.asks import Ask
-    from fleet.proof.shapes import NodeGroup, Shape
     from fleet.proof.units import Unit, View
 
 Keys = frozenset[tuple[str, str]]

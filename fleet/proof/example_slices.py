@@ -17,9 +17,9 @@ from fleet.proof.explain import RECORD
 from fleet.proof.nvidia_slices import known_device
 
 if TYPE_CHECKING:
+    from dra_fleet.model.nodes import Object, ShapeDevice
     from fleet.drivers.published import AttributeValue, PublishedDevice, Version
     from fleet.proof.installed import Installed
-    from fleet.proof.shapes import Object, ShapeDevice
 
 MOST_WITH_COUNTERS = 64
 """Devices of one slice that may consume counters:

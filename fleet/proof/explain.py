@@ -13,8 +13,8 @@ from dra_fleet.kubernetes.devices.quantity import Quantity
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.model.nodes import Shape, ShapeDevice
     from fleet.proof.asks import Ask, Selector
-    from fleet.proof.shapes import Shape, ShapeDevice
 
 RECORD = "give recorded slices (`kubectl get nodes,resourceslices -o json`) with --slices"
 """What makes unknown values known."""

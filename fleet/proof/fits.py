@@ -21,8 +21,8 @@ from fleet.proof.packing import EMPTY, Packing, Undecidable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.model.nodes import NodeGroup
     from fleet.proof.placements import Placements
-    from fleet.proof.shapes import NodeGroup
     from fleet.proof.units import Unit, View
 
 _RANDOM_POOLS = ("1.34", "1.35")

@@ -11,19 +11,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.model.nodes import ShapeDevice
 from fleet.drivers.published import PublishedDevice
 from fleet.proof import explain
 from fleet.proof.packing import Undecidable
 from fleet.proof.placements import Held
-from fleet.proof.shapes import ShapeDevice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.model.nodes import NodeGroup, Shape
+    from dra_fleet.model.plan import ClusterPlan, PoolPlan
     from fleet.catalogue.gke import GkeScaleFromZero
-    from fleet.plan.model import ClusterPlan, PoolPlan
     from fleet.proof.fits import Question
-    from fleet.proof.shapes import NodeGroup, Shape
     from fleet.proof.units import Unit
     from fleet.proof.verdicts import PoolFit
 

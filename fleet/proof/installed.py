@@ -10,8 +10,8 @@ from dra_fleet import hardware as catalogue
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from dra_fleet.model.plan import ChartValues, ClusterPlan
     from fleet.catalogue.drivers import ChartVersion, DriverFacts
-    from fleet.plan.model import ChartValues, ClusterPlan
 
 
 @dataclass(frozen=True, kw_only=True)

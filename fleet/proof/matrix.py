@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.model.nodes import Room
 from fleet.proof import explain, fits
 from fleet.proof.asks import claim_ask, class_objects, drivers_named
 from fleet.proof.channels import channel_asks
@@ -14,7 +15,6 @@ from fleet.proof.installed import drivers_of
 from fleet.proof.parameters import refuse_parameters
 from fleet.proof.placements import Placements
 from fleet.proof.pools import pool_fits
-from fleet.proof.shapes import Room
 from fleet.proof.slices import predict
 from fleet.proof.telling import ACCEPT, STRICT, Findings, refuse_broken, tell
 from fleet.proof.units import Unit, View, view
@@ -24,9 +24,9 @@ from fleet.proof.workloads import claim_of, units_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleet.plan.model import ClusterPlan, FleetPlan, WorkloadPlan
+    from dra_fleet.model.nodes import NodeGroup
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan, WorkloadPlan
     from fleet.proof.asks import ClaimAsk
-    from fleet.proof.shapes import NodeGroup
     from fleet.proof.verdicts import PoolFit
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.hardware.models import MigProfile
-    from fleet.proof.shapes import Object, Origin, ShapeDevice
+    from dra_fleet.model.nodes import Object, Origin, ShapeDevice
 
 CAPACITIES = (
     "memory",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dra_fleet import hardware as catalogue
 from dra_fleet.cel import UNKNOWN
 from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
+from dra_fleet.model.nodes import Object, Origin, ShapeDevice
 from fleet.drivers.nvidia_devices import (
     COMPUTE_DOMAIN_DRIVER,
     GpuOnHost,
@@ -18,14 +19,13 @@ from fleet.drivers.published import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedD
 from fleet.drivers.values import value_at
 from fleet.proof.explain import RECORD
 from fleet.proof.nvidia_modes import dynamic_partitions, with_shares
-from fleet.proof.shapes import Object, Origin, ShapeDevice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.hardware.models import GpuModel, MigProfile
+    from dra_fleet.model.plan import PoolPlan
     from fleet.catalogue.drivers import ChartVersion
-    from fleet.plan.model import PoolPlan
     from fleet.proof.installed import Installed
 
 _PLACES = {PCI_BUS_ID: "string", "pcieBusID": "string", PCIE_ROOT: "string", NUMA_NODE: "int"}

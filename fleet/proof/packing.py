@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from dra_fleet.model.nodes import Room
 from fleet.proof.placements import Held, Placements, Undecidable
-from fleet.proof.shapes import Room
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleet.proof.shapes import Shape
+    from dra_fleet.model.nodes import Shape
     from fleet.proof.units import Unit
 
 __all__ = ["EMPTY", "Filled", "Packing", "Undecidable"]

@@ -17,8 +17,8 @@ from fleet.drivers.values import value_at
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from dra_fleet.model.plan import ClusterPlan
     from fleet.drivers.spec import Refusal
-    from fleet.plan.model import ClusterPlan
     from fleet.proof.asks import Ask, ClaimAsk
     from fleet.proof.installed import Installed
     from fleet.proof.telling import Findings

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dra_fleet.model.nodes import NODE
 from fleet.proof.allocator import Allocation, DeviceId, InUse, Node, NoFit, allocate
-from fleet.proof.shapes import NODE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
+    from dra_fleet.model.nodes import Shape, ShapeDevice
     from fleet.proof.asks import ClaimAsk
-    from fleet.proof.shapes import Shape, ShapeDevice
 
 
 class Undecidable(Exception):  # noqa: N818 - an answer on its way up, not an error

@@ -13,10 +13,10 @@ from fleet.proof.verdicts import PoolFit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.model.nodes import NodeGroup, Shape
     from fleet.proof.asks import Ask
     from fleet.proof.explain import Match
     from fleet.proof.fits import Question
-    from fleet.proof.shapes import NodeGroup, Shape
     from fleet.proof.units import View
 
 MOST_ON_NODE = 256

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
-from fleet.plan.model import Taint
+from dra_fleet.model.nodes import MOST_PODS, NodeGroup, Object, Room, Shape
+from dra_fleet.model.plan import Taint
 from fleet.proof.errors import RecordingInvalid
 from fleet.proof.recording import RECORD, read_items, recorded_nodes
-from fleet.proof.shapes import MOST_PODS, NodeGroup, Object, Room, Shape
 from fleet.proof.slices import rooms_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleet.plan.model import ClusterPlan, FleetPlan, PoolPlan
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan, PoolPlan
     from fleet.proof.recording import RecordedNode
 
 _EARLY = (

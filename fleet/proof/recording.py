@@ -15,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.devices.resource_slice import ResourceSliceSpec
-from fleet.plan.model import Effect
+from dra_fleet.model.nodes import Object, Origin, ShapeDevice
+from dra_fleet.model.plan import Effect
 from fleet.proof.errors import RecordingInvalid
-from fleet.proof.shapes import Object, Origin, ShapeDevice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from dra_fleet.kubernetes.dropped_fields import stored
+from dra_fleet.model.nodes import MOST_PODS, NodeGroup, Object, Room, Shape, ShapeDevice
 from fleet.drivers.efa_devices import PLACES, efa_devices
 from fleet.drivers.nvidia_devices import COMPUTE_DOMAIN_DRIVER
 from fleet.drivers.tpu_devices import tpu_devices
@@ -16,13 +17,12 @@ from fleet.proof.example_slices import example_devices_of
 from fleet.proof.explain import RECORD
 from fleet.proof.installed import drivers_of
 from fleet.proof.nvidia_slices import known_device, nvidia_devices_of
-from fleet.proof.shapes import MOST_PODS, NodeGroup, Object, Room, Shape, ShapeDevice
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from dra_fleet.hardware.models import Machine
-    from fleet.plan.model import ClusterPlan, PoolPlan
+    from dra_fleet.model.plan import ClusterPlan, PoolPlan
     from fleet.proof.installed import Installed
 
 _KEPT = 10

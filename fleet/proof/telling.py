@@ -10,7 +10,7 @@ from fleet.proof.asks import compile_problem
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleet.plan.model import ClusterPlan
+    from dra_fleet.model.plan import ClusterPlan
     from fleet.proof.asks import ClaimAsk
     from fleet.proof.verdicts import WorkloadProof
 

@@ -16,9 +16,9 @@ from fleet.proof.explain import RECORD, Match, Miss, match
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleet.plan.model import Taint, Toleration
+    from dra_fleet.model.nodes import NodeGroup, Room, Shape
+    from dra_fleet.model.plan import Taint, Toleration
     from fleet.proof.asks import Ask, ClaimAsk
-    from fleet.proof.shapes import NodeGroup, Room, Shape
 
 _STOPPING = ("NoSchedule", "NoExecute")
 _STANDARD = {"kubernetes.io/os": "linux"}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dra_fleet.model.nodes import Room
 from fleet.proof.channels import with_channel
-from fleet.proof.shapes import Room
 from fleet.proof.units import Unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleet.plan.model import WorkloadPlan
+    from dra_fleet.model.plan import WorkloadPlan
     from fleet.proof.asks import ClaimAsk, Object
 
 

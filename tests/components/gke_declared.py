@@ -12,7 +12,7 @@ from stacks.build import build
 if TYPE_CHECKING:
     import pulumi
 
-    from fleet.plan.model import FleetPlan
+    from dra_fleet.model.plan import FleetPlan
     from tests.pulumi_recorder import Recorder, Registration
 
 GET_CLUSTER = "gcp:container/getCluster:getCluster"

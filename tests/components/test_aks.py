@@ -24,7 +24,7 @@ from tests.fleet.plan.aks_fleets import cluster, mig, pool, vgpu
 from tests.pulumi_recorder import Secret
 
 if TYPE_CHECKING:
-    from fleet.plan.model import FleetPlan
+    from dra_fleet.model.plan import FleetPlan
     from tests.pulumi_recorder import Recorder, Registration
 
 PROJECT = Path(__file__).resolve().parents[2]

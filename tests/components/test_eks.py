@@ -22,7 +22,7 @@ from tests.pulumi_recorder import Secret
 if TYPE_CHECKING:
     import pulumi
 
-    from fleet.plan.model import FleetPlan
+    from dra_fleet.model.plan import FleetPlan
     from tests.pulumi_recorder import Recorder, Registration
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ from fleet.proof.matrix import prove
 from tests.fleet.proof.proof_helpers import fleet, pool
 
 if TYPE_CHECKING:
-    from fleet.plan.model import ClaimTemplatePlan, ClusterPlan, WorkloadPlan
+    from dra_fleet.model.plan import ClaimTemplatePlan, ClusterPlan, WorkloadPlan
     from fleet.proof.verdicts import Proof
 
 Object = dict[str, Any]

@@ -15,7 +15,7 @@ from tests.engine.agreement import disagreements
 from tests.engine.rehearsed import PROJECT
 
 if TYPE_CHECKING:
-    from fleet.plan.model import ClusterPlan
+    from dra_fleet.model.plan import ClusterPlan
     from tests.engine.rehearsed import Rehearsed
 
 pytestmark = pytest.mark.engine

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pulumi
 
-    from fleet.plan.model import FleetPlan
+    from dra_fleet.model.plan import FleetPlan
     from tests.pulumi_recorder import Recorder, Registration
 
 PROJECT: Final = Path(__file__).resolve().parents[2]

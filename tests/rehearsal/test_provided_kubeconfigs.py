@@ -14,7 +14,7 @@ from rehearsal.kubeconfig_sources import one_context, provide_kubeconfigs
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fleet.plan.model import FleetPlan
+    from dra_fleet.model.plan import FleetPlan
 
 POOL = {"machine": "cpu-16", "nodes": {"min": 1, "max": 1}, "nodeSelector": {"a": "b"}}
 STACK = {"stack": "acme/infra/prod", "output": "kubeconfig"}

@@ -17,7 +17,7 @@ from stacks.build import build
 from tests.pulumi_recorder import Secret
 
 if TYPE_CHECKING:
-    from fleet.plan.model import FleetPlan
+    from dra_fleet.model.plan import FleetPlan
     from stacks.outputs import Outputs
     from tests.pulumi_recorder import Recorder, Registration
 

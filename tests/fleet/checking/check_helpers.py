@@ -11,7 +11,7 @@ from fleet.checking import ManifestFile, ValuesFile, check
 from fleet.plan import make_plan
 
 if TYPE_CHECKING:
-    from fleet.plan.model import FleetPlan
+    from dra_fleet.model.plan import FleetPlan
 
 ROOT = Path(__file__).parents[3]
 LAB = ROOT / "tests" / "data" / "stacks" / "lab.yaml"

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.model.plan import PoolPlan
 from fleet.drivers import DRIVERS
 from fleet.drivers.spec import Release
 from fleet.drivers.value_checks import check_values
 from fleet.drivers.values import merged, value_at
-from fleet.plan.model import PoolPlan
 from fleet.settings.sharing import ExclusiveSharing
 
 if TYPE_CHECKING:

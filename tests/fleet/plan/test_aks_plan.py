@@ -12,7 +12,7 @@ from tests.fleet.plan.aks_fleets import cluster, mig, pool, values, vgpu, warnin
 from tests.fleet.plan.plan_helpers import ROOT, planned, refused
 
 if TYPE_CHECKING:
-    from fleet.plan.model import ReleasePlan
+    from dra_fleet.model.plan import ReleasePlan
 
 EXAMPLES = sorted((ROOT / "examples").glob("s0[123]-aks-*.yaml"))
 

@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.model.plan import Taint
 from dra_fleet.settings import SettingsInvalid, parse
 from dra_fleet.settings.stack_file import read_fleet
 from fleet.plan.gke_pools import installer_of, pool_name
 from fleet.plan.google_names import node_pool_name, region_of
-from fleet.plan.model import Taint
 from fleet.proof.matrix import prove
 from fleet.settings.gke import GkeClusterSettings
 from tests.fleet.plan.gke_fleets import cluster, l4, part, pool, tpu, warnings
 from tests.fleet.plan.plan_helpers import planned, refused
 
 if TYPE_CHECKING:
-    from fleet.plan.model import ClusterPlan
+    from dra_fleet.model.plan import ClusterPlan
 
 PROJECT = Path(__file__).resolve().parents[3]
 

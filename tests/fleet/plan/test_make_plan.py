@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from plan_helpers import ROOT, dev, planned, refused
 
+from dra_fleet.model.plan import Toleration
 from dra_fleet.settings import read_stack_file
 from fleet.plan import make_plan
-from fleet.plan.model import Toleration
 
 
 @pytest.fixture

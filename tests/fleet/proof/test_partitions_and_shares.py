@@ -14,8 +14,8 @@ from fleet.proof.nvidia_slices import nvidia_devices_of
 from fleet.proof.slices import predict
 
 if TYPE_CHECKING:
+    from dra_fleet.model.nodes import Shape, ShapeDevice
     from fleet.plan import FleetPlan
-    from fleet.proof.shapes import Shape, ShapeDevice
     from fleet.proof.verdicts import WorkloadProof
 
 ON_DEMAND: dict[str, Any] = {"featureGates": {"DynamicMIG": True}}

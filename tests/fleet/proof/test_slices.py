@@ -17,7 +17,7 @@ from fleet.proof.slices import predict
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fleet.proof.shapes import Shape
+    from dra_fleet.model.nodes import Shape
 
 MIG = {"strategy": "mig", "layout": {"1g.20gb": 4}}
 WHOLE = {"whole": {"requests": {"gpu": {"class": "gpu.nvidia.com"}}}}

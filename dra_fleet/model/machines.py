@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from dra_fleet import hardware as catalogue
 from dra_fleet.findings.errors import under
 from dra_fleet.hardware.models import Machine
+from dra_fleet.model.plan import Taint
 from fleet import sharing
-from fleet.plan.model import Taint
 from fleet.settings.sharing import ExclusiveSharing
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from fleet.proof.allocator import Inventory
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fleet.plan.model import Taint
+    from dra_fleet.model.plan import Taint
 
 Object = dict[str, Any]
 Origin = Literal["recorded", "documented", "unknown"]
