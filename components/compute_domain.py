@@ -11,7 +11,7 @@ from pulumi_kubernetes.meta import v1 as meta
 
 from components.core.component import FleetComponent
 from components.core.naming import by_content
-from fleet.devices.compute_domain import (
+from dra_fleet.drivers.nvidia.objects.compute_domain import (
     API,
     KIND,
     ChannelTemplate,

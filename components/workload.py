@@ -11,7 +11,7 @@ from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
 from components.core.component import FleetComponent
-from fleet.devices.compute_domain import CLIQUE_LABEL
+from dra_fleet.drivers.nvidia.objects.compute_domain import CLIQUE_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet.plan.isolation import shared_by
+from dra_fleet.drivers.nvidia.isolation import shared_by
 from review.model import Amounts, Shared, Use
 from review.was import layout_text
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import yaml12
 
+from dra_fleet.drivers.common.facts import DriverFacts
 from dra_fleet.hardware.models import CudaFacts, GpuModel, GpuOperatorFacts, Machine
 from dra_fleet.kubernetes.minors import KubernetesFacts
-from fleet.catalogue.drivers import DriverFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

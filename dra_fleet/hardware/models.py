@@ -8,8 +8,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from dra_fleet.drivers.common.facts import ChartVersion
 from dra_fleet.facts.entry import Entry, Fact
-from fleet.catalogue.drivers import ChartVersion
 
 
 class MigProfile(Fact):

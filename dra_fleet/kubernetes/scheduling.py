@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from fleet.drivers.values import value_at
+from dra_fleet.drivers.common.values import value_at
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import PoolPlan, Taint

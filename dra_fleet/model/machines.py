@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia import sharing
+from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing
 from dra_fleet.findings.errors import under
 from dra_fleet.hardware.models import Machine
 from dra_fleet.model.plan import Taint
-from fleet import sharing
-from fleet.settings.sharing import ExclusiveSharing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dra_fleet.drivers.nvidia.sharing_settings import SharingSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine
-    from fleet.settings.sharing import SharingSettings
 
 
 def find_machine(

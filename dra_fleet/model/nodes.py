@@ -8,8 +8,8 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from dra_fleet.cel import CelDevice
+from dra_fleet.drivers.common.published import slice_specs
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from fleet.drivers.published import slice_specs
 from fleet.proof.allocator import Inventory
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from dra_fleet.drivers.nvidia.sharing_settings import SharingSettings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.kubernetes.devices.claim import ClaimSpec
     from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
     from dra_fleet.settings.clusters import ClusterSettings
-    from fleet.settings.sharing import SharingSettings
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 ChartValues = Mapping[str, Any]

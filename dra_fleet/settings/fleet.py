@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from dra_fleet.drivers.nvidia.compute_domain_settings import ComputeDomainSettings
 from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelValue
 from dra_fleet.settings.base import Settings
 from dra_fleet.settings.claims import ClaimSettings
@@ -12,7 +13,6 @@ from dra_fleet.settings.classes import ClassSettings
 from dra_fleet.settings.clusters import ClusterSettings
 from dra_fleet.settings.kubernetes import KubernetesMinor
 from dra_fleet.settings.workloads import WorkloadSettings
-from fleet.settings.compute_domains import ComputeDomainSettings
 
 
 class FleetSettings(Settings):

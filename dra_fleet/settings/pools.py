@@ -5,10 +5,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing, SharingSettings
 from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.settings.base import Settings
-from fleet.settings.sharing import ExclusiveSharing, SharingSettings
 
 MAX_NODES = 100_000
 """More than any cluster has: https://kubernetes.io/docs/setup/best-practices/cluster-large/ says 5,000."""

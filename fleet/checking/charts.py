@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.drivers import DRIVERS
+from dra_fleet.drivers.common.value_checks import check_values
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.driver import Release
+from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.findings.errors import choices, mistyped
 from fleet.checking.operator_values import OPERATOR
 from fleet.checking.placement import (
@@ -19,22 +24,17 @@ from fleet.checking.placement import (
     toleration_text,
 )
 from fleet.checking.resources import mapping, sequence
-from fleet.drivers import DRIVERS
-from fleet.drivers.spec import Release
-from fleet.drivers.value_checks import check_values
-from fleet.drivers.values import value_at
 from fleet.plan.gke_releases import CRITICAL
-from fleet.settings.sharing import MigSharing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from dra_fleet.drivers.common.facts import ChartVersion
+    from dra_fleet.drivers.driver import DriverSpec
     from dra_fleet.findings.finding import Subject
     from dra_fleet.model.plan import ChartValues, PoolPlan
     from dra_fleet.yaml_text import Path
-    from fleet.catalogue.drivers import ChartVersion
     from fleet.checking.inventory import Cluster
-    from fleet.drivers.spec import DriverSpec
 
 _ROOT = "nvidiaDriverRoot"
 _ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from dra_fleet.drivers.nvidia.channels import channel_spec
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.model.nodes import NODE
 from fleet.checking.device_objects import devices_path
@@ -17,7 +18,6 @@ from fleet.checking.pods import copies_of
 from fleet.checking.resources import at, mapping
 from fleet.proof.allocator import Allocation, Failure, Node, NoFit, allocate
 from fleet.proof.asks import ask_of, class_objects, drivers_of
-from fleet.proof.channels import channel_spec
 from fleet.proof.placements import Held, after
 
 if TYPE_CHECKING:

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.cel import UNKNOWN, CelDevice
-from fleet.drivers.nvidia_devices import COMPUTE_DOMAIN_DRIVER
-from fleet.proof.installed import drivers_of
+from dra_fleet.drivers.common.installed import drivers_of
+from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
+from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing, MigSharing
 from fleet.proof.slices import predict
-from fleet.settings.sharing import ExclusiveSharing, MigSharing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from dra_fleet.drivers.common.facts import DriverFacts
+    from dra_fleet.drivers.common.installed import Installed
     from dra_fleet.model.nodes import Shape, ShapeDevice
     from dra_fleet.model.plan import ClusterPlan, FleetPlan, PoolPlan
-    from fleet.catalogue.drivers import DriverFacts
-    from fleet.proof.installed import Installed
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.common.value_checks import check_values
+from dra_fleet.drivers.common.values import value_at
 from fleet.checking.resources import mapping
-from fleet.drivers.value_checks import check_values
-from fleet.drivers.values import value_at
 
 if TYPE_CHECKING:
     from dra_fleet.findings.finding import Subject

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from dra_fleet.drivers.tpu.devices import DRIVER as TPU
 from fleet.checking.matching import counted
 from fleet.checking.resources import at, mapping
-from fleet.drivers.tpu_devices import DRIVER as TPU
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

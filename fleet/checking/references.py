@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dra_fleet.drivers.nvidia.objects.channel import CHANNEL_REQUEST
 from fleet.checking.device_objects import requests
-from fleet.devices.channel import CHANNEL_REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

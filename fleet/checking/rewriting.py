@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.cel import CelInvalid, CelUnsupported
 from dra_fleet.cel.clauses import split
-from fleet.drivers.nvidia_devices import as_semver
-from fleet.drivers.selectors import quoted
+from dra_fleet.drivers.common.selectors import quoted
+from dra_fleet.drivers.nvidia.devices import as_semver
 
 if TYPE_CHECKING:
     from dra_fleet.cel.program import DeviceCel

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.cel.program import DeviceCel, Program
+    from dra_fleet.drivers.common.facts import DriverFacts
     from dra_fleet.findings.finding import Subject
     from dra_fleet.yaml_text import Path
-    from fleet.catalogue.drivers import DriverFacts
     from fleet.checking.syntax_tree import Access
 
 STANDARD = "resource.kubernetes.io"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.drivers.nvidia.operator import plan_gpu_operator
 from fleet.plan.aks_checks import check_aks, check_aks_values
 from fleet.plan.aks_pools import plan_aks_pool
 from fleet.plan.aks_releases import aks_driver_values
 from fleet.plan.cloud import CloudRules
-from fleet.plan.gpu_operator import plan_gpu_operator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.drivers import DRIVERS
+from dra_fleet.drivers.common.plugin_checks import check_plugin_placement
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia.operator import partitioned
 from dra_fleet.settings.classes import CelClass
-from fleet.drivers import DRIVERS
-from fleet.drivers.values import value_at
-from fleet.plan.gpu_operator import partitioned
-from fleet.plan.plugin_checks import check_plugin_placement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fleet.drivers.values import value_at
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia.operator import partitioned
 from fleet.plan.aks_pools import EVICTION, GPU_PRESENT, POOL
-from fleet.plan.gpu_operator import partitioned
 
 if TYPE_CHECKING:
+    from dra_fleet.drivers.driver import Release
     from dra_fleet.model.plan import ChartValues
-    from fleet.drivers.spec import Release
 
 _STATE = "nvidia.com/mig.config.state"
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from dra_fleet.drivers.driver import Release
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import ChartValues, PoolPlan, ReleasePlan
     from dra_fleet.settings.clusters import ClusterSettings
     from dra_fleet.settings.fleet import FleetSettings
-    from fleet.drivers.spec import Release
 
     Place = tuple[str, ...]
     """A path in the stack file below the fleet's key."""

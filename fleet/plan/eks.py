@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.drivers.nvidia.operator import plan_gpu_operator
 from fleet.plan.cloud import CloudRules
 from fleet.plan.eks_checks import check_eks, check_eks_values
 from fleet.plan.eks_pools import plan_eks_pool
 from fleet.plan.eks_releases import eks_driver_values
-from fleet.plan.gpu_operator import plan_gpu_operator
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.drivers.driver import Release
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import ChartValues, PoolPlan, ReleasePlan
-    from fleet.drivers.spec import Release
     from fleet.settings.eks import EksClusterSettings
 
 _HANDLER = "nvidia"

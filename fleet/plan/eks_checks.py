@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
-from fleet.drivers.values import value_at
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia.operator import partitioned
+from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from fleet.plan.aks_checks import check_mig_classes
 from fleet.plan.eks_images import check_image
 from fleet.plan.eks_pools import placed_together, zones_of
-from fleet.plan.gpu_operator import partitioned
-from fleet.settings.sharing import MigSharing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,13 +6,13 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia.isolation import isolation
+from dra_fleet.drivers.nvidia.mig_config import config_name
+from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.model.machines import check_sharing, find_machine, taints_of
 from dra_fleet.model.plan import PoolPlan
 from fleet.plan.aks_pools import GPU_PRESENT, MIG_CONFIG, POOL
-from fleet.plan.isolation import isolation
-from fleet.plan.mig_config import config_name
 from fleet.settings.eks import OwnImage
-from fleet.settings.sharing import MigSharing
 
 if TYPE_CHECKING:
     from dra_fleet.findings.refusals import Findings

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fleet.drivers.values import value_at
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia.operator import partitioned
 from fleet.plan.aks_pools import POOL
 from fleet.plan.aks_releases import after_partitioning, node_affinity
 from fleet.plan.eks_pools import NVL_DOMAIN
-from fleet.plan.gpu_operator import partitioned
 
 if TYPE_CHECKING:
+    from dra_fleet.drivers.driver import Release
     from dra_fleet.model.plan import ChartValues
-    from fleet.drivers.spec import Release
 
 SYSTEM_POOL = "system"
 _CLIQUE_LABEL = "kubeletPlugin.containers.computeDomains.gpuCliqueLabelEnabled"

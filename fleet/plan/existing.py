@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia.isolation import isolation
 from dra_fleet.model.machines import check_sharing, find_machine, taints_of
 from dra_fleet.model.plan import PoolPlan
 from fleet.plan.cloud import CloudRules
-from fleet.plan.isolation import isolation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from dra_fleet.drivers.common.values import value_at
 from dra_fleet.findings.errors import choices
 from dra_fleet.settings.classes import CelClass, IntentClass
-from fleet.drivers.values import value_at
 from fleet.plan.gke_pool_checks import check_gke_pool, check_zone_counts
 from fleet.plan.gke_pools import compute_classes_of
 from fleet.plan.gke_releases import CRITICAL

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from fleet.plan.gke_capacity import check_gke_capacity
 from fleet.plan.gke_pools import allocates, fitting_installer
 from fleet.plan.google_names import is_zone, region_of, zones_of
-from fleet.settings.sharing import MigSharing
 
 if TYPE_CHECKING:
     from dra_fleet.findings.refusals import Findings

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fleet.drivers.values import value_at
+from dra_fleet.drivers.common.values import value_at
 
 if TYPE_CHECKING:
+    from dra_fleet.drivers.driver import Release
     from dra_fleet.model.plan import ChartValues
-    from fleet.drivers.spec import Release
 
 CRITICAL = ("system-node-critical", "system-cluster-critical")
 _EVERY_TAINT = [{"operator": "Exists"}]

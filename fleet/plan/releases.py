@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.drivers import DRIVERS
+from dra_fleet.drivers.common.value_checks import check_values
+from dra_fleet.drivers.common.values import merged, value_at
+from dra_fleet.drivers.driver import Refusal, Release
 from dra_fleet.model.plan import NamespacePlan, ReleasePlan
-from fleet.drivers import DRIVERS
-from fleet.drivers.spec import Refusal, Release
-from fleet.drivers.value_checks import check_values
-from fleet.drivers.values import merged, value_at
 from fleet.plan.cloud import rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.drivers.driver import DriverSpec
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.clusters import ClusterSettings
     from dra_fleet.settings.releases import DriverSettings
-    from fleet.drivers.spec import DriverSpec
 
 _OF_KUBERNETES = "kube-"
 PRIVILEGED = {"pod-security.kubernetes.io/enforce": "privileged"}

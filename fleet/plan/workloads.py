@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.drivers.nvidia.compute_domains import domain_selector
 from dra_fleet.model.plan import Toleration, WorkloadPlan
 from fleet.plan.claims import missing_classes
-from fleet.plan.compute_domains import domain_selector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

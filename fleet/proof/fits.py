@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from fleet.drivers.published import MAX_DEVICES
+from dra_fleet.drivers.common.published import MAX_DEVICES
 from fleet.proof import counting
 from fleet.proof.asks import drivers_of
 from fleet.proof.counting import Crowd

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.common.published import PublishedDevice
 from dra_fleet.model.nodes import ShapeDevice
-from fleet.drivers.published import PublishedDevice
 from fleet.proof import explain
 from fleet.proof.packing import Undecidable
 from fleet.proof.placements import Held

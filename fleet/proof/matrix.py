@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.drivers.common.installed import drivers_of
+from dra_fleet.drivers.nvidia.channels import channel_asks
 from dra_fleet.model.nodes import Room
 from fleet.proof import explain, fits
 from fleet.proof.asks import claim_ask, class_objects, drivers_named
-from fleet.proof.channels import channel_asks
 from fleet.proof.class_fits import prove_classes, warn_unmatched
 from fleet.proof.fits import Answer, Question
 from fleet.proof.growth import must_grow
-from fleet.proof.installed import drivers_of
 from fleet.proof.parameters import refuse_parameters
 from fleet.proof.placements import Placements
 from fleet.proof.pools import pool_fits

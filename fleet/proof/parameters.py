@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet import hardware as catalogue
-from fleet.drivers.nvidia_devices import COMPUTE_DOMAIN_DRIVER
-from fleet.drivers.parameters import check_parameters
-from fleet.drivers.values import value_at
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
+from dra_fleet.drivers.nvidia.parameters import check_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from dra_fleet.drivers.common.installed import Installed
+    from dra_fleet.drivers.driver import Refusal
     from dra_fleet.model.plan import ClusterPlan
-    from fleet.drivers.spec import Refusal
     from fleet.proof.asks import Ask, ClaimAsk
-    from fleet.proof.installed import Installed
     from fleet.proof.telling import Findings
 
 _TYPE = re.compile(r"""\.type\s*==\s*['"](?P<type>[a-z]+)['"]""")

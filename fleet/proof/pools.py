@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.drivers.nvidia.modes import blocked
 from fleet.proof import explain
 from fleet.proof.costs import Cost, Shares, cost
-from fleet.proof.nvidia_modes import blocked
 from fleet.proof.packing import Packing, Undecidable
 from fleet.proof.verdicts import PoolFit
 

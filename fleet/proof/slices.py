@@ -7,23 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from dra_fleet.drivers.common.installed import drivers_of
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.efa.devices import PLACES, efa_devices
+from dra_fleet.drivers.example.slices import example_devices_of
+from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
+from dra_fleet.drivers.nvidia.slices import known_device, nvidia_devices_of
+from dra_fleet.drivers.tpu.devices import tpu_devices
 from dra_fleet.kubernetes.dropped_fields import stored
 from dra_fleet.model.nodes import MOST_PODS, NodeGroup, Object, Room, Shape, ShapeDevice
-from fleet.drivers.efa_devices import PLACES, efa_devices
-from fleet.drivers.nvidia_devices import COMPUTE_DOMAIN_DRIVER
-from fleet.drivers.tpu_devices import tpu_devices
-from fleet.drivers.values import value_at
-from fleet.proof.example_slices import example_devices_of
 from fleet.proof.explain import RECORD
-from fleet.proof.installed import drivers_of
-from fleet.proof.nvidia_slices import known_device, nvidia_devices_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from dra_fleet.drivers.common.installed import Installed
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
-    from fleet.proof.installed import Installed
 
 _KEPT = 10
 """One part of so many is taken to be the system's own."""

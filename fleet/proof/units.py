@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.cel import UNKNOWN
-from fleet.drivers.efa_devices import DRIVER as NETWORK_DRIVER
-from fleet.drivers.nvidia_devices import COMPUTE_DOMAIN_DRIVER
+from dra_fleet.drivers.efa.devices import DRIVER as NETWORK_DRIVER
+from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
 from fleet.proof.asks import drivers_of
 from fleet.proof.explain import RECORD, Match, Miss, match
 

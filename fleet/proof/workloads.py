@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dra_fleet.drivers.nvidia.channels import with_channel
 from dra_fleet.model.nodes import Room
-from fleet.proof.channels import with_channel
 from fleet.proof.units import Unit
 
 if TYPE_CHECKING:

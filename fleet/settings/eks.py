@@ -9,12 +9,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from dra_fleet.drivers.nvidia.operator_settings import GpuOperatorSettings
 from dra_fleet.kubernetes.devices.names import DnsLabel, LabelKey, LabelValue
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.settings.base import Settings
 from dra_fleet.settings.cluster import CommonClusterSettings
 from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine, NodeRange, machine_form
-from fleet.settings.operator import GpuOperatorSettings
 
 RoleArn = Annotated[
     str, Field(pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/.+$", description="ARN of an IAM role")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet import hardware as catalogue
 
 if TYPE_CHECKING:
-    from fleet.catalogue.drivers import ChartVersion, DriverFacts
+    from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
     from policies.resources import Resource
     from policies.values import Value
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 from dra_fleet import hardware as catalogue
 from dra_fleet.cel import UNKNOWN, CelDevice, CelInvalid, environment, judgeable_clauses
 from dra_fleet.cel.clauses import split
-from fleet.drivers.cuda import cuda_version_of
-from fleet.drivers.nvidia_devices import DRIVER, GpuOnHost, nvidia_devices
+from dra_fleet.drivers.nvidia.cuda import cuda_version_of
+from dra_fleet.drivers.nvidia.devices import DRIVER, GpuOnHost, nvidia_devices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.cel.program import Program
+    from dra_fleet.drivers.common.published import PublishedDevice
     from dra_fleet.hardware.models import GpuModel
-    from fleet.drivers.published import PublishedDevice
 
 MINOR: Final = "1.36"
 """The minor whose CEL judges; what older ones lack makes an expression invalid there, not wider."""

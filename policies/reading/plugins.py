@@ -11,7 +11,7 @@ from policies.reading.placement import Placement, any_of, placement
 from policies.reading.tolerations import Tolerated, Toleration
 
 if TYPE_CHECKING:
-    from fleet.catalogue.drivers import DriverFacts
+    from dra_fleet.drivers.common.facts import DriverFacts
     from policies.reading.charts import Release
     from policies.reading.pools import Pool
     from policies.resources import Resource, Stack

@@ -10,7 +10,7 @@ from policies.reading.claims import configs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fleet.catalogue.drivers import DriverFacts
+    from dra_fleet.drivers.common.facts import DriverFacts
     from policies.resources import Resource
     from policies.values import Value
 

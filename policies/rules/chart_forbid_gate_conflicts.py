@@ -14,7 +14,7 @@ from policies.rule import Finding, ResourceRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fleet.catalogue.drivers import GateConflict
+    from dra_fleet.drivers.common.facts import GateConflict
     from policies.reading.charts import Release
     from policies.resources import Resource
     from policies.rule import Settings

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from fleet.drivers.value_checks import check_values
+from dra_fleet.drivers.common.value_checks import check_values
 from policies.reading.charts import RELEASE_TYPES, release
 from policies.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fleet.catalogue.drivers import ChartVersion
-    from fleet.drivers.spec import Refusal
+    from dra_fleet.drivers.common.facts import ChartVersion
+    from dra_fleet.drivers.driver import Refusal
     from policies.reading.charts import Release
     from policies.resources import Resource
     from policies.rule import Settings

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
-from fleet.drivers.nvidia import ROOTS
+from dra_fleet.drivers.nvidia.values import ROOTS
 from policies.reading.advertisers import advertisers
 from policies.reading.charts import release
 from policies.reading.nodes import Nodes

@@ -14,10 +14,10 @@ from pydantic.alias_generators import to_camel
 from ruamel.yaml import YAML, YAMLError
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.common.published import stable_uuid
+from dra_fleet.drivers.nvidia.cuda import cuda_version_of
+from dra_fleet.drivers.nvidia.devices import GpuOnHost, MigLayoutImpossible, place
 from dra_fleet.hardware.models import GpuSlot
-from fleet.drivers.cuda import cuda_version_of
-from fleet.drivers.nvidia_devices import GpuOnHost, MigLayoutImpossible, place
-from fleet.drivers.published import stable_uuid
 from rehearsal.clouds.aws.limits import AwsLimits
 from rehearsal.clouds.azure.limits import AzureLimits
 from rehearsal.clouds.google.limits import GoogleLimits

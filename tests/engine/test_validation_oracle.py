@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import pytest
 
 from clusters.client import ApiError
+from dra_fleet.drivers import DRIVERS
+from dra_fleet.drivers.common.selectors import selector
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
 from dra_fleet.kubernetes.devices.gates import drop_disabled
 from dra_fleet.kubernetes.devices.resource_slice import ResourceSliceSpec
 from dra_fleet.kubernetes.devices.validate import validate_object
 from dra_fleet.settings.classes import IntentClass
-from fleet.drivers import DRIVERS
-from fleet.drivers.selectors import selector
 from tests.engine_support import FLOOR, NEWEST
 from tests.fleet.devices.random_objects import ObjectMaker
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Iterator, Mapping
 
     from clusters.client import KubeApi, Object
-    from fleet.drivers.spec import DriverSpec
+    from dra_fleet.drivers.driver import DriverSpec
     from tests.engine_support import RehearsalWorld, SimulatedCluster
 
 pytestmark = pytest.mark.engine

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clusters.client import ApiError
-from fleet.devices.compute_domain import API, KIND
+from dra_fleet.drivers.nvidia.objects.compute_domain import API, KIND
 from rehearsal.agent.compute_domains.objects import (
     CLIQUE_KIND,
     DOMAIN,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet.devices.compute_domain import API, KIND
+from dra_fleet.drivers.nvidia.objects.compute_domain import API, KIND
 from rehearsal.agent.compute_domains.objects import CLIQUE, CLIQUE_KIND, DOMAIN
 
 if TYPE_CHECKING:

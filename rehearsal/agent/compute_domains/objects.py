@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from fleet.devices.channel import CHANNEL_CLASS, CHANNEL_REQUEST
-from fleet.devices.compute_domain import API
-from fleet.drivers.nvidia_devices import COMPUTE_DOMAIN_DRIVER
+from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
+from dra_fleet.drivers.nvidia.objects.channel import CHANNEL_CLASS, CHANNEL_REQUEST
+from dra_fleet.drivers.nvidia.objects.compute_domain import API
 
 if TYPE_CHECKING:
     from clusters.client import Object

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from clusters.client import ApiError
 from clusters.informer import Informer, key_of
-from fleet.devices.compute_domain import API, KIND
+from dra_fleet.drivers.nvidia.objects.compute_domain import API, KIND
 from rehearsal.agent.compute_domains import membership
 from rehearsal.agent.compute_domains.controller import Controller
 from rehearsal.agent.compute_domains.objects import CLIQUE_KIND, CONTROLLER, DAEMON, runs

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from typing_extensions import override
 
 from clusters.client import ApiError
-from fleet.devices.compute_domain import API, CLIQUE_LABEL, KIND
-from fleet.drivers.nvidia_devices import COMPUTE_DOMAIN_DRIVER, as_semver, compute_domain_devices
+from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER, as_semver, compute_domain_devices
+from dra_fleet.drivers.nvidia.objects.compute_domain import API, CLIQUE_LABEL, KIND
 from rehearsal.agent.compute_domains.objects import CLIQUE_KIND, DOMAIN
 from rehearsal.agent.drivers.gates import feature_gates
 from rehearsal.agent.drivers.opaque import decode

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from typing_extensions import override
 
-from fleet.drivers.efa_devices import DRIVER, efa_devices
+from dra_fleet.drivers.efa.devices import DRIVER, efa_devices
 from rehearsal.agent.drivers.plugin import NodePlugin
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from typing_extensions import override
 
-from fleet.drivers.example_devices import example_devices
+from dra_fleet.drivers.example.devices import example_devices
 from rehearsal.agent.drivers.plugin import NodePlugin, StartFailed
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from rehearsal.agent.drivers.plugin import StartFailed
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fleet.catalogue.drivers import ChartVersion
+    from dra_fleet.drivers.common.facts import ChartVersion
 
 NOT_REHEARSED = ("DynamicMIG", "PassthroughSupport", "FabricManagerPartitioning")
 """Gates that change the published devices in a way the rehearsal does not make up."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from typing_extensions import override
 
-from fleet.drivers.nvidia_devices import DRIVER, nvidia_devices
-from fleet.drivers.nvidia_shares import GATE, with_parts
+from dra_fleet.drivers.nvidia.devices import DRIVER, nvidia_devices
+from dra_fleet.drivers.nvidia.shares import GATE, with_parts
 from rehearsal.agent.drivers.gates import chart_version, feature_gates, refuse_what_is_not_rehearsed
 from rehearsal.agent.drivers.opaque import DEVICE_TYPES, judge
 from rehearsal.agent.drivers.plugin import NodePlugin, PrepareFailed

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from typing_extensions import override
 
-from fleet.drivers.tpu_devices import DRIVER, tpu_devices
+from dra_fleet.drivers.tpu.devices import DRIVER, tpu_devices
 from rehearsal.agent.drivers.plugin import NodePlugin, PrepareFailed, StartFailed
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
-from fleet.devices.compute_domain import CLIQUE_LABEL
+from dra_fleet.drivers.nvidia.objects.compute_domain import CLIQUE_LABEL
 from rehearsal.agent.gpu_operator.capacity import partitions
 from rehearsal.agent.gpu_operator.labels import FOUND_BY_PCI, MIG_CAPABLE, PRODUCT
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ruamel.yaml import YAML, YAMLError
 
-from fleet.drivers.nvidia_devices import MigLayoutImpossible, place
+from dra_fleet.drivers.nvidia.devices import MigLayoutImpossible, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from dra_fleet.drivers.nvidia.devices import GpuOnHost
     from dra_fleet.hardware.models import GpuModel, MigFacts
-    from fleet.drivers.nvidia_devices import GpuOnHost
 
 Layout = tuple[tuple[str, int], ...]
 Layouts = tuple[Layout | None, ...]

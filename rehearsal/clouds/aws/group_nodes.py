@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet import hardware as catalogue
-from fleet.drivers.published import stable_uuid
+from dra_fleet.drivers.common.published import stable_uuid
 from rehearsal.clouds.aws.account import made_id
 from rehearsal.clouds.aws.instance_types import find_type, near
 from rehearsal.clouds.aws.refusing import refuse

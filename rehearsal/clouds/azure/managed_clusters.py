@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from fleet.drivers.published import stable_uuid
+from dra_fleet.drivers.common.published import stable_uuid
 from rehearsal.clouds.azure import models
 from rehearsal.clouds.azure.kubeconfig import TENANT
 from rehearsal.clouds.azure.names import cluster_id, digits_of, letters_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from fleet.drivers.published import mebibytes
+from dra_fleet.drivers.common.published import mebibytes
 from rehearsal.clouds.azure.names import digits_of, group_id
 from rehearsal.clouds.azure.refusing import refuse
 from rehearsal.clouds.azure.sizes import find_size, mig_layout, near

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia.devices import place
 from dra_fleet.kubernetes.devices.names import dns_subdomain, driver_name, qualified_name
 from dra_fleet.settings.clusters import CLOUDS
-from fleet.drivers.nvidia_devices import place
 
 if TYPE_CHECKING:
+    from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
     from dra_fleet.facts.entry import Entry
     from dra_fleet.hardware.models import GpuModel, Machine
-    from fleet.catalogue.drivers import ChartVersion, DriverFacts
 
 FACTS = catalogue.load()
 ENTRIES: list[tuple[str, Entry]] = [

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fleet.drivers.cuda import cuda_version_of
+from dra_fleet.drivers.nvidia.cuda import cuda_version_of
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.drivers import DRIVERS
+from dra_fleet.drivers.common.value_checks import check_values
+from dra_fleet.drivers.common.values import merged, value_at
+from dra_fleet.drivers.driver import Release
+from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing
 from dra_fleet.model.plan import PoolPlan
-from fleet.drivers import DRIVERS
-from fleet.drivers.spec import Release
-from fleet.drivers.value_checks import check_values
-from fleet.drivers.values import merged, value_at
-from fleet.settings.sharing import ExclusiveSharing
 
 if TYPE_CHECKING:
     from dra_fleet.hardware.models import Machine

@@ -8,12 +8,12 @@ import pytest
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.cel import environment
+from dra_fleet.drivers import DRIVERS
+from dra_fleet.drivers.common.published import PCIE_ROOT
+from dra_fleet.drivers.common.selectors import selector
+from dra_fleet.drivers.efa.devices import DRIVER, PRODUCT, efa_devices
 from dra_fleet.settings import SettingsInvalid, parse
 from dra_fleet.settings.classes import IntentClass
-from fleet.drivers import DRIVERS
-from fleet.drivers.efa_devices import DRIVER, PRODUCT, efa_devices
-from fleet.drivers.published import PCIE_ROOT
-from fleet.drivers.selectors import selector
 from fleet.plan import make_plan
 from fleet.proof.matrix import prove
 from rehearsal.agent.drivers.efa import EfaPlugin

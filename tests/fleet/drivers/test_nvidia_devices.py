@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.kubernetes.devices.resource_slice import Device
-from fleet.drivers.nvidia_devices import (
+from dra_fleet.drivers.common.published import MAX_DEVICES, PublishedDevice, mebibytes, slice_specs
+from dra_fleet.drivers.nvidia.devices import (
     GpuOnHost,
     MigLayoutImpossible,
     as_semver,
@@ -14,7 +14,7 @@ from fleet.drivers.nvidia_devices import (
     nvidia_devices,
     place,
 )
-from fleet.drivers.published import MAX_DEVICES, PublishedDevice, mebibytes, slice_specs
+from dra_fleet.kubernetes.devices.resource_slice import Device
 
 NVIDIA = catalogue.load().drivers["nvidia"]
 NEWEST = NVIDIA.versions[-1]

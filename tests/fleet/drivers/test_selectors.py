@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from dra_fleet.drivers import DRIVERS
+from dra_fleet.drivers.common.selectors import quoted, selector
 from dra_fleet.settings.classes import IntentClass
-from fleet.drivers import DRIVERS
-from fleet.drivers.selectors import quoted, selector
 
 G = "device.driver == 'gpu.nvidia.com'"
 A = "device.attributes['gpu.nvidia.com']"

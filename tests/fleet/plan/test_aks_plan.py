@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet import hardware as catalogue
-from fleet.plan.mig_config import config_file, config_name
+from dra_fleet.drivers.nvidia.mig_config import config_file, config_name
 from tests.fleet.plan.aks_fleets import cluster, mig, pool, values, vgpu, warnings
 from tests.fleet.plan.plan_helpers import ROOT, planned, refused
 

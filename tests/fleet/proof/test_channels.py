@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from dra_fleet.drivers.nvidia.channels import with_channel
 from fleet.proof.asks import ask_of, class_objects
-from fleet.proof.channels import with_channel
 from fleet.proof.matrix import prove
 from tests.fleet.plan.eks_fleets import pool, values
 from tests.fleet.plan.plan_helpers import planned

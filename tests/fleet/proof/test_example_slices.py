@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from proof_helpers import fleet, gpus, plan_of, pool, proved
 
+from dra_fleet.drivers.common.installed import drivers_of
+from dra_fleet.drivers.example.slices import example_devices_of
 from dra_fleet.kubernetes.dropped_fields import stored
-from fleet.proof.example_slices import example_devices_of
-from fleet.proof.installed import drivers_of
 from fleet.proof.slices import predict
 
 GPUS = gpus(1)

@@ -8,9 +8,9 @@ import pytest
 from proof_helpers import fleet, plan_of, pool, proved
 
 from dra_fleet.cel import UNKNOWN
+from dra_fleet.drivers.common.installed import drivers_of
+from dra_fleet.drivers.nvidia.slices import nvidia_devices_of
 from dra_fleet.kubernetes.dropped_fields import stored
-from fleet.proof.installed import drivers_of
-from fleet.proof.nvidia_slices import nvidia_devices_of
 from fleet.proof.slices import predict
 
 if TYPE_CHECKING:

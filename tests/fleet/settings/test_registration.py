@@ -8,18 +8,18 @@ from typing import get_args
 
 import pytest
 
+from dra_fleet.drivers import DRIVERS
+from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing, MigSharing, SharingSettings
 from dra_fleet.hardware.models import Machine
 from dra_fleet.settings.cluster import CommonClusterSettings
 from dra_fleet.settings.clusters import CLOUDS
 from dra_fleet.settings.fleet import FleetSettings
-from fleet.drivers import DRIVERS
 from fleet.plan.cloud import CLOUDS as RULES
 from fleet.plan.cloud import CloudRules
 from fleet.settings.aks import AksClusterSettings
 from fleet.settings.eks import EksClusterSettings
 from fleet.settings.existing import ExistingClusterSettings
 from fleet.settings.gke import GkeClusterSettings
-from fleet.settings.sharing import ExclusiveSharing, MigSharing, SharingSettings
 
 FLEET = Path(__file__).parents[3] / "fleet"
 

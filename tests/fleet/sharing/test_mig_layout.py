@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from dra_fleet import hardware as catalogue
-from fleet.settings.sharing import MigSharing
-from fleet.sharing import check
+from dra_fleet.drivers.nvidia.sharing import check
+from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 
 GPUS = catalogue.load().gpus
 

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from fleet.devices.compute_domain import ChannelTemplate, ComputeDomainChannel, ComputeDomainSpec
+from dra_fleet.drivers.nvidia.objects.compute_domain import (
+    ChannelTemplate,
+    ComputeDomainChannel,
+    ComputeDomainSpec,
+)
 from rehearsal.charts import STAND_INS
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dra_fleet import hardware as catalogue
-from fleet.plan.mig_config import config_file, config_name
+from dra_fleet.drivers.nvidia.mig_config import config_file, config_name
 from rehearsal.agent.gpu_operator.mig_config import MigConfigInvalid, built_in, choose
 from tests.rehearsal.agent.gpu_operator.operator_objects import host
 

@@ -1,0 +1,1 @@
+"""What DRA drivers have in common."""

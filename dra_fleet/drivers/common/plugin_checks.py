@@ -1,0 +1,78 @@
+"""A stack's own values must not keep the NVIDIA DRA driver's plugin from its pools, nor start it too early.
+
+Helm replaces lists and null removes, so that one value can undo what the plan wrote.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_fleet.drivers import DRIVERS
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia.operator import partitioned
+from dra_fleet.kubernetes.scheduling import (
+    MIG_READY,
+    MIG_STATE,
+    may_start_early,
+    not_tolerated,
+    taint_text,
+    toleration_text,
+)
+from dra_fleet.settings.translate import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.model.plan import PoolPlan, ReleasePlan
+
+_AFFINITY = "kubeletPlugin.affinity"
+_TOLERATIONS = "kubeletPlugin.tolerations"
+
+
+def check_plugin_placement(
+    at: tuple[str, ...], pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
+) -> None:
+    """Refuse final values by which the plugin publishes whole GPUs of a cut pool, or nothing of a pool.
+
+    Args:
+        at: where the driver stands in the stack file.
+        pools: the pools of the cluster.
+        release: the driver's release.
+        findings: collects the problems.
+    """
+    _check_start(at, pools, release, findings)
+    version = DRIVERS["nvidia"].facts.version(release.version)
+    default = list(version.plugin_tolerations) if version else []
+    given = value_at(release.values, _TOLERATIONS, default=default)
+    for pool in pools:
+        for taint in not_tolerated(pool, given) if pool.machine.gpus else ():
+            findings.error(
+                *at,
+                "values",
+                _TOLERATIONS,
+                what=f"does not tolerate {taint_text(taint)} of pool {pool.name}, so that the plugin never "
+                "runs there and no device is published",
+                got=shown(given),
+                fix=f"remove it from values, for the plan tolerates the pools' taints; or add "
+                f"{toleration_text(taint)}",
+            )
+
+
+def _check_start(
+    at: tuple[str, ...], pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
+) -> None:
+    selector = value_at(release.values, "kubeletPlugin.nodeSelector")
+    affinity = value_at(release.values, _AFFINITY)
+    for pool, _, _ in partitioned(pools):
+        if may_start_early(pool.labels, selector, affinity):
+            findings.error(
+                *at,
+                "values",
+                _AFFINITY,
+                what=f"lets the plugin start on pool {pool.name} before its MIG partitions exist, and "
+                "publish whole GPUs",
+                got=shown(affinity),
+                allowed=f"{MIG_STATE} In [{MIG_READY}] on the pool's nodes",
+                fix="remove it from values; the plan writes it",
+            )

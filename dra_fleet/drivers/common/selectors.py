@@ -1,0 +1,144 @@
+"""From what a class asks for to a CEL expression that is false, never an error, on every other device.
+
+A missing attribute is a run-time error in CEL and aborts the pod's scheduling on all nodes. So the driver is
+checked first, and what a device may lack is looked up with `in`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from dra_fleet.drivers.common.facts import PublishedAttribute, PublishedCapacity
+from dra_fleet.findings.errors import choices, mistyped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.drivers.driver import DriverSpec
+    from dra_fleet.settings.classes import AmountRange, IntentClass, VersionRange
+
+_P = TypeVar("_P", PublishedAttribute, PublishedCapacity)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unanswerable:
+    """A condition that no device of the driver can answer. `key` is the class's key in the stack file."""
+
+    key: str
+    what: str
+    got: str = ""
+    allowed: str = ""
+    fix: str = ""
+
+
+def selector(intent: IntentClass, spec: DriverSpec) -> tuple[str, list[Unanswerable]]:
+    """The CEL expression of a class, and the conditions it cannot express.
+
+    Args:
+        intent: the class as the stack file has it.
+        spec: its driver.
+    """
+    builder = _Builder(intent, spec)
+    builder.type()
+    builder.text("product", intent.product)
+    builder.text("architecture", intent.architecture)
+    builder.text("profile", intent.profile)
+    builder.version("computeCapability", intent.compute_capability)
+    builder.amount("memory", intent.memory)
+    builder.amount("multiprocessors", intent.multiprocessors)
+    return " && ".join(builder.clauses), builder.problems
+
+
+class _Builder:
+    def __init__(self, intent: IntentClass, spec: DriverSpec) -> None:
+        self.intent = intent
+        self.spec = spec
+        self.facts = spec.facts
+        self.domain = quoted(self.facts.driver)
+        self.clauses = [f"device.driver == {self.domain}"]
+        self.problems: list[Unanswerable] = []
+        known = intent.type in self.facts.device_types
+        self.types = (intent.type,) if known else self.facts.device_types
+
+    def type(self) -> None:
+        wanted, types = self.intent.type, self.facts.device_types
+        if wanted is None:
+            return
+        if wanted not in types:
+            self.problems.append(
+                Unanswerable(
+                    key="type",
+                    what=f"is no device type of driver {self.spec.name}",
+                    got=wanted,
+                    allowed=choices(wanted, types),
+                    fix=mistyped(wanted, types),
+                )
+            )
+        elif any(item.name == "type" and wanted in item.always for item in self.facts.attributes):
+            self.clauses.append(f"device.attributes[{self.domain}].type == {quoted(wanted)}")
+
+    def text(self, key: str, value: str | None) -> None:
+        published = self._find(key, self.facts.attributes, wanted=value is not None)
+        if published is not None and value is not None:
+            self._guard(published, "attributes")
+            self.clauses.append(f"device.attributes[{self.domain}].{published.name} == {quoted(value)}")
+
+    def version(self, key: str, limits: VersionRange | None) -> None:
+        published = self._find(key, self.facts.attributes, wanted=limits is not None)
+        if published is not None and limits is not None:
+            self._guard(published, "attributes")
+            bounds = ((limits.min, ">="), (limits.max, "<="))
+            where = f"device.attributes[{self.domain}].{published.name}"
+            self.clauses += [
+                f"{where}.compareTo(semver({quoted(_three_numbers(limit))})) {sign} 0"
+                for limit, sign in bounds
+                if limit
+            ]
+
+    def amount(self, key: str, limits: AmountRange | None) -> None:
+        published = self._find(key, self.facts.capacities, wanted=limits is not None)
+        if published is not None and limits is not None:
+            self._guard(published, "capacity")
+            bounds = ((limits.min, ">="), (limits.max, "<="))
+            where = f"device.capacity[{self.domain}].{published.name}"
+            self.clauses += [
+                f"{where}.compareTo(quantity({quoted(limit)})) {sign} 0" for limit, sign in bounds if limit
+            ]
+
+    def _find(self, key: str, all_published: Sequence[_P], *, wanted: bool) -> _P | None:
+        if not wanted:
+            return None
+        name = self.spec.intents.get(key)
+        if name is None:
+            what = f"cannot be asked of driver {self.spec.name}, which publishes no such thing"
+            self.problems.append(Unanswerable(key=key, what=what, allowed=", ".join(self.spec.intents)))
+            return None
+        published = next(item for item in all_published if item.name == name)
+        carriers = {*published.always, *published.sometimes}
+        if not carriers & set(self.types):
+            self.problems.append(
+                Unanswerable(
+                    key=key,
+                    what=f"is never published for devices of type {self.intent.type}",
+                    allowed=f"type: {' or '.join(sorted(carriers))}",
+                    fix=f"remove {key}, or change type",
+                )
+            )
+            return None
+        return published
+
+    def _guard(self, published: PublishedAttribute | PublishedCapacity, where: str) -> None:
+        if not set(self.types) <= set(published.always):
+            self.clauses.append(f"{quoted(published.name)} in device.{where}[{self.domain}]")
+
+
+def quoted(text: str) -> str:
+    """A CEL string literal."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+    return f"'{escaped}'"
+
+
+def _three_numbers(version: str) -> str:
+    numbers = [str(int(part)) for part in version.split(".")]
+    return ".".join([*numbers, "0"][:3])

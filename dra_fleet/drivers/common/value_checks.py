@@ -1,0 +1,92 @@
+"""Chart values checked as typed, dotted keys of one chart version. Helm ignores unknown keys; we do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from dra_fleet.drivers.driver import Refusal
+from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.settings.translate import shown
+
+if TYPE_CHECKING:
+    from dra_fleet.drivers.common.facts import ChartVersion, ValueType
+    from dra_fleet.model.plan import ChartValues
+
+_KINDS: Mapping[ValueType, tuple[type, str]] = {
+    "string": (str, "a string"),
+    "integer": (int, "a whole number"),
+    "boolean": (bool, "true or false"),
+    "list": (list, "a list"),
+    "map": (Mapping, "a mapping"),
+    "booleans": (Mapping, "a mapping of names to true or false"),
+}
+
+
+def check_values(version: ChartVersion, values: ChartValues) -> list[Refusal]:
+    """Every key the chart version lacks and every value of a wrong type; null is allowed everywhere."""
+    return _check(version, values, "")
+
+
+def _check(version: ChartVersion, values: ChartValues, prefix: str) -> list[Refusal]:
+    refusals: list[Refusal] = []
+    for name, value in values.items():
+        key = f"{prefix}{name}"
+        if key in version.values:
+            refusals += _check_type(version, key, value)
+        elif any(known.startswith(f"{key}.") for known in version.values):
+            refusals += _check_section(version, key, value)
+        else:
+            refusals.append(_unknown(version, key))
+    return refusals
+
+
+def _check_section(version: ChartVersion, key: str, value: object) -> list[Refusal]:
+    if value is None:
+        return []
+    if not isinstance(value, Mapping):
+        return [Refusal(key=key, what="must be a mapping", got=shown(value), allowed="a mapping")]
+    return _check(version, cast("ChartValues", value), f"{key}.")
+
+
+def _check_type(version: ChartVersion, key: str, value: object) -> list[Refusal]:
+    kind, words = _KINDS[version.values[key]]
+    if value is None:
+        return []
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        return [Refusal(key=key, what=f"must be {words}", got=shown(value), allowed=words)]
+    if version.values[key] != "booleans":
+        return []
+    return [
+        refusal
+        for gate, on in cast("Mapping[str, object]", value).items()
+        for refusal in _check_gate(version, f"{key}.{gate}", gate, on)
+    ]
+
+
+def _check_gate(version: ChartVersion, key: str, gate: str, on: object) -> list[Refusal]:
+    if gate not in version.feature_gates:
+        return [
+            Refusal(
+                key=key,
+                what=f"is no feature gate of chart {version.version}; the driver would not start",
+                got=gate,
+                allowed=choices(gate, version.feature_gates),
+                fix=mistyped(gate, version.feature_gates),
+            )
+        ]
+    if not isinstance(on, bool):
+        return [Refusal(key=key, what="must be true or false", got=shown(on), allowed="true or false")]
+    return []
+
+
+def _unknown(version: ChartVersion, key: str) -> Refusal:
+    sections = {known.rpartition(".")[0] for known in version.values} - {""}
+    names = [*version.values, *sections]
+    return Refusal(
+        key=key,
+        what=f"is no value of chart {version.version}; Helm would ignore it without a word",
+        got=key,
+        allowed=choices(key, names),
+        fix=mistyped(key.replace("-", "."), names) or "remove it",
+    )

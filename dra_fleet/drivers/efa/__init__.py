@@ -1,0 +1,1 @@
+"""AWS's driver for Elastic Fabric Adapters."""

@@ -1,0 +1,58 @@
+"""AWS's DRANET for EFA network cards: values for its chart.
+
+Source: https://github.com/aws/eks-charts, stable/aws-dranet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_fleet.drivers.driver import DriverSpec, Refusal, Release
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.model.plan import ChartValues
+
+_OTHER_CLOUDS = ("aks", "gke")
+
+
+def values(release: Release) -> ChartValues:
+    """The pools' taints tolerated: the chart tolerates CriticalAddonsOnly alone."""
+    taints = {taint for pool in release.pools for taint in pool.taints if taint.effect != "PreferNoSchedule"}
+    if not taints:
+        return {}
+    return {
+        "tolerations": [
+            {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
+            for taint in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
+        ]
+    }
+
+
+def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
+    """Nothing: the chart takes what it is given."""
+    del release, final
+    return ()
+
+
+def conflicts(release: Release) -> Sequence[Refusal]:
+    """Only AWS's machines have such cards."""
+    if not release.pools or any(pool.machine.cloud not in _OTHER_CLOUDS for pool in release.pools):
+        return ()
+    return (
+        Refusal(
+            key="",
+            what="serves the EFA network cards of AWS, which no machine of this cluster has",
+            fix="remove it",
+        ),
+    )
+
+
+EFA = DriverSpec(
+    name="efa",
+    intents={"product": "pciDevice"},
+    values=values,
+    guards=guards,
+    conflicts=conflicts,
+)

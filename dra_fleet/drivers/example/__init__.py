@@ -1,0 +1,1 @@
+"""The example driver of the Kubernetes project."""

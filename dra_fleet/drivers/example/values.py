@@ -1,0 +1,63 @@
+"""The example DRA driver: devices without hardware, for clusters that have none.
+
+Source: https://github.com/kubernetes-sigs/dra-example-driver, deployments/helm.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.driver import DriverSpec, Refusal, Release, default_namespace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.model.plan import ChartValues
+
+_PROFILES = ("gpu", "cpu", "net", "vfio-gpu")
+
+
+def values(release: Release) -> ChartValues:
+    """The GPU profile, with the pools' taints tolerated."""
+    chosen: dict[str, Any] = {"deviceProfile": "gpu"}
+    taints = {taint for pool in release.pools for taint in pool.taints if taint.effect != "PreferNoSchedule"}
+    if taints:
+        chosen["kubeletPlugin"] = {
+            "tolerations": [
+                {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
+                for taint in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
+            ]
+        }
+    return chosen
+
+
+def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
+    """What the chart refuses."""
+    found: list[Refusal] = []
+    profile = value_at(final, "deviceProfile", default="gpu")
+    if profile not in _PROFILES:
+        found.append(
+            Refusal(
+                key="deviceProfile",
+                what="is refused by the chart",
+                got=str(profile),
+                allowed=", ".join(_PROFILES),
+            )
+        )
+    return [*found, *default_namespace(release, final)]
+
+
+def conflicts(release: Release) -> Sequence[Refusal]:
+    """Nothing: the driver has no hardware to disagree about."""
+    del release
+    return ()
+
+
+EXAMPLE = DriverSpec(
+    name="example",
+    intents={"product": "model", "memory": "memory"},
+    values=values,
+    guards=guards,
+    conflicts=conflicts,
+)

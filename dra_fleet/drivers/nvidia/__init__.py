@@ -1,0 +1,1 @@
+"""NVIDIA: GPUs, MIG partitions, ComputeDomains and the GPU Operator."""

@@ -1,0 +1,276 @@
+"""What the NVIDIA DRA driver publishes for a machine, by driver version, MIG layout and chart version.
+
+Pure. The simulated agent feeds it hardware, the proof feeds it plans; neither knows the other.
+Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, main of 2026-08-07 and the charts' tags:
+`cmd/gpu-kubelet-plugin/{deviceinfo,mig,nvlib}.go`, `cmd/compute-domain-kubelet-plugin/deviceinfo.go`.
+Which attribute is in which version is a fact of the catalogue.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.common.published import (
+    NUMA_NODE,
+    PCI_BUS_ID,
+    PCIE_ROOT,
+    AttributeValue,
+    PublishedDevice,
+    Version,
+    mebibytes,
+    stable_uuid,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.drivers.common.facts import ChartVersion
+    from dra_fleet.hardware.models import GpuModel, MigProfile
+
+DRIVER = "gpu.nvidia.com"
+COMPUTE_DOMAIN_DRIVER = "compute-domain.nvidia.com"
+
+BRAND = "Nvidia"
+NOTHING: frozenset[str] = frozenset()
+GRACE = ("GB", "GH")
+
+Attributes = dict[str, AttributeValue | Version]
+
+
+class MigLayoutImpossible(ValueError):  # noqa: N818 - a state of hardware, not a bug
+    """A MIG layout that this GPU cannot have; the message says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuOnHost:
+    """One physical (or virtual) GPU of a machine.
+
+    Args:
+        model: its catalogue entry.
+        minor: the number in `/dev/nvidia<minor>`.
+        uuid: such as "GPU-8a10b6f7-…".
+        pci_bus_id: such as "0000:10:1c.0"; None where a guest sees none.
+        pcie_root: such as "pci0000:10"; None where a guest sees none.
+        numa_node: None where the host does not tell.
+        mig: the partitions there are, as (profile, how many); None with MIG mode off. MIG mode on with
+            no partitions strands the GPU: nothing is published for it.
+    """
+
+    model: GpuModel
+    minor: int
+    uuid: str
+    pci_bus_id: str | None
+    pcie_root: str | None
+    numa_node: int | None
+    mig: tuple[tuple[str, int], ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """A partition and the memory slice it starts at."""
+
+    profile: MigProfile
+    start: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Discovery:
+    """What the versions of the drivers decide about every device.
+
+    `names`: the attributes that this version of the DRA driver knows.
+    """
+
+    driver_version: str
+    cuda_version: str
+    chart: ChartVersion
+    names: frozenset[str]
+
+    def known(self, attributes: Attributes) -> Attributes:
+        """Those of the attributes that this version publishes."""
+        return {name: value for name, value in attributes.items() if name in self.names}
+
+
+def nvidia_devices(
+    gpus: Sequence[GpuOnHost], *, driver_version: str, cuda_version: str, chart: ChartVersion
+) -> list[PublishedDevice]:
+    """The devices of one node in the order of discovery.
+
+    Args:
+        gpus: the machine's GPUs.
+        driver_version: of the NVIDIA driver, as `nvidia-smi` prints it: "580.126.09".
+        cuda_version: that driver's CUDA version: "13.0".
+        chart: the version of the DRA driver that publishes them.
+
+    Raises:
+        MigLayoutImpossible: a GPU's layout does not fit it.
+    """
+    how = _Discovery(
+        driver_version=driver_version,
+        cuda_version=cuda_version,
+        chart=chart,
+        names=catalogue.load().drivers["nvidia"].attributes_in(chart.version),
+    )
+    return [device for gpu in gpus for device in _devices_of(gpu, how)]
+
+
+def compute_domain_devices() -> list[PublishedDevice]:
+    """The IMEX channel and daemon of a node: only channel 0 is ever published."""
+    return [
+        PublishedDevice(name="channel-0", attributes={"type": "channel", "id": 0}),
+        PublishedDevice(name="daemon-0", attributes={"type": "daemon", "id": 0}),
+    ]
+
+
+def as_semver(version: str) -> str:
+    """A dotted version as a driver publishes it: 580.126.09 -> 580.126.9, 13.0 -> 13.0.0."""
+    numbers = [str(int(part)) for part in re.findall(r"\d+", version)][:3]
+    return ".".join([*numbers, "0", "0"][:3])
+
+
+def place(model: GpuModel, layout: Sequence[tuple[str, int]]) -> list[Placement]:
+    """Where the partitions of a layout lie on a GPU, the largest first.
+
+    Raises:
+        MigLayoutImpossible: an unknown profile, or no way to place them all.
+    """
+    if model.mig is None:
+        if not layout:
+            return []
+        raise MigLayoutImpossible(f"{model.name} cannot be partitioned: it has no MIG")
+    known = {profile.name: profile for profile in model.mig.profiles}
+    unknown = sorted({name for name, _ in layout} - set(known))
+    if unknown:
+        raise MigLayoutImpossible(
+            f"{model.name} has no MIG profile {', '.join(unknown)}; it has: {', '.join(known)}"
+        )
+    wanted = [known[name] for name, count in layout for _ in range(count)]
+    wanted.sort(key=lambda profile: (-profile.memory_slices, profile.name))
+    found = _place_all(wanted, frozenset(), model.mig.compute_slices)
+    if found is None:
+        text = ", ".join(f"{count} x {name}" for name, count in layout)
+        raise MigLayoutImpossible(f"{model.name} has no room for {text} at the same time")
+    return found
+
+
+def _place_all(
+    wanted: Sequence[MigProfile], taken: frozenset[int], compute_left: int
+) -> list[Placement] | None:
+    if not wanted:
+        return []
+    profile = wanted[0]
+    if profile.compute_slices > compute_left:
+        return None
+    for start in profile.placements or range(0, 8, profile.memory_slices):
+        cells = frozenset(range(start, start + profile.memory_slices))
+        if cells & taken:
+            continue
+        rest = _place_all(wanted[1:], taken | cells, compute_left - profile.compute_slices)
+        if rest is not None:
+            return [Placement(profile=profile, start=start), *rest]
+    return None
+
+
+def _devices_of(gpu: GpuOnHost, how: _Discovery) -> list[PublishedDevice]:
+    common, assumed = _common(gpu, how)
+    placements = sorted(place(gpu.model, gpu.mig or ()), key=lambda placement: placement.start)
+    partitions = [
+        _partition(gpu, placement, index, how, common=common, assumed=assumed)
+        for index, placement in enumerate(placements)
+    ]
+    if gpu.mig is not None and not how.chart.announces_partitioned_gpus:
+        return partitions
+    own: Attributes = {"type": "gpu", "uuid": gpu.uuid, "index": gpu.minor, "minor": gpu.minor}
+    whole = PublishedDevice(
+        name=f"gpu-{gpu.minor}",
+        attributes={**how.known(own), **common},
+        capacity={"memory": _memory_of(gpu.model)},
+        assumed=assumed | ({"memory"} if gpu.model.memory_mib is None else NOTHING),
+    )
+    return [whole, *partitions]
+
+
+def _memory_of(model: GpuModel) -> str:
+    return mebibytes(model.memory_mib if model.memory_mib is not None else model.nominal_gb * 1024)
+
+
+def _partition(
+    gpu: GpuOnHost,
+    placement: Placement,
+    index: int,
+    how: _Discovery,
+    *,
+    common: Attributes,
+    assumed: frozenset[str],
+) -> PublishedDevice:
+    profile = placement.profile
+    nominal = int(re.findall(r"(\d+)gb", profile.name)[0]) * 1024
+    counts = {
+        "multiprocessors": profile.multiprocessors,
+        "copyEngines": profile.copy_engines,
+        "decoders": profile.decoders,
+        "encoders": profile.encoders,
+        "jpegEngines": profile.jpeg_engines,
+        "ofaEngines": profile.ofa_engines,
+    }
+    unknown = {key for key, value in counts.items() if value is None}
+    if profile.memory_mib is None:
+        unknown.add("memory")
+    slices = range(placement.start, placement.start + profile.memory_slices)
+    own: Attributes = {
+        "type": "mig",
+        "profile": profile.name,
+        "uuid": f"MIG-{stable_uuid('mig', gpu.uuid, profile.name, placement.start)}",
+        "parentUUID": gpu.uuid,
+        "index": index,
+        "parentIndex": gpu.minor,
+    }
+    return PublishedDevice(
+        name=_partition_name(gpu, placement, how),
+        attributes={**how.known(own), **common},
+        capacity={
+            "memory": mebibytes(profile.memory_mib if profile.memory_mib is not None else nominal),
+            **{key: str(value or 0) for key, value in counts.items()},
+            **{f"memorySlice{number}": "1" for number in slices},
+        },
+        assumed=assumed | unknown,
+    )
+
+
+def _partition_name(gpu: GpuOnHost, placement: Placement, how: _Discovery) -> str:
+    profile = placement.profile
+    number = profile.gi_profile or 0
+    if how.chart.partition_names == "placement":
+        return f"gpu-{gpu.minor}-mig-{number}-{placement.start}-{profile.memory_slices}"
+    label = re.sub(r"[^a-z0-9]", "", profile.name.lower())
+    return f"gpu-{gpu.minor}-mig-{label}-{number}-{placement.start}"
+
+
+def _common(gpu: GpuOnHost, how: _Discovery) -> tuple[Attributes, frozenset[str]]:
+    """What a GPU and its partitions share, and which of it no public source says."""
+    model = gpu.model
+    optional: dict[str, AttributeValue | None] = {
+        "pcieBusID": gpu.pci_bus_id,
+        PCI_BUS_ID: gpu.pci_bus_id,
+        PCIE_ROOT: gpu.pcie_root,
+        NUMA_NODE: gpu.numa_node,
+    }
+    attributes: Attributes = {
+        "productName": model.product_name or f"NVIDIA {model.name}",
+        "brand": BRAND,
+        "architecture": model.architecture,
+        "cudaComputeCapability": Version(as_semver(model.compute_capability)),
+        "driverVersion": Version(as_semver(how.driver_version)),
+        "cudaDriverVersion": Version(as_semver(how.cuda_version)),
+        "addressingMode": _addressing_mode(model),
+        **{key: value for key, value in optional.items() if value is not None},
+    }
+    unknown = {"addressingMode"} | ({"productName"} if model.product_name is None else NOTHING)
+    return how.known(attributes), frozenset(unknown & how.names)
+
+
+def _addressing_mode(model: GpuModel) -> str:
+    """ATS where a Grace CPU shares its memory, else HMM: seen on A100 and GB300, assumed elsewhere."""
+    return "ATS" if model.name.startswith(GRACE) else "HMM"

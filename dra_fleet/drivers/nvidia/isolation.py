@@ -1,0 +1,116 @@
+"""What keeps the holders of devices apart, in words, and what a production stack must not choose silently.
+
+MIG and exclusive GPUs isolate memory and faults in hardware, a vGPU by the hypervisor. Time-slicing and MPS,
+a claim that several pods hold together, and parts of a GPU that several claims hold isolate neither.
+Source: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/ and
+https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu (sharing of a claim's configuration).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia.shares import GATE, NO_SHARES
+from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
+from dra_fleet.settings.claims import FirstAvailableRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from dra_fleet.drivers.nvidia.sharing_settings import SharingSettings
+    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.hardware.models import Machine
+    from dra_fleet.settings.classes import OpaqueSettings
+    from dra_fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.workloads import WorkloadSettings
+
+STRATEGIES = {"TimeSlicing": "time-slicing", "MPS": "MPS"}
+"""The strategies of a claim's configuration that isolate neither memory nor faults, with their names."""
+
+
+def isolation(machine: Machine, sharing: SharingSettings) -> str:
+    """What isolates the devices of a pool from each other; empty without GPUs."""
+    if machine.gpu is None:
+        return ""
+    if isinstance(sharing, MigSharing):
+        return "MIG partitions: memory and faults are kept apart in hardware, compute is reserved"
+    if machine.gpu_fraction is not None:
+        return (
+            f"vGPU, {machine.gpu_fraction} of a GPU: memory and faults are kept apart by the hypervisor, "
+            "compute is time-sliced with other machines"
+        )
+    return "whole GPUs: a claim shares its GPU with no other"
+
+
+def check_isolation(cluster: str, settings: FleetSettings, findings: Findings) -> None:
+    """Refuse, in production, devices that pods share without isolation and without a reason given.
+
+    Elsewhere it is a warning.
+    """
+    for name, workload in sorted(settings.workloads.items()):
+        if workload.cluster != cluster or workload.claim not in settings.claims:
+            continue
+        shared = shared_by(workload, settings)
+        if not shared or "isolation" in workload.accept:
+            continue
+        what = f"shares devices by {shared}, which isolates neither memory nor faults"
+        if settings.environment == "production":
+            findings.error(
+                "workloads",
+                name,
+                "claim",
+                what=f"{what}; production needs a reason for that",
+                got=workload.claim,
+                allowed="exclusive GPUs, MIG partitions, vGPUs",
+                fix="ask for a MIG partition, or say why in accept: {isolation: the reason}",
+            )
+        else:
+            findings.warnings.append(f"workload {name} {what}")
+
+
+def shared_by(workload: WorkloadSettings, settings: FleetSettings) -> str:
+    """By what the pods of a workload share devices without isolation; empty where they do not.
+
+    Args:
+        workload: Its claim is one of the fleet's.
+        settings: The fleet.
+    """
+    for config in _configs(workload, settings):
+        if config.driver != catalogue.load().drivers["nvidia"].driver:
+            continue
+        sharing = config.parameters.get("sharing")
+        strategy = cast("Mapping[str, Any]", sharing).get("strategy") if isinstance(sharing, dict) else None
+        if isinstance(strategy, str) and strategy in STRATEGIES:
+            return STRATEGIES[strategy]
+    if settings.claims[workload.claim].shared and workload.copies > 1:
+        return f"one claim of {workload.copies} pods"
+    if _holds_parts(workload, settings):
+        return "parts of one GPU that only the scheduler counts"
+    return ""
+
+
+def _holds_parts(workload: WorkloadSettings, settings: FleetSettings) -> bool:
+    """Whether the NVIDIA driver of the cluster lets other claims hold parts of this one's GPUs."""
+    release = settings.clusters[workload.cluster].drivers.get("nvidia")
+    if release is None or not value_at(release.values, f"featureGates.{GATE}", default=False):
+        return False
+    option = str(value_at(release.values, "consumableShares") or "")
+    requests = settings.claims[workload.claim].requests.values()
+    asked = any(
+        item.capacity
+        for request in requests
+        for item in (request.first_available if isinstance(request, FirstAvailableRequest) else (request,))
+    )
+    # Where memory is what is shared, a claim that asks for none of it gets all.
+    return option not in NO_SHARES and (asked or option != "memory")
+
+
+def _configs(workload: WorkloadSettings, settings: FleetSettings) -> Iterator[OpaqueSettings]:
+    claim = settings.claims[workload.claim]
+    for item in claim.config:
+        yield item.opaque
+    for _, name in claim.classes():
+        if name in settings.classes:
+            yield from settings.classes[name].config

@@ -1,0 +1,161 @@
+"""What feature gates of the NVIDIA driver make of its devices: partitions made on demand, and shares.
+
+Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `cmd/gpu-kubelet-plugin/partitions.go`,
+`driver.go` and `consumable_shares.go` (main of 2026-08).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from dra_fleet.cel import UNKNOWN
+from dra_fleet.drivers.nvidia.shares import is_shared, with_parts
+from dra_fleet.kubernetes.devices.quantity import Quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from dra_fleet.hardware.models import MigProfile
+    from dra_fleet.model.nodes import Object, Origin, ShapeDevice
+
+CAPACITIES = (
+    "memory",
+    "multiprocessors",
+    "copyEngines",
+    "decoders",
+    "encoders",
+    "jpegEngines",
+    "ofaEngines",
+)
+_EXTENDED = "+"
+_EXTENSIONS = "media-extensions"
+"""Stands in for the engines of which a GPU has one set, where their numbers are not public."""
+
+
+def dynamic_partitions(
+    whole: ShapeDevice, parts: Iterable[tuple[ShapeDevice, MigProfile, int]], memory_slices: int
+) -> tuple[list[ShapeDevice], Object]:
+    """A GPU and every partition that could be made of it, and the counters they share.
+
+    A counter is kept only where the largest partition's value is public, since that is how many there are;
+    the memory slices alone, which always are, tell which partitions go together.
+
+    Args:
+        whole: the GPU.
+        parts: per profile and place a partition, its profile and the memory slice it starts at.
+        memory_slices: of the GPU.
+
+    Returns:
+        The devices in the order in which the driver publishes them, and the entry of `sharedCounters`.
+    """
+    name = f"{whole.name}-counter-set"
+    made = list(parts)
+    largest = max((profile for _, profile, _ in made), key=lambda profile: profile.compute_slices)
+    top = next(part for part, profile, _ in made if profile is largest)
+    known = {key: text for key in CAPACITIES if (text := _known(top, key)) is not None}
+    counted = [key for key in known if all(_known(part, key) is not None for part, _, _ in made)]
+    everything = {_kebab(key): known[key] for key in counted} | _slices(range(memory_slices))
+    if any(_EXTENDED in profile.name for _, profile, _ in made):
+        everything[_EXTENSIONS] = "1"
+    devices = [_consuming(_with_capacities(whole, known), name, everything)]
+    for part, profile, start in made:
+        consumed = {_kebab(key): str(_known(part, key)) for key in counted}
+        consumed |= _slices(range(start, start + profile.memory_slices))
+        if _EXTENDED in profile.name:
+            consumed[_EXTENSIONS] = "1"
+        devices.append(_consuming(part, name, consumed))
+    counters = {counter: {"value": value} for counter, value in everything.items()}
+    group = whole.name
+    ordered = sorted(devices, key=lambda device: device.name)
+    return [replace(device, group=group) for device in ordered], {"name": name, "counters": counters}
+
+
+def with_shares(device: ShapeDevice, option: str) -> ShapeDevice:
+    """A device of which several claims may hold parts.
+
+    Args:
+        device: the device.
+        option: the chart's `consumableShares`: memory, unlimited, or how many claims may share it.
+    """
+    if not is_shared(device.placed, option):
+        return device
+    origins: dict[str, Origin] = {**device.origins}
+    if option.isdigit():
+        origins["shares"] = "documented"
+    return replace(
+        device,
+        seen=with_parts(device.seen, option),
+        placed=with_parts(device.placed, option),
+        origins=origins,
+    )
+
+
+def blocked(
+    devices: Sequence[ShapeDevice], counters: Mapping[str, Sequence[Object]], used: Iterable[tuple[str, str]]
+) -> frozenset[tuple[str, str]]:
+    """The devices that cannot be had beside those in use, since their counters would run out."""
+    left = {
+        (driver, entry["name"], counter): Quantity.parse(value["value"]).amount
+        for driver, sets in counters.items()
+        for entry in sets
+        for counter, value in entry["counters"].items()
+    }
+    taken = set(used)
+    for device in devices:
+        if device.key in taken:
+            for key, value in _consumption(device):
+                left[key] = left.get(key, Fraction(0)) - value
+    return frozenset(
+        device.key
+        for device in devices
+        if any(value > left.get(key, 0) for key, value in _consumption(device))
+    )
+
+
+def _consumption(device: ShapeDevice) -> list[tuple[tuple[str, str, str], Fraction]]:
+    return [
+        ((device.driver, entry["counterSet"], counter), Quantity.parse(value["value"]).amount)
+        for entry in device.placed.get("consumesCounters", ())
+        for counter, value in entry["counters"].items()
+    ]
+
+
+def _known(device: ShapeDevice, name: str) -> str | None:
+    value = device.seen.get("capacity", {}).get(name, {}).get("value", UNKNOWN)
+    return None if value is UNKNOWN else str(value)
+
+
+def _with_capacities(whole: ShapeDevice, known: Mapping[str, str]) -> ShapeDevice:
+    """The GPU with the capacities of its largest partition, which the driver publishes for it then."""
+    capacity: dict[str, Any] = {key: {"value": known.get(key, UNKNOWN)} for key in CAPACITIES}
+    stand_in: dict[str, Any] = {key: {"value": known.get(key, "0")} for key in CAPACITIES}
+    origins: dict[str, Origin] = {
+        **whole.origins,
+        **{key: "documented" if key in known else "unknown" for key in CAPACITIES},
+    }
+    return replace(
+        whole,
+        seen={**whole.seen, "capacity": capacity},
+        placed={**whole.placed, "capacity": stand_in},
+        origins=origins,
+    )
+
+
+def _consuming(device: ShapeDevice, name: str, consumed: Mapping[str, str]) -> ShapeDevice:
+    body = [{"counterSet": name, "counters": {key: {"value": value} for key, value in consumed.items()}}]
+    return replace(
+        device,
+        seen={**device.seen, "consumesCounters": body},
+        placed={**device.placed, "consumesCounters": body},
+    )
+
+
+def _slices(numbers: Iterable[int]) -> dict[str, str]:
+    return {f"memory-slice-{number}": "1" for number in numbers}
+
+
+def _kebab(name: str) -> str:
+    return re.sub(r"([A-Z])", r"-\1", name).lower()

@@ -1,0 +1,225 @@
+"""The GPU Operator's release: who installs the GPU driver, who makes MIG partitions, never a device plugin.
+
+Source: https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/deployments/gpu-operator/values.yaml and
+https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/dra-intro-install.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.common.value_checks import check_values
+from dra_fleet.drivers.common.values import merged, value_at
+from dra_fleet.drivers.nvidia.mig_config import config_file, is_built_in
+from dra_fleet.drivers.nvidia.operator_checks import check_operator_values, check_partitioning
+from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
+from dra_fleet.model.plan import ReleasePlan
+from fleet.plan.aks_pools import EVICTION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.drivers.nvidia.operator_settings import GpuOperatorSettings
+    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.hardware.models import GpuModel, GpuOperatorVersion
+    from dra_fleet.model.plan import ChartValues, PoolPlan
+
+NAME = "gpu-operator"
+_CRITICAL = {"key": "CriticalAddonsOnly", "operator": "Exists"}
+_GPU = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+_CONTROL_PLANE = {
+    "key": "node-role.kubernetes.io/control-plane",
+    "operator": "Exists",
+    "effect": "NoSchedule",
+}
+_MIG_CONFIG_MAP = "dra-fleet-mig-config"
+
+
+def plan_gpu_operator(
+    at: tuple[str, ...],
+    settings: GpuOperatorSettings,
+    pools: Sequence[PoolPlan],
+    findings: Findings,
+    *,
+    host_runtime: str = "nvidia-container-runtime",
+) -> ReleasePlan | None:
+    """The operator's release, or None after its version was refused.
+
+    Args:
+        at: where the operator stands in the stack file.
+        settings: its version and values.
+        pools: the pools of the cluster.
+        findings: collects the problems.
+        host_runtime: the container runtime's handler on nodes whose image brings the GPU driver.
+    """
+    facts = catalogue.load().gpu_operator
+    version = facts.version(settings.version)
+    if version is None:
+        findings.unknown(
+            *at,
+            "version",
+            what="is no version of the GPU Operator's chart that this program knows",
+            got=settings.version,
+            known=[entry.version for entry in facts.versions],
+        )
+        return None
+    refusals = check_values(version, settings.values)
+    for refusal in refusals:
+        findings.error(
+            *at,
+            "values",
+            refusal.key,
+            what=refusal.what,
+            got=refusal.got,
+            allowed=refusal.allowed,
+            fix=refusal.fix,
+        )
+    ours = _values(version, pools, host_runtime)
+    final = merged(ours, settings.values)
+    if not refusals:
+        _check(at, final, pools, findings)
+        check_operator_values(at, ours, final, pools, findings)
+        check_partitioning(at, final, [(pool, gpu) for pool, gpu, _ in partitioned(pools)], findings)
+    return ReleasePlan(
+        name=NAME,
+        driver=NAME,
+        chart=version.chart,
+        version=version.version,
+        repository=version.repository,
+        namespace=settings.namespace or facts.namespace,
+        values=final,
+    )
+
+
+def partitioned(pools: Sequence[PoolPlan]) -> list[tuple[PoolPlan, GpuModel, MigSharing]]:
+    """The pools cut into MIG partitions, with their GPUs."""
+    gpus = catalogue.load().gpus
+    return [
+        (pool, gpus[pool.machine.gpu], pool.sharing)
+        for pool in pools
+        if isinstance(pool.sharing, MigSharing) and pool.machine.gpu is not None
+    ]
+
+
+def _installs_driver(pools: Sequence[PoolPlan]) -> bool:
+    return any(pool.gpu_driver == "operator" for pool in pools if pool.machine.gpus)
+
+
+def _values(version: GpuOperatorVersion, pools: Sequence[PoolPlan], host_runtime: str) -> dict[str, Any]:
+    tolerations = [_GPU, *_tolerations(pools)]
+    chosen: dict[str, Any] = {
+        **_driver_values(_installs_driver(pools), host_runtime),
+        "devicePlugin": {"enabled": False},
+        "gfd": {"enabled": True},
+        "nfd": {"enabled": True},
+        "cdi": {"enabled": True},
+        "daemonsets": {"tolerations": tolerations},
+        # The system pool, where these run, has the taint CriticalAddonsOnly. Helm replaces lists.
+        "node-feature-discovery": {
+            "worker": {"tolerations": [_CONTROL_PLANE, *tolerations]},
+            "master": {"tolerations": [_CONTROL_PLANE, _CRITICAL]},
+            "gc": {"tolerations": [_CRITICAL]},
+        },
+        **_mig_values(pools),
+    }
+    if "clusterPolicy.deployCR" in version.values:
+        chosen["clusterPolicy"] = {"deployCR": True}
+        chosen["gpuCluster"] = {"deployCR": False}
+    return chosen
+
+
+def _driver_values(installs: bool, host_runtime: str) -> dict[str, Any]:
+    operator = {"tolerations": [_CONTROL_PLANE, _CRITICAL]}
+    if not installs:
+        return {
+            "operator": {**operator, "runtimeClass": host_runtime},
+            "driver": {"enabled": False},
+            "toolkit": {"enabled": False},
+            "hostPaths": {"driverInstallDir": "/"},
+        }
+    manager = {
+        "ENABLE_GPU_POD_EVICTION": "true",
+        "ENABLE_AUTO_DRAIN": "false",
+        "NODE_LABEL_FOR_GPU_POD_EVICTION": EVICTION,
+    }
+    accept = {"name": "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED", "value": "false"}
+    return {
+        "operator": {**operator, "runtimeClass": "nvidia"},
+        "driver": {
+            "enabled": True,
+            "manager": {"env": [{"name": name, "value": value} for name, value in manager.items()]},
+        },
+        # Without it a container could name any GPU in an environment variable, past its claim.
+        "toolkit": {"enabled": True, "env": [accept]},
+        "hostPaths": {"driverInstallDir": "/run/nvidia/driver"},
+    }
+
+
+def _mig_values(pools: Sequence[PoolPlan]) -> dict[str, Any]:
+    cut = partitioned(pools)
+    if not cut:
+        return {"mig": {"strategy": "single"}, "migManager": {"enabled": False}}
+    manager: dict[str, Any] = {"enabled": True, "env": [{"name": "WITH_REBOOT", "value": "true"}]}
+    layouts = [(gpu, sharing.layout) for _, gpu, sharing in cut]
+    if not all(is_built_in(gpu, layout) for gpu, layout in layouts):
+        manager["config"] = {
+            "create": True,
+            "name": _MIG_CONFIG_MAP,
+            "default": "all-disabled",
+            "data": {"config.yaml": config_file(layouts)},
+        }
+    uniform = all(len(layout) == 1 for _, layout in layouts)
+    return {"mig": {"strategy": "single" if uniform else "mixed"}, "migManager": manager}
+
+
+def _tolerations(pools: Sequence[PoolPlan]) -> list[dict[str, str]]:
+    taints = {taint for pool in pools for taint in pool.taints if taint.effect != "PreferNoSchedule"}
+    return [
+        {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
+        for taint in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
+        if (taint.key, taint.effect) != (_GPU["key"], _GPU["effect"])
+    ]
+
+
+def _check(at: tuple[str, ...], final: ChartValues, pools: Sequence[PoolPlan], findings: Findings) -> None:
+    """The ownership of the driver is one decision: pools, operator and driver root must say the same."""
+    installs = _installs_driver(pools)
+    told = value_at(final, "driver.enabled", default=True)
+    if told != installs:
+        findings.error(
+            *at,
+            "values",
+            "driver.enabled",
+            what="contradicts the pools: two owners of one GPU driver, or none",
+            got=str(told).lower(),
+            allowed=str(installs).lower(),
+            fix=_other_owner(pools, wanted=bool(told)),
+        )
+    if value_at(final, "devicePlugin.enabled", default=True):
+        findings.error(
+            *at,
+            "values",
+            "devicePlugin.enabled",
+            what="would advertise the GPUs that the DRA driver publishes, so that each is given away twice",
+            got="true",
+            allowed="false",
+            fix="remove it from values",
+        )
+    if value_at(final, "gpuCluster.deployCR", default=False):
+        findings.error(
+            *at,
+            "values",
+            "gpuCluster.deployCR",
+            what="makes the operator install a DRA driver of its own beside this program's",
+            got="true",
+            allowed="false",
+            fix="remove it from values",
+        )
+
+
+def _other_owner(pools: Sequence[PoolPlan], *, wanted: bool) -> str:
+    """How pools and operator come to agree, in the words of the pools' cloud."""
+    if any(pool.machine.cloud == "eks" for pool in pools):
+        return "remove it from values: the node image brings the GPU driver"
+    return "set the pools' gpuDriver: operator" if wanted else "set the pools' gpuDriver: aks, or remove it"

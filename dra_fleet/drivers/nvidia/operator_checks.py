@@ -1,0 +1,112 @@
+"""What a stack's own values of the GPU Operator must not undo: its pods' places, the driver, the partitions.
+
+Source: https://github.com/NVIDIA/aicr (the two ways of owning the driver on AKS) and
+https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.kubernetes.scheduling import not_tolerated, taint_text, toleration_text
+from dra_fleet.settings.translate import shown
+
+if TYPE_CHECKING:
+    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.hardware.models import GpuModel
+    from dra_fleet.model.plan import ChartValues, PoolPlan
+
+_OWNERSHIP = ("toolkit.enabled", "operator.runtimeClass", "hostPaths.driverInstallDir")
+"""What follows from who installs the GPU driver; mixed, pods find no runtime or no driver."""
+_MAKERS = {
+    "migManager.enabled": "turns off who makes the MIG partitions of",
+    "gfd.enabled": "turns off who finds that GPUs can have MIG partitions, so that none are made of",
+}
+
+
+def check_operator_values(
+    at: tuple[str, ...], ours: ChartValues, final: ChartValues, pools: Sequence[PoolPlan], findings: Findings
+) -> None:
+    """Refuse values that contradict the pools' owner of the driver, or keep the operator off a pool.
+
+    Args:
+        at: where the operator stands in the stack file.
+        ours: the values that follow from the pools.
+        final: those with the stack's own laid over them.
+        pools: the pools of the cluster.
+        findings: collects the problems.
+    """
+    for key in _OWNERSHIP:
+        wanted, told = value_at(ours, key), value_at(final, key)
+        if wanted is not None and told != wanted:
+            findings.error(
+                *at,
+                "values",
+                key,
+                what="does not go with who installs the GPU driver",
+                got=shown(told),
+                allowed=shown(wanted),
+                fix="remove it from values; it follows from the pools' gpuDriver",
+            )
+    given = value_at(final, "daemonsets.tolerations")
+    for pool in pools:
+        for taint in not_tolerated(pool, given) if pool.machine.gpus else ():
+            findings.error(
+                *at,
+                "values",
+                "daemonsets.tolerations",
+                what=f"does not tolerate {taint_text(taint)} of pool {pool.name}, so that none of the "
+                "operator's pods runs there",
+                got=shown(given),
+                fix="remove it from values, for the plan tolerates the pools' taints; or add "
+                f"{toleration_text(taint)}",
+            )
+
+
+def check_partitioning(
+    at: tuple[str, ...], final: ChartValues, cut: Sequence[tuple[PoolPlan, GpuModel]], findings: Findings
+) -> None:
+    """Refuse values by which the MIG partitions of pools are never made.
+
+    Args:
+        at: where the operator stands in the stack file.
+        final: its final values.
+        cut: the pools with partitions, and their GPUs.
+        findings: collects the problems.
+    """
+    names = ", ".join(pool.name for pool, _ in cut)
+    for key, what in _MAKERS.items():
+        if cut and not value_at(final, key, default=True):
+            findings.error(
+                *at,
+                "values",
+                key,
+                what=f"{what} {names}",
+                got="false",
+                allowed="true",
+                fix="remove it from values",
+            )
+    resetting = ", ".join(pool.name for pool, gpu in cut if gpu.mig is not None and gpu.mig.needs_reset)
+    environment = value_at(final, "migManager.env")
+    if resetting and not _may_reboot(environment):
+        findings.error(
+            *at,
+            "values",
+            "migManager.env",
+            what=f"does not let the MIG manager reboot nodes, without which the GPUs of {resetting} never "
+            "change their MIG mode in a virtual machine",
+            got=shown(environment),
+            fix='add {name: WITH_REBOOT, value: "true"}',
+        )
+
+
+def _may_reboot(environment: object) -> bool:
+    if not isinstance(environment, Sequence):
+        return False
+    items = cast("Sequence[object]", environment)
+    pairs = [cast("Mapping[str, Any]", item) for item in items if isinstance(item, Mapping)]
+    return any(
+        pair.get("name") == "WITH_REBOOT" and str(pair.get("value")).lower() == "true" for pair in pairs
+    )

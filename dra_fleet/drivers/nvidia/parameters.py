@@ -1,0 +1,178 @@
+"""Opaque parameters of claims and classes, which only the driver reads, and only when it prepares a device.
+
+Its decoding is strict: an unknown field, or a value whose feature gate is off, leaves the pod in
+ContainerCreating.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.driver import Refusal
+from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.kubernetes.devices.quantity import Quantity
+from dra_fleet.settings.translate import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dra_fleet.drivers.common.facts import ChartVersion, ParameterField, ParameterKind
+
+_KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "string": ((str,), "a string"),
+    "integer": ((int,), "a whole number"),
+    "boolean": ((bool,), "true or false"),
+    "quantity": ((str, int), "a quantity, such as 10Gi"),
+    "map": ((Mapping,), "a mapping"),
+}
+_HEAD = ("apiVersion", "kind")
+
+
+def check_parameters(
+    driver: str, parameters: Mapping[str, Any], version: ChartVersion, gates: Mapping[str, bool]
+) -> list[Refusal]:
+    """What a driver would refuse of opaque parameters; nothing for a driver whose parameters are not known.
+
+    Args:
+        driver: the driver's name, `opaque.driver`.
+        parameters: `opaque.parameters`.
+        version: the chart version that runs.
+        gates: the driver's feature gates as they are set.
+    """
+    known = [
+        kind
+        for facts in catalogue.load().drivers.values()
+        for kind in facts.parameters
+        if kind.driver == driver
+    ]
+    if not known:
+        return []
+    name, api = parameters.get("kind"), parameters.get("apiVersion")
+    kind = next((item for item in known if (item.kind, item.api_version) == (name, api)), None)
+    if kind is None:
+        names = [item.kind for item in known]
+        wrong = "kind" if api == known[0].api_version else "apiVersion"
+        return [
+            Refusal(
+                key=wrong,
+                what=f"is no {wrong} that driver {driver} decodes",
+                got=shown(parameters.get(wrong)),
+                allowed=choices(str(name), names) if wrong == "kind" else known[0].api_version,
+                fix=mistyped(str(name), names) if wrong == "kind" else f"apiVersion: {known[0].api_version}",
+            )
+        ]
+    return [*_unknown(kind, parameters), *_fields(kind, parameters, version, gates)]
+
+
+def _unknown(kind: ParameterKind, parameters: Mapping[str, Any]) -> list[Refusal]:
+    names = [item.name for item in kind.fields]
+    sections = {name.rpartition(".")[0] for name in names} - {""}
+    sections |= {name.rpartition(".")[0] for name in sections} - {""}
+    known = [*names, *sections]
+    return [
+        Refusal(
+            key=key,
+            what=f"is no field of {kind.kind}; the driver would refuse to prepare the device",
+            got=key,
+            allowed=choices(key, known),
+            fix=mistyped(key, known),
+        )
+        for key in _keys(parameters, frozenset(names), frozenset(sections), "")
+        if key not in known and key not in _HEAD
+    ]
+
+
+def _keys(
+    value: Mapping[str, Any], names: frozenset[str], sections: frozenset[str], prefix: str
+) -> Iterator[str]:
+    """The dotted keys of fields; those of a section that the kind lacks are not followed."""
+    for name, item in value.items():
+        key = f"{prefix}{name}"
+        if key in sections and isinstance(item, Mapping):
+            yield from _keys(cast("Mapping[str, Any]", item), names, sections, f"{key}.")
+        else:
+            yield key
+
+
+def _fields(
+    kind: ParameterKind, parameters: Mapping[str, Any], version: ChartVersion, gates: Mapping[str, bool]
+) -> list[Refusal]:
+    found: list[Refusal] = []
+    for field in kind.fields:
+        section = field.name.rpartition(".")[0]
+        value = _at(parameters, field.name)
+        if value is None:
+            if field.required and (not section or _at(parameters, section) is not None):
+                found.append(Refusal(key=field.name, what="is required", fix=f"set {field.name}"))
+            continue
+        problem = _problem(field, value, parameters, version)
+        found += [problem] if problem is not None else _gate(field, value, version, gates)
+    return found
+
+
+def _problem(
+    field: ParameterField, value: object, parameters: Mapping[str, Any], version: ChartVersion
+) -> Refusal | None:
+    types, words = _KINDS[field.type]
+    if not isinstance(value, types) or (isinstance(value, bool) and field.type != "boolean"):
+        return Refusal(key=field.name, what=f"must be {words}", got=shown(value), allowed=words)
+    if field.allowed and value not in field.allowed:
+        allowed = ", ".join(field.allowed)
+        fix = mistyped(str(value), field.allowed)
+        return Refusal(
+            key=field.name, what="is refused by the driver", got=str(value), allowed=allowed, fix=fix
+        )
+    if field.since is not None and _is_older(version, field.since):
+        what = f"is no field before chart {field.since}"
+        return Refusal(key=field.name, what=what, got=version.version, fix="remove it, or use that version")
+    other, _, wanted = (field.goes_with or "").partition("=")
+    if other and _at(parameters, other) != wanted:
+        what = f"is refused unless {other} is {wanted}"
+        return Refusal(key=field.name, what=what, got=str(_at(parameters, other)), fix=f"{other}: {wanted}")
+    return _bounds(field, value)
+
+
+def _bounds(field: ParameterField, value: object) -> Refusal | None:
+    if field.type not in ("integer", "quantity"):
+        return None
+    try:
+        amount = Quantity.parse(str(value)).amount
+    except ValueError as problem:
+        return Refusal(key=field.name, what=str(problem), got=str(value), allowed="a quantity, such as 10Gi")
+    if field.least is not None and amount < Quantity.parse(field.least).amount:
+        return Refusal(key=field.name, what=f"must be at least {field.least}", got=str(value))
+    if field.most is not None and amount > Quantity.parse(field.most).amount:
+        return Refusal(key=field.name, what=f"must be at most {field.most}", got=str(value))
+    return None
+
+
+def _gate(
+    field: ParameterField, value: object, version: ChartVersion, gates: Mapping[str, bool]
+) -> list[Refusal]:
+    gate = field.gates.get(str(value))
+    if gate is None or gate not in version.feature_gates or gates.get(gate, False):
+        return []
+    return [
+        Refusal(
+            key=field.name,
+            what=f"{value} needs the driver's feature gate {gate}, which is off: no pod with it would start",
+            got=str(value),
+            fix=f"featureGates: {{{gate}: true}} in the driver's chart values",
+        )
+    ]
+
+
+def _is_older(version: ChartVersion, since: str) -> bool:
+    for facts in catalogue.load().drivers.values():
+        order = [item.version for item in facts.versions]
+        if version.version in order and since in order:
+            return order.index(version.version) < order.index(since)
+    return False
+
+
+def _at(value: object, dotted: str) -> object:
+    for part in dotted.split("."):
+        value = cast("Mapping[str, Any]", value).get(part) if isinstance(value, Mapping) else None
+    return value

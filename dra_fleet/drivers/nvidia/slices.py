@@ -1,0 +1,211 @@
+"""What the NVIDIA driver will publish on a node of a pool: GPUs, partitions, shares and ComputeDomains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.cel import UNKNOWN
+from dra_fleet.drivers.common.published import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia.devices import (
+    COMPUTE_DOMAIN_DRIVER,
+    GpuOnHost,
+    compute_domain_devices,
+    nvidia_devices,
+)
+from dra_fleet.drivers.nvidia.modes import dynamic_partitions, with_shares
+from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
+from dra_fleet.model.nodes import Object, Origin, ShapeDevice
+from fleet.proof.explain import RECORD
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_fleet.drivers.common.facts import ChartVersion
+    from dra_fleet.drivers.common.installed import Installed
+    from dra_fleet.hardware.models import GpuModel, MigProfile
+    from dra_fleet.model.plan import PoolPlan
+
+_PLACES = {PCI_BUS_ID: "string", "pcieBusID": "string", PCIE_ROOT: "string", NUMA_NODE: "int"}
+_PER_HOST = frozenset({"uuid", "parentUUID", "driverVersion", "cudaDriverVersion"})
+_CHANGING_GATES = ("PassthroughSupport", "FabricManagerPartitioning", "DRAListTypeAttributes")
+_OVERLAPPING = (
+    "with feature gate DynamicMIG the driver sends counters that keep partitions apart, and the API server "
+    f"of Kubernetes {{minor}} drops them, for its gate {PARTITIONS} is off: pods would get partitions that "
+    f"overlap, and all but the first would never start; turn DynamicMIG off, use Kubernetes 1.36, or {RECORD}"
+)
+
+
+def nvidia_devices_of(
+    pool: PoolPlan, driver: Installed, minor: str
+) -> tuple[list[ShapeDevice], str, tuple[Object, ...]]:
+    """The devices of a node, why the GPUs among them cannot be told, and the counters that they share.
+
+    Args:
+        pool: the pool.
+        driver: the NVIDIA driver as it runs there.
+        minor: the cluster's Kubernetes minor.
+    """
+    machine = pool.machine
+    if machine.gpu is None:
+        return [], "", ()
+    model = catalogue.load().gpus[machine.gpu]
+    devices: list[ShapeDevice] = []
+    reason = ""
+    counters: tuple[Object, ...] = ()
+    if value_at(driver.values, "resources.gpus.enabled", default=True):
+        gates = _gates(driver)
+        reason = _changing_gate(gates, driver) or _changing_layout(gates, pool, model)
+        if not reason:
+            found, counters = _gpu_devices(pool, driver, model, gates)
+            if counters and not is_on(PARTITIONS, minor):
+                counters, reason = (), _OVERLAPPING.format(minor=minor)
+            shares = str(value_at(driver.values, "consumableShares") or "").strip()
+            devices += (
+                [with_shares(item, shares) for item in found] if gates.get("ConsumableShares") else found
+            )
+    if not driver.is_assumed and value_at(driver.values, "resources.computeDomains.enabled", default=True):
+        devices += [
+            known_device(COMPUTE_DOMAIN_DRIVER, device, frozenset()) for device in compute_domain_devices()
+        ]
+    return devices, reason, counters
+
+
+def _gates(driver: Installed) -> dict[str, bool]:
+    given = cast("Mapping[str, bool]", value_at(driver.values, "featureGates") or {})
+    return {**driver.version.feature_gates, **given}
+
+
+def _changing_gate(gates: Mapping[str, bool], driver: Installed) -> str:
+    """Why feature gates keep us from telling what the driver publishes."""
+    on = [gate for gate in _CHANGING_GATES if gates.get(gate)]
+    if on:
+        return f"feature gate {on[0]} changes what the {driver.facts.name} driver publishes; {RECORD}"
+    return ""
+
+
+def _changing_layout(gates: Mapping[str, bool], pool: PoolPlan, model: GpuModel) -> str:
+    """Why it cannot be told which partitions there will be."""
+    if not gates.get("DynamicMIG") or model.mig is None or pool.machine.gpu_fraction is not None:
+        return ""
+    if pool.sharing.strategy == "mig":
+        return (
+            f"with feature gate DynamicMIG the driver destroys the layout's partitions at its start; {RECORD}"
+        )
+    if any(profile.placements is None for profile in model.mig.profiles):
+        return f"where the partitions of a {model.name} may lie is not public, for DynamicMIG; {RECORD}"
+    return ""
+
+
+def _gpu_devices(
+    pool: PoolPlan, driver: Installed, model: GpuModel, gates: Mapping[str, bool]
+) -> tuple[list[ShapeDevice], tuple[Object, ...]]:
+    """GPUs or partitions; with DynamicMIG both, and the counters they share.
+
+    A GPU that must be reset to be partitioned stays as it started: whole.
+    """
+    layout = tuple(sorted(pool.sharing.layout.items())) if pool.sharing.strategy == "mig" else None
+    found = _gpus(pool, model, driver.version, layout)
+    devices = [_on_gpu(device, driver, pool, model) for device in found]
+    mig = model.mig
+    if not gates.get("DynamicMIG") or mig is None or mig.needs_reset or pool.machine.gpu_fraction is not None:
+        return devices, ()
+    parts = {profile: _gpus(pool, model, driver.version, ((profile.name, 1),)) for profile in mig.profiles}
+    dynamic: list[ShapeDevice] = []
+    counters: list[Object] = []
+    for minor, whole in enumerate(devices):
+        made = [
+            (_on_gpu(_unmade(found[minor], profile, start), driver, pool, model), profile, start)
+            for profile, found in parts.items()
+            for start in profile.placements or ()
+        ]
+        of_gpu, counter_set = dynamic_partitions(whole, made, mig.memory_slices)
+        dynamic += of_gpu
+        counters.append(counter_set)
+    return dynamic, tuple(counters)
+
+
+def _unmade(device: PublishedDevice, profile: MigProfile, start: int) -> PublishedDevice:
+    """A partition that could be made: without UUID and slices of memory, named by where it would lie."""
+    return replace(
+        device,
+        name=f"{device.name.rpartition('-')[0]}-{start}",
+        attributes={name: value for name, value in device.attributes.items() if name != "uuid"},
+        capacity={
+            name: value for name, value in device.capacity.items() if not name.startswith("memorySlice")
+        },
+        assumed=device.assumed | ({"memory"} if profile.memory_mib is None else frozenset[str]()),
+    )
+
+
+def _gpus(
+    pool: PoolPlan, model: GpuModel, chart: ChartVersion, layout: tuple[tuple[str, int], ...] | None
+) -> list[PublishedDevice]:
+    slots = pool.machine.topology
+    gpus = [
+        GpuOnHost(
+            model=model,
+            minor=minor,
+            uuid=f"GPU-{stable_uuid('stand-in', minor)}",
+            pci_bus_id=slots[minor].pci_bus_id if slots else None,
+            pcie_root=slots[minor].pcie_root if slots else None,
+            numa_node=slots[minor].numa_node if slots else None,
+            mig=layout,
+        )
+        for minor in range(pool.machine.gpus)
+    ]
+    return nvidia_devices(gpus, driver_version="0", cuda_version="0", chart=chart)
+
+
+def _on_gpu(device: PublishedDevice, driver: Installed, pool: PoolPlan, model: GpuModel) -> ShapeDevice:
+    known = driver.facts.attributes_in(driver.version.version)
+    # The addresses of an assumed machine follow its shape: which devices share one is known, its name is not.
+    places = frozenset(_PLACES) if pool.machine.assumed else frozenset[str]()
+    found = known_device(driver.facts.driver, device, _PER_HOST | places | device.assumed)
+    if pool.machine.topology is None:
+        nobody = {name: {kind: UNKNOWN} for name, kind in _PLACES.items() if name in known}
+        found.seen["attributes"] |= nobody
+        found.placed["attributes"] |= nobody
+        found = ShapeDevice(
+            driver=found.driver,
+            name=found.name,
+            seen=found.seen,
+            placed=found.placed,
+            origins={**found.origins, **dict.fromkeys(nobody, _unknown())},
+        )
+    fraction = pool.machine.gpu_fraction
+    is_whole = device.attributes.get("type") == "gpu" and fraction is None
+    return ShapeDevice(
+        driver=found.driver,
+        name=found.name,
+        seen=found.seen,
+        placed=found.placed,
+        origins=found.origins,
+        multiprocessors=model.multiprocessors if is_whole else None,
+        part=f"{fraction} of a GPU ({model.name})" if fraction is not None else "",
+    )
+
+
+def _unknown() -> Origin:
+    return "unknown"
+
+
+def known_device(driver: str, device: PublishedDevice, unknown: frozenset[str]) -> ShapeDevice:
+    """A predicted device: `unknown` values stand in for themselves."""
+    placed = device.to_object()
+    attributes: Object = {
+        name: dict.fromkeys(value, UNKNOWN) if name in unknown else value
+        for name, value in placed["attributes"].items()
+    }
+    seen: Object = {**placed, "attributes": attributes}
+    capacity: dict[str, Any] = placed.get("capacity", {})
+    if capacity:
+        seen["capacity"] = {
+            name: {"value": UNKNOWN} if name in unknown else value for name, value in capacity.items()
+        }
+    origins: dict[str, Origin] = {
+        name: "unknown" if name in unknown else "documented" for name in (*attributes, *capacity)
+    }
+    return ShapeDevice(driver=driver, name=device.name, seen=seen, placed=placed, origins=origins)

@@ -1,0 +1,263 @@
+"""The NVIDIA DRA driver: values for GPU allocation, and what its chart and binaries refuse.
+
+Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, deployments/helm and pkg/featuregates.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.driver import DriverSpec, Refusal, Release, default_namespace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_fleet.model.plan import ChartValues
+
+ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}
+_ROOT_KEY = "nvidiaDriverRoot"
+_CHART_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+_CLUSTER_GATES = {
+    "DynamicMIG": "DRAPartitionableDevices",
+    "ConsumableShares": "DRAConsumableCapacity",
+    "NVMLDeviceHealthCheck": "DRADeviceTaints",
+    "DRAListTypeAttributes": "DRAListTypeAttributes",
+}
+_ENUMS = {
+    "resources.computeDomains.imex.mode": ("driverManaged", "hostManaged"),
+    "resources.computeDomains.imex.isolation": ("domain",),
+    "resourceApiVersion": ("resource.k8s.io/v1",),
+    "webhook.tls.mode": ("cert-manager", "secret"),
+    "webhook.tls.certManager.issuerType": ("selfsigned", "clusterissuer", "issuer"),
+    "webhook.failurePolicy": ("Fail", "Ignore"),
+}
+
+
+def values(release: Release) -> ChartValues:
+    """GPU allocation on, ComputeDomains off, the API version fixed, the pools' taints tolerated."""
+    chosen: dict[str, Any] = {
+        "gpuResourcesEnabledOverride": True,
+        "resources": {"gpus": {"enabled": True}, "computeDomains": {"enabled": False}},
+        _ROOT_KEY: next(iter(_roots(release)), "/"),
+    }
+    if "resourceApiVersion" in release.version.values:
+        # Rendering without a cluster could choose a version that the cluster does not serve.
+        chosen["resourceApiVersion"] = "resource.k8s.io/v1"
+    tolerations = _tolerations(release)
+    if tolerations or _lacks_its_own(release):
+        # Helm replaces lists, so the chart's own toleration is repeated.
+        chosen["kubeletPlugin"] = {"tolerations": [_CHART_TOLERATION, *tolerations]}
+    return chosen
+
+
+def conflicts(release: Release) -> Sequence[Refusal]:
+    """One release has one driver root; pools whose drivers are installed in different places need two."""
+    if len(_roots(release)) <= 1:
+        return ()
+    told = ", ".join(
+        f"{pool.name}: {pool.driver_root or pool.gpu_driver}" for pool in release.pools if pool.machine.gpus
+    )
+    return (
+        Refusal(
+            key="",
+            what=f"serves pools whose GPU drivers lie under different roots ({told}); "
+            f"one release has one {_ROOT_KEY}",
+            fix="give all pools of the cluster the same gpuDriver, or put them into different clusters",
+        ),
+    )
+
+
+def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
+    """What the chart's templates refuse, and the combinations on which the driver crash-loops."""
+    return [
+        *_switches(release, final),
+        *_partitioned(release),
+        *_enums(final),
+        *_webhook(final),
+        *_gate_conflicts(release, final),
+        *_cluster_gates(release, final),
+    ]
+
+
+def _roots(release: Release) -> list[str]:
+    return sorted({pool.driver_root or ROOTS[pool.gpu_driver] for pool in release.pools if pool.machine.gpus})
+
+
+def _tolerations(release: Release) -> list[dict[str, str]]:
+    taints = {taint for pool in release.pools for taint in pool.taints if taint.effect != "PreferNoSchedule"}
+    return [
+        {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
+        for taint in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
+        if (taint.key, taint.effect) != ("nvidia.com/gpu", "NoSchedule")
+    ]
+
+
+def _lacks_its_own(release: Release) -> bool:
+    """Whether a pool has the usual taint of GPUs and the chart, up to 25.12.0, does not tolerate it."""
+    usual = any(taint.key == _CHART_TOLERATION["key"] for pool in release.pools for taint in pool.taints)
+    return usual and _CHART_TOLERATION not in release.version.plugin_tolerations
+
+
+def _switches(release: Release, final: ChartValues) -> list[Refusal]:
+    found: list[Refusal] = []
+    gpus = value_at(final, "resources.gpus.enabled", default=True)
+    domains = value_at(final, "resources.computeDomains.enabled", default=True)
+    if gpus and not value_at(final, "gpuResourcesEnabledOverride", default=False):
+        found.append(
+            Refusal(
+                key="gpuResourcesEnabledOverride",
+                what="must be true when resources.gpus.enabled is; the chart refuses to install otherwise",
+                got="false",
+                allowed="true",
+                fix="remove it from values, or set resources.gpus.enabled: false",
+            )
+        )
+    if not gpus and not domains:
+        found.append(
+            Refusal(
+                key="resources",
+                what="turns off both GPUs and ComputeDomains, so that the driver does nothing",
+                fix="leave resources.gpus.enabled true, or remove the driver",
+            )
+        )
+    return [*found, *default_namespace(release, final)]
+
+
+def _partitioned(release: Release) -> list[Refusal]:
+    """Before 25.8.1 a whole GPU is published beside its partitions: issue 719 of the driver."""
+    cut = [pool.name for pool in release.pools if pool.sharing.strategy == "mig"]
+    if not cut or not release.version.announces_partitioned_gpus:
+        return []
+    return [
+        Refusal(
+            key="",
+            what="publishes each GPU beside its partitions, so that it would be given away twice, on pools "
+            f"with partitions ({', '.join(cut)})",
+            got=release.version.version,
+            fix="use version 25.8.1 or later, where it is fixed",
+        )
+    ]
+
+
+def _enums(final: ChartValues) -> list[Refusal]:
+    return [
+        Refusal(key=key, what="is refused by the chart", got=str(value), allowed=", ".join(allowed))
+        for key, allowed in _ENUMS.items()
+        if (value := value_at(final, key)) is not None and value != "" and value not in allowed
+    ]
+
+
+def _webhook(final: ChartValues) -> list[Refusal]:
+    if not value_at(final, "webhook.enabled", default=False):
+        return []
+    mode = value_at(final, "webhook.tls.mode", default="cert-manager")
+    issuer = value_at(final, "webhook.tls.certManager.issuerType", default="selfsigned")
+    needed: list[str] = []
+    if mode == "secret":
+        needed.append("webhook.tls.secret.name")
+    elif issuer != "selfsigned":
+        needed.append("webhook.tls.certManager.issuerName")
+    return [
+        Refusal(key=key, what=f"is required for the webhook with tls.mode {mode}", fix=f"set {key}")
+        for key in needed
+        if not value_at(final, key)
+    ]
+
+
+def _gates(release: Release, final: ChartValues) -> dict[str, bool]:
+    given = cast("Mapping[str, bool]", value_at(final, "featureGates") or {})
+    return {**release.version.feature_gates, **given}
+
+
+def _gate_conflicts(release: Release, final: ChartValues) -> list[Refusal]:
+    gates = _gates(release, final)
+    found: list[Refusal] = []
+    for conflict in catalogue.load().drivers["nvidia"].gate_conflicts_in(release.version.version):
+        first, second = gates.get(conflict.gate, False), gates.get(conflict.other, False)
+        wrong = first and (second if conflict.rule == "excludes" else not second)
+        if not wrong:
+            continue
+        verb = "cannot be on together with" if conflict.rule == "excludes" else "needs"
+        found.append(
+            Refusal(
+                key=f"featureGates.{conflict.gate}",
+                what=f"{verb} {conflict.other}; every pod of the driver would crash-loop",
+                got=f"{conflict.gate}={str(first).lower()}, {conflict.other}={str(second).lower()}",
+                fix="set one of them to false"
+                if conflict.rule == "excludes"
+                else f"set {conflict.other}: true, or {conflict.gate}: false as well",
+            )
+        )
+    found += _shares(gates, value_at(final, "consumableShares") or "")
+    host_managed = value_at(final, "resources.computeDomains.imex.mode") == "hostManaged"
+    if host_managed and not gates.get("HostManagedIMEXDaemon", False):
+        found.append(
+            Refusal(
+                key="resources.computeDomains.imex.mode",
+                what="needs the feature gate HostManagedIMEXDaemon",
+                got="hostManaged",
+                fix="set featureGates.HostManagedIMEXDaemon: true",
+            )
+        )
+    return found
+
+
+def _shares(gates: Mapping[str, bool], shares: object) -> list[Refusal]:
+    """What sharing a GPU between claims needs, and what a driver cannot prepare beside it."""
+    if shares in ("", "disabled"):
+        return []
+    found: list[Refusal] = []
+    if not gates.get("ConsumableShares", False):
+        found.append(
+            Refusal(
+                key="consumableShares",
+                what="needs the feature gate ConsumableShares",
+                got=str(shares),
+                fix="set featureGates.ConsumableShares: true",
+            )
+        )
+    if gates.get("MPSSupport", False):
+        found.append(
+            Refusal(
+                key="consumableShares",
+                what="cannot be on together with MPSSupport: no claim with MPS could be prepared",
+                got=f"consumableShares={shares}, MPSSupport=true",
+                fix="set one of them off: consumableShares: disabled, or MPSSupport: false",
+            )
+        )
+    return found
+
+
+def _cluster_gates(release: Release, final: ChartValues) -> list[Refusal]:
+    kubernetes = catalogue.load().kubernetes
+    return [
+        Refusal(
+            key=f"featureGates.{gate}",
+            what=f"needs the cluster's feature gate {needed}, which is off in Kubernetes {release.minor}",
+            got="true",
+            fix=f"use Kubernetes {kubernetes.gate(needed).on_from} or later"
+            if kubernetes.gate(needed).on_from
+            else "no known minor has it on by default",
+        )
+        for gate, needed in _CLUSTER_GATES.items()
+        if _gates(release, final).get(gate, False) and not kubernetes.gate(needed).is_on(release.minor)
+    ]
+
+
+NVIDIA = DriverSpec(
+    name="nvidia",
+    intents={
+        "product": "productName",
+        "architecture": "architecture",
+        "profile": "profile",
+        "computeCapability": "cudaComputeCapability",
+        "memory": "memory",
+        "multiprocessors": "multiprocessors",
+    },
+    values=values,
+    guards=guards,
+    conflicts=conflicts,
+    settles=frozenset({_ROOT_KEY}),
+)
