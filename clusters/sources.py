@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from clusters.credentials import KubeconfigError, read_kubeconfig
-from fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret
+from dra_fleet.clouds.existing.kubeconfig import KubeconfigFile, KubeconfigSecret
 
 if TYPE_CHECKING:
     from lightkube.config.kubeconfig import SingleConfig

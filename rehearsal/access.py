@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clusters.client import KubeApi
 from clusters.credentials import read_kubeconfig
-from fleet.settings.aks import AksClusterSettings
+from dra_fleet.clouds.aks.settings import AksClusterSettings
 from rehearsal.clouds.clusters import world_name
 from rehearsal.errors import RehearsalError
 

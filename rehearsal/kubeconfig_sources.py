@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from fleet.settings.kubeconfig import KubeconfigSecret, KubeconfigStack
+from dra_fleet.clouds.existing.kubeconfig import KubeconfigSecret, KubeconfigStack
 from rehearsal.environment import PROJECT
 from rehearsal.errors import RehearsalError
 from rehearsal.interrupted import clear_stale_lock

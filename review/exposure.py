@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet.settings.aks import AksClusterSettings
-from fleet.settings.existing import ExistingClusterSettings
-from fleet.settings.gke import GkeClusterSettings
-from fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret
+from dra_fleet.clouds.aks.settings import AksClusterSettings
+from dra_fleet.clouds.existing.kubeconfig import KubeconfigFile, KubeconfigSecret
+from dra_fleet.clouds.existing.settings import ExistingClusterSettings
+from dra_fleet.clouds.gke.settings import GkeClusterSettings
 from review.model import Exposure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from dra_fleet.clouds.eks.settings import EksClusterSettings
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
-    from fleet.settings.eks import EksClusterSettings
 
 
 def exposure(plan: FleetPlan, secret_keys: tuple[str, ...]) -> tuple[Exposure, ...]:

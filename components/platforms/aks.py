@@ -27,8 +27,8 @@ from components.platforms.aks_arguments import (
 )
 from components.platforms.aks_kubeconfig import login_kubeconfig
 from components.platforms.platform import Platform
-from fleet.plan.aks_pools import agent_pool_name
-from fleet.settings.aks import AksClusterSettings
+from dra_fleet.clouds.aks.pools import agent_pool_name
+from dra_fleet.clouds.aks.settings import AksClusterSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     import pulumi_kubernetes
 
     from components.platforms.platform import Declaration, SecretReader
+    from dra_fleet.clouds.aks.settings import AdoptCluster
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
-    from fleet.settings.aks import AdoptCluster
 
 _PRIORITIES = "cluster-autoscaler-priority-expander"
 """The ConfigMap that the autoscaler reads, by its exact name in kube-system."""

@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi_azure_native.containerservice as aks
 
-from fleet.plan.aks_pools import SPOT, agent_pool_name
-from fleet.plan.azure_names import physical_name
+from dra_fleet.clouds.aks.names import physical_name
+from dra_fleet.clouds.aks.pools import SPOT, agent_pool_name
 
 if TYPE_CHECKING:
     import pulumi
 
+    from dra_fleet.clouds.aks.settings import (
+        AksClusterSettings,
+        AksPoolSettings,
+        CreateCluster,
+        MaintenanceWindow,
+    )
     from dra_fleet.model.plan import PoolPlan
-    from fleet.settings.aks import AksClusterSettings, AksPoolSettings, CreateCluster, MaintenanceWindow
 
 SYSTEM_POOL = "system"
 

@@ -28,15 +28,15 @@ from components.platforms.eks_kubeconfig import login_kubeconfig
 from components.platforms.eks_network import Network, small_network
 from components.platforms.eks_roles import CLUSTER_POLICIES, NODE_POLICIES, administrators, role
 from components.platforms.platform import Platform
-from fleet.plan.eks_pools import image_of, placed_together, zones_of
-from fleet.settings.eks import EksClusterSettings, OwnImage
+from dra_fleet.clouds.eks.pools import image_of, placed_together, zones_of
+from dra_fleet.clouds.eks.settings import EksClusterSettings, OwnImage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from components.platforms.platform import Declaration, SecretReader
+    from dra_fleet.clouds.eks.settings import AdoptEks, CreateEks, EksPoolSettings
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
-    from fleet.settings.eks import AdoptEks, CreateEks, EksPoolSettings
 
 _BEFORE_NODES = ("kube-proxy", "vpc-cni")
 _AFTER_NODES = ("coredns", "eks-node-monitoring-agent")

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from pulumi_aws import ec2, eks
 
-from fleet.plan.aks_pools import POOL
-from fleet.plan.eks_pools import CUSTOM, ami_type, image_of, node_group_name
-from fleet.plan.eks_releases import SYSTEM_POOL
-from fleet.settings.eks import OwnImage
+from dra_fleet.clouds.aks.pools import POOL
+from dra_fleet.clouds.eks.pools import CUSTOM, ami_type, image_of, node_group_name
+from dra_fleet.clouds.eks.releases import SYSTEM_POOL
+from dra_fleet.clouds.eks.settings import OwnImage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pulumi
 
+    from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
     from dra_fleet.model.plan import PoolPlan, Taint
-    from fleet.settings.eks import EksClusterSettings, EksPoolSettings
 
 _EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
 _MARKETS = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity-block"}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pulumi
 
-    from fleet.settings.eks import SmallNetwork
+    from dra_fleet.clouds.eks.settings import SmallNetwork
 
 _PRIVATE_BITS = 3
 """A /16 is cut into eight /19: one for the nodes of each zone, and the last for all public subnets."""

@@ -15,8 +15,8 @@ import pulumi
 
 from components.core.naming import logical
 from components.platforms.platform import Platform
-from fleet.settings.existing import ExistingClusterSettings
-from fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret, KubeconfigStack
+from dra_fleet.clouds.existing.kubeconfig import KubeconfigFile, KubeconfigSecret, KubeconfigStack
+from dra_fleet.clouds.existing.settings import ExistingClusterSettings
 
 if TYPE_CHECKING:
     from components.platforms.platform import Declaration, SecretReader

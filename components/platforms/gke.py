@@ -25,9 +25,9 @@ from components.platforms.gke_arguments import (
 from components.platforms.gke_installer import driver_installer
 from components.platforms.gke_kubeconfig import login_kubeconfig
 from components.platforms.platform import Platform
-from fleet.plan.gke_pools import installer_of, pool_name
-from fleet.plan.google_names import is_zone, region_of
-from fleet.settings.gke import GkeClusterSettings
+from dra_fleet.clouds.gke.names import is_zone, region_of
+from dra_fleet.clouds.gke.pools import installer_of, pool_name
+from dra_fleet.clouds.gke.settings import GkeClusterSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import pulumi_kubernetes
 
     from components.platforms.platform import Declaration, SecretReader
+    from dra_fleet.clouds.gke.settings import AdoptGkeCluster
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
-    from fleet.settings.gke import AdoptGkeCluster
 
 
 @dataclass(frozen=True, kw_only=True)

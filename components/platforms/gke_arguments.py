@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from pulumi_gcp import container
 
-from fleet.plan.gke_pools import AUTOMATIC, pool_name
-from fleet.plan.google_names import zones_of
+from dra_fleet.clouds.gke.names import zones_of
+from dra_fleet.clouds.gke.pools import AUTOMATIC, pool_name
 
 if TYPE_CHECKING:
+    from dra_fleet.clouds.gke.pool_settings import GkePoolSettings
+    from dra_fleet.clouds.gke.settings import GkeClusterSettings, GkeWindow
     from dra_fleet.model.plan import PoolPlan
-    from fleet.settings.gke import GkeClusterSettings, GkeWindow
-    from fleet.settings.gke_pools import GkePoolSettings
 
 SYSTEM_POOL = "system"
 _MONDAY = dt.date(2026, 1, 5)

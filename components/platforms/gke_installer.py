@@ -16,13 +16,13 @@ from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
 from dra_fleet import hardware as catalogue
-from fleet.plan.azure_names import short_hash
-from fleet.plan.gke_pools import POOL
+from dra_fleet.clouds.aks.names import short_hash
+from dra_fleet.clouds.gke.pools import POOL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fleet.catalogue.gke import GkeInstaller
+    from dra_fleet.clouds.gke.facts import GkeInstaller
 
 NAMESPACE = "kube-system"
 _NAME = "nvidia-driver-installer"

@@ -15,9 +15,9 @@ from dra_fleet.kubernetes.minors import KubernetesFacts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from fleet.catalogue.aks import AksFacts
-    from fleet.catalogue.eks import EksFacts
-    from fleet.catalogue.gke import GkeFacts
+    from dra_fleet.clouds.aks.facts import AksFacts
+    from dra_fleet.clouds.eks.facts import EksFacts
+    from dra_fleet.clouds.gke.facts import GkeFacts
 
 _MACHINES = {
     "existing": "machines.yaml",
@@ -73,21 +73,21 @@ class Catalogue:
     @cached_property
     def aks(self) -> AksFacts:
         """Azure Kubernetes Service."""
-        from fleet.catalogue.aks import AksFacts  # noqa: PLC0415 - one cloud's
+        from dra_fleet.clouds.aks.facts import AksFacts  # noqa: PLC0415 - one cloud's
 
         return AksFacts.model_validate(_read("aks.yaml"))
 
     @cached_property
     def eks(self) -> EksFacts:
         """Elastic Kubernetes Service."""
-        from fleet.catalogue.eks import EksFacts  # noqa: PLC0415 - one cloud's
+        from dra_fleet.clouds.eks.facts import EksFacts  # noqa: PLC0415 - one cloud's
 
         return EksFacts.model_validate(_read("eks.yaml"))
 
     @cached_property
     def gke(self) -> GkeFacts:
         """Google Kubernetes Engine."""
-        from fleet.catalogue.gke import GkeFacts  # noqa: PLC0415 - one cloud's
+        from dra_fleet.clouds.gke.facts import GkeFacts  # noqa: PLC0415 - one cloud's
 
         return GkeFacts.model_validate(_read("gke.yaml"))
 

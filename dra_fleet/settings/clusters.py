@@ -13,10 +13,10 @@ from dra_fleet.settings.cluster import CommonClusterSettings
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
-    from fleet.settings.aks import AksClusterSettings
-    from fleet.settings.eks import EksClusterSettings
-    from fleet.settings.existing import ExistingClusterSettings
-    from fleet.settings.gke import GkeClusterSettings
+    from dra_fleet.clouds.aks.settings import AksClusterSettings
+    from dra_fleet.clouds.eks.settings import EksClusterSettings
+    from dra_fleet.clouds.existing.settings import ExistingClusterSettings
+    from dra_fleet.clouds.gke.settings import GkeClusterSettings
 
 CLOUDS = {
     "aks": "dra_fleet.settings.aks:AksClusterSettings",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.gke.releases import CRITICAL
 from dra_fleet.drivers import DRIVERS
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import value_at
@@ -24,7 +25,6 @@ from fleet.checking.placement import (
     toleration_text,
 )
 from fleet.checking.resources import mapping, sequence
-from fleet.plan.gke_releases import CRITICAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

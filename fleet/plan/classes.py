@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.cloud import rules_of
 from dra_fleet.drivers import DRIVERS
 from dra_fleet.drivers.common.selectors import selector
 from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
@@ -12,7 +13,6 @@ from dra_fleet.kubernetes.devices.gates import check_minor
 from dra_fleet.model.plan import DeviceClassPlan
 from dra_fleet.model.specs import spec_or_none
 from dra_fleet.settings.classes import CelClass, IntentClass
-from fleet.plan.cloud import rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.cloud import rules_of
 from dra_fleet.drivers.nvidia.compute_domains import check_compute_domains, plan_compute_domains
 from dra_fleet.drivers.nvidia.isolation import check_isolation
 from dra_fleet.drivers.tpu.claims import check_tpu_claims
@@ -14,7 +15,6 @@ from dra_fleet.findings.refusals import Findings
 from dra_fleet.model.plan import ClusterPlan, FleetPlan, NamespacePlan
 from fleet.plan.claims import claim_specs, clusters_of, namespace_labels, plan_claims
 from fleet.plan.classes import class_specs, plan_classes
-from fleet.plan.cloud import rules_of
 from fleet.plan.releases import driver_namespaces, plan_releases
 from fleet.plan.workloads import check_references, plan_workloads
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.clouds.cloud import rules_of
 from dra_fleet.drivers import DRIVERS
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.driver import Refusal, Release
 from dra_fleet.model.plan import NamespacePlan, ReleasePlan
-from fleet.plan.cloud import rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

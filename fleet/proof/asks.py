@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.cel import CelInvalid, CelUnsupported, environment
-from fleet.plan.cloud import rules_of
+from dra_fleet.clouds.cloud import rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

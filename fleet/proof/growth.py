@@ -20,9 +20,9 @@ from fleet.proof.placements import Held
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.clouds.gke.facts import GkeScaleFromZero
     from dra_fleet.model.nodes import NodeGroup, Shape
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
-    from fleet.catalogue.gke import GkeScaleFromZero
     from fleet.proof.fits import Question
     from fleet.proof.units import Unit
     from fleet.proof.verdicts import PoolFit

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from dra_fleet import hardware as catalogue
-from fleet.plan.gke_pools import NO_PLUGIN
+from dra_fleet.clouds.gke.pools import NO_PLUGIN
 from policies.reading.charts import RELEASE_TYPES, release
 from policies.reading.placement import Placement, Requirement, any_of, placement
 from policies.reading.plugins import NVIDIA, driver_plugin, is_on

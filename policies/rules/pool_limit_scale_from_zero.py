@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
-from fleet.plan.gke_pools import GPU_DRA, NO_PLUGIN
+from dra_fleet.clouds.gke.pools import GPU_DRA, NO_PLUGIN
 from policies.reading.advertisers import advertisers
 from policies.reading.nodes import Nodes
 from policies.reading.pools import POOL_TYPES, pools

@@ -20,8 +20,8 @@ from policies.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.clouds.eks.facts import EksImage
     from dra_fleet.hardware.models import Machine
-    from fleet.catalogue.eks import EksImage
     from policies.reading.pools import Pool
     from policies.resources import Stack
     from policies.rule import Settings

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, cast
 
-from fleet.plan.gke_pools import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TRIPLE
+from dra_fleet.clouds.gke.pools import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TRIPLE
 from policies.reading.pools import pools
 from policies.rule import Finding, ResourceRule
 from policies.values import Secret

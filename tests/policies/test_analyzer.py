@@ -11,7 +11,7 @@ from google.protobuf import empty_pb2, json_format
 from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import analyzer_pb2
 
-from fleet.plan.gke_pools import TRIPLE
+from dra_fleet.clouds.gke.pools import TRIPLE
 from policies import pack
 from policies.analyzer import Analyzer
 from policies.decoding import SECRET, SIGNATURE, decode, encode

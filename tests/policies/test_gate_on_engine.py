@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fleet.plan.gke_pools import TRIPLE
+from dra_fleet.clouds.gke.pools import TRIPLE
 from policies.gate import preset, running
 from policies.gate.errors import GateError
 from policies.gate.record import read_record

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from fleet.plan.gke_pools import NO_PLUGIN
+from dra_fleet.clouds.gke.pools import NO_PLUGIN
 from policies import pack
 from policies.judging import judge_all
 from tests.policies.own_stacks import STACKS, declared

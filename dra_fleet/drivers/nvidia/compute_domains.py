@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, cast
 
+from dra_fleet.clouds.aks.pools import POOL
 from dra_fleet.drivers.nvidia.compute_domain_checks import (
     check_ability,
     is_multi_node,
@@ -15,7 +16,6 @@ from dra_fleet.drivers.nvidia.compute_domain_checks import (
     nvidia_release,
 )
 from dra_fleet.model.plan import ComputeDomainPlan
-from fleet.plan.aks_pools import POOL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

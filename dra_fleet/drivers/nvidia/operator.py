@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.aks.pools import EVICTION
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.nvidia.mig_config import config_file, is_built_in
 from dra_fleet.drivers.nvidia.operator_checks import check_operator_values, check_partitioning
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.model.plan import ReleasePlan
-from fleet.plan.aks_pools import EVICTION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet.clouds.aks.releases import after_partitioning
 from dra_fleet.kubernetes.scheduling import may_start_early, not_tolerated
-from fleet.plan.aks_releases import after_partitioning
 from tests.fleet.plan.aks_fleets import cluster, mig, pool, values, vgpu
 from tests.fleet.plan.plan_helpers import planned, refused
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from dra_fleet.clouds.aks.settings import AksClusterSettings
 from dra_fleet.settings import SettingsInvalid, parse
-from fleet.settings.aks import AksClusterSettings
 from tests.fleet.plan.aks_fleets import cluster, pool, vgpu
 
 AT = "dra-fleet:fleet.clusters.studio"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet.clouds.eks.settings import EksClusterSettings
 from dra_fleet.settings import SettingsInvalid, parse
-from fleet.settings.eks import EksClusterSettings
 from tests.fleet.plan.eks_fleets import cluster, h100, pool, ultra
 
 if TYPE_CHECKING:

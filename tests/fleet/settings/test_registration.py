@@ -8,18 +8,18 @@ from typing import get_args
 
 import pytest
 
+from dra_fleet.clouds.aks.settings import AksClusterSettings
+from dra_fleet.clouds.cloud import CLOUDS as RULES
+from dra_fleet.clouds.cloud import CloudRules
+from dra_fleet.clouds.eks.settings import EksClusterSettings
+from dra_fleet.clouds.existing.settings import ExistingClusterSettings
+from dra_fleet.clouds.gke.settings import GkeClusterSettings
 from dra_fleet.drivers import DRIVERS
 from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing, MigSharing, SharingSettings
 from dra_fleet.hardware.models import Machine
 from dra_fleet.settings.cluster import CommonClusterSettings
 from dra_fleet.settings.clusters import CLOUDS
 from dra_fleet.settings.fleet import FleetSettings
-from fleet.plan.cloud import CLOUDS as RULES
-from fleet.plan.cloud import CloudRules
-from fleet.settings.aks import AksClusterSettings
-from fleet.settings.eks import EksClusterSettings
-from fleet.settings.existing import ExistingClusterSettings
-from fleet.settings.gke import GkeClusterSettings
 
 FLEET = Path(__file__).parents[3] / "fleet"
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.clouds.cloud import CloudRules
+from dra_fleet.clouds.eks.checks import check_eks, check_eks_values
+from dra_fleet.clouds.eks.pools import plan_eks_pool
+from dra_fleet.clouds.eks.releases import eks_driver_values
 from dra_fleet.drivers.nvidia.operator import plan_gpu_operator
-from fleet.plan.cloud import CloudRules
-from fleet.plan.eks_checks import check_eks, check_eks_values
-from fleet.plan.eks_pools import plan_eks_pool
-from fleet.plan.eks_releases import eks_driver_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.clouds.eks.settings import EksClusterSettings
     from dra_fleet.drivers.driver import Release
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import ChartValues, PoolPlan, ReleasePlan
-    from fleet.settings.eks import EksClusterSettings
 
 _HANDLER = "nvidia"
 """What the container runtime of the node images calls NVIDIA's handler."""

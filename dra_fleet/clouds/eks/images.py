@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
-from fleet.plan.eks_pools import image_of
-from fleet.settings.eks import OwnImage
+from dra_fleet.clouds.eks.pools import image_of
+from dra_fleet.clouds.eks.settings import OwnImage
 
 if TYPE_CHECKING:
+    from dra_fleet.clouds.eks.facts import EksFacts, EksImage
+    from dra_fleet.clouds.eks.settings import EksPoolSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan
-    from fleet.catalogue.eks import EksFacts, EksImage
-    from fleet.settings.eks import EksPoolSettings
 
 
 def check_image(

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from dra_fleet.clouds.existing.kubeconfig import KubeconfigSource
 from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.settings.cluster import CommonClusterSettings
 from dra_fleet.settings.pools import PoolSettings
-from fleet.settings.kubeconfig import KubeconfigSource
 
 
 class ExistingClusterSettings(CommonClusterSettings):

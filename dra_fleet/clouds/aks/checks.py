@@ -18,11 +18,11 @@ from dra_fleet.settings.classes import CelClass
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.clouds.aks.settings import AksClusterSettings, AksPoolSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.fleet import FleetSettings
-    from fleet.settings.aks import AksClusterSettings, AksPoolSettings
 
 _SOON_DAYS = 60
 _MIG_WORDS = (".type", "['type']", ".profile", ".parentUUID")

@@ -9,13 +9,13 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from dra_fleet.clouds.gke.pool_settings import GkePoolSettings, Zone
 from dra_fleet.kubernetes.devices.base import camel
 from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.settings.base import Settings
 from dra_fleet.settings.cluster import CommonClusterSettings
 from dra_fleet.settings.pools import NodeRange
-from fleet.settings.gke_pools import GkePoolSettings, Zone
 
 Project = Annotated[
     str, Field(pattern=r"^[a-z][a-z0-9-]{4,28}[a-z0-9]$", description="Id of the Google Cloud project")

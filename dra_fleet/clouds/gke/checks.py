@@ -9,22 +9,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from dra_fleet.clouds.gke.names import zones_of
+from dra_fleet.clouds.gke.pool_checks import check_gke_pool, check_zone_counts
+from dra_fleet.clouds.gke.pools import compute_classes_of
+from dra_fleet.clouds.gke.releases import CRITICAL
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.findings.errors import choices
 from dra_fleet.settings.classes import CelClass, IntentClass
-from fleet.plan.gke_pool_checks import check_gke_pool, check_zone_counts
-from fleet.plan.gke_pools import compute_classes_of
-from fleet.plan.gke_releases import CRITICAL
-from fleet.plan.google_names import zones_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.clouds.gke.settings import GkeClusterSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.classes import ClassSettings
     from dra_fleet.settings.fleet import FleetSettings
-    from fleet.settings.gke import GkeClusterSettings
 
 _INTENTS = ("memory", "product", "profile", "compute_capability", "multiprocessors")
 _CEL = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet.plan.cloud import CloudRules
-from fleet.plan.gke_checks import check_gke, check_gke_values
-from fleet.plan.gke_pools import dranet_classes_of, plan_gke_pool
-from fleet.plan.gke_releases import gke_driver_values
+from dra_fleet.clouds.cloud import CloudRules
+from dra_fleet.clouds.gke.checks import check_gke, check_gke_values
+from dra_fleet.clouds.gke.pools import dranet_classes_of, plan_gke_pool
+from dra_fleet.clouds.gke.releases import gke_driver_values
 
 if TYPE_CHECKING:
-    from fleet.settings.gke import GkeClusterSettings
+    from dra_fleet.clouds.gke.settings import GkeClusterSettings
 
 RULES: CloudRules[GkeClusterSettings] = CloudRules(
     plan_pool=plan_gke_pool,

@@ -6,19 +6,19 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.aks.pools import GPU_PRESENT, MIG_CONFIG, POOL
+from dra_fleet.clouds.eks.settings import OwnImage
 from dra_fleet.drivers.nvidia.isolation import isolation
 from dra_fleet.drivers.nvidia.mig_config import config_name
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.model.machines import check_sharing, find_machine, taints_of
 from dra_fleet.model.plan import PoolPlan
-from fleet.plan.aks_pools import GPU_PRESENT, MIG_CONFIG, POOL
-from fleet.settings.eks import OwnImage
 
 if TYPE_CHECKING:
+    from dra_fleet.clouds.eks.facts import EksImage
+    from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
-    from fleet.catalogue.eks import EksImage
-    from fleet.settings.eks import EksClusterSettings, EksPoolSettings
 
 CUSTOM = "CUSTOM"
 """The AMI type of an image of one's own."""

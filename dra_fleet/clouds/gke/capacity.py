@@ -10,9 +10,9 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dra_fleet.clouds.gke.pool_settings import GkePoolSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan
-    from fleet.settings.gke_pools import GkePoolSettings
 
 At = tuple[str, ...]
 _COMPACT_WITH_FLEX = ("a3-ultragpu", "a4", "h4d")

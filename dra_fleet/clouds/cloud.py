@@ -26,10 +26,10 @@ SettingsT = TypeVar("SettingsT", bound="ClusterSettings")
 Settings_contra = TypeVar("Settings_contra", bound="ClusterSettings", contravariant=True)
 
 CLOUDS = {
-    "aks": "fleet.plan.aks:RULES",
-    "eks": "fleet.plan.eks:RULES",
-    "gke": "fleet.plan.gke:RULES",
-    "existing": "fleet.plan.existing:RULES",
+    "aks": "dra_fleet.clouds.aks.plan:RULES",
+    "eks": "dra_fleet.clouds.eks.plan:RULES",
+    "gke": "dra_fleet.clouds.gke.plan:RULES",
+    "existing": "dra_fleet.clouds.existing.plan:RULES",
 }
 """Cloud -> where its rules are."""
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.aks.names import physical_name
 from dra_fleet.drivers.nvidia.isolation import isolation
 from dra_fleet.drivers.nvidia.mig_config import config_name
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.model.machines import check_sharing, find_machine, taints_of
 from dra_fleet.model.plan import PoolPlan, Taint
-from fleet.plan.azure_names import physical_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dra_fleet.clouds.aks.settings import AksClusterSettings, AksMachine, AksPoolSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
-    from fleet.settings.aks import AksClusterSettings, AksMachine, AksPoolSettings
 
 POOL = "dra-fleet/pool"
 """The label by which a pool's nodes are known to pods, whatever the pool is called in Azure."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.gke.names import node_pool_name
 from dra_fleet.drivers.nvidia.isolation import isolation
 from dra_fleet.model.machines import check_sharing, find_machine, taints_of
 from dra_fleet.model.plan import PoolPlan, Taint
-from fleet.plan.google_names import node_pool_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dra_fleet.clouds.gke.pool_settings import GkePoolSettings
+    from dra_fleet.clouds.gke.settings import GkeClusterSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
-    from fleet.settings.gke import GkeClusterSettings
-    from fleet.settings.gke_pools import GkePoolSettings
 
 POOL = "dra-fleet/pool"
 """The label by which a pool's nodes are known to pods, whatever the pool is called in GKE."""

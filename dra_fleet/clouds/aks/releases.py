@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.clouds.aks.pools import EVICTION, GPU_PRESENT, POOL
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia.operator import partitioned
-from fleet.plan.aks_pools import EVICTION, GPU_PRESENT, POOL
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.driver import Release

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.clouds.aks.checks import check_aks, check_aks_values
+from dra_fleet.clouds.aks.pools import plan_aks_pool
+from dra_fleet.clouds.aks.releases import aks_driver_values
+from dra_fleet.clouds.cloud import CloudRules
 from dra_fleet.drivers.nvidia.operator import plan_gpu_operator
-from fleet.plan.aks_checks import check_aks, check_aks_values
-from fleet.plan.aks_pools import plan_aks_pool
-from fleet.plan.aks_releases import aks_driver_values
-from fleet.plan.cloud import CloudRules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.clouds.aks.settings import AksClusterSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
-    from fleet.settings.aks import AksClusterSettings
 
 
 def _plan_operator(

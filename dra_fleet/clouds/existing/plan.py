@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.cloud import CloudRules
 from dra_fleet.drivers.nvidia.isolation import isolation
 from dra_fleet.model.machines import check_sharing, find_machine, taints_of
 from dra_fleet.model.plan import PoolPlan
-from fleet.plan.cloud import CloudRules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.clouds.existing.settings import ExistingClusterSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.settings.fleet import FleetSettings
-    from fleet.settings.existing import ExistingClusterSettings
 
 _DESCRIBE = (
     "describe the machine in the stack file: machine: {gpu: A100-SXM4-40GB, gpus: 4, cpus: 64, memory: 512}"

@@ -9,20 +9,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.aks.checks import check_mig_classes
+from dra_fleet.clouds.eks.images import check_image
+from dra_fleet.clouds.eks.pools import placed_together, zones_of
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia.operator import partitioned
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
-from fleet.plan.aks_checks import check_mig_classes
-from fleet.plan.eks_images import check_image
-from fleet.plan.eks_pools import placed_together, zones_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.fleet import FleetSettings
-    from fleet.settings.eks import EksClusterSettings, EksPoolSettings
 
 _SOON_DAYS = 60
 _KARPENTER = (1, 15)

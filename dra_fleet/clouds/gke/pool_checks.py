@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.gke.capacity import check_gke_capacity
+from dra_fleet.clouds.gke.names import is_zone, region_of, zones_of
+from dra_fleet.clouds.gke.pools import allocates, fitting_installer
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
-from fleet.plan.gke_capacity import check_gke_capacity
-from fleet.plan.gke_pools import allocates, fitting_installer
-from fleet.plan.google_names import is_zone, region_of, zones_of
 
 if TYPE_CHECKING:
+    from dra_fleet.clouds.gke.pool_settings import GkePoolSettings
+    from dra_fleet.clouds.gke.settings import GkeClusterSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan
-    from fleet.settings.gke import GkeClusterSettings
-    from fleet.settings.gke_pools import GkePoolSettings
 
 At = tuple[str, ...]
 

@@ -1,0 +1,1 @@
+"""The clouds, one folder each; every other room asks the `Cloud` value."""

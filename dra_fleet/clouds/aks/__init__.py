@@ -1,0 +1,1 @@
+"""Azure Kubernetes Service."""
