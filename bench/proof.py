@@ -24,7 +24,7 @@ from dra_fleet.cel import UNKNOWN
 from rehearsal.tools import oracle
 
 if TYPE_CHECKING:
-    from fleet.plan import FleetPlan
+    from dra_fleet.plan import FleetPlan
 
 PROJECT = Path(__file__).resolve().parents[1]
 COMMAND = str(Path(sys.executable).parent / "dra-fleet")
@@ -95,8 +95,8 @@ def _claim(number: int) -> dict[str, Any]:
 
 def plan_of(nodes: int) -> FleetPlan:
     """The plan to prove."""
+    from dra_fleet.plan import make_plan  # noqa: PLC0415 - importing is measured too
     from dra_fleet.settings import parse  # noqa: PLC0415
-    from fleet.plan import make_plan  # noqa: PLC0415 - importing is measured too
 
     return make_plan(parse(settings(nodes)))
 

@@ -68,10 +68,10 @@ def check(
 
     One line per finding, FILE:LINE:COLUMN first. Exit code 1: there are errors. 0: none, or warnings only.
     """
+    from dra_fleet.plan import make_plan
     from dra_fleet.settings import SettingsInvalid, read_stack_file
     from fleet.checking import ManifestFile
     from fleet.checking import check as check_files
-    from fleet.plan import make_plan
     from rehearsal.project import stack_file
 
     if not files and not values:

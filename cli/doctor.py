@@ -37,8 +37,8 @@ def doctor(
     """
     import asyncio
 
+    from dra_fleet.plan import make_plan
     from dra_fleet.settings import read_stack_file
-    from fleet.plan import make_plan
     from rehearsal.project import stack_file
 
     name, file = stack_file(stack)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dra_fleet.model.nodes import NodeGroup
+    from dra_fleet.plan import FleetPlan
     from dra_fleet.settings import StackFile
-    from fleet.plan import FleetPlan
     from fleet.proof.costs import Amounts, Cost
     from fleet.proof.verdicts import PoolFit, Proof
 
@@ -52,8 +52,8 @@ def prove(
 
     Needs no cluster. Exit code 1: something does not fit.
     """
+    from dra_fleet.plan import make_plan
     from dra_fleet.settings import SettingsInvalid, read_stack_file
-    from fleet.plan import make_plan
     from fleet.proof.matrix import prove as prove_plan
     from rehearsal.project import stack_file
 

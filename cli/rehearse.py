@@ -95,8 +95,8 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
     """Which device each pod holds, and why a pod waits. Exit code 3 where one waits."""
     import asyncio
 
+    from dra_fleet.plan import make_plan
     from dra_fleet.settings import read_stack_file
-    from fleet.plan import make_plan
     from rehearsal.home import Home
     from rehearsal.project import find_stack
     from rehearsal.status import read_status

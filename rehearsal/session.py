@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from clusters.expectations import expectations
 from clusters.preflight import Finding, preflight
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import read_stack_file
-from fleet.plan import make_plan
 from rehearsal import charts, engine_session, providers, tools
 from rehearsal.access import connect, simulated_name
 from rehearsal.engine_run import EngineResult, run_engine

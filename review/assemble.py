@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.findings.errors import KEY
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import SettingsInvalid, parse
-from fleet.plan import make_plan
 from fleet.proof.matrix import prove
 from review import verdict as judged
 from review.changes import Changes

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pulumi
 
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import SettingsInvalid
-from fleet.plan import make_plan
 from fleet.proof.errors import DoesNotFit
 from fleet.proof.matrix import prove
 from stacks import load

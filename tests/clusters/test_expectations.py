@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from clusters.expectations import expectations
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import read_stack_file
-from fleet.plan import make_plan
 
 PROJECT = Path(__file__).resolve().parents[2]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.clouds.gke.settings import GkeClusterSettings
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import parse
-from fleet.plan import make_plan
 from stacks.build import build
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import grpc
 import pulumi
 import pytest
 
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import parse
-from fleet.plan import make_plan
 from stacks.build import build
 from tests.components.test_aks import returned
 from tests.fleet.plan.aks_fleets import vgpu

@@ -17,8 +17,8 @@ import yaml
 
 from components.platforms.aks_kubeconfig import login_kubeconfig
 from dra_fleet.clouds.aks.settings import AksClusterSettings
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import parse, read_stack_file
-from fleet.plan import make_plan
 from stacks.build import build
 from tests.fleet.plan.aks_fleets import cluster, mig, pool, vgpu
 from tests.pulumi_recorder import Secret

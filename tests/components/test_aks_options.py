@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import parse
-from fleet.plan import make_plan
 from rehearsal.clouds.azure.models import faults
 from stacks.build import build
 from tests.components.test_aks import (

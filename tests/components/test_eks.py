@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import parse, read_stack_file
-from fleet.plan import make_plan
 from stacks.build import build
 from tests.fleet.plan.eks_fleets import RESERVATION, cluster, h100, mig, pool, ultra
 from tests.pulumi_recorder import Secret

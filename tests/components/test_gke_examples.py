@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from gke_declared import declare
 
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import read_stack_file
-from fleet.plan import make_plan
 
 if TYPE_CHECKING:
     from tests.pulumi_recorder import Recorder, Registration

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import read_stack_file
-from fleet.plan import make_plan
 from fleet.proof.slices import predict
 from policies.pack import RULES
 from tests.engine.agreement import disagreements

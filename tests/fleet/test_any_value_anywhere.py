@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_fleet.findings.errors import KEY
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import SettingsError, SettingsInvalid, parse
 from dra_fleet.settings.stack_file import read_fleet
-from fleet.plan import make_plan
 from fleet.proof.matrix import prove
 from tests.json_places import Place, places
 

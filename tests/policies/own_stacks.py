@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import yaml
 
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import read_stack_file
-from fleet.plan import make_plan
 from policies.decoding import UNKNOWNS
 from policies.resources import Provider, Resource
 from policies.values import Missing

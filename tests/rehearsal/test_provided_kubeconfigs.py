@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import parse
-from fleet.plan import make_plan
 from rehearsal.errors import RehearsalError
 from rehearsal.home import Home
 from rehearsal.kubeconfig_sources import one_context, provide_kubeconfigs

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import read_stack_file
-from fleet.plan import make_plan
 from rehearsal.environment import PROJECT
 from rehearsal.errors import RehearsalError
 from rehearsal.home import Home

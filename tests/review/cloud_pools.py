@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import parse
-from fleet.plan import make_plan
 from fleet.proof.matrix import prove
 from review.assemble import Known, fleet_of, make_review
 from review.events import Preview, Step

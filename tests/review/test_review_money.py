@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import parse
-from fleet.plan import make_plan
 from review.comment import render_markdown
 from review.cost import cost
 from review.page import render_page

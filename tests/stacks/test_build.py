@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pytest
 
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import read_stack_file
-from fleet.plan import make_plan
 from stacks.build import build
 from tests.pulumi_recorder import Secret
 

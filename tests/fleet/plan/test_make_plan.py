@@ -6,8 +6,8 @@ import pytest
 from plan_helpers import ROOT, dev, planned, refused
 
 from dra_fleet.model.plan import Toleration
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import read_stack_file
-from fleet.plan import make_plan
 
 
 @pytest.fixture

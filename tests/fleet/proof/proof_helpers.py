@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import parse
-from fleet.plan import make_plan
 from fleet.proof.matrix import prove
 
 if TYPE_CHECKING:
-    from fleet.plan import FleetPlan
+    from dra_fleet.plan import FleetPlan
     from fleet.proof.verdicts import Proof
 
 

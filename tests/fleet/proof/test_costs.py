@@ -7,8 +7,8 @@ from typing import Any
 
 from proof_helpers import fleet, pool, proved
 
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import read_stack_file
-from fleet.plan import make_plan
 from fleet.proof.costs import Amounts, Cost
 from fleet.proof.matrix import prove
 

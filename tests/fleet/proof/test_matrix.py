@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from proof_helpers import fleet, gpus, pool, proved
 
+from dra_fleet.plan import make_plan
 from dra_fleet.settings import read_stack_file
-from fleet.plan import make_plan
 from fleet.proof.matrix import prove
 
 ROOT = Path(__file__).parents[3]

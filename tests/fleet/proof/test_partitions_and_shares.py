@@ -15,7 +15,7 @@ from fleet.proof.slices import predict
 
 if TYPE_CHECKING:
     from dra_fleet.model.nodes import Shape, ShapeDevice
-    from fleet.plan import FleetPlan
+    from dra_fleet.plan import FleetPlan
     from fleet.proof.verdicts import WorkloadProof
 
 ON_DEMAND: dict[str, Any] = {"featureGates": {"DynamicMIG": True}}

@@ -9,8 +9,8 @@ from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.gates import check_minor
 from dra_fleet.model.plan import ClaimPlan, ClaimTemplatePlan
 from dra_fleet.model.specs import spec_or_none
+from dra_fleet.plan.classes import chart_classes, is_wanted
 from dra_fleet.settings.claims import FirstAvailableRequest
-from fleet.plan.classes import chart_classes, is_wanted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import FleetPlan
-    from fleet.plan.fleet import make_plan
+    from dra_fleet.plan.fleet import make_plan
 
 __all__ = ["FleetPlan", "make_plan"]
 
-_MODULES = {"FleetPlan": "dra_fleet.model.plan", "make_plan": "fleet.plan.fleet"}
+_MODULES = {"FleetPlan": "dra_fleet.model.plan", "make_plan": "dra_fleet.plan.fleet"}
 
 
 def __getattr__(name: str) -> object:

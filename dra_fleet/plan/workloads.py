@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia.compute_domains import domain_selector
 from dra_fleet.model.plan import Toleration, WorkloadPlan
-from fleet.plan.claims import missing_classes
+from dra_fleet.plan.claims import missing_classes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,10 +13,10 @@ from dra_fleet.drivers.tpu.claims import check_tpu_claims
 from dra_fleet.findings.errors import SettingsInvalid
 from dra_fleet.findings.refusals import Findings
 from dra_fleet.model.plan import ClusterPlan, FleetPlan, NamespacePlan
-from fleet.plan.claims import claim_specs, clusters_of, namespace_labels, plan_claims
-from fleet.plan.classes import class_specs, plan_classes
-from fleet.plan.releases import driver_namespaces, plan_releases
-from fleet.plan.workloads import check_references, plan_workloads
+from dra_fleet.plan.claims import claim_specs, clusters_of, namespace_labels, plan_claims
+from dra_fleet.plan.classes import class_specs, plan_classes
+from dra_fleet.plan.releases import driver_namespaces, plan_releases
+from dra_fleet.plan.workloads import check_references, plan_workloads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
