@@ -103,7 +103,7 @@ def plan_of(nodes: int) -> FleetPlan:
 
 def prove_here(nodes: int) -> None:
     """Prove once in this process; prints seconds and how many workloads got each verdict."""
-    from fleet.proof.matrix import prove  # noqa: PLC0415
+    from dra_fleet.proof.prove import prove  # noqa: PLC0415
 
     plan = plan_of(nodes)
     started = time.perf_counter()
@@ -116,8 +116,8 @@ def prove_here(nodes: int) -> None:
 def placement() -> str:
     """The same claims for the Go allocator, as one line of JSON."""
     from dra_fleet.model.nodes import slice_specs  # noqa: PLC0415
-    from fleet.proof.asks import class_objects  # noqa: PLC0415
-    from fleet.proof.slices import predict  # noqa: PLC0415
+    from dra_fleet.proof.demand.asks import class_objects  # noqa: PLC0415
+    from dra_fleet.proof.supply.slices import predict  # noqa: PLC0415
 
     [cluster] = plan_of(NODES).clusters
     slices: list[dict[str, Any]] = []
@@ -204,8 +204,8 @@ def measure(variables: dict[str, str]) -> dict[str, float]:
                 "Go allocator": placed["seconds"],
                 "prove dev": seconds_of(variables, COMMAND, "prove", "dev"),
                 "bare python": seconds_of(variables, sys.executable, "-c", "pass"),
-                "import fleet.proof.matrix": seconds_of(
-                    variables, sys.executable, "-c", "import fleet.proof.matrix"
+                "import dra_fleet.proof.prove": seconds_of(
+                    variables, sys.executable, "-c", "import dra_fleet.proof.prove"
                 ),
             }
         )
@@ -224,7 +224,7 @@ def main() -> None:
     for name, value in found.items():
         print(f"{name:26} {value:7.3f} s (median of {ROUNDS})")
     bare, proof = found["bare python"], found["proof"]
-    command, imported = found["prove dev"], found["import fleet.proof.matrix"]
+    command, imported = found["prove dev"], found["import dra_fleet.proof.prove"]
     print(f"proof / Go allocator:         {proof / found['Go allocator']:.2f} (goal: at most 1)")
     print(f"10 x nodes / 1 x nodes:       {found['proof, 10 x nodes'] / proof:.2f} (goal: at most 1.5)")
     print(f"prove dev / bare python:      {command / bare:.1f}")

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.plan import FleetPlan
+    from dra_fleet.proof.answer.verdicts import PoolFit, Proof
+    from dra_fleet.proof.demand.costs import Amounts, Cost
     from dra_fleet.settings import StackFile
-    from fleet.proof.costs import Amounts, Cost
-    from fleet.proof.verdicts import PoolFit, Proof
 
 EXAMPLES = examples(
     ("the stack file Pulumi.dev.yaml", "dra-fleet prove dev"),
@@ -53,8 +53,8 @@ def prove(
     Needs no cluster. Exit code 1: something does not fit.
     """
     from dra_fleet.plan import make_plan
+    from dra_fleet.proof.prove import prove as prove_plan
     from dra_fleet.settings import SettingsInvalid, read_stack_file
-    from fleet.proof.matrix import prove as prove_plan
     from rehearsal.project import stack_file
 
     read = read_stack_file(stack_file(stack)[1])
@@ -75,7 +75,7 @@ def prove(
 def _recordings(plan: FleetPlan, files: list[str] | None) -> Mapping[str, Sequence[NodeGroup]]:
     if not files:
         return {}
-    from fleet.proof.recorded import read_recordings
+    from dra_fleet.proof.supply.recorded import read_recordings
 
     return read_recordings(plan, files)
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 from dra_fleet.findings.finding import Finding
-from fleet.proof.verdicts import ClaimProof, ClassProof, WorkloadProof
+from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, WorkloadProof
 from rehearsal.status import StatusJson
 
 FOLDER = Path(__file__).parents[1] / "schema"

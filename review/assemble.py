@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.findings.errors import KEY
 from dra_fleet.plan import make_plan
+from dra_fleet.proof.prove import prove
 from dra_fleet.settings import SettingsInvalid, parse
-from fleet.proof.matrix import prove
 from review import verdict as judged
 from review.changes import Changes
 from review.cost import OWN, cost
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.model.plan import FleetPlan
+    from dra_fleet.proof.answer.verdicts import Proof
     from dra_fleet.settings import FleetSettings
-    from fleet.proof.verdicts import Proof
     from review.events import Preview
     from review.model import Node, Pool, Workload
     from review.running import Running

@@ -11,8 +11,8 @@ from review.model import Finding
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.proof.answer.verdicts import Proof
     from dra_fleet.settings import SettingsInvalid
-    from fleet.proof.verdicts import Proof
     from review.events import Preview, Violation
     from review.model import Severity
 

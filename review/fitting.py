@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.model.plan import FleetPlan
-    from fleet.proof.verdicts import ClaimProof, PoolFit, Proof, WorkloadProof
+    from dra_fleet.proof.answer.verdicts import ClaimProof, PoolFit, Proof, WorkloadProof
     from review.model import Word
     from review.running import Running
 

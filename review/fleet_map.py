@@ -6,8 +6,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from dra_fleet.cel import CelInvalid
-from fleet.proof.packing import Packing, Undecidable
-from fleet.proof.units import view
+from dra_fleet.proof.demand.pods import view
+from dra_fleet.proof.search.packing import Packing, Undecidable
 from review.kinds import device_kind
 from review.model import Device, Node
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet.proof.asks import Ask, Selector
-from fleet.proof.explain import match
+from dra_fleet.proof.answer.explain import match
+from dra_fleet.proof.demand.asks import Ask, Selector
 from review.paths import value_at
 from review.words import short_list
 

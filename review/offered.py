@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fleet.proof.asks import claim_ask, class_objects, drivers_named
-from fleet.proof.placements import Placements
-from fleet.proof.slices import predict
-from fleet.proof.workloads import claim_of, units_of
+from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
+from dra_fleet.proof.demand.workloads import claim_of, units_of
+from dra_fleet.proof.search.placements import Placements
+from dra_fleet.proof.supply.slices import predict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.model.plan import ClusterPlan
-    from fleet.proof.units import Unit
+    from dra_fleet.proof.demand.pods import Unit
 
 
 @dataclass(frozen=True, kw_only=True)

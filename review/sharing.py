@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.model.plan import FleetPlan
+    from dra_fleet.proof.answer.verdicts import Proof
+    from dra_fleet.proof.demand.costs import Amounts as Known
     from dra_fleet.settings import FleetSettings
-    from fleet.proof.costs import Amounts as Known
-    from fleet.proof.verdicts import Proof
 
 
 def sharing(settings: FleetSettings, plan: FleetPlan) -> tuple[Shared, ...]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
-    from fleet.proof.verdicts import Proof
+    from dra_fleet.proof.answer.verdicts import Proof
 
 Object = dict[str, Any]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pulumi
 
 from dra_fleet.plan import make_plan
+from dra_fleet.proof.errors import DoesNotFit
+from dra_fleet.proof.prove import prove
 from dra_fleet.settings import SettingsInvalid
-from fleet.proof.errors import DoesNotFit
-from fleet.proof.matrix import prove
 from stacks import load
 from stacks.build import build
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from dra_fleet.cel import CelDevice
 from dra_fleet.drivers.common.published import slice_specs
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from fleet.proof.allocator import Inventory
+from dra_fleet.proof.allocator import Inventory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

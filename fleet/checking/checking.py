@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.findings.finding import Finding, Found, Subject
+from dra_fleet.proof.answer.messages import STRICT
+from dra_fleet.proof.demand.asks import drivers_in
 from dra_fleet.yaml_text import Unreadable, read_documents
 from fleet.checking.admin_access import check_admin_access
 from fleet.checking.charts import ChartUnknown, check_chart_values, find_chart
@@ -20,8 +22,6 @@ from fleet.checking.references import references
 from fleet.checking.resources import Resource, at, resources
 from fleet.checking.scheduling import check_scheduling
 from fleet.checking.selection import Selection
-from fleet.proof.asks import drivers_in
-from fleet.proof.telling import STRICT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

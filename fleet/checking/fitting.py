@@ -13,12 +13,12 @@ from pydantic import ValidationError
 from dra_fleet.drivers.nvidia.channels import channel_spec
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.model.nodes import NODE
+from dra_fleet.proof.allocator import Allocation, Failure, Node, NoFit, allocate
+from dra_fleet.proof.demand.asks import ask_of, class_objects, drivers_of
+from dra_fleet.proof.search.placements import Held, after
 from fleet.checking.device_objects import devices_path
 from fleet.checking.pods import copies_of
 from fleet.checking.resources import at, mapping
-from fleet.proof.allocator import Allocation, Failure, Node, NoFit, allocate
-from fleet.proof.asks import ask_of, class_objects, drivers_of
-from fleet.proof.placements import Held, after
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

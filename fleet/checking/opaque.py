@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.drivers.nvidia.isolation import STRATEGIES as UNISOLATED
+from dra_fleet.proof.demand.parameters import judged_parameters, mismatch, wrong_types
 from fleet.checking.device_objects import class_name, devices_path, requests
 from fleet.checking.resources import at, mapping, sequence
-from fleet.proof.parameters import judged_parameters, mismatch, wrong_types
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

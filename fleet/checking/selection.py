@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from dra_fleet.cel import environment
 from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.proof.demand.asks import drivers_in
 from fleet.checking import rewriting
 from fleet.checking.device_objects import class_name, expressions, requests
 from fleet.checking.matching import FOREIGN, Judged, Programs, counted, devices, judge, verdict, why_none
 from fleet.checking.quantities import tell_chips, tell_part
 from fleet.checking.robustness import tell_failure, warn_foreign, warn_never_published, warn_optional
 from fleet.checking.selectors import compiled
-from fleet.proof.asks import drivers_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.plan import make_plan
+from dra_fleet.proof.prove import prove
 from dra_fleet.settings import parse
-from fleet.proof.matrix import prove
 from tests.fleet.proof.proof_helpers import fleet, pool
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import ClaimTemplatePlan, ClusterPlan, WorkloadPlan
-    from fleet.proof.verdicts import Proof
+    from dra_fleet.proof.answer.verdicts import Proof
 
 Object = dict[str, Any]
 

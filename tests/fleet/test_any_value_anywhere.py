@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from dra_fleet.findings.errors import KEY
 from dra_fleet.plan import make_plan
+from dra_fleet.proof.prove import prove
 from dra_fleet.settings import SettingsError, SettingsInvalid, parse
 from dra_fleet.settings.stack_file import read_fleet
-from fleet.proof.matrix import prove
 from tests.json_places import Place, places
 
 PROJECT = Path(__file__).parents[2]

@@ -6,8 +6,8 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.plan import make_plan
+from dra_fleet.proof.prove import prove
 from dra_fleet.settings import parse
-from fleet.proof.matrix import prove
 from review.assemble import Known, fleet_of, make_review
 from review.events import Preview, Step
 from review.running import Running, parse_running

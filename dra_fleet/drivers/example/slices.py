@@ -14,7 +14,7 @@ from dra_fleet.drivers.example.devices import COMPUTE, MEMORY, example_devices
 from dra_fleet.drivers.nvidia.slices import known_device
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
-from fleet.proof.explain import RECORD
+from dra_fleet.proof.answer.explain import RECORD
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.common.installed import Installed

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.drivers.nvidia.objects.channel import CHANNEL_CLASS, CHANNEL_REQUEST
-from fleet.proof.asks import ask_of
+from dra_fleet.proof.demand.asks import ask_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.model.plan import ClusterPlan
-    from fleet.proof.asks import ClaimAsk, Object
+    from dra_fleet.proof.demand.asks import ClaimAsk, Object
 
 
 def channel_asks(cluster: ClusterPlan, classes: Mapping[str, Object]) -> dict[str, ClaimAsk]:

@@ -18,7 +18,7 @@ from dra_fleet.drivers.nvidia.devices import (
 from dra_fleet.drivers.nvidia.modes import dynamic_partitions, with_shares
 from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
 from dra_fleet.model.nodes import Object, Origin, ShapeDevice
-from fleet.proof.explain import RECORD
+from dra_fleet.proof.answer.explain import RECORD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.plan import make_plan
+from dra_fleet.proof.prove import prove
 from dra_fleet.settings import parse
-from fleet.proof.matrix import prove
 
 if TYPE_CHECKING:
     from dra_fleet.plan import FleetPlan
-    from fleet.proof.verdicts import Proof
+    from dra_fleet.proof.answer.verdicts import Proof
 
 
 def pool(machine: Any, name: str, nodes: tuple[int, int] = (1, 1), **more: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fleet.proof.allocator import (
+from dra_fleet.proof.allocator import (
     Allocation,
     DeviceId,
     Failure,
@@ -21,7 +21,7 @@ from fleet.proof.allocator import (
     TimedOut,
     outcomes,
 )
-from fleet.proof.allocator.inventory import amount
+from dra_fleet.proof.allocator.inventory import amount
 from tests.fleet.proof.allocation_cases import AllocationCases
 from tests.fleet.proof.allocation_features import features_of, features_of_minor
 from tests.fleet.proof.allocation_values import CLASSES

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dra_fleet.cel import UNKNOWN
-from fleet.proof.allocator import (
+from dra_fleet.proof.allocator import (
     Allocation,
     DeviceId,
     Failure,
@@ -19,7 +19,7 @@ from fleet.proof.allocator import (
     Undecided,
     allocate,
 )
-from fleet.proof.allocator.inventory import amount
+from dra_fleet.proof.allocator.inventory import amount
 
 Object = dict[str, Any]
 

@@ -6,14 +6,14 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia.channels import with_channel
-from fleet.proof.asks import ask_of, class_objects
-from fleet.proof.matrix import prove
+from dra_fleet.proof.demand.asks import ask_of, class_objects
+from dra_fleet.proof.prove import prove
 from tests.fleet.plan.eks_fleets import pool, values
 from tests.fleet.plan.plan_helpers import planned
 from tests.fleet.plan.test_compute_domains import domain
 
 if TYPE_CHECKING:
-    from fleet.proof.verdicts import Proof
+    from dra_fleet.proof.answer.verdicts import Proof
 
 REQUEST = {"name": "channel", "exactly": {"deviceClassName": "gpu.nvidia.com"}}
 

@@ -8,9 +8,9 @@ from typing import Any
 from proof_helpers import fleet, pool, proved
 
 from dra_fleet.plan import make_plan
+from dra_fleet.proof.demand.costs import Amounts, Cost
+from dra_fleet.proof.prove import prove
 from dra_fleet.settings import read_stack_file
-from fleet.proof.costs import Amounts, Cost
-from fleet.proof.matrix import prove
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 UNTOLD = Amounts(memory=None, multiprocessors=None)

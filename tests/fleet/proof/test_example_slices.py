@@ -10,7 +10,7 @@ from proof_helpers import fleet, gpus, plan_of, pool, proved
 from dra_fleet.drivers.common.installed import drivers_of
 from dra_fleet.drivers.example.slices import example_devices_of
 from dra_fleet.kubernetes.dropped_fields import stored
-from fleet.proof.slices import predict
+from dra_fleet.proof.supply.slices import predict
 
 GPUS = gpus(1)
 SHARED: dict[str, Any] = {"gpuAllowMultipleAllocations": True}

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from proof_helpers import fleet, gpus, plan_of, pool, proved
 
-from fleet.proof.asks import claim_ask, class_objects
-from fleet.proof.fits import Question, judge
-from fleet.proof.packing import Packing
-from fleet.proof.placements import Placements
-from fleet.proof.slices import predict
-from fleet.proof.units import view
-from fleet.proof.workloads import units_of
+from dra_fleet.proof.answer.workloads import Question, judge
+from dra_fleet.proof.demand.asks import claim_ask, class_objects
+from dra_fleet.proof.demand.pods import view
+from dra_fleet.proof.demand.workloads import units_of
+from dra_fleet.proof.search.packing import Packing
+from dra_fleet.proof.search.placements import Placements
+from dra_fleet.proof.supply.slices import predict
 
 CLASS = "gpu.nvidia.com"
 ROOT = "resource.kubernetes.io/pcieRoot"

@@ -10,8 +10,8 @@ import pytest
 from proof_helpers import fleet, plan_of, pool
 
 from dra_fleet import hardware as catalogue
-from fleet.proof.growth import gke_devices
-from fleet.proof.matrix import prove
+from dra_fleet.proof.prove import prove
+from dra_fleet.proof.supply.growth import gke_devices
 
 AMPERE = {
     "cel": [

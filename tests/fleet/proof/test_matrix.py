@@ -10,8 +10,8 @@ import pytest
 from proof_helpers import fleet, gpus, pool, proved
 
 from dra_fleet.plan import make_plan
+from dra_fleet.proof.prove import prove
 from dra_fleet.settings import read_stack_file
-from fleet.proof.matrix import prove
 
 ROOT = Path(__file__).parents[3]
 STACKS = [ROOT / "Pulumi.dev.yaml", *sorted((ROOT / "examples").glob("*.yaml"))]

@@ -11,12 +11,12 @@ from dra_fleet.cel import UNKNOWN
 from dra_fleet.drivers.common.installed import drivers_of
 from dra_fleet.drivers.nvidia.slices import nvidia_devices_of
 from dra_fleet.kubernetes.dropped_fields import stored
-from fleet.proof.slices import predict
+from dra_fleet.proof.supply.slices import predict
 
 if TYPE_CHECKING:
     from dra_fleet.model.nodes import Shape, ShapeDevice
     from dra_fleet.plan import FleetPlan
-    from fleet.proof.verdicts import WorkloadProof
+    from dra_fleet.proof.answer.verdicts import WorkloadProof
 
 ON_DEMAND: dict[str, Any] = {"featureGates": {"DynamicMIG": True}}
 CLASSES = {

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from proof_helpers import fleet, plan_of, pool
 
-from fleet.proof.errors import RecordingInvalid
-from fleet.proof.matrix import prove
-from fleet.proof.recorded import read_recordings
+from dra_fleet.proof.errors import RecordingInvalid
+from dra_fleet.proof.prove import prove
+from dra_fleet.proof.supply.recorded import read_recordings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,10 +9,10 @@ import pytest
 from proof_helpers import fleet, gpus, plan_of, pool
 
 from dra_fleet.cel import UNKNOWN
-from fleet.proof.errors import RecordingInvalid
-from fleet.proof.matrix import prove
-from fleet.proof.recorded import read_recordings
-from fleet.proof.slices import predict
+from dra_fleet.proof.errors import RecordingInvalid
+from dra_fleet.proof.prove import prove
+from dra_fleet.proof.supply.recorded import read_recordings
+from dra_fleet.proof.supply.slices import predict
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from dra_fleet.plan import make_plan
+from dra_fleet.proof.prove import prove
 from dra_fleet.settings import read_stack_file
 from dra_fleet.settings.reference import PAGE, text
-from fleet.proof.matrix import prove
 from rehearsal.world.hardware import Hardware
 
 ROOT = Path(__file__).parents[3]

@@ -1,0 +1,34 @@
+"""Allocate a pod's claims on one node exactly as the scheduler does; pure, without a cluster.
+
+A port of the allocator of https://github.com/kubernetes/dynamic-resource-allocation (structured/internal), as
+each minor has it, held to it by tests. It decides one pod on one node; which node, in which
+order of pods, is not its business.
+"""
+
+from dra_fleet.proof.allocator.allocate import allocate, outcomes
+from dra_fleet.proof.allocator.inventory import DeviceId, InUse, Inventory, Node
+from dra_fleet.proof.allocator.outcome import (
+    Allocated,
+    Allocation,
+    Failure,
+    NoFit,
+    Outcome,
+    TimedOut,
+    Undecided,
+)
+
+__all__ = [
+    "Allocated",
+    "Allocation",
+    "DeviceId",
+    "Failure",
+    "InUse",
+    "Inventory",
+    "NoFit",
+    "Node",
+    "Outcome",
+    "TimedOut",
+    "Undecided",
+    "allocate",
+    "outcomes",
+]

@@ -1,0 +1,114 @@
+"""Allocate the claims of one pod on one node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+from dra_fleet.cel import environment
+from dra_fleet.proof.allocator import features
+from dra_fleet.proof.allocator.inventory import InUse, Inventory, Node
+from dra_fleet.proof.allocator.outcome import Allocation, NoFit, Outcome, Stop
+from dra_fleet.proof.allocator.pools import gather
+from dra_fleet.proof.allocator.prepare import Preparation
+from dra_fleet.proof.allocator.search import MOST_STEPS, Search
+from dra_fleet.proof.allocator.selection import Selection
+
+if TYPE_CHECKING:
+    from dra_fleet.cel.program import DeviceCel
+    from dra_fleet.proof.allocator.features import Features
+    from dra_fleet.proof.allocator.pools import Pool
+
+Object = Mapping[str, Any]
+
+NOTHING_IN_USE = InUse()
+
+
+def allocate(
+    claims: Sequence[Object],
+    classes: Mapping[str, Object],
+    slices: Inventory | Iterable[Object],
+    node: Node,
+    *,
+    in_use: InUse = NOTHING_IN_USE,
+    minor: str,
+) -> Outcome:
+    """Whether, and with which devices, a pod's claims can be allocated on a node.
+
+    Args:
+        claims: The pod's claims that are not allocated yet, in the pod's order: resource.k8s.io/v1 objects.
+        classes: The DeviceClasses by name.
+        slices: All ResourceSlices of the cluster; an Inventory when several questions are asked of the same.
+        node: The node to try; its other filters (taints, CPU, affinity) are not looked at.
+        in_use: What earlier pods hold.
+        minor: The scheduler's Kubernetes minor, such as "1.36", with its default feature gates. 1.34 and 1.35
+            try pools in random order; here they come in the order of 1.36.
+
+    Raises:
+        ValueError: The minor is not known, or a quantity or version in a slice cannot be read.
+    """
+    question = _Question(claims, classes, node, in_use, environment(minor))
+    return question.answer(question.pools(slices))
+
+
+def outcomes(
+    claims: Sequence[Object],
+    classes: Mapping[str, Object],
+    slices: Inventory | Iterable[Object],
+    node: Node,
+    *,
+    in_use: InUse = NOTHING_IN_USE,
+    minor: str,
+    most_steps: int = MOST_STEPS,
+) -> list[Outcome]:
+    """Everything that may come out: one outcome for each order in which the minor may try the pools.
+
+    The arguments are those of ``allocate``, whose outcome comes first, alone where the order is fixed. A
+    search of more than ``most_steps`` steps is given up.
+
+    Raises:
+        ValueError: As ``allocate``.
+    """
+    question = _Question(claims, classes, node, in_use, environment(minor), most_steps)
+    pools = question.pools(slices)
+    orders = permutations(pools) if question.features.any_order else [pools]
+    return [question.answer(order) for order in orders]
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What a pod asks of a node."""
+
+    wanted: Sequence[Object]
+    classes: Mapping[str, Object]
+    node: Node
+    in_use: InUse
+    cel: DeviceCel
+    most_steps: int = MOST_STEPS
+
+    @property
+    def features(self) -> Features:
+        return features.of_minor(self.cel.number)
+
+    def pools(self, slices: Inventory | Iterable[Object]) -> Sequence[Pool]:
+        inventory = slices if isinstance(slices, Inventory) else Inventory(slices)
+        return gather(inventory, self.node, self.features)
+
+    def answer(self, pools: Sequence[Pool]) -> Outcome:
+        gates = self.features
+        selection = Selection(self.cel, gates, self.node)
+        try:
+            demands = Preparation(self.classes, pools, selection, gates, self.in_use).claims(self.wanted)
+            if gates.mixes_alternatives:
+                selection = Selection(self.cel, gates, self.node)
+            search = Search(demands, pools, selection, gates, self.in_use)
+            found = search.run(self.most_steps)
+        except Stop as stop:
+            return stop.outcome
+        if found is not None:
+            return Allocation(found)
+        if any(pool.invalid for pool in pools):
+            return NoFit("invalid resource pools were encountered")
+        return NoFit()

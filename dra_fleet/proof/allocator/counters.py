@@ -1,0 +1,65 @@
+"""Shared counters: what the devices of a pool may consume together."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dra_fleet.proof.allocator.inventory import PoolId
+
+if TYPE_CHECKING:
+    from dra_fleet.proof.allocator.features import Features
+    from dra_fleet.proof.allocator.inventory import Device, InUse
+    from dra_fleet.proof.allocator.pools import Counters, Pool
+
+
+class CounterLedger:
+    """Counts what devices under trial consume.
+
+    Up to 1.36 the scheduler keeps pools apart by name only, not by driver.
+    """
+
+    def __init__(self, in_use: InUse, features: Features) -> None:
+        self._in_use = in_use
+        self._by_name = features.counters_by_pool_name
+        self._available: dict[PoolId, Counters] = {}
+        self._consumed: dict[PoolId, Counters] = {}
+
+    def reserve(self, pool: Pool, device: Device) -> bool:
+        """Take a device's counters if none runs out."""
+        key = self._key(pool)
+        available = self._available.get(key)
+        if available is None:
+            available = self._available[key] = self._left(pool)
+        self._book(pool, device, 1)
+        consumed = self._consumed[key]
+        for name, counters in available.items():
+            taken = consumed.get(name, {})
+            if any(left < taken.get(counter, 0) for counter, left in counters.items()):
+                self.release(pool, device)
+                return False
+        return True
+
+    def release(self, pool: Pool, device: Device) -> None:
+        """Give a device's counters back."""
+        self._book(pool, device, -1)
+
+    def _book(self, pool: Pool, device: Device, sign: int) -> None:
+        consumed = self._consumed.setdefault(self._key(pool), {})
+        for name, counters in device.consumes:
+            taken = consumed.setdefault(name, {})
+            for counter, value in counters.items():
+                taken[counter] = taken.get(counter, Fraction(0)) + sign * value
+
+    def _key(self, pool: Pool) -> PoolId:
+        return PoolId("", pool.id.pool) if self._by_name else pool.id
+
+    def _left(self, pool: Pool) -> Counters:
+        left = {name: dict(counters) for name, counters in pool.counters.items()}
+        for device in (*pool.devices, *pool.devices_elsewhere):
+            if not self._in_use.holds(device.id):
+                continue
+            for name, counters in device.consumes:
+                for counter, value in counters.items():
+                    left[name][counter] -= value
+        return left

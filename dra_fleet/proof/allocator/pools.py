@@ -1,0 +1,151 @@
+"""The pools of devices a node can use: newest generation only, complete and valid or marked as not.
+
+Source:
+https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structured/internal/incubating/pools_incubating.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from dra_fleet.proof.allocator import nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dra_fleet.proof.allocator.features import Features
+    from dra_fleet.proof.allocator.inventory import Device, Inventory, Node, PoolId, Slice
+
+Counters = dict[str, dict[str, Fraction]]
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """A pool as one node sees it.
+
+    Attributes:
+        id: Which one.
+        devices: The devices of the slices that concern the node, in the order they are tried.
+        devices_elsewhere: The other devices, which may consume the same counters.
+        counters: The shared counters by set.
+        is_incomplete: Whether slices are missing.
+        invalid: Why it cannot be used, else empty.
+    """
+
+    id: PoolId
+    devices: tuple[Device, ...] = ()
+    devices_elsewhere: tuple[Device, ...] = ()
+    counters: Counters = field(default_factory=dict[str, dict[str, Fraction]])
+    is_incomplete: bool = False
+    invalid: str = ""
+
+    @property
+    def is_bound_late(self) -> bool:
+        """Whether a device must be attached first; such pools come last."""
+        return any(device.has_binding_conditions for device in self.devices)
+
+
+def gather(inventory: Inventory, node: Node, features: Features) -> list[Pool]:
+    """The pools a node can use, in the order they are tried."""
+    found: dict[PoolId, list[Slice]] = {}
+    for candidate in inventory.candidates(node, counters_everywhere=features.counters_everywhere):
+        if _is_relevant(candidate, node, features):
+            _keep_newest(found, candidate)
+    pools = [
+        pool
+        for name, slices in found.items()
+        if (pool := _pool(inventory, name, slices, features)) is not None
+    ]
+    return sorted(pools, key=lambda pool: (pool.is_bound_late, pool.id))
+
+
+def _is_relevant(candidate: Slice, node: Node, features: Features) -> bool:
+    spec = candidate.spec
+    if candidate.has_counters and not features.partitionable_devices and features.ignores_counter_slices:
+        return False
+    if candidate.has_counters and features.partitionable_devices and features.counters_everywhere:
+        return True
+    if spec.get("perDeviceNodeSelection") is not None and not features.partitionable_devices:
+        return False
+    if spec.get("nodeName") or spec.get("allNodes") or spec.get("nodeSelector") is not None:
+        return nodes.matches(node, spec)
+    if spec.get("perDeviceNodeSelection"):
+        return any(nodes.matches(node, device.published) for device in candidate.devices)
+    return False
+
+
+def _keep_newest(found: dict[PoolId, list[Slice]], candidate: Slice) -> None:
+    known = found.setdefault(candidate.pool, [])
+    if known and candidate.generation < known[0].generation:
+        return
+    if known and candidate.generation > known[0].generation:
+        known.clear()
+    known.append(candidate)
+
+
+def _pool(inventory: Inventory, name: PoolId, slices: list[Slice], features: Features) -> Pool | None:
+    """The pool of the relevant slices; None if a newer generation exists that does not concern the node."""
+    generation, wanted = slices[0].generation, slices[0].slices_in_pool
+    if features.uses_incomplete_pools:
+        return _built(name, slices, [], features, is_incomplete=len(slices) != wanted)
+    everything = slices
+    if len(slices) != wanted:
+        everything = [found for found in inventory.of_pool[name] if found.generation == generation]
+        if any(found.generation > generation for found in inventory.of_pool[name]):
+            return None
+    if len(everything) != wanted:
+        return Pool(name, is_incomplete=True)
+    relevant = {found.name for found in slices}
+    elsewhere = [found for found in everything if found.name not in relevant]
+    return _built(name, slices, elsewhere, features, is_incomplete=False)
+
+
+def _built(
+    name: PoolId, slices: list[Slice], elsewhere: list[Slice], features: Features, *, is_incomplete: bool
+) -> Pool:
+    ordered = sorted(slices, key=lambda found: found.name)
+    with_devices = [found for found in ordered if not (features.partitionable_devices and found.has_counters)]
+    devices = tuple(device for found in with_devices for device in found.devices)
+    counters: Counters = {}
+    invalid = _duplicate_device(devices)
+    if not invalid and features.partitionable_devices:
+        with_counters = ordered if features.counters_everywhere else [*ordered, *elsewhere]
+        invalid = _collect_counters(with_counters, counters) or _wrong_consumption(ordered, counters)
+        invalid = invalid or _wrong_consumption(elsewhere, counters)
+    if invalid:
+        return Pool(name, is_incomplete=is_incomplete, invalid=invalid)
+    others = tuple(device for found in elsewhere for device in found.devices)
+    return Pool(name, devices, others, counters, is_incomplete)
+
+
+def _duplicate_device(devices: Iterable[Device]) -> str:
+    seen: set[str] = set()
+    for device in devices:
+        if device.id.device in seen:
+            return f"duplicate device name {device.id.device}"
+        seen.add(device.id.device)
+    return ""
+
+
+def _collect_counters(slices: Iterable[Slice], counters: Counters) -> str:
+    for found in slices:
+        names = [entry["name"] for entry in found.spec.get("sharedCounters") or ()]
+        duplicate = next((name for name in names if name in counters or names.count(name) > 1), None)
+        if duplicate is not None:
+            return f"duplicate counter set name {duplicate}"
+        counters.update(found.counter_sets)
+    return ""
+
+
+def _wrong_consumption(slices: Iterable[Slice], counters: Counters) -> str:
+    for found in slices:
+        for device in found.devices:
+            for name, consumed in device.consumes:
+                if name not in counters:
+                    return f"counter set {name} not found"
+                unknown = next((counter for counter in consumed if counter not in counters[name]), None)
+                if unknown is not None:
+                    return f"counter {unknown} not found in counter set {name}"
+    return ""

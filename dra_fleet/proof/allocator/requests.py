@@ -1,0 +1,99 @@
+"""A claim's requests in the form the search works with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dra_fleet.proof.allocator.inventory import Device, amount
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from dra_fleet.proof.allocator.pools import Pool
+
+Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Selector:
+    """One expression and where it stands, for messages."""
+
+    expression: str
+    place: str
+
+
+class Slot(NamedTuple):
+    """Where a request or alternative stands, counted from 0."""
+
+    claim: int
+    request: int
+    alternative: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """One request, or one alternative of a request.
+
+    Attributes:
+        slot: Its claim among the pod's claims, its entry in ``requests`` and its place among alternatives.
+        main: The name of the entry in ``requests``.
+        full: The same, followed by the alternative's name where there is one.
+        own: The name of the request or alternative itself.
+        selectors: The class's selectors, then its own.
+        takes_all: Whether it asks for all matching devices.
+        count: How many devices it asks for by number.
+        admin_access: Whether it may use devices that are in use.
+        tolerations: Taints it bears.
+        capacity: Parts of devices it asks for, by published name.
+    """
+
+    slot: Slot
+    main: str
+    full: str
+    own: str
+    selectors: tuple[Selector, ...]
+    takes_all: bool
+    count: int
+    admin_access: bool
+    tolerations: tuple[Object, ...]
+    capacity: Mapping[str, Fraction]
+
+    @property
+    def claim(self) -> int:
+        """Index of the claim among the pod's claims."""
+        return self.slot.claim
+
+    def tolerates(self, device: Device) -> bool:
+        """Whether every taint of a device is borne."""
+        return all(
+            any(_tolerates(toleration, taint) for toleration in self.tolerations) for taint in device.taints
+        )
+
+
+@dataclass(eq=False)
+class Demand:
+    """A request with what it needs on one node: for ``All`` the devices are known beforehand."""
+
+    request: Request
+    devices: int
+    everything: tuple[tuple[Pool, Device], ...] = ()
+
+
+def _tolerates(toleration: Object, taint: Object) -> bool:
+    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
+        return False
+    if toleration.get("key") and toleration["key"] != taint.get("key"):
+        return False
+    if toleration.get("operator") == "Exists":
+        return True
+    return (toleration.get("operator") or "Equal") == "Equal" and (toleration.get("value") or "") == (
+        taint.get("value") or ""
+    )
+
+
+def amounts(published: Object | None) -> dict[str, Fraction]:
+    """The ``requests`` of a request's ``capacity``."""
+    requests: Object = (published or {}).get("requests") or {}
+    return {name: amount(str(value)) for name, value in requests.items()}

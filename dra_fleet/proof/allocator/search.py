@@ -1,0 +1,163 @@
+"""First fit with backtracking, in the scheduler's order.
+
+Claims in the pod's order, requests and alternatives in theirs, combinations of devices within a request; the
+first solution is taken. Source: ``allocateOne`` and ``allocateDevice`` of
+https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structured/internal/incubating/allocator_incubating.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from dra_fleet.proof.allocator.counters import CounterLedger
+from dra_fleet.proof.allocator.outcome import Allocated, Failure, Stop, TimedOut
+from dra_fleet.proof.allocator.prepare import MOST_DEVICES, ClaimDemand
+from dra_fleet.proof.allocator.trial import Trial
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dra_fleet.proof.allocator.features import Features
+    from dra_fleet.proof.allocator.inventory import Device, InUse
+    from dra_fleet.proof.allocator.pools import Pool
+    from dra_fleet.proof.allocator.requests import Demand, Request
+    from dra_fleet.proof.allocator.selection import Selection
+
+MOST_STEPS = 500_000
+"""Steps after which a search is given up; the scheduler gives up after 10 seconds."""
+
+
+class _Result(Enum):
+    DONE = "done"
+    NO = "no"
+    TOO_MANY = "too many devices"
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the search stands: the next device of one alternative of one request of one claim."""
+
+    claim: int
+    request: int = 0
+    alternative: int | None = None
+    device: int = 0
+    pool: int = 0
+    position: int = 0
+
+
+class Search:
+    """One search for the devices of all claims of a pod on a node."""
+
+    def __init__(
+        self,
+        claims: Sequence[ClaimDemand],
+        pools: Sequence[Pool],
+        selection: Selection,
+        features: Features,
+        in_use: InUse,
+    ) -> None:
+        self._claims = claims
+        self._pools = pools
+        self._selection = selection
+        self._features = features
+        self._trial = Trial(claims, features, in_use, CounterLedger(in_use, features))
+        self._steps_left = 0
+
+    def run(self, most_steps: int = MOST_STEPS) -> tuple[tuple[Allocated, ...], ...] | None:
+        """The devices per claim, or None when they do not fit.
+
+        Raises:
+            Stop: The search cannot go on.
+        """
+        self._steps_left = most_steps
+        found = self._next(_Place(0))
+        if found is _Result.TOO_MANY:
+            raise Stop(Failure("allocation max size exceeded"))
+        if found is _Result.NO:
+            return None
+        return tuple(tuple(results) for results in self._trial.results)
+
+    def _next(self, place: _Place) -> _Result:  # noqa: PLR0911 - the scheduler's ladder of cases
+        self._steps_left -= 1
+        if self._steps_left < 0:
+            raise Stop(TimedOut())
+        if place.claim >= len(self._claims):
+            return _Result.DONE
+        claim = self._claims[place.claim]
+        if place.request >= len(claim.alternatives):
+            found = self._next(_Place(place.claim + 1))
+            return _Result.NO if found is _Result.TOO_MANY else found
+        if place.alternative is None and claim.is_choice[place.request]:
+            return self._choose(place, len(claim.alternatives[place.request]))
+        demand = claim.alternatives[place.request][place.alternative or 0]
+        if demand.request.takes_all and not demand.everything:
+            return _Result.NO
+        if place.device >= demand.devices:
+            return self._next(_Place(place.claim, place.request + 1))
+        if len(self._trial.results[place.claim]) + demand.devices - place.device > MOST_DEVICES:
+            return _Result.TOO_MANY
+        return (
+            self._take_all(place, demand)
+            if demand.request.takes_all
+            else self._take_one(place, demand.request)
+        )
+
+    def _choose(self, place: _Place, alternatives: int) -> _Result:
+        all_too_many = True
+        for index in range(alternatives):
+            found = self._next(_Place(place.claim, place.request, index))
+            if found is _Result.DONE:
+                return found
+            all_too_many = all_too_many and found is _Result.TOO_MANY
+        return _Result.TOO_MANY if all_too_many else _Result.NO
+
+    def _take_all(self, place: _Place, demand: Demand) -> _Result:
+        pool, device = demand.everything[place.device]
+        undo = self._trial.add(demand.request, pool, device, must=True)
+        if undo is None:
+            return _Result.NO
+        alternative = place.alternative
+        if alternative is not None and self._features.mixes_alternatives:
+            alternative = 0
+        following = _Place(place.claim, place.request, alternative, place.device + 1)
+        return self._go_on(following, undo)
+
+    def _go_on(self, following: _Place, undo: Callable[[], None]) -> _Result:
+        found = self._next(following)
+        if found is not _Result.DONE:
+            undo()
+        return found
+
+    def _take_one(self, place: _Place, request: Request) -> _Result:
+        for pool_index in range(place.pool, len(self._pools)):
+            pool = self._pools[pool_index]
+            if not self._is_usable(pool):
+                continue
+            first = place.position if pool_index == place.pool else 0
+            for position in range(first, len(pool.devices)):
+                undo = self._try(request, pool, pool.devices[position])
+                if undo is None:
+                    continue
+                following = _Place(
+                    place.claim, place.request, place.alternative, place.device + 1, pool_index, position + 1
+                )
+                found = self._go_on(following, undo)
+                if found is not _Result.NO:
+                    return found
+        return _Result.NO
+
+    def _is_usable(self, pool: Pool) -> bool:
+        if pool.invalid and self._features.invalid_pool_is_fatal:
+            raise Stop(Failure(f"pool {pool.id.pool} is invalid: {pool.invalid}"))
+        return not pool.invalid and (not pool.is_incomplete or self._features.uses_incomplete_pools)
+
+    def _try(self, request: Request, pool: Pool, device: Device) -> Callable[[], None] | None:
+        if self._trial.is_taken(request, device):
+            return None
+        if not self._selection.matches(request, device):
+            return None
+        if self._features.consumable_capacity and not self._trial.has_capacity(request, device):
+            return None
+        return self._trial.add(request, pool, device, must=False)

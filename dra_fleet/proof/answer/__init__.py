@@ -1,0 +1,1 @@
+"""What the proof says: fits, misses and why."""

@@ -1,0 +1,108 @@
+"""What of a proof stops the program and what is a warning, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dra_fleet.proof.demand.asks import compile_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_fleet.model.plan import ClusterPlan
+    from dra_fleet.proof.answer.verdicts import WorkloadProof
+    from dra_fleet.proof.demand.asks import ClaimAsk
+
+STRICT = "production"
+"""The environment in which less than `guaranteed` stops the program unless it is accepted by name."""
+ACCEPT = {"possible": "order", "unknown": "unknown"}
+"""Per verdict the key under `accept` of a workload."""
+
+
+@dataclass(kw_only=True)
+class Findings:
+    """Collects both while a plan is proved."""
+
+    strict: bool
+    failures: list[str] = field(default_factory=list[str])
+    warnings: list[str] = field(default_factory=list[str])
+
+    def refuse(
+        self,
+        *path: object,
+        what: str,
+        got: str = "",
+        allowed: str = "",
+        fix: str = "",
+        order: Sequence[str] = (),
+    ) -> None:
+        """Stop the program for what stands at a path below the fleet's key."""
+        # Whoever proves a plan has loaded the settings' models already; importing a proof must not.
+        from dra_fleet.findings.errors import SettingsError, under  # noqa: PLC0415
+
+        steps = "".join(
+            f"\n  order: {line}" if not number else f"\n         {line}" for number, line in enumerate(order)
+        )
+        error = SettingsError(path=under(*path), what=what, got=got, allowed=allowed, fix=fix)
+        self.failures.append(f"{error}{steps}")
+
+    def warn(self, *path: object, what: str, fix: str = "") -> None:
+        """Tell what is doubtful about what stands at a path below the fleet's key."""
+        from dra_fleet.findings.errors import under  # noqa: PLC0415 - as above
+
+        self.warnings.append(f"{under(*path)}: {what}{f'; {fix}' if fix else ''}")
+
+
+def refuse_broken(cluster: ClusterPlan, asks: Mapping[str, ClaimAsk], findings: Findings) -> set[str]:
+    """Refuse selectors that do not compile; the answer are the claims that cannot be judged for it."""
+    broken: set[str] = set()
+    minor = cluster.kubernetes
+    for item in cluster.classes:
+        for index, selector in enumerate(item.spec.selectors):
+            problem = compile_problem(selector.cel.expression, minor)
+            if problem:
+                what = f"selector {index} is refused by the API server of Kubernetes {minor}: {problem}"
+                findings.refuse("classes", item.name, what=what, fix="correct the CEL expression")
+    for name, ask in asks.items():
+        for one in ask.asks:
+            problems = [(item, compile_problem(item.expression, minor)) for item in one.selectors]
+            for selector, problem in problems:
+                if problem is None:
+                    continue
+                broken.add(name)
+                if selector.place.startswith("claim "):
+                    what = f"{one.what} is refused by the API server of Kubernetes {minor}: {problem}"
+                    findings.refuse("claims", name, what=what, fix="correct the CEL expression")
+    return broken
+
+
+def tell(proof: WorkloadProof, growth: Sequence[str], findings: Findings) -> None:
+    """Say what a workload's verdict comes to.
+
+    Args:
+        proof: The verdict.
+        growth: What must happen to pools before its pods are placed, where the least nodes are too few.
+        findings: Collects what is said.
+    """
+    where = f"on cluster {proof.cluster}"
+    if proof.word in ("never", "error"):
+        what = f"{where}, {proof.word}: {proof.reason}"
+        findings.refuse("workloads", proof.name, what=what, fix=proof.fix, order=proof.order)
+        return
+    if proof.word in ACCEPT and findings.strict and not proof.accepted:
+        key = ACCEPT[proof.word]
+        what = f"{where}, {proof.word}: {proof.reason}, which is not enough in production"
+        fix = f"{proof.fix or 'choose what is known'}; or accept it: accept: {{{key}: the reason}}"
+        findings.refuse("workloads", proof.name, what=what, fix=fix, order=proof.order)
+    elif proof.word in ACCEPT:
+        accepted = f" (accepted: {proof.accepted})" if proof.accepted else ""
+        order = f": {', then '.join(proof.order)}" if proof.order else ""
+        findings.warnings.append(
+            f"cluster {proof.cluster}: workload {proof.name} is {proof.word}: {proof.reason}{order}{accepted}"
+        )
+    elif proof.at_min != "guaranteed":
+        findings.warnings.append(
+            f"cluster {proof.cluster}: workload {proof.name} fits only above the least number of nodes: "
+            + "; or ".join(growth)
+        )

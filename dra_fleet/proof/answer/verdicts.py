@@ -1,0 +1,177 @@
+"""What a proof says, as plain values: per claim and workload, per pool, and what stops the program."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+from dra_fleet.proof.answer.workloads import Word  # noqa: TC001 - the published schema reads the types
+from dra_fleet.proof.demand.costs import Cost  # noqa: TC001 - the published schema reads the types
+from dra_fleet.proof.errors import DoesNotFit
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolFit:
+    """One claim on one pool.
+
+    Attributes:
+        pool: The pool.
+        requests: Per request, or request/alternative, how many devices of a node match for certain.
+        devices: How many devices a node has.
+        per_node: Copies that an empty node takes; None if it cannot be told.
+        at_min: Copies on the pool's least nodes; None if it cannot be told.
+        at_max: Copies on its most nodes; None if it cannot be told.
+        reason: Why there are none, or what cannot be told; empty otherwise.
+        fix: What to do about it.
+        cost: What one copy asks for, gets and strands; None where it gets nothing.
+    """
+
+    pool: str
+    requests: dict[str, int]
+    devices: int
+    per_node: int | None
+    at_min: int | None
+    at_max: int | None
+    reason: str = ""
+    fix: str = ""
+    cost: Cost | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassFit:
+    """One class on one pool.
+
+    Attributes:
+        pool: The pool.
+        matches: How many devices of a node match for certain; None if it cannot be told.
+        devices: How many devices a node has.
+        reason: Why none matches, or what cannot be told; empty otherwise.
+        fix: What to do about it.
+    """
+
+    pool: str
+    matches: int | None
+    devices: int
+    reason: str = ""
+    fix: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassProof:
+    """A class of the stack by itself, whoever asks for it."""
+
+    cluster: str
+    name: str
+    pools: tuple[ClassFit, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimProof:
+    """A claim by itself: whether some node gives it what it asks for."""
+
+    cluster: str
+    name: str
+    word: Word
+    reason: str
+    fix: str
+    pools: tuple[PoolFit, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadProof:
+    """A workload among all others of its cluster.
+
+    Attributes:
+        cluster: Its cluster.
+        name: The workload.
+        claim: What each copy holds.
+        copies: How many there are.
+        word: The verdict with the most nodes.
+        at_min: The verdict with the least nodes.
+        reason: Why.
+        fix: What to do about it, where there is something.
+        order: An order of arrival after which a pod waits, for `possible` and `never`.
+        accepted: The owner's reason to accept less than `guaranteed`; empty without.
+        pools: What each pool gives it when it is alone there.
+    """
+
+    cluster: str
+    name: str
+    claim: str
+    copies: int
+    word: Word
+    at_min: Word
+    reason: str
+    fix: str
+    order: tuple[str, ...]
+    accepted: str
+    pools: tuple[PoolFit, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """The whole proof.
+
+    Attributes:
+        classes: The stack's own classes.
+        claims: All claims.
+        workloads: All workloads.
+        failures: What stops the program, as blocks of text.
+        warnings: What does not, as sentences.
+    """
+
+    classes: tuple[ClassProof, ...]
+    claims: tuple[ClaimProof, ...]
+    workloads: tuple[WorkloadProof, ...]
+    failures: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether nothing stops the program."""
+        return not self.failures
+
+    def to_json(self) -> dict[str, Any]:
+        """The proof as JSON, with stable keys."""
+        return {
+            "fits": self.fits,
+            "classes": [_camel(asdict(item)) for item in self.classes],
+            "claims": [_camel(asdict(item)) for item in self.claims],
+            "workloads": [_camel(asdict(item)) for item in self.workloads],
+            "failures": list(self.failures),
+            "warnings": list(self.warnings),
+        }
+
+    def require(self) -> None:
+        """Stop here unless everything fits.
+
+        Raises:
+            DoesNotFit: With all failures.
+        """
+        if self.failures:
+            raise DoesNotFit(self.text())
+
+    def text(self) -> str:
+        """All failures, as one message."""
+        count = len(self.failures)
+        title = "1 thing does not fit" if count == 1 else f"{count} things do not fit"
+        return "\n\n".join([title, *self.failures])
+
+
+_FIXED_KEYS = ("requests",)
+
+
+def _camel(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    if isinstance(value, dict):
+        return {
+            _camel_case(key): item if key in _FIXED_KEYS else _camel(item)
+            for key, item in cast("dict[str, Any]", value).items()
+        }
+    if isinstance(value, list | tuple):
+        return [_camel(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def _camel_case(key: str) -> str:
+    first, *rest = key.split("_")
+    return first + "".join(word.capitalize() for word in rest)

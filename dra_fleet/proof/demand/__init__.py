@@ -1,0 +1,1 @@
+"""What claims and workloads ask for."""

@@ -1,0 +1,166 @@
+"""What a copy asks for, what it gets, and what of that nobody uses: memory and multiprocessors.
+
+Asked is what the selectors demand at least, or the part of a shared device that a claim names; a claim that
+demands no amount of something asks for none of it. Got of a shared device is the part that is held.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+from dra_fleet.cel import UNKNOWN, clauses
+from dra_fleet.drivers.common.published import mebibytes
+from dra_fleet.kubernetes.devices.quantity import Quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_fleet.model.nodes import Shape, ShapeDevice
+    from dra_fleet.proof.allocator import DeviceId
+    from dra_fleet.proof.demand.asks import Ask, ClaimAsk
+
+_LEAST = re.compile(
+    r"\.(?P<name>memory|multiprocessors)\s*\.\s*(?:compareTo\(\s*quantity\(\s*['\"](?P<limit>[^'\"]+)['\"]\s*\)"
+    r"\s*\)\s*>=?\s*0|isGreaterThan\(\s*quantity\(\s*['\"](?P<other>[^'\"]+)['\"]\s*\)\s*\))\s*$"
+)
+_MEBI = 2**20
+_NAMES = ("memory", "multiprocessors")
+_NOTHING = Fraction(0)
+
+Shares = tuple[tuple["DeviceId", tuple[tuple[str, Fraction], ...]], ...]
+"""What is held of shared devices, by device and capacity."""
+_Held = dict[tuple[str, str], dict[str, Fraction]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amounts:
+    """Memory as a quantity and multiprocessors; None where it is not known or not asked for."""
+
+    memory: str | None
+    multiprocessors: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """One copy: asked, got, and stranded, which is got less asked; and what a full node leaves unused.
+
+    Attributes:
+        asked: At least, by the selectors.
+        got: What its devices have.
+        stranded: What it holds beyond what it asked for.
+        left_on_node: Of the devices that match, what no further copy can use on a node full of copies.
+        parts: Of vGPUs which part of which GPU each is, such as "1/6 of a GPU (A10-4Q)".
+    """
+
+    asked: Amounts
+    got: Amounts
+    stranded: Amounts
+    left_on_node: Amounts
+    parts: tuple[str, ...] = ()
+
+
+def cost(
+    claim: ClaimAsk,
+    shape: Shape,
+    chosen: Sequence[tuple[str, str, str]],
+    left: frozenset[tuple[str, str]],
+    shares: tuple[Shares, Shares] = ((), ()),
+) -> Cost:
+    """What one copy costs on a node.
+
+    Args:
+        claim: What it asks for.
+        shape: The node.
+        chosen: The devices that it gets: (request or request/alternative, driver, device).
+        left: The matching devices that are free once the node is full of copies.
+        shares: What is held of shared devices by one copy, and by all that the node takes.
+    """
+    return _cost(claim, shape.devices, tuple(chosen), left, shares)
+
+
+@lru_cache(maxsize=4096)
+def _cost(
+    claim: ClaimAsk,
+    published: tuple[ShapeDevice, ...],
+    chosen: tuple[tuple[str, str, str], ...],
+    left: frozenset[tuple[str, str]],
+    shares: tuple[Shares, Shares],
+) -> Cost:
+    devices = {device.key: device for device in published}
+    of_one, of_all = ({(item.driver, item.device): dict(held) for item, held in part} for part in shares)
+    held = [devices[driver, name] for _, driver, name in chosen]
+    by_name = {ask.name: ask for ask in claim.asks}
+    asks = [by_name[request] for request, _, _ in chosen]
+    got = {name: _total([_held(device, name, of_one) for device in held]) for name in _NAMES}
+    asked = {name: _total([_least(ask, name) for ask in asks]) for name in _NAMES}
+    stranded = {name: _difference(got[name], asked[name]) for name in _NAMES}
+    unused = {name: _total([_unheld(devices[key], name, of_all) for key in sorted(left)]) for name in _NAMES}
+    return Cost(
+        asked=_amounts(asked),
+        got=_amounts(got),
+        stranded=_amounts(stranded),
+        left_on_node=_amounts(unused),
+        parts=tuple(device.part for device in held if device.part),
+    )
+
+
+def _least(ask: Ask, name: str) -> Fraction | None:
+    found = [_amount(amount) for key, amount in ask.parts if _is_named(key, name)]
+    for selector in ask.selectors:
+        for clause in clauses(selector.expression):
+            limit = _LEAST.search(clause)
+            if limit and limit["name"] == name and not found:
+                found.append(_amount(limit["limit"] or limit["other"]))
+    return max(found, default=None)
+
+
+def _amount(text: str) -> Fraction:
+    return Quantity.parse(text).amount
+
+
+def _held(device: ShapeDevice, name: str, shares: _Held) -> Fraction | None:
+    """What a copy holds of a device: all of it, or its part of a shared one."""
+    if not device.seen.get("allowMultipleAllocations"):
+        return _has(device, name)
+    parts = [amount for key, amount in shares.get(device.key, {}).items() if _is_named(key, name)]
+    return parts[0] if parts else None
+
+
+def _unheld(device: ShapeDevice, name: str, shares: _Held) -> Fraction | None:
+    """What nobody holds of a device that has something left."""
+    return _difference(_has(device, name), _held(device, name, shares) if device.key in shares else _NOTHING)
+
+
+def _has(device: ShapeDevice, name: str) -> Fraction | None:
+    capacity = cast("Mapping[str, Any]", device.seen.get("capacity", {}))
+    for key, entry in capacity.items():
+        if _is_named(key, name):
+            return None if entry["value"] is UNKNOWN else _amount(str(entry["value"]))
+    if name == "multiprocessors" and device.multiprocessors is not None:
+        return _amount(str(device.multiprocessors))
+    return None
+
+
+def _is_named(key: str, name: str) -> bool:
+    return key.rpartition("/")[2] == name
+
+
+def _total(values: Sequence[Fraction | None]) -> Fraction | None:
+    known = [value for value in values if value is not None]
+    return sum(known, start=_amount("0")) if len(known) == len(values) else None
+
+
+def _difference(got: Fraction | None, asked: Fraction | None) -> Fraction | None:
+    return None if got is None or asked is None else got - asked
+
+
+def _amounts(values: Mapping[str, Fraction | None]) -> Amounts:
+    memory, multiprocessors = values["memory"], values["multiprocessors"]
+    return Amounts(
+        memory=None if memory is None else mebibytes(int(memory / _MEBI)) if memory else "0",
+        multiprocessors=None if multiprocessors is None else int(multiprocessors),
+    )

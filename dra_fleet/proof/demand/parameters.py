@@ -1,0 +1,154 @@
+"""Opaque parameters, judged as the driver that a cluster runs will decode them: nobody else reads them.
+
+A driver decodes them when it prepares a device, so that a mistake leaves the pod in ContainerCreating.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
+from dra_fleet.drivers.nvidia.parameters import check_parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from dra_fleet.drivers.common.installed import Installed
+    from dra_fleet.drivers.driver import Refusal
+    from dra_fleet.model.plan import ClusterPlan
+    from dra_fleet.proof.answer.messages import Findings
+    from dra_fleet.proof.demand.asks import Ask, ClaimAsk
+
+_TYPE = re.compile(r"""\.type\s*==\s*['"](?P<type>[a-z]+)['"]""")
+_GATE = "feature gate"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A refusal, and whether it hangs on what somebody else's driver was installed with."""
+
+    refusal: Refusal
+    is_guess: bool
+
+
+def judged_parameters(
+    cluster: ClusterPlan, installed: Sequence[Installed], driver: str, parameters: Mapping[str, Any]
+) -> list[Judged]:
+    """What the driver of a cluster would refuse; nothing where it is not there or not known.
+
+    Args:
+        cluster: the cluster.
+        installed: the drivers that it runs.
+        driver: whose parameters they are, `opaque.driver`.
+        parameters: `opaque.parameters`.
+    """
+    name = "gpu.nvidia.com" if driver == COMPUTE_DOMAIN_DRIVER else driver
+    running = next((item for item in installed if item.facts.driver == name), None)
+    if running is None:
+        return []
+    given = cast("Mapping[str, bool]", value_at(running.values, "featureGates") or {})
+    gates = {**running.version.feature_gates, **given}
+    return [
+        Judged(refusal=refusal, is_guess=_GATE in refusal.what and not cluster.settings.drivers)
+        for refusal in check_parameters(driver, parameters, running.version, gates)
+    ]
+
+
+def wrong_types(kind: str, expressions: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """The types of device that parameters are for and those that selectors ask for, if none is common.
+
+    Args:
+        kind: the kind of parameters.
+        expressions: the selectors of a class.
+    """
+    fitting = next(
+        (
+            entry.device_types
+            for facts in catalogue.load().drivers.values()
+            for entry in facts.parameters
+            if entry.kind == kind
+        ),
+        (),
+    )
+    types = {match["type"] for text in expressions for match in _TYPE.finditer(text)}
+    return (fitting, tuple(sorted(types))) if fitting and types and not types & set(fitting) else None
+
+
+def refuse_parameters(
+    cluster: ClusterPlan, installed: Sequence[Installed], asks: Mapping[str, ClaimAsk], findings: Findings
+) -> None:
+    """Refuse what a driver would not decode in the configuration of the stack's own classes and claims.
+
+    Args:
+        cluster: the plan of a cluster.
+        installed: the drivers that it runs.
+        asks: the cluster's claims by name.
+        findings: collects what is said.
+    """
+    for item in cluster.classes:
+        for number, config in enumerate(item.spec.config):
+            path = ("classes", item.name, "config", number, "parameters")
+            where = _Place(path=path, cluster=cluster)
+            _tell(where, installed, config.opaque.driver, config.opaque.parameters, findings)
+    for name, ask in asks.items():
+        for number, config in enumerate(ask.body["spec"].get("devices", {}).get("config", [])):
+            path = ("claims", name, "config", number)
+            opaque = config.get("opaque", {})
+            where = _Place(path=(*path, "opaque", "parameters"), cluster=cluster)
+            _tell(where, installed, opaque.get("driver", ""), opaque.get("parameters", {}), findings)
+            _refuse_types(_Place(path=(*path, "requests"), cluster=cluster), config, ask.asks, findings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    path: tuple[str | int, ...]
+    cluster: ClusterPlan
+
+
+def _tell(
+    where: _Place,
+    installed: Sequence[Installed],
+    driver: str,
+    parameters: Mapping[str, Any],
+    findings: Findings,
+) -> None:
+    for item in judged_parameters(where.cluster, installed, driver, parameters):
+        refusal = item.refusal
+        what = f"on cluster {where.cluster.name}: {refusal.what}"
+        if item.is_guess:
+            findings.warn(*where.path, refusal.key, what=what, fix=refusal.fix)
+        else:
+            findings.refuse(
+                *where.path, refusal.key, what=what, got=refusal.got, allowed=refusal.allowed, fix=refusal.fix
+            )
+
+
+def _refuse_types(where: _Place, config: Mapping[str, Any], asks: Sequence[Ask], findings: Findings) -> None:
+    """A configuration for named requests must be for their devices; without names others are passed over."""
+    kind = str(config.get("opaque", {}).get("parameters", {}).get("kind", ""))
+    for number, name in enumerate(config.get("requests", [])):
+        for ask in asks:
+            if ask.name != name and ask.name.partition("/")[0] != name:
+                continue
+            found = wrong_types(kind, [selector.expression for selector in ask.selectors])
+            if found is not None:
+                findings.refuse(
+                    *where.path,
+                    number,
+                    what=f"on cluster {where.cluster.name}: {mismatch(kind, ask.class_name, found)}",
+                    got=str(name),
+                    fix=f"use parameters for devices of type {', '.join(found[1])}, or name another request",
+                )
+
+
+def mismatch(kind: str, class_name: str, types: tuple[tuple[str, ...], tuple[str, ...]]) -> str:
+    """In words that parameters are for other devices than a class holds."""
+    fitting, there = (", ".join(names) for names in types)
+    return (
+        f"{kind} is for devices of type {fitting}, and class {class_name} has those of type {there}; the "
+        "driver would refuse to prepare them"
+    )

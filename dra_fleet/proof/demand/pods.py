@@ -1,0 +1,194 @@
+"""Pods that are alike, and what each sort of node means to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.cel import UNKNOWN
+from dra_fleet.drivers.efa.devices import DRIVER as NETWORK_DRIVER
+from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
+from dra_fleet.proof.answer.explain import RECORD, Match, Miss, match
+from dra_fleet.proof.demand.asks import drivers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_fleet.model.nodes import NodeGroup, Room, Shape
+    from dra_fleet.model.plan import Taint, Toleration
+    from dra_fleet.proof.demand.asks import Ask, ClaimAsk
+
+_STOPPING = ("NoSchedule", "NoExecute")
+_STANDARD = {"kubernetes.io/os": "linux"}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Unit:
+    """Copies of one pod, each with a claim of its own; or all pods that share one claim, as one copy.
+
+    Attributes:
+        name: The workload, or the claim that is shared.
+        claim: What each copy asks for.
+        copies: How many there are at the same time.
+        room: What one copy takes.
+        node_selector: Labels that its node must have.
+        tolerations: Taints that it bears; None for every taint.
+        is_shared: Whether it stands for pods that share one claim.
+    """
+
+    name: str
+    claim: ClaimAsk
+    copies: int
+    room: Room
+    node_selector: Mapping[str, str]
+    tolerations: tuple[Toleration, ...] | None
+    is_shared: bool = False
+
+    @cached_property
+    def signature(self) -> tuple[object, ...]:
+        """Equal for units whose pods the scheduler cannot tell apart."""
+        selector = tuple(sorted(self.node_selector.items()))
+        return (repr(self.claim.body["spec"]), self.room, selector, self.tolerations)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class View:
+    """What the nodes of one group mean to a unit.
+
+    Attributes:
+        barrier: Why its pods may not go there at all; empty if they may.
+        doubt: Why it cannot be told whether they may, or which devices match; empty if it can.
+        matches: Per request and alternative what matches on a node.
+        has_more: Whether drivers may publish devices here that nobody can tell, beyond those that match.
+    """
+
+    barrier: str
+    doubt: str
+    matches: tuple[tuple[tuple[Ask, Match], ...], ...]
+    has_more: bool = False
+
+    @property
+    def error(self) -> tuple[Ask, Miss] | None:
+        """The first device on which a selector fails."""
+        found = ((ask, one.first("error")) for choices in self.matches for ask, one in choices)
+        return next(((ask, miss) for ask, miss in found if miss is not None), None)
+
+    @cached_property
+    def certain(self) -> frozenset[tuple[str, str]]:
+        """Devices that match some request for certain."""
+        return frozenset[tuple[str, str]]().union(
+            *(one.certain for choices in self.matches for _, one in choices)
+        )
+
+    @cached_property
+    def maybe(self) -> frozenset[tuple[str, str]]:
+        """Devices that may match some request."""
+        return frozenset[tuple[str, str]]().union(
+            *(one.maybe for choices in self.matches for _, one in choices)
+        )
+
+
+def view(unit: Unit, group: NodeGroup, minor: str) -> View:
+    """What a group of nodes means to a unit."""
+    barrier = _barrier(unit, group.shape)
+    if barrier:
+        return View(barrier=barrier, doubt="", matches=())
+    matches = tuple(
+        tuple((ask, match(ask, group.shape, minor)) for ask in choices) for choices in unit.claim.requests
+    )
+    has_more = any(_unknown_devices(ask, group.shape) for choices in unit.claim.requests for ask in choices)
+    return View(barrier="", doubt=_doubt(unit, group.shape, matches), matches=matches, has_more=has_more)
+
+
+def tolerated(taint: Taint, tolerations: Sequence[Toleration]) -> bool:
+    """Whether a taint is borne: https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/."""
+    return any(
+        item.effect in (None, taint.effect)
+        and (
+            (not item.key and item.operator == "Exists")
+            or (item.key == taint.key and (item.operator == "Exists" or item.value == taint.value))
+        )
+        for item in tolerations
+    )
+
+
+def _barrier(unit: Unit, shape: Shape) -> str:
+    for key, value in unit.node_selector.items():
+        has = shape.labels.get(key, _STANDARD.get(key))
+        if (has is not None or shape.knows_labels or key in shape.lacks_labels) and has != value:
+            return f"its nodes lack label {key}={value}"
+    for taint in shape.taints:
+        if unit.tolerations is None or taint.effect not in _STOPPING:
+            continue
+        if not tolerated(taint, unit.tolerations):
+            text = f"{taint.key}={taint.value}" if taint.value else taint.key
+            return f"taint {text}:{taint.effect} of its nodes is not tolerated"
+    if not shape.room.holds(unit.room):
+        who = "its pods, which share one claim and so one node, ask" if unit.is_shared else "a pod asks"
+        return f"{who} for more CPU, memory or pods than a node has"
+    return ""
+
+
+def _doubt(unit: Unit, shape: Shape, matches: tuple[tuple[tuple[Ask, Match], ...], ...]) -> str:
+    for key in unit.node_selector:
+        if key not in shape.labels and key not in shape.lacks_labels and key not in _STANDARD:
+            return f"it is not known whether its nodes have label {key}; put it into the pool's nodeSelector"
+    for choices in matches:
+        for ask, one in choices:
+            reason = _unknown_devices(ask, shape) or _unknown_value(unit.claim, ask, one, shape)
+            if reason:
+                return reason
+    if not shape.sure_room.holds(unit.room):
+        return "a pod asks for nearly all CPU or memory of a node, of which the system keeps a part"
+    return ""
+
+
+def _unknown_devices(ask: Ask, shape: Shape) -> str:
+    """Why it cannot be told which devices the drivers publish that a request may mean."""
+    named = drivers_of(ask)
+    for driver, reason in shape.unpredictable.items():
+        if not named or driver in named:
+            return reason
+    facts = catalogue.load().drivers.values()
+    familiar = {COMPUTE_DOMAIN_DRIVER, *(driver.driver for driver in facts)} - {NETWORK_DRIVER} | shape.told
+    strange = sorted(named - familiar - {device.driver for device in shape.devices})
+    if strange and not shape.knows_labels:
+        return f"what driver {strange[0]} publishes cannot be predicted; {RECORD}"
+    return ""
+
+
+def _unknown_value(claim: ClaimAsk, ask: Ask, one: Match, shape: Shape) -> str:
+    """The clause or the part of a capacity that hangs on a value which nobody knows."""
+    miss = one.first("unknown")
+    if miss is not None:
+        return f"clause `{miss.clause}` of {miss.place} hangs on a value that is unknown: {miss.message}"
+    part = _unknown_part(claim, one, shape)
+    return f"{ask.what} asks for a part of {part}, of which nobody knows how much there is" if part else ""
+
+
+def _unknown_part(claim: ClaimAsk, found: Match, shape: Shape) -> str:
+    """A capacity of which a claim asks for a part and that is unknown on a device that matches."""
+    return next(
+        (
+            name
+            for name in sorted(claim.parts)
+            for device in shape.devices
+            if device.key in found.maybe
+            and device.seen.get("capacity", {}).get(name, {}).get("value") is UNKNOWN
+        ),
+        "",
+    )
+
+
+def values_of(shape: Shape, attribute: str) -> dict[tuple[str, str], Any]:
+    """Per device its value of an attribute that a constraint names or its stand-in, where there is one."""
+    domain, _, identity = attribute.partition("/")
+    found: dict[tuple[str, str], Any] = {}
+    for device in shape.devices:
+        attributes = device.placed["attributes"]
+        value = attributes.get(attribute, attributes.get(identity) if domain == device.driver else None)
+        if value is not None and UNKNOWN not in value.values():
+            found[device.key] = next(iter(value.values()))
+    return found

@@ -1,0 +1,68 @@
+"""A cluster's workloads as units: one each, but one for all that share a claim."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dra_fleet.drivers.nvidia.channels import with_channel
+from dra_fleet.model.nodes import Room
+from dra_fleet.proof.demand.pods import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_fleet.model.plan import WorkloadPlan
+    from dra_fleet.proof.demand.asks import ClaimAsk, Object
+
+
+def units_of(
+    workloads: Sequence[WorkloadPlan], asks: Mapping[str, ClaimAsk], classes: Mapping[str, Object]
+) -> tuple[list[Unit], dict[str, int]]:
+    """One unit per workload; workloads that share one claim are one unit, whose pods all go to one node."""
+    units: list[Unit] = []
+    of_workload: dict[str, int] = {}
+    shared: dict[str, int] = {}
+    for item in workloads:
+        claim = claim_of(item)
+        room = Room.of(item.cpu, item.memory, 1)
+        if item.claim is not None and claim in shared:
+            number = shared[claim]
+            before = units[number]
+            units[number] = replace(
+                before,
+                room=before.room.plus(room, item.copies),
+                node_selector=_both(before.node_selector, item.node_selector),
+                tolerations=tuple(one for one in before.tolerations or () if one in item.tolerations),
+            )
+        else:
+            number = len(units)
+            is_shared = item.claim is not None
+            units.append(
+                Unit(
+                    name=item.name,
+                    claim=asks[claim] if item.compute_domain is None else with_channel(asks[claim], classes),
+                    copies=1 if is_shared else item.copies,
+                    room=Room(0, 0, 0).plus(room, item.copies) if is_shared else room,
+                    node_selector=item.node_selector,
+                    tolerations=item.tolerations,
+                    is_shared=is_shared,
+                )
+            )
+            if is_shared:
+                shared[claim] = number
+        of_workload[item.name] = number
+    return units, of_workload
+
+
+def _both(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
+    """Labels that a node needs for both; a label that would need two values is never met."""
+    return {
+        key: " and ".join(dict.fromkeys(found[key] for found in (one, other) if key in found))
+        for key in {**one, **other}
+    }
+
+
+def claim_of(workload: WorkloadPlan) -> str:
+    """The template or claim of a workload."""
+    return workload.template or workload.claim or ""

@@ -1,0 +1,222 @@
+"""The proof of a whole plan: every claim and workload on every pool, and what follows from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_fleet.drivers.common.installed import drivers_of
+from dra_fleet.drivers.nvidia.channels import channel_asks
+from dra_fleet.model.nodes import Room
+from dra_fleet.proof.answer import explain
+from dra_fleet.proof.answer import workloads as fits
+from dra_fleet.proof.answer.classes import prove_classes, warn_unmatched
+from dra_fleet.proof.answer.messages import ACCEPT, STRICT, Findings, refuse_broken, tell
+from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, Proof, WorkloadProof
+from dra_fleet.proof.answer.workloads import Answer, Question
+from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
+from dra_fleet.proof.demand.parameters import refuse_parameters
+from dra_fleet.proof.demand.pods import Unit, View, view
+from dra_fleet.proof.demand.workloads import claim_of, units_of
+from dra_fleet.proof.search.placements import Placements
+from dra_fleet.proof.supply.growth import must_grow
+from dra_fleet.proof.supply.pools import pool_fits
+from dra_fleet.proof.supply.slices import predict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_fleet.model.nodes import NodeGroup
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan, WorkloadPlan
+    from dra_fleet.proof.answer.verdicts import PoolFit
+    from dra_fleet.proof.demand.asks import ClaimAsk
+
+
+def prove(plan: FleetPlan, recorded: Mapping[str, Sequence[NodeGroup]] | None = None) -> Proof:
+    """Prove a plan.
+
+    Args:
+        plan: The plan of a whole stack.
+        recorded: By cluster the nodes as they were recorded; they win over what is predicted.
+    """
+    findings = Findings(strict=plan.environment == STRICT)
+    classes: list[ClassProof] = []
+    claims: list[ClaimProof] = []
+    workloads: list[WorkloadProof] = []
+    for cluster in plan.clusters:
+        proved = _prove_cluster(cluster, (recorded or {}).get(cluster.name), findings)
+        classes += proved[0]
+        claims += proved[1]
+        workloads += proved[2]
+    warn_unmatched(classes, plan.clusters, findings)
+    return Proof(
+        classes=tuple(classes),
+        claims=tuple(claims),
+        workloads=tuple(workloads),
+        failures=tuple(dict.fromkeys(findings.failures)),
+        warnings=tuple(dict.fromkeys(findings.warnings)),
+    )
+
+
+def _prove_cluster(
+    cluster: ClusterPlan, recorded: Sequence[NodeGroup] | None, findings: Findings
+) -> tuple[list[ClassProof], list[ClaimProof], list[WorkloadProof]]:
+    classes = class_objects(cluster)
+    specs = {item.name: item.spec for item in (*cluster.templates, *cluster.claims)}
+    asks = {name: claim_ask(name, spec, classes) for name, spec in sorted(specs.items())}
+    channels = channel_asks(cluster, classes)
+    broken = refuse_broken(cluster, asks, findings)
+    wanted = [*asks.values(), *channels.values()]
+    named = drivers_named(wanted, {item.name: classes[item.name] for item in cluster.classes})
+    refuse_parameters(cluster, drivers_of(cluster, named), asks, findings)
+    groups = tuple(recorded) if recorded is not None else predict(cluster, named)
+    placements = Placements(classes, cluster.kubernetes)
+    claims = [
+        _prove_claim(cluster, ask, ("claims", name), _question(groups, [_any_pod(ask)], placements), findings)
+        for name, ask in asks.items()
+        if name not in broken
+    ]
+    claims += [
+        _prove_claim(
+            cluster, ask, ("computeDomains", name), _question(groups, [_any_pod(ask)], placements), findings
+        )
+        for name, ask in channels.items()
+    ]
+    sound = [item for item in cluster.workloads if claim_of(item) not in broken]
+    units, of_workload = units_of(sound, asks, classes)
+    question = _question(groups, units, placements)
+    of_class = prove_classes(cluster, classes, groups)
+    return of_class, claims, _prove_workloads(cluster, sound, of_workload, question, findings)
+
+
+def _question(groups: Sequence[NodeGroup], units: Sequence[Unit], placements: Placements) -> Question:
+    views: dict[tuple[int, int], View] = {
+        (number, index): view(unit, group, placements.minor)
+        for number, unit in enumerate(units)
+        for index, group in enumerate(groups)
+    }
+    return Question(units=units, groups=groups, views=views, placements=placements)
+
+
+def _any_pod(ask: ClaimAsk) -> Unit:
+    """A pod that holds one such claim and may go anywhere: who consumes a template is not always known."""
+    return Unit(name=ask.name, claim=ask, copies=1, room=Room(0, 0, 1), node_selector={}, tolerations=None)
+
+
+def _prove_claim(
+    cluster: ClusterPlan, ask: ClaimAsk, path: tuple[str, str], question: Question, findings: Findings
+) -> ClaimProof:
+    pools = pool_fits(question, 0)
+    answer, fix = _claim_answer(question, pools)
+    if answer.word in ("error", "never"):
+        findings.refuse(*path, what=f"on cluster {cluster.name}: {answer.reason}", fix=fix)
+    elif answer.word == "unknown":
+        findings.warnings.append(f"cluster {cluster.name}: claim {ask.name}: {answer.reason}")
+    return ClaimProof(
+        cluster=cluster.name, name=ask.name, word=answer.word, reason=answer.reason, fix=fix, pools=pools
+    )
+
+
+def _claim_answer(question: Question, pools: Sequence[PoolFit]) -> tuple[Answer, str]:
+    error = _error(question, 0)
+    if error is not None:
+        return error
+    taking = [pool for pool in pools if pool.at_max]
+    if taking:
+        text = ", ".join(f"{pool.pool}: {pool.per_node} per node" for pool in taking)
+        return Answer(word="guaranteed", reason=text), ""
+    doubtful = next((pool for pool in pools if pool.per_node is None), None)
+    if doubtful is not None:
+        return Answer(word="unknown", reason=doubtful.reason), doubtful.fix
+    if not pools:
+        return Answer(word="never", reason="the cluster has no pool"), "add a pool"
+    return Answer(word="never", reason="; ".join(pool.reason for pool in pools)), pools[0].fix
+
+
+def _error(question: Question, unit: int) -> tuple[Answer, str] | None:
+    """The verdict for the cluster where a selector fails on a device that the scheduler would look at."""
+    for index, group in enumerate(question.groups):
+        found = question.views[unit, index].error
+        if found is not None and group.most:
+            ask, miss = found
+            reason, fix = explain.sentence(ask, [miss], 0, 1, f"of pool {group.pool}")
+            return Answer(word="error", reason=reason), fix
+    return None
+
+
+def _prove_workloads(
+    cluster: ClusterPlan,
+    workloads: Sequence[WorkloadPlan],
+    of_workload: Mapping[str, int],
+    question: Question,
+    findings: Findings,
+) -> list[WorkloadProof]:
+    units, groups = question.units, question.groups
+    errors = {unit: error for unit in range(len(units)) if (error := _error(question, unit)) is not None}
+    judged = [unit for unit in range(len(units)) if unit not in errors]
+    part = _part(question, judged)
+    at_max = _judge(part, judged, [group.most for group in groups])
+    steady = all(group.least == group.most for group in groups)
+    at_min = at_max if steady else _judge(part, judged, [group.least for group in groups])
+    proofs: list[WorkloadProof] = []
+    for item in workloads:
+        unit = of_workload[item.name]
+        pools = pool_fits(question, unit)
+        if unit in errors:
+            answer, fix = errors[unit]
+            least: fits.Word = "error"
+        else:
+            answer, least = at_max[unit], at_min[unit].word
+            answer, fix = _explained(answer, pools, item.copies)
+        proof = WorkloadProof(
+            cluster=cluster.name,
+            name=item.name,
+            claim=claim_of(item),
+            copies=item.copies,
+            word=answer.word,
+            at_min=least,
+            reason=answer.reason,
+            fix=fix,
+            order=answer.order,
+            accepted=item.accept.get(ACCEPT.get(answer.word, ""), ""),
+            pools=pools,
+        )
+        grows = proof.word == "guaranteed" and proof.at_min != "guaranteed"
+        tell(proof, must_grow(cluster, question, unit, pools) if grows else (), findings)
+        proofs.append(proof)
+    return proofs
+
+
+def _part(question: Question, judged: Sequence[int]) -> Question:
+    """The question about some units only."""
+    return Question(
+        units=[question.units[unit] for unit in judged],
+        groups=question.groups,
+        views={
+            (number, group): question.views[unit, group]
+            for number, unit in enumerate(judged)
+            for group in range(len(question.groups))
+        },
+        placements=question.placements,
+    )
+
+
+def _judge(part: Question, judged: Sequence[int], counts: Sequence[int]) -> dict[int, Answer]:
+    return {judged[number]: answer for number, answer in fits.judge(part, counts).items()}
+
+
+def _explained(answer: Answer, pools: Sequence[PoolFit], copies: int) -> tuple[Answer, str]:
+    """The answer with the nearest miss where no pool takes a single copy, and the fix."""
+    if answer.word == "guaranteed":
+        return answer, ""
+    if answer.word == "possible":
+        fix = "run fewer copies, add nodes, or keep the sizes of claims apart by pools of their own"
+        return answer, fix
+    doubtful = next((pool for pool in pools if pool.per_node is None), None)
+    if answer.word == "unknown":
+        return answer, doubtful.fix if doubtful else ""
+    if all(pool.at_max == 0 for pool in pools) and pools:
+        return Answer(word="never", reason="; ".join(pool.reason for pool in pools)), pools[0].fix
+    room = sum(pool.at_max or 0 for pool in pools)
+    if room < copies:
+        return answer, f"run {room} copies at most, or raise nodes.max"
+    return answer, "run fewer copies, or raise nodes.max"

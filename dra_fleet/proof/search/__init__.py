@@ -1,0 +1,1 @@
+"""Which orders and places are tried."""

@@ -1,0 +1,191 @@
+"""Orders of arrival: every state that nodes can come to, whichever pod comes next, wherever it goes.
+
+The scheduler scores nodes; here any node that has room may be chosen, so that nothing hangs on the scores.
+Pods come and stay; none of them ends.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from math import prod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.proof.search.packing import Packing
+
+MOST_STATES = 6_000
+"""States of a set of nodes that are visited before the search gives up being exhaustive."""
+MOST_MIXES = 100_000
+"""Ways to have placed some pods of each unit; beyond it being exhaustive is not even tried."""
+MOST_QUESTIONS = 3_000
+"""Questions to the allocator before it does."""
+SAMPLED_PODS = 20_000
+"""Pods that are put down, all sampled orders together."""
+SEED = 20_261_121
+
+State = tuple[tuple[tuple[int, int], ...], tuple[int, ...]]
+Step = tuple[int, int]
+"""A unit and the id of the node it goes to, before it does."""
+
+
+@dataclass(kw_only=True)
+class Findings:
+    """What the orders that were tried come to.
+
+    Attributes:
+        exhausted: Whether these are all there are.
+        states: How many states were visited, or how many orders sampled.
+        waits: Per unit the shortest order found after which one of its pods has no node.
+        completes: Whether some order places all pods.
+    """
+
+    exhausted: bool
+    states: int
+    waits: dict[int, tuple[Step, ...]] = field(default_factory=dict[int, tuple[Step, ...]])
+    completes: bool = False
+
+
+def explore(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> Findings:
+    """All orders, breadth first; a sample of them where there are too many.
+
+    Args:
+        packing: Places pods.
+        nodes: How many nodes there are of each id.
+        copies: Pods per unit.
+
+    Raises:
+        Undecidable: It cannot be told.
+    """
+    if prod(count + 1 for count in copies) > MOST_MIXES:
+        return _sample(packing, nodes, copies)
+    found = _exhaust(packing, nodes, copies)
+    return found if found.exhausted else _sample(packing, nodes, copies)
+
+
+def _exhaust(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> Findings:
+    first: State = (_key(nodes), tuple(copies))
+    parents: dict[State, tuple[State, Step] | None] = {first: None}
+    queue = deque([first])
+    found = Findings(exhausted=True, states=0)
+    while queue:
+        state = queue.popleft()
+        found.states += 1
+        if found.states > MOST_STATES or packing.questions > MOST_QUESTIONS:
+            found.exhausted = False
+            return found
+        if not any(state[1]):
+            found.completes = True
+        for following, step in _following(packing, state, found, parents):
+            if following not in parents:
+                parents[following] = (state, step)
+                queue.append(following)
+    return found
+
+
+def _following(
+    packing: Packing,
+    state: State,
+    found: Findings,
+    parents: dict[State, tuple[State, Step] | None],
+) -> list[tuple[State, Step]]:
+    """The states after one more pod; units of which none can be placed are noted."""
+    nodes, left = state
+    steps: list[tuple[State, Step]] = []
+    for unit, count in enumerate(left):
+        if not count:
+            continue
+        options = [(node, after) for node, _ in nodes if (after := packing.place(unit, node)) is not None]
+        if not options and unit not in found.waits:
+            found.waits[unit] = _path(parents, state)
+        fewer = (*left[:unit], count - 1, *left[unit + 1 :])
+        for node, after in options:
+            changed = Counter(dict(nodes))
+            changed[node] -= 1
+            changed[after] += 1
+            steps.append(((_key(changed), fewer), (unit, node)))
+    return steps
+
+
+def _path(parents: dict[State, tuple[State, Step] | None], state: State) -> tuple[Step, ...]:
+    steps: list[Step] = []
+    here = parents[state]
+    while here is not None:
+        before, step = here
+        steps.append(step)
+        here = parents[before]
+    return tuple(reversed(steps))
+
+
+def _key(nodes: Counter[int]) -> tuple[tuple[int, int], ...]:
+    return tuple(sorted((node, count) for node, count in nodes.items() if count))
+
+
+def _sample(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> Findings:
+    chance = random.Random(SEED)  # noqa: S311 - reproducible, not secret
+    found = Findings(exhausted=False, states=0)
+    pods = max(1, sum(copies))
+    for order, policy in _orders(copies, chance, tries=max(4, SAMPLED_PODS // pods)):
+        found.states += 1
+        _play(packing, Counter(nodes), order, policy, chance=chance, found=found)
+    return found
+
+
+def _orders(copies: Sequence[int], chance: random.Random, tries: int) -> list[tuple[list[int], str]]:
+    """Each unit last and first, whatever else, in turns with spread and packed nodes; then shuffled ones."""
+    units = range(len(copies))
+    orders: list[tuple[list[int], str]] = []
+    for last in units:
+        rest = [unit for unit in units for _ in range(copies[unit]) if unit != last]
+        own = [last] * copies[last]
+        orders += [([*rest, *own], "spread"), ([*rest, *own], "pack"), ([*own, *rest], "pack")]
+    chance.shuffle(orders)
+    everything = [unit for unit in units for _ in range(copies[unit])]
+    while len(orders) < tries:
+        shuffled = everything.copy()
+        chance.shuffle(shuffled)
+        orders.append((shuffled, chance.choice(["spread", "pack", "any"])))
+    return orders[:tries]
+
+
+def _play(
+    packing: Packing,
+    nodes: Counter[int],
+    order: Sequence[int],
+    policy: str,
+    *,
+    chance: random.Random,
+    found: Findings,
+) -> None:
+    steps: list[Step] = []
+    all_placed = True
+    full: set[int] = set()
+    for unit in order:
+        if unit in full:
+            continue
+        options = [node for node in sorted(nodes) if packing.place(unit, node) is not None]
+        if not options:
+            all_placed = False
+            full.add(unit)
+            if unit not in found.waits or len(steps) < len(found.waits[unit]):
+                found.waits[unit] = tuple(steps)
+            continue
+        node = _choose(packing, options, policy, chance)
+        after = packing.place(unit, node)
+        nodes -= Counter([node])
+        nodes[node if after is None else after] += 1
+        steps.append((unit, node))
+    found.completes = found.completes or all_placed
+
+
+def _choose(packing: Packing, options: Sequence[int], policy: str, chance: random.Random) -> int:
+    if policy == "any":
+        return chance.choice(options)
+
+    def used(node: int) -> int:
+        return len(packing.nodes[node][1].held.devices)
+
+    return min(options, key=used) if policy == "spread" else max(options, key=used)

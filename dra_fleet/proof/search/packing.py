@@ -1,0 +1,128 @@
+"""Nodes that fill up: each pod takes the devices that the scheduler's own first fit gives it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from dra_fleet.model.nodes import Room
+from dra_fleet.proof.search.placements import Held, Placements, Undecidable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.model.nodes import Shape
+    from dra_fleet.proof.demand.pods import Unit
+
+__all__ = ["EMPTY", "Filled", "Packing", "Undecidable"]
+
+EMPTY = Room(0, 0, 0)
+
+
+class Filled(NamedTuple):
+    """What is in use on a node: devices and room."""
+
+    held: Held = Held()
+    room: Room = EMPTY
+
+
+class Packing:
+    """Answers, and remembers, what becomes of a node when a pod is put on it.
+
+    Args:
+        shapes: The sorts of node.
+        units: The sorts of pod.
+        placements: What becomes of their devices.
+        counts_room: Whether CPU, memory and pods are looked at; only where they can run out.
+        barred: Pairs of a sort of pod and a sort of node where its pods may not go at all.
+        sure: Whether only the room that is left for certain counts.
+    """
+
+    def __init__(
+        self,
+        shapes: Sequence[Shape],
+        units: Sequence[Unit],
+        placements: Placements,
+        *,
+        counts_room: Sequence[bool],
+        barred: frozenset[tuple[int, int]] = frozenset(),
+        sure: bool = True,
+    ) -> None:
+        self._shapes = shapes
+        self._units = units
+        self._placements = placements
+        self._counts_room = counts_room
+        self._barred = barred
+        self._sure = sure
+        traits = [self._traits(number) for number in range(len(shapes))]
+        self._first_alike = [traits.index(found) for found in traits]
+        self._ids: dict[tuple[int, Filled], int] = {}
+        self.nodes: list[tuple[int, Filled]] = []
+        self._next: dict[tuple[int, int], int | None] = {}
+        self._given: dict[tuple[int, int], tuple[tuple[str, str, str], ...]] = {}
+        self.questions = 0
+
+    def empty(self, shape: int) -> int:
+        """The id of an empty node."""
+        return self._intern(self._first_alike[shape], Filled())
+
+    def place(self, unit: int, node: int) -> int | None:
+        """The id of the node after one more pod, None where it does not fit.
+
+        Raises:
+            Undecidable: It cannot be told.
+        """
+        key = (unit, node)
+        if key not in self._next:
+            self._next[key] = self._place(unit, node)
+        return self._next[key]
+
+    def given(self, unit: int, node: int) -> tuple[tuple[str, str, str], ...]:
+        """The devices of a pod placed on a node: (request or request/alternative, driver, device)."""
+        return self._given[unit, node]
+
+    def most(self, unit: int, shape: int, limit: int) -> int:
+        """How many copies of a unit an empty node takes one after the other, at most `limit`.
+
+        Raises:
+            Undecidable: It cannot be told.
+        """
+        node = self.empty(shape)
+        for count in range(limit):
+            following = self.place(unit, node)
+            if following is None:
+                return count
+            if following == node:
+                return limit
+            node = following
+        return limit
+
+    def _intern(self, shape: int, filled: Filled) -> int:
+        key = (shape, filled)
+        known = self._ids.get(key)
+        if known is None:
+            known = self._ids[key] = len(self.nodes)
+            self.nodes.append(key)
+        return known
+
+    def _place(self, unit: int, node: int) -> int | None:
+        number, filled = self.nodes[node]
+        if (unit, number) in self._barred:
+            return None
+        shape, pod = self._shapes[number], self._units[unit]
+        room = filled.room
+        if self._counts_room[number]:
+            room = room.plus(pod.room)
+            if not (shape.sure_room if self._sure else shape.room).holds(room):
+                return None
+        self.questions += 1
+        placed = self._placements.place(pod.claim, shape, filled.held)
+        if placed is None:
+            return None
+        self._given[unit, node] = placed.given
+        return self._intern(number, Filled(placed.held, room))
+
+    def _traits(self, number: int) -> tuple[object, ...]:
+        """Equal for sorts of node that no pod here can tell apart."""
+        shape = self._shapes[number]
+        barred = frozenset(unit for unit, where in self._barred if where == number)
+        return (shape.devices, shape.room, shape.sure_room, self._counts_room[number], barred)

@@ -1,0 +1,102 @@
+"""What becomes of a node's devices when one more claim is placed; asked once for all that are alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dra_fleet.model.nodes import NODE
+from dra_fleet.proof.allocator import Allocation, DeviceId, InUse, Node, NoFit, allocate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from dra_fleet.model.nodes import Shape, ShapeDevice
+    from dra_fleet.proof.demand.asks import ClaimAsk
+
+
+class Undecidable(Exception):  # noqa: N818 - an answer on its way up, not an error
+    """The allocator has no yes or no: an unknown value, a failure, or too long a search."""
+
+
+class Held(NamedTuple):
+    """What is in use of a node's devices: whole ones and shares."""
+
+    devices: frozenset[DeviceId] = frozenset()
+    shares: tuple[tuple[DeviceId, tuple[tuple[str, Fraction], ...]], ...] = ()
+
+    @property
+    def in_use(self) -> InUse:
+        """For the allocator."""
+        return InUse(devices=self.devices, capacity={device: dict(held) for device, held in self.shares})
+
+
+class Placed(NamedTuple):
+    """What a claim gets, as (request or request/alternative, driver, device), and what is then in use."""
+
+    given: tuple[tuple[str, str, str], ...]
+    held: Held
+
+
+class Placements:
+    """Answers for one cluster, and remembers, what the allocator gives a claim on a node.
+
+    Claims are alike by their likeness, nodes by their devices: no slice of theirs selects nodes by labels.
+
+    Args:
+        classes: The cluster's DeviceClasses.
+        minor: The scheduler's Kubernetes minor.
+    """
+
+    def __init__(self, classes: Mapping[str, Any], minor: str) -> None:
+        self.minor = minor
+        self._classes = classes
+        self._known: dict[tuple[str, tuple[ShapeDevice, ...], Held], Placed | None] = {}
+
+    def place(self, claim: ClaimAsk, shape: Shape, held: Held) -> Placed | None:
+        """What a claim gets on a node where some devices are in use; None where it does not fit.
+
+        Raises:
+            Undecidable: It cannot be told.
+        """
+        if any(ask.class_name not in self._classes for ask in claim.asks):
+            return self._ask(claim, shape, held)
+        key = (claim.likeness, shape.devices, held)
+        if key not in self._known:
+            self._known[key] = self._ask(claim, shape, held)
+        return self._known[key]
+
+    def _ask(self, claim: ClaimAsk, shape: Shape, held: Held) -> Placed | None:
+        outcome = allocate(
+            [claim.body],
+            self._classes,
+            shape.inventory,
+            Node(NODE, shape.labels),
+            in_use=held.in_use,
+            minor=self.minor,
+        )
+        if isinstance(outcome, NoFit):
+            return None
+        if not isinstance(outcome, Allocation):
+            raise Undecidable(outcome.message)
+        given = tuple(
+            (item.request, item.device.driver, item.device.device) for one in outcome.claims for item in one
+        )
+        return Placed(given, after(held, outcome))
+
+
+def after(before: Held, allocation: Allocation) -> Held:
+    """What is in use once an allocation is made."""
+    devices = set(before.devices)
+    shares = {device: dict(held) for device, held in before.shares}
+    for given in (item for claim in allocation.claims for item in claim):
+        if given.admin_access:
+            continue
+        if not given.consumed:
+            devices.add(given.device)
+            continue
+        held = shares.setdefault(given.device, {})
+        for name, value in given.consumed.items():
+            held[name] = held.get(name, 0) + value
+    frozen = tuple(sorted((device, tuple(sorted(held.items()))) for device, held in shares.items()))
+    return Held(frozenset(devices), frozen)

@@ -1,0 +1,1 @@
+"""What pools publish: predicted, or recorded from nodes."""

@@ -1,0 +1,142 @@
+"""One sort of pod alone on each pool: devices that match, copies, the nearest miss, the cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_fleet.drivers.nvidia.modes import blocked
+from dra_fleet.proof.answer import explain
+from dra_fleet.proof.answer.verdicts import PoolFit
+from dra_fleet.proof.demand.costs import Cost, Shares, cost
+from dra_fleet.proof.search.packing import Packing, Undecidable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.model.nodes import NodeGroup, Shape
+    from dra_fleet.proof.answer.explain import Match
+    from dra_fleet.proof.answer.workloads import Question
+    from dra_fleet.proof.demand.asks import Ask
+    from dra_fleet.proof.demand.pods import View
+
+MOST_ON_NODE = 256
+"""Copies of one pod that are counted on one node."""
+
+
+def pool_fits(question: Question, unit: int) -> tuple[PoolFit, ...]:
+    """What each pool gives a unit that has it to itself."""
+    names = list(dict.fromkeys(group.pool for group in question.groups))
+    return tuple(_pool_fit(question, unit, name) for name in names)
+
+
+def _pool_fit(question: Question, unit: int, pool: str) -> PoolFit:
+    numbers = [number for number, group in enumerate(question.groups) if group.pool == pool]
+    found = [_group_fit(question, unit, number) for number in numbers]
+    first = found[0]
+    if len(found) == 1:
+        return first
+    return PoolFit(
+        pool=pool,
+        requests=first.requests,
+        devices=first.devices,
+        per_node=min((fit.per_node for fit in found if fit.per_node is not None), default=None),
+        at_min=_sum([fit.at_min for fit in found]),
+        at_max=_sum([fit.at_max for fit in found]),
+        reason=next((fit.reason for fit in found if fit.reason), ""),
+        fix=next((fit.fix for fit in found if fit.fix), ""),
+        cost=next((fit.cost for fit in found if fit.cost), None),
+    )
+
+
+def _sum(values: Sequence[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _group_fit(question: Question, unit: int, number: int) -> PoolFit:
+    group, found = question.groups[number], question.views[unit, number]
+    count: int | None = None
+    price: Cost | None = None
+    reason, fix = "", ""
+    if found.barrier:
+        count, reason = 0, found.barrier
+    elif found.doubt:
+        reason = found.doubt
+    elif found.error is not None:
+        ask, miss = found.error
+        reason, fix = explain.sentence(ask, [miss], 0, 1, f"of pool {group.pool}")
+        count = 0
+    else:
+        count, price, reason = _filled(question, unit, group, found)
+        if count == 0:
+            reason, fix = _why_not(question.units[unit].claim.requests, found, group)
+    return PoolFit(
+        pool=group.pool,
+        requests={ask.name: len(one.certain) for choices in found.matches for ask, one in choices},
+        devices=len(group.shape.devices),
+        per_node=count,
+        at_min=None if count is None else count * group.least,
+        at_max=None if count is None else count * group.most,
+        reason=f"pool {group.pool}: {reason}" if reason else "",
+        fix=fix,
+        cost=price,
+    )
+
+
+def _filled(
+    question: Question, unit: int, group: NodeGroup, found: View
+) -> tuple[int | None, Cost | None, str]:
+    """How many copies a node takes one after the other, what one costs, and what cannot be told."""
+    item = question.units[unit]
+    packing = Packing([group.shape], [item], question.placements, counts_room=[True])
+    node, count = packing.empty(0), 0
+    chosen: tuple[tuple[str, str, str], ...] = ()
+    of_one: Shares = ()
+    try:
+        while count < MOST_ON_NODE:
+            following = packing.place(0, node)
+            if following is None:
+                break
+            count += 1
+            if not chosen:
+                chosen, of_one = packing.given(0, node), packing.nodes[following][1].held.shares
+            if following == node:
+                count = MOST_ON_NODE
+            node = following
+    except Undecidable as problem:
+        return None, None, str(problem)
+    if not count:
+        return 0, None, ""
+    held = packing.nodes[node][1].held
+    used = {(device.driver, device.device) for device in held.devices}
+    unusable = blocked(group.shape.devices, group.shape.counters, used)
+    left = found.certain - used - unusable
+    return count, cost(item.claim, group.shape, chosen, left, (of_one, held.shares)), ""
+
+
+def _why_not(requests: Sequence[Sequence[Ask]], found: View, group: NodeGroup) -> tuple[str, str]:
+    """The first request that a node cannot meet, with the nearest miss and the fix."""
+    for choices in found.matches:
+        told = [_too_few(ask, one, group.shape) for ask, one in choices]
+        if told and all(reason for reason, _ in told):
+            return told[0]
+    if requests and not group.shape.devices:
+        return "its nodes publish no devices", "choose a machine with devices, or install their driver"
+    return (
+        "enough devices match each request, but no choice meets all requests and constraints together",
+        "ask for fewer devices, or loosen the constraints",
+    )
+
+
+def _too_few(ask: Ask, one: Match, shape: Shape) -> tuple[str, str]:
+    if not shape.devices:
+        return "its nodes publish no devices", "choose a machine with devices, or install their driver"
+    if len(one.certain) >= max(1, ask.count):
+        return "", ""
+    total, matched = len(shape.devices), len(one.certain)
+    if not matched:
+        return explain.sentence(ask, one.misses, 0, total, "of a node")
+    return (
+        f"{ask.what} wants {ask.count} devices of one node, and {matched} of its {total} match",
+        f"ask for {matched} at most, or choose a machine with more of them",
+    )

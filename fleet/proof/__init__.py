@@ -1,4 +1,0 @@
-"""Will every claim find a device? Answered before a machine is paid for, without a cluster.
-
-``dra_fleet.cel`` evaluates selectors as the scheduler does, ``fleet.proof.allocator`` allocates as it does.
-"""
