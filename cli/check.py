@@ -15,8 +15,8 @@ from cli.output import print_json, print_lines, stdout_console
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.checking import Finding, ValuesFile
     from dra_fleet.model.plan import FleetPlan
-    from fleet.checking import Finding, ValuesFile
 
 EXAMPLES = examples(
     ("two manifests, for every cluster of the stack", "dra-fleet check claims.yaml job.yaml --stack dev"),
@@ -68,10 +68,10 @@ def check(
 
     One line per finding, FILE:LINE:COLUMN first. Exit code 1: there are errors. 0: none, or warnings only.
     """
+    from dra_fleet.checking import ManifestFile
+    from dra_fleet.checking import check as check_files
     from dra_fleet.plan import make_plan
     from dra_fleet.settings import SettingsInvalid, read_stack_file
-    from fleet.checking import ManifestFile
-    from fleet.checking import check as check_files
     from rehearsal.project import stack_file
 
     if not files and not values:
@@ -117,7 +117,7 @@ def _values(text: str) -> tuple[str, str, Path]:
 
 
 def _chart(name: str, version: str, path: Path, unreadable: list[Finding]) -> ValuesFile | None:
-    from fleet.checking import ValuesFile
+    from dra_fleet.checking import ValuesFile
 
     data = _read(path, unreadable)
     return None if data is None else ValuesFile(chart=name, version=version, name=_name(path), data=data)
@@ -125,8 +125,8 @@ def _chart(name: str, version: str, path: Path, unreadable: list[Finding]) -> Va
 
 def _read(path: Path, unreadable: list[Finding]) -> bytes | None:
     """The file's bytes, at most a little more than is ever read; None after telling why there are none."""
+    from dra_fleet.checking import Finding
     from dra_fleet.yaml_text import MAX_BYTES
-    from fleet.checking import Finding
 
     try:
         data = _bytes(path, MAX_BYTES + 1)

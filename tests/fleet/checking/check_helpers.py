@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.checking import ManifestFile, ValuesFile, check
 from dra_fleet.plan import make_plan
 from dra_fleet.settings import parse, read_stack_file
-from fleet.checking import ManifestFile, ValuesFile, check
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import FleetPlan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from check_helpers import cluster, findings, plan_on
 
-from fleet.checking import ManifestFile, check
+from dra_fleet.checking import ManifestFile, check
 
 TEN = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
 DRIVER = "device.driver == 'gpu.nvidia.com'"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from check_helpers import RECIPES, plan_of
 
-from fleet.checking import ManifestFile, ValuesFile, check
+from dra_fleet.checking import ManifestFile, ValuesFile, check
 
 
 def found(stack: str, *manifests: str, **charts: str) -> list[tuple[str, int, str, str]]:

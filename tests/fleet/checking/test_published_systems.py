@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from check_helpers import cluster, nvidia, on, plan_on
 
-from fleet.checking import ValuesFile, check
+from dra_fleet.checking import ValuesFile, check
 
 API = "apiVersion: resource.k8s.io/v1\n"
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from check_helpers import ROOT, plan_of
 
-from fleet.checking import Finding, ManifestFile, check
+from dra_fleet.checking import Finding, ManifestFile, check
 
 DRIVER = "device.driver == 'gpu.nvidia.com' && "
 ATTRIBUTES = "device.attributes['gpu.nvidia.com']"

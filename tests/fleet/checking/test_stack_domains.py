@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleet.checking import ManifestFile, check
+from dra_fleet.checking import ManifestFile, check
 from tests.fleet.plan.plan_helpers import planned
 from tests.fleet.plan.test_compute_domains import domain
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from check_helpers import RECIPES, ROOT, cluster, nvidia, on, plan_of
 
+from dra_fleet.checking import ManifestFile, ValuesFile, check
 from dra_fleet.plan import make_plan
 from dra_fleet.settings import SettingsInvalid, parse
 from dra_fleet.settings.stack_file import read_fleet
-from fleet.checking import ManifestFile, ValuesFile, check
 
 EXAMPLES = ROOT / "examples"
 GPUS = "resources: {gpus: {enabled: true}, computeDomains: {enabled: false}}\ngpuResourcesEnabledOverride: true\n"

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet.checking.device_objects import requests
-from fleet.checking.resources import at, mapping
+from dra_fleet.checking.device_objects import requests
+from dra_fleet.checking.resources import at, mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fleet.checking.inventory import Cluster
-    from fleet.checking.resources import Resource
+    from dra_fleet.checking.inventory import Cluster
+    from dra_fleet.checking.resources import Resource
 
 _LABEL = "resource.kubernetes.io/admin-access"
 

@@ -7,24 +7,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from dra_fleet.cel import environment
+from dra_fleet.checking import rewriting
+from dra_fleet.checking.device_objects import class_name, expressions, requests
+from dra_fleet.checking.matching import FOREIGN, Judged, Programs, counted, devices, judge, verdict, why_none
+from dra_fleet.checking.quantities import tell_chips, tell_part
+from dra_fleet.checking.robustness import tell_failure, warn_foreign, warn_never_published, warn_optional
+from dra_fleet.checking.selectors import compiled
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.proof.demand.asks import drivers_in
-from fleet.checking import rewriting
-from fleet.checking.device_objects import class_name, expressions, requests
-from fleet.checking.matching import FOREIGN, Judged, Programs, counted, devices, judge, verdict, why_none
-from fleet.checking.quantities import tell_chips, tell_part
-from fleet.checking.robustness import tell_failure, warn_foreign, warn_never_published, warn_optional
-from fleet.checking.selectors import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.cel.program import Program
+    from dra_fleet.checking.device_objects import Request
+    from dra_fleet.checking.inventory import Cluster, FleetDevice
+    from dra_fleet.checking.resources import Resource
     from dra_fleet.findings.finding import Subject
     from dra_fleet.yaml_text import Path
-    from fleet.checking.device_objects import Request
-    from fleet.checking.inventory import Cluster, FleetDevice
-    from fleet.checking.resources import Resource
 
     class _Tell(Protocol):
         def __call__(

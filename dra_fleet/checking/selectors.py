@@ -1,6 +1,6 @@
 """One CEL selector by itself: does it compile, and does it look up what drivers publish?
 
-What devices it selects is judged in `fleet.checking.matching`.
+What devices it selects is judged in `dra_fleet.checking.matching`.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.cel import CelInvalid, CelUnsupported, messages
+from dra_fleet.checking import rewriting, syntax_tree
 from dra_fleet.findings.errors import choices, mistyped
-from fleet.checking import rewriting, syntax_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.cel.program import DeviceCel, Program
+    from dra_fleet.checking.syntax_tree import Access
     from dra_fleet.drivers.common.facts import DriverFacts
     from dra_fleet.findings.finding import Subject
     from dra_fleet.yaml_text import Path
-    from fleet.checking.syntax_tree import Access
 
 STANDARD = "resource.kubernetes.io"
 _READERS = {"quantity": messages.quantity, "semver": messages.version}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.checking.resources import mapping
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import value_at
-from fleet.checking.resources import mapping
 
 if TYPE_CHECKING:
+    from dra_fleet.checking.inventory import Cluster
     from dra_fleet.findings.finding import Subject
     from dra_fleet.hardware.models import GpuOperatorVersion
-    from fleet.checking.inventory import Cluster
 
 OPERATOR = "gpu-operator"
 

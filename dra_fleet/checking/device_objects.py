@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.checking.resources import GROUP, at, mapping, sequence
 from dra_fleet.kubernetes.devices.validate import API_VERSION, validate_object
-from fleet.checking.resources import GROUP, at, mapping, sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from dra_fleet.checking.resources import Resource
     from dra_fleet.kubernetes.devices.problem import Problem
     from dra_fleet.yaml_text import Path
-    from fleet.checking.resources import Resource
 
 _REMOVED = {
     "v1beta1": "removed in 1.38, and served before that only where it was turned on",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.cel import Verdict
     from dra_fleet.cel.program import DeviceCel, Program
-    from fleet.checking.inventory import Cluster, FleetDevice
+    from dra_fleet.checking.inventory import Cluster, FleetDevice
 
 FOREIGN = CelDevice.of({"name": "foreign"}, "other.example.com")
 """A device of a driver that nobody thought of, such as a NIC: no selector may fail on it."""

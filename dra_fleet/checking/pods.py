@@ -8,16 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.checking.resources import POD_PATHS, at, mapping, sequence
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.kubernetes.devices.names import dns_label
-from fleet.checking.resources import POD_PATHS, at, mapping, sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from dra_fleet.checking.references import References
+    from dra_fleet.checking.resources import Resource
     from dra_fleet.yaml_text import Path
-    from fleet.checking.references import References
-    from fleet.checking.resources import Resource
 
 _NAME, _TEMPLATE = "resourceClaimName", "resourceClaimTemplateName"
 _COPIES = {

@@ -5,31 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from dra_fleet.checking.admin_access import check_admin_access
+from dra_fleet.checking.charts import ChartUnknown, check_chart_values, find_chart
+from dra_fleet.checking.companions import check_companions, claims_of_domains
+from dra_fleet.checking.device_objects import all_expressions, check_object, expressions
+from dra_fleet.checking.fitting import Fitting
+from dra_fleet.checking.inventory import clusters
+from dra_fleet.checking.opaque import check_config, config_path
+from dra_fleet.checking.operator_values import OPERATOR, check_operator_values, operator_version
+from dra_fleet.checking.pods import check_claims, pod_of
+from dra_fleet.checking.references import references
+from dra_fleet.checking.resources import Resource, at, resources
+from dra_fleet.checking.scheduling import check_scheduling
+from dra_fleet.checking.selection import Selection
 from dra_fleet.findings.finding import Finding, Found, Subject
 from dra_fleet.proof.answer.messages import STRICT
 from dra_fleet.proof.demand.asks import drivers_in
 from dra_fleet.yaml_text import Unreadable, read_documents
-from fleet.checking.admin_access import check_admin_access
-from fleet.checking.charts import ChartUnknown, check_chart_values, find_chart
-from fleet.checking.companions import check_companions, claims_of_domains
-from fleet.checking.device_objects import all_expressions, check_object, expressions
-from fleet.checking.fitting import Fitting
-from fleet.checking.inventory import clusters
-from fleet.checking.opaque import check_config, config_path
-from fleet.checking.operator_values import OPERATOR, check_operator_values, operator_version
-from fleet.checking.pods import check_claims, pod_of
-from fleet.checking.references import references
-from fleet.checking.resources import Resource, at, resources
-from fleet.checking.scheduling import check_scheduling
-from fleet.checking.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from dra_fleet.checking.inventory import Cluster
+    from dra_fleet.checking.pods import Pod
     from dra_fleet.model.plan import FleetPlan
     from dra_fleet.yaml_text import Document
-    from fleet.checking.inventory import Cluster
-    from fleet.checking.pods import Pod
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.checking.operator_values import OPERATOR
+from dra_fleet.checking.placement import label_keys, not_tolerated, selected, taint_text, toleration_text
+from dra_fleet.checking.resources import mapping, sequence
 from dra_fleet.clouds.gke.releases import CRITICAL
 from dra_fleet.drivers import DRIVERS
 from dra_fleet.drivers.common.value_checks import check_values
@@ -16,25 +19,16 @@ from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.driver import Release
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.findings.errors import choices, mistyped
-from fleet.checking.operator_values import OPERATOR
-from fleet.checking.placement import (
-    label_keys,
-    not_tolerated,
-    selected,
-    taint_text,
-    toleration_text,
-)
-from fleet.checking.resources import mapping, sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from dra_fleet.checking.inventory import Cluster
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.driver import DriverSpec
     from dra_fleet.findings.finding import Subject
     from dra_fleet.model.plan import ChartValues, PoolPlan
     from dra_fleet.yaml_text import Path
-    from fleet.checking.inventory import Cluster
 
 _ROOT = "nvidiaDriverRoot"
 _ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}

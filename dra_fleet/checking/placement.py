@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from fleet.checking.resources import at, mapping, sequence
+from dra_fleet.checking.resources import at, mapping, sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dra_fleet.checking.device_objects import requests
 from dra_fleet.drivers.nvidia.objects.channel import CHANNEL_REQUEST
-from fleet.checking.device_objects import requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from dra_fleet.checking.inventory import Cluster
+    from dra_fleet.checking.resources import Resource
     from dra_fleet.kubernetes.devices.claim import ClaimSpec
-    from fleet.checking.inventory import Cluster
-    from fleet.checking.resources import Resource
 
 
 @dataclass(frozen=True, kw_only=True)

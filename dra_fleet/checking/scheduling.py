@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from fleet.checking.placement import label_keys, not_tolerated, selected, taint_text, toleration_text
-from fleet.checking.pods import containers
-from fleet.checking.resources import at, mapping, sequence
+from dra_fleet.checking.placement import label_keys, not_tolerated, selected, taint_text, toleration_text
+from dra_fleet.checking.pods import containers
+from dra_fleet.checking.resources import at, mapping, sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from dra_fleet.checking.inventory import Cluster
+    from dra_fleet.checking.pods import Pod
     from dra_fleet.model.plan import PoolPlan
-    from fleet.checking.inventory import Cluster
-    from fleet.checking.pods import Pod
 
 _PLUGIN_NAME = re.compile(
     r"nvidia\.com/(gpu|mig-.+|gpu\.shared)|(gpu\.)?(amd|intel)\.com/.+|google\.com/tpu|aws\.amazon\.com/neuron.*"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.checking.device_objects import class_name, devices_path, requests
+from dra_fleet.checking.resources import at, mapping, sequence
 from dra_fleet.drivers.nvidia.isolation import STRATEGIES as UNISOLATED
 from dra_fleet.proof.demand.parameters import judged_parameters, mismatch, wrong_types
-from fleet.checking.device_objects import class_name, devices_path, requests
-from fleet.checking.resources import at, mapping, sequence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.checking.inventory import Cluster
+    from dra_fleet.checking.resources import Resource
     from dra_fleet.yaml_text import Path
-    from fleet.checking.inventory import Cluster
-    from fleet.checking.resources import Resource
 
 _STRATEGY = ("sharing", "strategy")
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet.checking.references import Claim
-from fleet.checking.resources import at, mapping
+from dra_fleet.checking.references import Claim
+from dra_fleet.checking.resources import at, mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fleet.checking.inventory import Cluster
-    from fleet.checking.resources import Resource
+    from dra_fleet.checking.inventory import Cluster
+    from dra_fleet.checking.resources import Resource
 
 _DOMAIN_GROUP = "resource.nvidia.com/"
 _TEMPLATE = ("spec", "channel", "resourceClaimTemplate", "name")

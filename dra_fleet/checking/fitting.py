@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from dra_fleet.checking.device_objects import devices_path
+from dra_fleet.checking.pods import copies_of
+from dra_fleet.checking.resources import at, mapping
 from dra_fleet.drivers.nvidia.channels import channel_spec
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import Allocation, Failure, Node, NoFit, allocate
 from dra_fleet.proof.demand.asks import ask_of, class_objects, drivers_of
 from dra_fleet.proof.search.placements import Held, after
-from fleet.checking.device_objects import devices_path
-from fleet.checking.pods import copies_of
-from fleet.checking.resources import at, mapping
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from dra_fleet.checking.inventory import Cluster, PoolDevices
+    from dra_fleet.checking.pods import Pod
+    from dra_fleet.checking.resources import Resource
     from dra_fleet.model.plan import PoolPlan
-    from fleet.checking.inventory import Cluster, PoolDevices
-    from fleet.checking.pods import Pod
-    from fleet.checking.resources import Resource
 
 Object = dict[str, Any]
 

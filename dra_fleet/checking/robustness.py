@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleet.checking import rewriting
-from fleet.checking.selectors import never_published
+from dra_fleet.checking import rewriting
+from dra_fleet.checking.selectors import never_published
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dra_fleet.cel.program import Program
+    from dra_fleet.checking.inventory import FleetDevice
+    from dra_fleet.checking.matching import Judged, Programs
     from dra_fleet.findings.finding import Subject
     from dra_fleet.yaml_text import Path
-    from fleet.checking.inventory import FleetDevice
-    from fleet.checking.matching import Judged, Programs
 
 
 def tell_failure(subject: Subject, places: Mapping[str, Path], failed: Judged) -> None:

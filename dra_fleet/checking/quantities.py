@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from dra_fleet.checking.matching import counted
+from dra_fleet.checking.resources import at, mapping
 from dra_fleet.drivers.tpu.devices import DRIVER as TPU
-from fleet.checking.matching import counted
-from fleet.checking.resources import at, mapping
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleet.checking.device_objects import Request
-    from fleet.checking.inventory import FleetDevice
-    from fleet.checking.matching import Judged
-    from fleet.checking.resources import Resource
+    from dra_fleet.checking.device_objects import Request
+    from dra_fleet.checking.inventory import FleetDevice
+    from dra_fleet.checking.matching import Judged
+    from dra_fleet.checking.resources import Resource
 
 
 def tell_part(resource: Resource, request: Request, judged: Sequence[Judged]) -> None:
