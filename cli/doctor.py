@@ -13,7 +13,7 @@ from cli.output import new_table, print_json, print_table, stdout_console
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from clusters.preflight import Finding
+    from dra_fleet.clusters.preflight import Finding
     from dra_fleet.model.plan import ClusterPlan
 
 EXAMPLES = examples(
@@ -63,11 +63,11 @@ async def _look_at_all(clusters: tuple[ClusterPlan, ...], stack: str) -> dict[st
 async def _look(cluster: ClusterPlan, stack: str) -> list[Finding]:
     import httpx2
 
-    from clusters.client import ApiError, KubeApi
-    from clusters.credentials import KubeconfigError
-    from clusters.expectations import expectations
-    from clusters.preflight import preflight
-    from clusters.sources import open_kubeconfig
+    from dra_fleet.clusters.client import ApiError, KubeApi
+    from dra_fleet.clusters.credentials import KubeconfigError
+    from dra_fleet.clusters.expectations import expectations
+    from dra_fleet.clusters.preflight import preflight
+    from dra_fleet.clusters.sources import open_kubeconfig
 
     try:
         async with KubeApi.connect(open_kubeconfig(cluster, stack)) as api:
@@ -84,7 +84,7 @@ async def _look(cluster: ClusterPlan, stack: str) -> list[Finding]:
 
 
 def _problem(subject: str, message: str, fix: str = "") -> Finding:
-    from clusters.preflight import Finding
+    from dra_fleet.clusters.preflight import Finding
 
     return Finding(level="problem", subject=subject, message=message, fix=fix)
 

@@ -120,7 +120,7 @@ def _fail(message: str) -> NoReturn:
 
 def expected_errors() -> tuple[type[Exception], ...]:
     """The errors whose text is meant for the user; anything else is a defect and keeps its traceback."""
-    from clusters.credentials import KubeconfigError
+    from dra_fleet.clusters.credentials import KubeconfigError
     from dra_fleet.proof.errors import RecordingInvalid
     from dra_fleet.settings import SettingsInvalid
     from rehearsal.errors import RehearsalError

@@ -94,7 +94,7 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
 def _ask(asked: Request, plans: tuple[FleetPlan, ...], was: Was, reporter: Reporter) -> Running:
     import asyncio
 
-    from clusters.holders import read_holders
+    from dra_fleet.clusters.holders import read_holders
     from review.running import parse_running
 
     with reporter.step(CLUSTERS):

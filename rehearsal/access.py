@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clusters.client import KubeApi
-from clusters.credentials import read_kubeconfig
 from dra_fleet.clouds.aks.settings import AksClusterSettings
+from dra_fleet.clusters.client import KubeApi
+from dra_fleet.clusters.credentials import read_kubeconfig
 from rehearsal.clouds.clusters import world_name
 from rehearsal.errors import RehearsalError
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from clusters.client import UnknownKindError
+from dra_fleet.clusters.client import UnknownKindError
 from rehearsal.access import connect
 from rehearsal.errors import RehearsalError
 from rehearsal.world.client import WorldClient
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from clusters.client import KubeApi
+    from dra_fleet.clusters.client import KubeApi
     from rehearsal.home import Home
 
 CLOCK_SLACK = 1.0

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clusters.expectations import expectations
-from clusters.preflight import Finding, preflight
+from dra_fleet.clusters.expectations import expectations
+from dra_fleet.clusters.preflight import Finding, preflight
 from dra_fleet.plan import make_plan
 from dra_fleet.settings import read_stack_file
 from rehearsal import charts, engine_session, providers, tools

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import httpx2
 from typing_extensions import TypedDict
 
-from clusters.allocation import (
+from dra_fleet.clusters.allocation import (
     Allocation,
     AllocationJson,
     WorkloadAllocation,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clusters.client import KubeApi
-from clusters.credentials import read_kubeconfig
+from dra_fleet.clusters.client import KubeApi
+from dra_fleet.clusters.credentials import read_kubeconfig
 from rehearsal import tools as rehearsal_tools
 from rehearsal.home import Home
 from rehearsal.world.client import WorldClient, ensure_running, stop

@@ -18,7 +18,7 @@ from rehearsal.agent.work_queue import Key, WorkQueue
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clusters.client import KubeApi
+    from dra_fleet.clusters.client import KubeApi
     from rehearsal.world.hardware import ClusterHardware
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rehearsal.agent.driver_pod import is_ready
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.agent.machines import Machines
     from rehearsal.world.hardware import Host
 

@@ -14,7 +14,7 @@ from rehearsal.agent.drivers.nvidia import prestart_problem
 from rehearsal.agent.drivers.plugin import StartFailed, environment_of
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.agent.drivers.plugin import NodePlugin
     from rehearsal.world.hardware import Host
 

@@ -7,10 +7,10 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from clusters.client import ApiError
+from dra_fleet.clusters.client import ApiError
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.agent.identity import Identities
 
 LONGEST_MESSAGE = 1024

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from lightkube.config.models import User
 
-from clusters.client import KubeApi
-from clusters.credentials import read_kubeconfig
+from dra_fleet.clusters.client import KubeApi
+from dra_fleet.clusters.credentials import read_kubeconfig
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
 
 TOKEN_SECONDS = 3600
 RENEW_BEFORE = 900.0

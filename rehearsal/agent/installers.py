@@ -15,7 +15,7 @@ from rehearsal.world.hardware import NvidiaOnHost
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.world.hardware import Host
 
 IMAGES: Final = {

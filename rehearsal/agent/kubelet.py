@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from clusters.client import ApiError
-from clusters.informer import key_of
-from clusters.pending.state import claim_names
+from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.informer import key_of
+from dra_fleet.clusters.pending.state import claim_names
 from rehearsal.agent import driver_pod
 from rehearsal.agent.compute_domains.parts import crash_of
 from rehearsal.agent.discovered import Discovered
@@ -26,7 +26,7 @@ from rehearsal.agent.view import POD, RESOURCE_API, has_claims
 from rehearsal.agent.work_queue import Key
 
 if TYPE_CHECKING:
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
     from rehearsal.agent.compute_domains.parts import ComputeDomainParts
     from rehearsal.agent.drivers.plugin import NodePlugin
     from rehearsal.agent.gpu_operator.daemons import Daemons

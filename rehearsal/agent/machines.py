@@ -23,7 +23,7 @@ from rehearsal.world.hardware import NvidiaOnHost
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
     from rehearsal.agent.gpu_operator.mig_config import Layouts
     from rehearsal.agent.identity import Identities
     from rehearsal.agent.view import ClusterView

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
     from rehearsal.agent.machines import Machines
     from rehearsal.world.hardware import Host, NodeTaint
 

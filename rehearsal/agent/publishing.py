@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from dra_fleet.drivers.common.published import slice_specs
 
 if TYPE_CHECKING:
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
 
 SLICE_API = "resource.k8s.io/v1"
 SLICE = "ResourceSlice"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clusters.informer import Informer, key_of
-from clusters.pending.state import claim_names
+from dra_fleet.clusters.informer import Informer, key_of
+from dra_fleet.clusters.pending.state import claim_names
 from rehearsal.agent.drivers import plugins_of
 from rehearsal.agent.gpu_operator.roles import CLUSTER_WIDE, Role, role_of
 from rehearsal.agent.work_queue import Key
@@ -13,7 +13,7 @@ from rehearsal.agent.work_queue import Key
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
 
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
     from rehearsal.agent.work_queue import WorkQueue
 
 RESOURCE_API = "resource.k8s.io/v1"

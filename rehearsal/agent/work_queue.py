@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from clusters.client import ApiError
+from dra_fleet.clusters.client import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -6,7 +6,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Protocol
 
-from clusters.informer import Informer
+from dra_fleet.clusters.informer import Informer
 from rehearsal.world.errors import ComponentFailedError, NoSuchClusterError
 from rehearsal.world.files import write_private
 from rehearsal.world.hardware import ClusterHardware
@@ -14,7 +14,7 @@ from rehearsal.world.hardware import ClusterHardware
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
     from rehearsal.home import Home
     from rehearsal.world.hardware import NodeHardware
     from rehearsal.world.world import World

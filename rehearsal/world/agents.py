@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from clusters.client import KubeApi
+    from dra_fleet.clusters.client import KubeApi
     from rehearsal.world.hardware import ClusterHardware
 
 

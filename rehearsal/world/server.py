@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import httpx2
 from aiohttp import web
 
-from clusters.client import ApiError
+from dra_fleet.clusters.client import ApiError
 from rehearsal.world.bodies import command, json_body, mapping, text
 from rehearsal.world.cloud_routes import cloud_routes
 from rehearsal.world.errors import InvalidRequestError, WorldError

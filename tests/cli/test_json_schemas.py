@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from cli import main
 from cli.schemas import PUBLISHED, Published
-from clusters.allocation import Allocation, HeldDevice, PodDevices, PoolDevices, WorkloadAllocation
+from dra_fleet.clusters.allocation import Allocation, HeldDevice, PodDevices, PoolDevices, WorkloadAllocation
 from dra_fleet.settings import read_stack_file
 from rehearsal.status import ClusterStatus, StackStatus
 

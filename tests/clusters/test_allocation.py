@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
-from clusters.allocation import HeldDevice, PoolDevices, read_allocation
+from dra_fleet.clusters.allocation import HeldDevice, PoolDevices, read_allocation
 
 if TYPE_CHECKING:
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
 
 LABELS = {"dra-fleet/workload": "train"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clusters.expectations import expectations
+from dra_fleet.clusters.expectations import expectations
 from dra_fleet.plan import make_plan
 from dra_fleet.settings import read_stack_file
 

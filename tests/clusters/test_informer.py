@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 import httpx2
 import pytest
 
-from clusters import informer as informer_module
-from clusters.client import ApiError
-from clusters.informer import Informer, key_of
+from dra_fleet.clusters import informer as informer_module
+from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.informer import Informer, key_of
 from tests.rehearsal.agent.fake_api import WatchedApi
 
 if TYPE_CHECKING:
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
 
 
 def item(name: str, version: str = "1") -> Object:

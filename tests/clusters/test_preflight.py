@@ -9,8 +9,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from clusters.client import KubeApi
-from clusters.preflight import Finding, Wanted, preflight
+from dra_fleet.clusters.client import KubeApi
+from dra_fleet.clusters.preflight import Finding, Wanted, preflight
 
 WANTED = Wanted(
     kubernetes="1.36",

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 from ruamel.yaml import YAML
 
-from clusters.client import KubeApi
-from clusters.credentials import read_kubeconfig
+from dra_fleet.clusters.client import KubeApi
+from dra_fleet.clusters.credentials import read_kubeconfig
 
 if TYPE_CHECKING:
     from pathlib import Path

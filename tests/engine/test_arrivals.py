@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
     from rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld, SimulatedCluster
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from clusters.objects import entries
+from dra_fleet.clusters.objects import entries
 from rehearsal.access import connect
 from rehearsal.home import Home
 

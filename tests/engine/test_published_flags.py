@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from ruamel.yaml import YAML
 
-from clusters.pending import Cause, explain, explain_pending, read_state
-from clusters.pending.state import results_of
+from dra_fleet.clusters.pending import Cause, explain, explain_pending, read_state
+from dra_fleet.clusters.pending.state import results_of
 from rehearsal import charts
 from tests.engine.rehearsed import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from clusters.client import KubeApi
-    from clusters.pending import ClusterState, Reason
+    from dra_fleet.clusters.client import KubeApi
+    from dra_fleet.clusters.pending import ClusterState, Reason
     from rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld, SimulatedCluster
 

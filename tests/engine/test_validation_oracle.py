@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import pytest
 
-from clusters.client import ApiError
+from dra_fleet.clusters.client import ApiError
 from dra_fleet.drivers import DRIVERS
 from dra_fleet.drivers.common.selectors import selector
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
@@ -27,7 +27,7 @@ from tests.fleet.devices.random_objects import ObjectMaker
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Iterator, Mapping
 
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.drivers.driver import DriverSpec
     from tests.engine_support import RehearsalWorld, SimulatedCluster
 

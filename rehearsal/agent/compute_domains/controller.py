@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from clusters.client import ApiError
+from dra_fleet.clusters.client import ApiError
 from dra_fleet.drivers.nvidia.objects.compute_domain import API, KIND
 from rehearsal.agent.compute_domains.objects import (
     CLIQUE_KIND,
@@ -21,7 +21,7 @@ from rehearsal.agent.compute_domains.objects import (
 from rehearsal.agent.view import RESOURCE_API
 
 if TYPE_CHECKING:
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
 
 CONFLICT = 409
 

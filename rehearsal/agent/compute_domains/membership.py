@@ -12,7 +12,7 @@ from dra_fleet.drivers.nvidia.objects.compute_domain import API, KIND
 from rehearsal.agent.compute_domains.objects import CLIQUE, CLIQUE_KIND, DOMAIN
 
 if TYPE_CHECKING:
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
 
 
 async def join(api: KubeApi, pod: Object, clique: str, *, by_clique: bool) -> bool:

@@ -13,7 +13,7 @@ from dra_fleet.drivers.nvidia.objects.channel import CHANNEL_CLASS, CHANNEL_REQU
 from dra_fleet.drivers.nvidia.objects.compute_domain import API
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
 
 DOMAIN: Final = "resource.nvidia.com/computeDomain"
 """Label with a ComputeDomain's UID on what belongs to it and on the nodes that take part; a finalizer."""

@@ -15,7 +15,7 @@ from rehearsal.agent.drivers.nvidia import NvidiaGpuPlugin
 from rehearsal.agent.drivers.tpu import TpuPlugin
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.agent.drivers.plugin import NodePlugin
 
 PLUGINS: tuple[type[NodePlugin], ...] = (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from typing_extensions import override
 
-from clusters.client import ApiError
+from dra_fleet.clusters.client import ApiError
 from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER, as_semver, compute_domain_devices
 from dra_fleet.drivers.nvidia.objects.compute_domain import API, CLIQUE_LABEL, KIND
 from rehearsal.agent.compute_domains.objects import CLIQUE_KIND, DOMAIN
@@ -21,7 +21,7 @@ from rehearsal.agent.drivers.plugin import NodePlugin, PrepareFailed, StartFaile
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
     from rehearsal.agent.drivers.plugin import AtWork
     from rehearsal.world.hardware import Host
 

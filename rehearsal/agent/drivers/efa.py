@@ -14,7 +14,7 @@ from dra_fleet.drivers.efa.devices import DRIVER, efa_devices
 from rehearsal.agent.drivers.plugin import NodePlugin
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.world.hardware import Host
 
 

@@ -13,7 +13,7 @@ from dra_fleet.drivers.example.devices import example_devices
 from rehearsal.agent.drivers.plugin import NodePlugin, StartFailed
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.world.hardware import Host
 
 

@@ -17,7 +17,7 @@ from rehearsal.agent.drivers.opaque import DEVICE_TYPES, judge
 from rehearsal.agent.drivers.plugin import NodePlugin, PrepareFailed
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.world.hardware import Host
 
 OPERATOR_ROOT = "/run/nvidia/driver"

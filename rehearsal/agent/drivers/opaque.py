@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rehearsal.agent.drivers.plugin import PrepareFailed
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
 
 API_VERSION = "resource.nvidia.com/v1beta1"
 

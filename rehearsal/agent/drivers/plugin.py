@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
     from rehearsal.world.hardware import Host
 
 

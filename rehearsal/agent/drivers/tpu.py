@@ -13,7 +13,7 @@ from dra_fleet.drivers.tpu.devices import DRIVER, tpu_devices
 from rehearsal.agent.drivers.plugin import NodePlugin, PrepareFailed, StartFailed
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.world.hardware import Host
 
 ACCELERATOR = "cloud.google.com/gke-tpu-accelerator"

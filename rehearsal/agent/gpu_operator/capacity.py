@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rehearsal.agent.drivers.plugin import environment_of
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.world.hardware import Host
 
 WHOLE: Final = "nvidia.com/gpu"

@@ -6,8 +6,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
-from clusters.client import ApiError
-from clusters.informer import Informer, key_of
+from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.informer import Informer, key_of
 from rehearsal.agent import driver_pod
 from rehearsal.agent.events import PodEvents
 from rehearsal.agent.gpu_operator import discovery, labels, operator, policy, starting
@@ -18,7 +18,7 @@ from rehearsal.agent.view import POD
 from rehearsal.agent.work_queue import Key
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.agent.identity import Identities
     from rehearsal.agent.machines import Machines
     from rehearsal.agent.view import ClusterView

@@ -16,7 +16,7 @@ from rehearsal.agent.gpu_operator.roles import Role, role_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
     from rehearsal.world.hardware import Host
 
 API: Final = "nfd.k8s-sigs.io/v1alpha1"

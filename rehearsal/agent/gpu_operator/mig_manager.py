@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from clusters.client import ApiError
-from clusters.pending.state import claim_names
+from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.pending.state import claim_names
 from rehearsal.agent.driver_pod import is_ready
 from rehearsal.agent.drivers.plugin import environment_of
 from rehearsal.agent.gpu_operator import labels, mig_config
@@ -24,7 +24,7 @@ from rehearsal.agent.gpu_operator.operands import MIG_VOLUME
 from rehearsal.agent.gpu_operator.roles import GPU_CLIENTS, role_of
 
 if TYPE_CHECKING:
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
     from rehearsal.agent.gpu_operator.mig_config import Layouts
     from rehearsal.agent.identity import Identities
     from rehearsal.agent.machines import Machines

@@ -20,7 +20,7 @@ from rehearsal.agent.gpu_operator.roles import Role
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.agent.gpu_operator.policy import Policy
 
 HASH: Final = "nvidia.com/last-applied-hash"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clusters.client import ApiError
+from dra_fleet.clusters.client import ApiError
 from rehearsal.agent.gpu_operator import labels, policy
 from rehearsal.agent.gpu_operator.operands import (
     HASH,
@@ -18,7 +18,7 @@ from rehearsal.agent.gpu_operator.operands import (
 )
 
 if TYPE_CHECKING:
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
     from rehearsal.agent.gpu_operator.policy import Policy
 
 CONFLICT = 409

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
 
 API: Final = "nvidia.com/v1"
 KIND: Final = "ClusterPolicy"

@@ -13,7 +13,7 @@ from rehearsal.agent.gpu_operator.roles import Role, role_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.world.hardware import Host
 
 NO_GPU: Final = "Could not find any NVIDIA GPU on the PCI bus"

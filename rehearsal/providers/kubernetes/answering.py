@@ -10,8 +10,8 @@ from google.protobuf import any_pb2
 from google.rpc import status_pb2  # pyright: ignore[reportMissingTypeStubs] - generated code
 from pulumi.runtime.proto import provider_pb2
 
-from clusters.client import ApiError
-from clusters.credentials import KubeconfigError
+from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.credentials import KubeconfigError
 from rehearsal.providers.answering import Answering, told
 from rehearsal.providers.kubernetes.errors import InitFailedError, RefusedError
 from rehearsal.providers.properties import encode

@@ -8,7 +8,7 @@ import re
 import secrets
 from typing import TYPE_CHECKING, Final
 
-from clusters.client import NOT_FOUND, ApiError, UnknownKindError
+from dra_fleet.clusters.client import NOT_FOUND, ApiError, UnknownKindError
 from rehearsal.providers.kubernetes.errors import RefusedError
 from rehearsal.providers.kubernetes.following import Reference, read
 from rehearsal.providers.kubernetes.naming import annotation
@@ -16,7 +16,7 @@ from rehearsal.providers.kubernetes.naming import annotation
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
 
 _FORCE: Final = "pulumi.com/patchForce"
 _PAUSES: Final = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from clusters.client import ApiError
+from dra_fleet.clusters.client import ApiError
 from rehearsal.providers.kubernetes.errors import NotReadyError, RefusedError
 from rehearsal.providers.kubernetes.following import Reference, follow
 from rehearsal.providers.kubernetes.naming import annotation
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Awaitable, Callable
 
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
 
 _SKIP: Final = "pulumi.com/skipAwait"
 _TIMEOUT: Final = "pulumi.com/timeoutSeconds"

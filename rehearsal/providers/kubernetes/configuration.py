@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from clusters.credentials import KubeconfigError, read_kubeconfig
+from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
 from rehearsal.providers.properties import Unknown, plain
 
 if TYPE_CHECKING:

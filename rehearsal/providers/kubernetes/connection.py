@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import httpx2
 
-from clusters.client import ApiError, KubeApi, UnknownKindError
-from clusters.credentials import KubeconfigError
+from dra_fleet.clusters.client import ApiError, KubeApi, UnknownKindError
+from dra_fleet.clusters.credentials import KubeconfigError
 from rehearsal.providers.kubernetes.errors import ClusterUnreachableError
 
 if TYPE_CHECKING:

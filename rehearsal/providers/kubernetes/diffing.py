@@ -15,7 +15,7 @@ from rehearsal.providers.properties import Unknown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.providers.kubernetes.replacing import Path
 
 _READ_ONLY: Final = (

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from clusters.client import ApiError
+from dra_fleet.clusters.client import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
 
 _PAUSE = 0.5  # seconds before asking again after a watch broke
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import yaml
 
-from clusters.credentials import is_kubeconfig_text
+from dra_fleet.clusters.credentials import is_kubeconfig_text
 from rehearsal.providers.kubernetes.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.providers.kubernetes.configuration import Configuration
 
 

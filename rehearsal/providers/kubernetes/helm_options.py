@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rehearsal.providers.properties import without_nulls
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
 
 DEFAULT_TIMEOUT: Final = 300
 """Seconds helm waits where the program does not say."""

@@ -12,7 +12,7 @@ from rehearsal.providers.kubernetes.readiness import readiness
 from rehearsal.providers.properties import Secret, Unknown, plain, with_secrets_of
 
 if TYPE_CHECKING:
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
     from rehearsal.providers.kubernetes.helm_command import HelmCommand
     from rehearsal.providers.properties import Properties
 

@@ -19,7 +19,7 @@ from rehearsal.providers.properties import has_unknown, plain, without_nulls
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.providers.kubernetes.naming import Autonaming
     from rehearsal.providers.kubernetes.objects import Operation
     from rehearsal.providers.properties import Properties

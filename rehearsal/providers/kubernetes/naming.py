@@ -17,7 +17,7 @@ from rehearsal.providers.kubernetes.errors import RefusedError
 from rehearsal.providers.properties import Unknown
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
 
 AUTONAMED = "pulumi.com/autonamed"
 _DIGITS = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
-from clusters.client import ApiError
+from dra_fleet.clusters.client import ApiError
 from rehearsal.providers.kubernetes import applying, awaiting
 from rehearsal.providers.kubernetes.diffing import Change, changes, inputs_of, pruned, real_changes, wanted
 from rehearsal.providers.kubernetes.errors import InitFailedError, NotReadyError, RefusedError
@@ -28,7 +28,7 @@ from rehearsal.providers.properties import UNKNOWN, Unknown, has_unknown, with_s
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
     from rehearsal.providers.kubernetes.awaiting import Waiting
     from rehearsal.providers.kubernetes.connection import Cluster
     from rehearsal.providers.kubernetes.naming import Autonaming, Urn

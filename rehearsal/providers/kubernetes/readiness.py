@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
 
 
 @dataclass(frozen=True)

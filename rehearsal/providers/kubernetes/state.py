@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from rehearsal.providers.properties import Properties, Secret, plain, with_secrets_of
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
 
 _INPUTS: Final = "__inputs"
 _MANAGER: Final = "__fieldManager"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clusters.client import ApiError
+from dra_fleet.clusters.client import ApiError
 
 if TYPE_CHECKING:
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
 
 FIELD_MANAGER = "dra-fleet-rehearsal"
 SYSTEM_NAMESPACE = "kube-system"

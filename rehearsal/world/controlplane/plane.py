@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from clusters.client import ApiError, KubeApi
-from clusters.credentials import read_kubeconfig
+from dra_fleet.clusters.client import ApiError, KubeApi
+from dra_fleet.clusters.credentials import read_kubeconfig
 from rehearsal.world.controlplane.bootstrap import bootstrap, controllers_work
 from rehearsal.world.controlplane.components import (
     API_SERVER,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clusters.pending import Cause, ClusterState, explain, explain_missing_pods
+from dra_fleet.clusters.pending import Cause, ClusterState, explain, explain_missing_pods
 
 GPU_CLASS = {
     "metadata": {"name": "gpu.nvidia.com"},

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from clusters.pending import Cause
-from clusters.pending.partitions import waits_for_partitions, whole_gpus
+from dra_fleet.clusters.pending import Cause
+from dra_fleet.clusters.pending.partitions import waits_for_partitions, whole_gpus
 
 CONFIG = "nvidia.com/mig.config"
 STATE = "nvidia.com/mig.config.state"

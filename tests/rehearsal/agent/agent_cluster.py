@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from clusters.pending import explain, read_state
+from dra_fleet.clusters.pending import explain, read_state
 from rehearsal import charts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
     from pathlib import Path
 
-    from clusters.client import KubeApi, Object
-    from clusters.pending import Reason
+    from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.clusters.pending import Reason
     from tests.engine_support import SimulatedCluster
 
 T = TypeVar("T")

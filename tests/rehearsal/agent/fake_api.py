@@ -5,12 +5,12 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, cast
 
-from clusters.client import ApiError
+from dra_fleet.clusters.client import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
 
 
 class FakeApi:

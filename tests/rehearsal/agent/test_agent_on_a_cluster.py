@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clusters.pending import Cause
+from dra_fleet.clusters.pending import Cause
 from tests.rehearsal.agent.agent_cluster import (
     EXAMPLE,
     RESOURCE_API,
@@ -17,7 +17,7 @@ from tests.rehearsal.agent.agent_cluster import (
 )
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
 
 pytestmark = pytest.mark.engine
 

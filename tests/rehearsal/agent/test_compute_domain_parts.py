@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from clusters.client import ApiError
+from dra_fleet.clusters.client import ApiError
 from rehearsal.agent.compute_domains import membership
 from rehearsal.agent.compute_domains.controller import Controller
 from rehearsal.agent.compute_domains.objects import CONTROLLER, DAEMON, DOMAIN, TARGET, runs
@@ -18,7 +18,7 @@ from rehearsal.world.hardware import ClusterHardware
 from tests.rehearsal.agent.fake_api import FakeApi
 
 if TYPE_CHECKING:
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
     from rehearsal.world.hardware import Host
 
 API = "resource.nvidia.com/v1beta1"

@@ -11,7 +11,7 @@ from rehearsal.agent.drivers import plugins_of
 from rehearsal.world.hardware import ClusterHardware
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.world.hardware import Host
 
 

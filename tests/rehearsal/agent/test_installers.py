@@ -12,7 +12,7 @@ from rehearsal.agent.installers import installer_problem, is_installer, with_ins
 from rehearsal.world.hardware import ClusterHardware
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.world.hardware import Host
 
 COS = {

@@ -12,7 +12,7 @@ from rehearsal.agent.publishing import FieldsDropped, publish
 from tests.rehearsal.agent.fake_api import FakeApi
 
 if TYPE_CHECKING:
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
 
 NODE: Object = {"kind": "Node", "metadata": {"name": "n1", "uid": "node-uid"}}
 

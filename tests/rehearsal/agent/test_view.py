@@ -13,7 +13,7 @@ from rehearsal.agent.work_queue import WorkQueue
 from tests.rehearsal.agent.fake_api import WatchedApi
 
 if TYPE_CHECKING:
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
 
 
 def pod(uid: str, version: str, **meta: Any) -> Object:
@@ -25,7 +25,7 @@ def pod(uid: str, version: str, **meta: Any) -> Object:
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clusters.informer.FIRST_WAIT", 0.0)
+    monkeypatch.setattr("dra_fleet.clusters.informer.FIRST_WAIT", 0.0)
 
 
 def gone_after(*steps: Any) -> list[str]:

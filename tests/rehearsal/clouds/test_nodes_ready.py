@@ -12,7 +12,7 @@ from rehearsal.clouds.clusters import until_all_ready
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
 
 
 def node(name: str, *, ready: bool) -> Object:

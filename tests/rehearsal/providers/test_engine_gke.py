@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google_program import GoogleProgram
 
-from clusters.client import KubeApi
-from clusters.credentials import read_kubeconfig
 from components.platforms.gke_kubeconfig import login_kubeconfig
+from dra_fleet.clusters.client import KubeApi
+from dra_fleet.clusters.credentials import read_kubeconfig
 
 if TYPE_CHECKING:
     from pathlib import Path

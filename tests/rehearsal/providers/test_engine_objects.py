@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
-from clusters.client import MERGE
+from dra_fleet.clusters.client import MERGE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from clusters.client import KubeApi
+    from dra_fleet.clusters.client import KubeApi
     from tests.engine_support import SimulatedCluster
     from tests.rehearsal.providers.tiny_project import TinyProject
 

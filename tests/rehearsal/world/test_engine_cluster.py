@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from clusters.client import ApiError, KubeApi
-from clusters.credentials import read_kubeconfig
+from dra_fleet.clusters.client import ApiError, KubeApi
+from dra_fleet.clusters.credentials import read_kubeconfig
 from rehearsal.world.client import RefusedError
 from tests.engine_support import FLOOR, NEWEST
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from clusters.client import KubeApi
-from clusters.credentials import read_kubeconfig
+from dra_fleet.clusters.client import KubeApi
+from dra_fleet.clusters.credentials import read_kubeconfig
 from rehearsal.home import Home
 from rehearsal.world.client import RefusedError, WorldClient, WorldUnreachableError, ensure_running, stop
 

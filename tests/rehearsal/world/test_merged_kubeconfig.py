@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from clusters.credentials import KubeconfigError, read_kubeconfig
+from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
 from rehearsal.world.controlplane.kubeconfig import merged_kubeconfig
 
 TWO = merged_kubeconfig(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
 
 STATE = "nvidia.com/mig.config.state"
 

@@ -9,7 +9,7 @@ from rehearsal.agent.gpu_operator.operands import OPERANDS, objects_of
 from rehearsal.world.hardware import ClusterHardware
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.agent.gpu_operator.policy import Policy
     from rehearsal.agent.gpu_operator.roles import Role
     from rehearsal.world.hardware import Host

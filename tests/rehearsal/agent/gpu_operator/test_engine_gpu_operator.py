@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
     from rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld
 

@@ -11,7 +11,7 @@ from rehearsal.agent.gpu_operator.starting import NO_GPU, VGPU, start
 from tests.rehearsal.agent.gpu_operator.operator_objects import host, pod_of, read_policy
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
 
 BARE = host()
 DRIVEN = host(nvidia={"driverVersion": "580.95.05"})

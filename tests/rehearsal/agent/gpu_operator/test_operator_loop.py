@@ -18,7 +18,7 @@ from tests.rehearsal.agent.gpu_operator.operator_objects import (
 )
 
 if TYPE_CHECKING:
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
 
 FOUND = {"feature.node.kubernetes.io/pci-10de.present": "true"}
 ALL_ON = {name: {"enabled": True} for name in ("dcgm",)}

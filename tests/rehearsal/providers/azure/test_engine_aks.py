@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clusters.client import KubeApi
-from clusters.credentials import read_kubeconfig
+from dra_fleet.clusters.client import KubeApi
+from dra_fleet.clusters.credentials import read_kubeconfig
 from tests.rehearsal.providers.cloud_program import CloudProgram
 
 if TYPE_CHECKING:

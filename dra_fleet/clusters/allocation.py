@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict
 
-from clusters.pending import explain, explain_missing_pods, read_state
-from clusters.pending.selectors import devices_in
-from clusters.pending.state import claim_names, results_of
+from dra_fleet.clusters.pending import explain, explain_missing_pods, read_state
+from dra_fleet.clusters.pending.selectors import devices_in
+from dra_fleet.clusters.pending.state import claim_names, results_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from clusters.client import KubeApi, Object
-    from clusters.pending import ClusterState, Reason
+    from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.clusters.pending import ClusterState, Reason
 
 WORKLOAD = "dra-fleet/workload"
 """Label on the Jobs and pods of a declared workload."""

@@ -13,7 +13,7 @@ import httpx2
 from lightkube.config.client_adapter import ConnectionParams
 from lightkube.config.models import User
 
-from clusters.credentials import ExecCredential
+from dra_fleet.clusters.credentials import ExecCredential
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from clusters.pending.partitions import waits_for_partitions
-from clusters.pending.placement import label_problem, untolerated
-from clusters.pending.reason import Cause, Reason
+from dra_fleet.clusters.pending.partitions import waits_for_partitions
+from dra_fleet.clusters.pending.placement import label_problem, untolerated
+from dra_fleet.clusters.pending.reason import Cause, Reason
 
 if TYPE_CHECKING:
-    from clusters.client import Object
-    from clusters.pending.state import ClusterState
+    from dra_fleet.clusters.client import Object
+    from dra_fleet.clusters.pending.state import ClusterState
 
 REGISTRY = "plugins_registry"
 """Every DRA driver's node plugin mounts the kubelet's registration directory."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clusters.preflight import Wanted
 from dra_fleet import hardware as catalogue
+from dra_fleet.clusters.preflight import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

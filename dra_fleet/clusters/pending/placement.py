@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
 
 STOPPING = ("NoSchedule", "NoExecute")
 DAEMON_TOLERATIONS: list[Object] = [

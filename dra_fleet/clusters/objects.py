@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
 
 
 def section(item: Object, *path: str) -> Object:

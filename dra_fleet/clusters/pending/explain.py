@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clusters.pending.drivers import serves
-from clusters.pending.placement import label_problem, untolerated
-from clusters.pending.reason import Cause, Reason
-from clusters.pending.requests import request_problem
-from clusters.pending.state import read_state
+from dra_fleet.clusters.pending.drivers import serves
+from dra_fleet.clusters.pending.placement import label_problem, untolerated
+from dra_fleet.clusters.pending.reason import Cause, Reason
+from dra_fleet.clusters.pending.requests import request_problem
+from dra_fleet.clusters.pending.state import read_state
 
 if TYPE_CHECKING:
-    from clusters.client import KubeApi, Object
-    from clusters.pending.state import ClusterState
+    from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.clusters.pending.state import ClusterState
 
 CLAIM_FAILED = "FailedResourceClaimCreation"
 PREPARE_FAILED = "FailedPrepareDynamicResources"

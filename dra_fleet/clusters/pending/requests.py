@@ -7,10 +7,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clusters.pending.drivers import driver_problem
-from clusters.pending.partitions import whole_gpus
-from clusters.pending.reason import Cause, Reason
-from clusters.pending.selectors import (
+from dra_fleet.cel import CelInvalid, CelUnsupported
+from dra_fleet.clusters.pending.drivers import driver_problem
+from dra_fleet.clusters.pending.partitions import whole_gpus
+from dra_fleet.clusters.pending.reason import Cause, Reason
+from dra_fleet.clusters.pending.selectors import (
     Device,
     Miss,
     devices_in,
@@ -19,11 +20,10 @@ from clusters.pending.selectors import (
     first_miss,
     value_named_in,
 )
-from dra_fleet.cel import CelInvalid, CelUnsupported
 
 if TYPE_CHECKING:
-    from clusters.client import Object
-    from clusters.pending.state import ClusterState
+    from dra_fleet.clusters.client import Object
+    from dra_fleet.clusters.pending.state import ClusterState
 
 SHOWN_HOLDERS = 4
 _PARTITION = re.compile(r"""type\s*==\s*(['"])mig\1|\bprofile\b""")

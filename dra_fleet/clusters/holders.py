@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from clusters.allocation import allocation_json, read_allocation
-from clusters.client import ApiError, KubeApi
-from clusters.credentials import KubeconfigError
-from clusters.sources import open_kubeconfig
+from dra_fleet.clusters.allocation import allocation_json, read_allocation
+from dra_fleet.clusters.client import ApiError, KubeApi
+from dra_fleet.clusters.credentials import KubeconfigError
+from dra_fleet.clusters.sources import open_kubeconfig
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

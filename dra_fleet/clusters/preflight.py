@@ -11,12 +11,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from clusters.objects import carries, entries, section
+from dra_fleet.clusters.objects import carries, entries, section
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import KubeApi, Object
 
 FLOOR = (1, 34)
 """The first minor that serves resource.k8s.io/v1 by default: https://kubernetes.io/releases/1.34/."""

@@ -11,7 +11,7 @@ from dra_fleet.cel import CelDevice, clauses, environment, judgeable_clauses
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
 
 _DRIVER = re.compile(r"""device\.driver\s*==\s*(['"])(?P<name>[^'"]+)\1""")
 

@@ -10,15 +10,15 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from clusters.credentials import KubeconfigError, read_kubeconfig
 from dra_fleet.clouds.existing.kubeconfig import KubeconfigFile, KubeconfigSecret
+from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
 
 if TYPE_CHECKING:
     from lightkube.config.kubeconfig import SingleConfig
 
     from dra_fleet.model.plan import ClusterPlan
 
-PROJECT = Path(__file__).resolve().parents[1]
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 def open_kubeconfig(cluster: ClusterPlan, stack: str) -> SingleConfig:

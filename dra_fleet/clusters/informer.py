@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import httpx2
 
-from clusters.client import ApiError
+from dra_fleet.clusters.client import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from clusters.client import Object
+    from dra_fleet.clusters.client import Object
 
 logger = logging.getLogger(__name__)
 
