@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pulumi.runtime.proto import analyzer_pb2
 
-from policies import pack
-from policies.analyzer import Analyzer
-from policies.decoding import encode
+from dra_fleet.policy import pack
+from dra_fleet.policy.analyzer import Analyzer
+from dra_fleet.policy.decoding import encode
 from rehearsal import tools
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `tests` is not installed

@@ -12,13 +12,13 @@ import typer
 
 from cli.examples import examples
 from cli.output import new_table, print_error, print_json, print_table, stderr_console, stdout_console
-from policies.rule import Preset  # noqa: TC001 - Typer reads it
+from dra_fleet.policy.rule import Preset  # noqa: TC001 - Typer reads it
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
-    from policies.gate.record import Record
-    from policies.gate.verdict import Verdict
+    from dra_fleet.policy.gate.record import Record
+    from dra_fleet.policy.gate.verdict import Verdict
 
 EXAMPLES = examples(
     ("stricter than the default", "dra-fleet gate prod --preset production"),
@@ -88,9 +88,9 @@ def gate(  # noqa: PLR0917 - Typer names them
 
     Uses the engine on PATH and the backend it is logged in to, like `pulumi preview --policy-pack`.
     """
-    from policies.gate.errors import GateError
-    from policies.gate.report import to_sarif
-    from policies.gate.verdict import NOT_JUDGED, Expected, judge
+    from dra_fleet.policy.gate.errors import GateError
+    from dra_fleet.policy.gate.report import to_sarif
+    from dra_fleet.policy.gate.verdict import NOT_JUDGED, Expected, judge
 
     if (stack is None) is (events is None):
         raise typer.BadParameter("name a STACK, or give the events of its preview with --events FILE")
@@ -119,7 +119,7 @@ def gate(  # noqa: PLR0917 - Typer names them
 
 
 def _known(names: list[str] | tuple[str, ...]) -> frozenset[str]:
-    from policies import pack
+    from dra_fleet.policy import pack
 
     rules = [rule.name for rule in pack.RULES]
     for name in names:
@@ -132,8 +132,8 @@ def _known(names: list[str] | tuple[str, ...]) -> frozenset[str]:
 
 def _read(events: Path, preset: Preset, policy_config: Path | None) -> Record:
     """The record of a saved preview; the rules run on it here where the pack did not run with it."""
-    from policies.gate.preset import with_own
-    from policies.gate.without_engine import judge_record, was_judged
+    from dra_fleet.policy.gate.preset import with_own
+    from dra_fleet.policy.gate.without_engine import judge_record, was_judged
 
     record = _read_events(events)
     if not was_judged(record):
@@ -147,8 +147,8 @@ def _read(events: Path, preset: Preset, policy_config: Path | None) -> Record:
 
 
 def _read_events(events: Path) -> Record:
-    from policies.gate.errors import GateError
-    from policies.gate.record import read_record
+    from dra_fleet.policy.gate.errors import GateError
+    from dra_fleet.policy.gate.record import read_record
 
     if str(events) == "-":
         return read_record(sys.stdin, "stdin")
@@ -164,8 +164,8 @@ def _read_events(events: Path) -> Record:
 def _preview(
     stack: str, cwd: Path, preset: Preset, policy_config: Path | None, save_events: Path | None
 ) -> Record:
-    from policies.gate.preset import with_own
-    from policies.gate.running import preview
+    from dra_fleet.policy.gate.preset import with_own
+    from dra_fleet.policy.gate.running import preview
 
     config = with_own(preset, policy_config)
     with _progress(stack) as on_event:

@@ -1,5 +1,5 @@
 """Starts the policy pack; the engine runs this folder."""
 
-from policies.serving import start
+from dra_fleet.policy.serving import start
 
 start()

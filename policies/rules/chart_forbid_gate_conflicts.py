@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.reading.charts import RELEASE_TYPES, release
-from policies.rule import Finding, ResourceRule
+from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.drivers.common.facts import GateConflict
-    from policies.reading.charts import Release
-    from policies.resources import Resource
-    from policies.rule import Settings
+    from dra_fleet.policy.reading.charts import Release
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.rule import Settings
 
 GATES: Final = "featureGates"
 EXCLUDES: Final = "excludes"

@@ -11,18 +11,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.value_checks import check_values
-from policies.reading.charts import RELEASE_TYPES, release
-from policies.rule import Finding, ResourceRule
+from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.driver import Refusal
-    from policies.reading.charts import Release
-    from policies.resources import Resource
-    from policies.rule import Settings
-    from policies.values import Value
+    from dra_fleet.policy.reading.charts import Release
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.rule import Settings
+    from dra_fleet.policy.values import Value
 
 
 def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:

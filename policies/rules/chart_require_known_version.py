@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.reading.charts import RELEASE_TYPES, release
-from policies.rule import Finding, ResourceRule
+from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.resources import Resource
-    from policies.rule import Settings
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.rule import Settings
 
 
 def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.kubernetes.devices.gates import GATED_FIELDS
-from policies.reading.claims import SELECTING_TYPES
-from policies.reading.minors import KUBERNETES, Minors, has
-from policies.rule import Finding, StackRule
+from dra_fleet.policy.reading.claims import SELECTING_TYPES
+from dra_fleet.policy.reading.minors import KUBERNETES, Minors, has
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.kubernetes.minors import FeatureGate
-    from policies.resources import Resource, Stack
-    from policies.rule import Settings
-    from policies.values import Value
+    from dra_fleet.policy.resources import Resource, Stack
+    from dra_fleet.policy.rule import Settings
+    from dra_fleet.policy.values import Value
 
 NAME = "claim-forbid-dropped-fields"
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
-from policies.reading.claims import CLAIM_TYPES, requests
-from policies.rule import TEXTS, Finding, Parameter, ResourceRule
+from dra_fleet.policy.reading.claims import CLAIM_TYPES, requests
+from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.resources import Resource
-    from policies.rule import Settings
-    from policies.values import Value
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.rule import Settings
+    from dra_fleet.policy.values import Value
 
 NAME: Final = "claim-forbid-health-taints"
 NAMESPACES: Final = Parameter(

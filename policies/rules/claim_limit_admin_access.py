@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.reading.claims import CLAIM_TYPES, requests
-from policies.rule import TEXTS, Finding, Parameter, ResourceRule
+from dra_fleet.policy.reading.claims import CLAIM_TYPES, requests
+from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.resources import Resource
-    from policies.rule import Settings
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.rule import Settings
 
 NAME = "claim-limit-admin-access"
 NAMESPACES = Parameter(

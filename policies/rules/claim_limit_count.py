@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
-from policies.reading.claims import CLAIM_TYPES, requests
-from policies.rule import Finding, Parameter, ResourceRule
+from dra_fleet.policy.reading.claims import CLAIM_TYPES, requests
+from dra_fleet.policy.rule import Finding, Parameter, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.resources import Resource
-    from policies.rule import Settings
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.rule import Settings
 
 NAME: Final = "claim-limit-count"
 _LARGEST: Final = max(machine.gpus for machine in catalogue.load().machines.values())

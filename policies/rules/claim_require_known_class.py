@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.reading.charts import RELEASE_TYPES, release
-from policies.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests
-from policies.rule import TEXTS, Finding, Parameter, StackRule
+from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests
+from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.resources import Stack
-    from policies.rule import Settings
+    from dra_fleet.policy.resources import Stack
+    from dra_fleet.policy.rule import Settings
 
 NAME: Final = "claim-require-known-class"
 ELSEWHERE: Final = Parameter(

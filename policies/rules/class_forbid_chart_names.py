@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
-from policies.reading.charts import own_name
-from policies.reading.claims import CLASS_TYPES
-from policies.rule import TEXTS, Finding, Parameter, ResourceRule
+from dra_fleet.policy.reading.charts import own_name
+from dra_fleet.policy.reading.claims import CLASS_TYPES
+from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.resources import Resource
-    from policies.rule import Settings
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.rule import Settings
 
 NAME: Final = "class-forbid-chart-names"
 OWN: Final = Parameter(

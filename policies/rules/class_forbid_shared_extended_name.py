@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from policies.reading.charts import RELEASE_TYPES, release
-from policies.reading.claims import WHOLE_CLASS_TYPES
-from policies.reading.homes import Homes
-from policies.rule import Finding, StackRule
+from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.reading.claims import WHOLE_CLASS_TYPES
+from dra_fleet.policy.reading.homes import Homes
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.resources import Resource, Stack
-    from policies.rule import Settings
+    from dra_fleet.policy.resources import Resource, Stack
+    from dra_fleet.policy.rule import Settings
 
 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:

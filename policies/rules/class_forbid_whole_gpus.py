@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.cel import CelUnsupported
-from policies.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
-from policies.reading.devices import Selection, partitions, whole_gpus
-from policies.rule import TEXTS, Finding, Parameter, StackRule
+from dra_fleet.policy.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
+from dra_fleet.policy.reading.devices import Selection, partitions, whole_gpus
+from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from policies.resources import Resource, Stack
-    from policies.rule import Settings
-    from policies.values import Value
+    from dra_fleet.policy.resources import Resource, Stack
+    from dra_fleet.policy.rule import Settings
+    from dra_fleet.policy.values import Value
 
 MIXED: Final = Parameter(
     name="mixed",

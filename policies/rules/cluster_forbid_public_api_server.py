@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from policies.reading.versions import AZURE
-from policies.rule import Finding, ResourceRule
+from dra_fleet.policy.reading.versions import AZURE
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.resources import Resource
-    from policies.rule import Settings
-    from policies.values import Value
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.rule import Settings
+    from dra_fleet.policy.values import Value
 
 AKS: Final = re.compile(rf"{AZURE}:ManagedCluster")
 GKE: Final = re.compile(r"gcp:container/cluster:Cluster")

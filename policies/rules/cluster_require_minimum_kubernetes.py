@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
-from policies.reading.versions import FIELDS, KubernetesVersion, any_type
-from policies.rule import Finding, ResourceRule
+from dra_fleet.policy.reading.versions import FIELDS, KubernetesVersion, any_type
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.resources import Resource
-    from policies.rule import Settings
-    from policies.values import Value
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.rule import Settings
+    from dra_fleet.policy.values import Value
 
 FACTS = catalogue.load().kubernetes
 FLOOR = FACTS.oldest

@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from policies.reading.versions import ALICLOUD, AZURE
-from policies.rule import Finding, ResourceRule
+from dra_fleet.policy.reading.versions import ALICLOUD, AZURE
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.resources import Resource
-    from policies.rule import Settings
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.rule import Settings
 
 MANAGED: Final = re.compile(
     rf"{AZURE}:ManagedCluster|gcp:container/cluster:Cluster|aws:eks/cluster:Cluster|aws-native:eks:Cluster"

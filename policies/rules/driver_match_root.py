@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.nvidia.values import ROOTS
-from policies.reading.advertisers import advertisers
-from policies.reading.charts import release
-from policies.reading.nodes import Nodes
-from policies.reading.operators import installer_for, installs_driver, operators
-from policies.rule import Finding, StackRule
+from dra_fleet.policy.reading.advertisers import advertisers
+from dra_fleet.policy.reading.charts import release
+from dra_fleet.policy.reading.nodes import Nodes
+from dra_fleet.policy.reading.operators import installer_for, installs_driver, operators
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from policies.reading.advertisers import Advertiser
-    from policies.reading.charts import Release
-    from policies.reading.pools import Pool
-    from policies.resources import Stack
-    from policies.rule import Settings
+    from dra_fleet.policy.reading.advertisers import Advertiser
+    from dra_fleet.policy.reading.charts import Release
+    from dra_fleet.policy.reading.pools import Pool
+    from dra_fleet.policy.resources import Stack
+    from dra_fleet.policy.rule import Settings
 
 KEY: Final = "nvidiaDriverRoot"
 _HOST: Final = ROOTS["host"]

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
-from policies.reading.charts import RELEASE_TYPES, release
-from policies.reading.tolerations import Toleration, tolerations
-from policies.rule import Finding, ResourceRule
+from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.reading.tolerations import Toleration, tolerations
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.reading.charts import Release
-    from policies.resources import Resource
-    from policies.rule import Settings
+    from dra_fleet.policy.reading.charts import Release
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.rule import Settings
 
 KEY: Final = "nvidia.com/gpu"
 TOLERATION: Final = {"key": KEY, "operator": "Exists", "effect": "NoSchedule"}

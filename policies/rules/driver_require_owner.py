@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
-from policies.reading.advertisers import advertisers
-from policies.reading.homes import Homes
-from policies.reading.operators import SWITCH, installer_for, operators
-from policies.reading.pods import pod_spec
-from policies.reading.pools import POOL_TYPES, pools
-from policies.rule import TEXTS, Finding, Parameter, StackRule
+from dra_fleet.policy.reading.advertisers import advertisers
+from dra_fleet.policy.reading.homes import Homes
+from dra_fleet.policy.reading.operators import SWITCH, installer_for, operators
+from dra_fleet.policy.reading.pods import pod_spec
+from dra_fleet.policy.reading.pools import POOL_TYPES, pools
+from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.reading.charts import Release
-    from policies.reading.pools import Pool
-    from policies.resources import Resource, Stack
-    from policies.rule import Settings
-    from policies.values import Value
+    from dra_fleet.policy.reading.charts import Release
+    from dra_fleet.policy.reading.pools import Pool
+    from dra_fleet.policy.resources import Resource, Stack
+    from dra_fleet.policy.rule import Settings
+    from dra_fleet.policy.values import Value
 
 NAME: Final = "driver-require-owner"
 ALLOWED: Final = "one owner of the GPU driver on each pool"

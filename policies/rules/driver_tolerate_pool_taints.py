@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.reading.nodes import Nodes
-from policies.reading.plugins import driver_plugins
-from policies.reading.taints import added_taints, declared_taints
-from policies.rule import Finding, StackRule
+from dra_fleet.policy.reading.nodes import Nodes
+from dra_fleet.policy.reading.plugins import driver_plugins
+from dra_fleet.policy.reading.taints import added_taints, declared_taints
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.reading.plugins import DriverPlugin
-    from policies.reading.pools import Pool
-    from policies.resources import Stack
-    from policies.rule import Settings
+    from dra_fleet.policy.reading.plugins import DriverPlugin
+    from dra_fleet.policy.reading.pools import Pool
+    from dra_fleet.policy.resources import Stack
+    from dra_fleet.policy.rule import Settings
 
 ALLOWED: Final = "a toleration for every taint of the pools that the driver serves"
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from policies.reading.machines import gpu_of, known_machines
-from policies.reading.pools import POOL_TYPES, pools
-from policies.rule import Finding, StackRule
+from dra_fleet.policy.reading.machines import gpu_of, known_machines
+from dra_fleet.policy.reading.pools import POOL_TYPES, pools
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.hardware.models import Machine
-    from policies.reading.pools import Pool
-    from policies.resources import Stack
-    from policies.rule import Settings
-    from policies.values import Value
+    from dra_fleet.policy.reading.pools import Pool
+    from dra_fleet.policy.resources import Stack
+    from dra_fleet.policy.rule import Settings
+    from dra_fleet.policy.values import Value
 
 LABEL: Final = "nvidia.com/mig.config"
 OFF: Final = ("", "all-disabled")

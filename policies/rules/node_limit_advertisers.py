@@ -10,17 +10,17 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from policies.reading.advertisers import advertisers, of_cloud
-from policies.reading.nodes import Nodes
-from policies.rule import Finding, StackRule
+from dra_fleet.policy.reading.advertisers import advertisers, of_cloud
+from dra_fleet.policy.reading.nodes import Nodes
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from policies.reading.advertisers import Advertiser
-    from policies.reading.pools import Pool
-    from policies.resources import Stack
-    from policies.rule import Settings
+    from dra_fleet.policy.reading.advertisers import Advertiser
+    from dra_fleet.policy.reading.pools import Pool
+    from dra_fleet.policy.resources import Stack
+    from dra_fleet.policy.rule import Settings
 
 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:

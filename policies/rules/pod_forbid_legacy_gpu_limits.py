@@ -10,21 +10,21 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
-from policies.reading.advertisers import advertisers, of_cloud
-from policies.reading.charts import RELEASE_TYPES, release
-from policies.reading.claims import WHOLE_CLASS_TYPES
-from policies.reading.homes import Homes
-from policies.reading.minors import KUBERNETES, Minors, has
-from policies.reading.pods import POD_TYPES, pod_spec
-from policies.reading.pools import POOL_TYPES, pools
-from policies.rule import Finding, StackRule
+from dra_fleet.policy.reading.advertisers import advertisers, of_cloud
+from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.reading.claims import WHOLE_CLASS_TYPES
+from dra_fleet.policy.reading.homes import Homes
+from dra_fleet.policy.reading.minors import KUBERNETES, Minors, has
+from dra_fleet.policy.reading.pods import POD_TYPES, pod_spec
+from dra_fleet.policy.reading.pools import POOL_TYPES, pools
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.resources import Resource, Stack
-    from policies.rule import Settings
-    from policies.values import Value
+    from dra_fleet.policy.resources import Resource, Stack
+    from dra_fleet.policy.rule import Settings
+    from dra_fleet.policy.values import Value
 
 NAME: Final = "pod-forbid-legacy-gpu-limits"
 GATE: Final = catalogue.load().kubernetes.gate("DRAExtendedResource")

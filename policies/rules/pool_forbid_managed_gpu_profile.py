@@ -8,17 +8,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from policies.reading.advertisers import advertisers
-from policies.reading.homes import Homes
-from policies.reading.versions import AZURE
-from policies.rule import Finding, StackRule
+from dra_fleet.policy.reading.advertisers import advertisers
+from dra_fleet.policy.reading.homes import Homes
+from dra_fleet.policy.reading.versions import AZURE
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.resources import Resource, Stack
-    from policies.rule import Settings
-    from policies.values import Value
+    from dra_fleet.policy.resources import Resource, Stack
+    from dra_fleet.policy.rule import Settings
+    from dra_fleet.policy.values import Value
 
 TYPES: Final = re.compile(rf"{AZURE}:(AgentPool|ManagedCluster)|azure-native:resources:Resource")
 _MODE: Final = ("gpuProfile", "nvidia", "managementMode")

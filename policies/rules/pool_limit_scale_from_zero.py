@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.gke.pools import GPU_DRA, NO_PLUGIN
-from policies.reading.advertisers import advertisers
-from policies.reading.nodes import Nodes
-from policies.reading.pools import POOL_TYPES, pools
-from policies.rule import Finding, StackRule
+from dra_fleet.policy.reading.advertisers import advertisers
+from dra_fleet.policy.reading.nodes import Nodes
+from dra_fleet.policy.reading.pools import POOL_TYPES, pools
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.reading.pools import Pool
-    from policies.resources import Stack
-    from policies.rule import Settings
+    from dra_fleet.policy.reading.pools import Pool
+    from dra_fleet.policy.resources import Stack
+    from dra_fleet.policy.rule import Settings
 
 FACTS: Final = catalogue.load().gke.scale_from_zero
 KNOWN: Final = ", ".join(entry.name for entry in FACTS.accelerators)

@@ -11,21 +11,21 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
-from policies.reading.homes import Homes
-from policies.reading.machines import known_machines, machines_of
-from policies.reading.operators import installer_for, operators
-from policies.reading.pools import POOL_TYPES, pools
-from policies.rule import Finding, StackRule
+from dra_fleet.policy.reading.homes import Homes
+from dra_fleet.policy.reading.machines import known_machines, machines_of
+from dra_fleet.policy.reading.operators import installer_for, operators
+from dra_fleet.policy.reading.pools import POOL_TYPES, pools
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.clouds.eks.facts import EksImage
     from dra_fleet.hardware.models import Machine
-    from policies.reading.pools import Pool
-    from policies.resources import Stack
-    from policies.rule import Settings
-    from policies.values import Value
+    from dra_fleet.policy.reading.pools import Pool
+    from dra_fleet.policy.resources import Stack
+    from dra_fleet.policy.rule import Settings
+    from dra_fleet.policy.values import Value
 
 # Graviton: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
 ARM: Final = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\.[\w-]+")

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import yaml
 
-from policies.rule import Finding, ResourceRule
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.resources import Resource
-    from policies.rule import Settings
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.rule import Settings
 
 CREDENTIALS: Final = ("token", "password", "client-key-data", "auth-provider")
 ALLOWED: Final = "users with exec, or a path to a kubeconfig file"

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.cel import CelInvalid, CelUnsupported, environment
-from policies.reading.claims import SELECTING_TYPES, all_selectors
-from policies.reading.minors import KUBERNETES, Minors
-from policies.rule import Finding, StackRule
+from dra_fleet.policy.reading.claims import SELECTING_TYPES, all_selectors
+from dra_fleet.policy.reading.minors import KUBERNETES, Minors
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.resources import Stack
-    from policies.rule import Settings
+    from dra_fleet.policy.resources import Stack
+    from dra_fleet.policy.rule import Settings
 
 KNOWN: Final = tuple(entry.minor for entry in catalogue.load().kubernetes.minors)
 NEWEST: Final = KNOWN[-1]

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.reading.charts import RELEASE_TYPES, release
-from policies.reading.claims import SELECTING_TYPES
-from policies.reading.homes import Homes
-from policies.reading.sharing import shared
-from policies.rule import Finding, StackRule
+from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.reading.claims import SELECTING_TYPES
+from dra_fleet.policy.reading.homes import Homes
+from dra_fleet.policy.reading.sharing import shared
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.reading.charts import Release
-    from policies.resources import Resource, Stack
-    from policies.rule import Settings
+    from dra_fleet.policy.reading.charts import Release
+    from dra_fleet.policy.resources import Resource, Stack
+    from dra_fleet.policy.rule import Settings
 
 GATES: Final = "featureGates"
 

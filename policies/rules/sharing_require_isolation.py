@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from policies.reading.claims import SELECTING_TYPES
-from policies.reading.sharing import shared
-from policies.rule import TEXTS, Finding, Parameter, ResourceRule
+from dra_fleet.policy.reading.claims import SELECTING_TYPES
+from dra_fleet.policy.reading.sharing import shared
+from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.resources import Resource
-    from policies.rule import Settings
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.rule import Settings
 
 NAME: Final = "sharing-require-isolation"
 ACCEPTED: Final = Parameter(

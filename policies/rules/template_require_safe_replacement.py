@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from policies.reading.claims import TEMPLATE_TYPES
-from policies.rule import Finding, ResourceRule
+from dra_fleet.policy.reading.claims import TEMPLATE_TYPES
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from policies.resources import Resource
-    from policies.rule import Settings
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.rule import Settings
 
 VERSIONED: Final = re.compile(r".*-([0-9a-f]{7,}|v\d+)")
 """A name that changes with its content."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from policies.rule import ResourceRule
+from dra_fleet.policy.rule import ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from policies.resources import Resource
-    from policies.rule import Finding, Settings
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.rule import Finding, Settings
 
 
 def judge(resource: Resource, settings: Settings) -> Iterable[Finding]:

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from policies import pack
-from policies.rule import StackRule
+from dra_fleet.policy import pack
+from dra_fleet.policy.rule import StackRule
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from policies import pack
-from policies.judging import judge_all
+from dra_fleet.policy import pack
+from dra_fleet.policy.judging import judge_all
 from tests.policies.rule_cases import UNKNOWN, Declared, declared_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from policies.rule import Rule, Settings
+    from dra_fleet.policy.rule import Rule, Settings
     from tests.policies.rule_cases import Break, RuleCase
 
 JUDGING = [rule for rule in pack.RULES if rule is not pack.UNJUDGED]

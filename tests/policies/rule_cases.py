@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from policies.resources import Provider, Resource
-from policies.values import Missing, Secret
+from dra_fleet.policy.resources import Provider, Resource
+from dra_fleet.policy.values import Missing, Secret
 
 if TYPE_CHECKING:
-    from policies.rule import Rule
+    from dra_fleet.policy.rule import Rule
 
 UNKNOWN: Final = Missing.UNKNOWN
 REMOVED: Final = Missing.ABSENT

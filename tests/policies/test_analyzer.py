@@ -12,20 +12,20 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import analyzer_pb2
 
 from dra_fleet.clouds.gke.pools import TRIPLE
-from policies import pack
-from policies.analyzer import Analyzer
-from policies.decoding import SECRET, SIGNATURE, decode, encode
+from dra_fleet.policy import pack
+from dra_fleet.policy.analyzer import Analyzer
+from dra_fleet.policy.decoding import SECRET, SIGNATURE, decode, encode
+from dra_fleet.policy.values import Missing, Secret
 from policies.rules import (
     class_forbid_whole_gpus,
     cluster_require_minimum_kubernetes,
     driver_require_gpu_toleration,
 )
-from policies.values import Missing, Secret
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from policies.resources import Stack
+    from dra_fleet.policy.resources import Stack
 
 FLOOR = cluster_require_minimum_kubernetes.RULE
 CANARY = "s3cr3t-canary"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.cel import UNKNOWN, CelInvalid, environment
-from policies.judging import judge_all
-from policies.reading.devices import MINOR, KnownDevice, whole_gpus
+from dra_fleet.policy.judging import judge_all
+from dra_fleet.policy.reading.devices import MINOR, KnownDevice, whole_gpus
 from policies.rules.class_forbid_whole_gpus import RULE
 from tests.fleet.proof.kubernetes_oracle import ask
 from tests.policies.class_expressions import DRIVER, ClassExpressions

@@ -8,8 +8,8 @@ import pulumi
 import pytest
 
 from components.platforms import PLATFORMS, resolve
-from policies.judging import judge_resource
-from policies.reading.versions import FIELDS
+from dra_fleet.policy.judging import judge_resource
+from dra_fleet.policy.reading.versions import FIELDS
 from policies.rules.cluster_require_minimum_kubernetes import FLOOR, RULE
 from tests.policies.rule_cases import Declared
 

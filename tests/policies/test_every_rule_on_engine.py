@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from policies import pack
-from policies.gate.record import read_record
-from policies.gate.running import preview
-from policies.gate.verdict import Expected, judge
-from policies.gate.without_engine import judge_record
-from policies.judging import SHORTEST_SECRET
-from policies.values import REDACTED
+from dra_fleet.policy import pack
+from dra_fleet.policy.gate.record import read_record
+from dra_fleet.policy.gate.running import preview
+from dra_fleet.policy.gate.verdict import Expected, judge
+from dra_fleet.policy.gate.without_engine import judge_record
+from dra_fleet.policy.judging import SHORTEST_SECRET
+from dra_fleet.policy.values import REDACTED
 from tests.policies.breaking_program import (
     JUDGING,
     broken_program,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from policies.gate.record import Record
+    from dra_fleet.policy.gate.record import Record
     from rehearsal.tools import Toolset
     from tests.policies.breaking_program import Program
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.clouds.gke.pools import TRIPLE
-from policies.gate import preset, running
-from policies.gate.errors import GateError
-from policies.gate.record import read_record
-from policies.gate.verdict import Expected, judge
-from policies.gate.without_engine import judge_record
+from dra_fleet.policy.gate import preset, running
+from dra_fleet.policy.gate.errors import GateError
+from dra_fleet.policy.gate.record import read_record
+from dra_fleet.policy.gate.verdict import Expected, judge
+from dra_fleet.policy.gate.without_engine import judge_record
 from tests.policies.other_project import PACK, OtherProject
 from tests.policies.rule_cases import UNKNOWN, Declared
 

@@ -9,13 +9,13 @@ from typing import Any
 import jsonschema
 import pytest
 
-from policies import pack
-from policies.gate import preset
-from policies.gate.errors import GateError
-from policies.gate.record import read_record
-from policies.gate.report import to_sarif
-from policies.gate.verdict import Expected, Verdict, judge
-from policies.rule import PRESETS, Preset, StackRule
+from dra_fleet.policy import pack
+from dra_fleet.policy.gate import preset
+from dra_fleet.policy.gate.errors import GateError
+from dra_fleet.policy.gate.record import read_record
+from dra_fleet.policy.gate.report import to_sarif
+from dra_fleet.policy.gate.verdict import Expected, Verdict, judge
+from dra_fleet.policy.rule import PRESETS, Preset, StackRule
 
 SARIF = Path(__file__).parents[1] / "review" / "schemas" / "sarif-2.1.0-rtm.5.json"
 URN = "urn:pulumi:dev::other::aws:eks/cluster:Cluster::c"
@@ -146,6 +146,6 @@ def test_sarif_names_each_finding_and_why_a_run_cannot_be_trusted() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_the_preset_files_are_current(name: Preset) -> None:
-    file = preset.__file__.replace("gate/preset.py", f"presets/{name}.json")
+    file = preset.__file__.replace("dra_fleet/policy/gate/preset.py", f"policies/presets/{name}.json")
     with open(file, encoding="utf-8") as read:  # noqa: PTH123 - beside the module
         assert read.read() == preset.text(name)

@@ -11,13 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from policies import pack
-from policies.gate import preset
-from policies.gate.record import read_record
-from policies.gate.verdict import Expected, Verdict, judge
-from policies.gate.without_engine import judge_record, was_judged
-from policies.judging import judge_all
-from policies.values import Secret
+from dra_fleet.policy import pack
+from dra_fleet.policy.gate import preset
+from dra_fleet.policy.gate.record import read_record
+from dra_fleet.policy.gate.verdict import Expected, Verdict, judge
+from dra_fleet.policy.gate.without_engine import judge_record, was_judged
+from dra_fleet.policy.judging import judge_all
+from dra_fleet.policy.values import Secret
 from tests.policies.other_project import marked
 from tests.policies.rule_cases import UNKNOWN, Declared
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from policies.rule import Rule
+    from dra_fleet.policy.rule import Rule
 
 ROOT = Declared(type="pulumi:pulumi:Stack", name="other-dev", outputs={})
 CLUSTER = Declared(

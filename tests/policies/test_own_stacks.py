@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from dra_fleet.clouds.gke.pools import NO_PLUGIN
-from policies import pack
-from policies.judging import judge_all
+from dra_fleet.policy import pack
+from dra_fleet.policy.judging import judge_all
 from tests.policies.own_stacks import STACKS, declared
 from tests.policies.rule_cases import put
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from policies.rule import Rule
+    from dra_fleet.policy.rule import Rule
     from tests.pulumi_recorder import Recorder
 
 DEV = STACKS[0]

@@ -14,9 +14,9 @@ import yaml
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import analyzer_pb2_grpc
 
-from policies import pack
-from policies.gate import preset, running
-from policies.gate.verdict import Expected, Verdict, judge
+from dra_fleet.policy import pack
+from dra_fleet.policy.gate import preset, running
+from dra_fleet.policy.gate.verdict import Expected, Verdict, judge
 from tests.policies.other_project import PACK, OtherProject
 from tests.policies.rule_cases import Declared
 
@@ -123,7 +123,7 @@ def serving(folder: Path, change: str) -> Path:
     """This pack, changed by a line of Python before it is served."""
     start = folder / "changed-pack"
     program = f"from dataclasses import replace; from policies import pack; {change}"
-    started = "from policies.serving import start; start()"
+    started = "from dra_fleet.policy.serving import start; start()"
     start.write_text(
         f"#!/bin/sh\nPYTHONPATH={PROJECT} exec {sys.executable} -u -c '\n{program}\n{started}\n'\n",
         encoding="utf-8",

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from policies import pack, rules
-from policies.judging import SHORTEST_SECRET, judge_all
-from policies.rule import ACCEPT_UNKNOWN, ResourceRule, StackRule
-from policies.values import REDACTED
+from dra_fleet.policy import pack
+from dra_fleet.policy.judging import SHORTEST_SECRET, judge_all
+from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule, StackRule
+from dra_fleet.policy.values import REDACTED
+from policies import rules
 from tests.policies.rule_cases import REMOVED, UNKNOWN, all_secret, changed, declared_with, scalars
 
 if TYPE_CHECKING:
-    from policies.judging import Violation
-    from policies.resources import Resource
-    from policies.rule import Rule
+    from dra_fleet.policy.judging import Violation
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.rule import Rule
     from tests.policies.rule_cases import Break, RuleCase
 
 FILES = sorted(path.stem for path in Path(rules.__path__[0]).glob("*.py") if path.stem != "__init__")

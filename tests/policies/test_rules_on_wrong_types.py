@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from policies import pack
-from policies.judging import judge_all
-from policies.rule import ResourceRule
-from policies.values import Secret
+from dra_fleet.policy import pack
+from dra_fleet.policy.judging import judge_all
+from dra_fleet.policy.rule import ResourceRule
+from dra_fleet.policy.values import Secret
 from tests.json_places import places
 from tests.policies.breaking_program import JUDGING, cases_of
 from tests.policies.rule_cases import UNKNOWN, all_secret, declared_with, put
 
 if TYPE_CHECKING:
-    from policies.rule import Rule
+    from dra_fleet.policy.rule import Rule
     from tests.policies.rule_cases import Declared
 
 WRONG: Final[tuple[object, ...]] = (

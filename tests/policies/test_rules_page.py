@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from policies import docs, pack
+from dra_fleet.policy import docs, pack
 
 if TYPE_CHECKING:
-    from policies.rule import Rule
+    from dra_fleet.policy.rule import Rule
 
 
 def test_the_page_is_current() -> None:
-    assert docs.PAGE.read_text(encoding="utf-8") == docs.page(), "run: python -m policies.docs"
+    assert docs.PAGE.read_text(encoding="utf-8") == docs.page(), "run: python -m dra_fleet.policy.docs"
 
 
 @pytest.mark.parametrize("rule", pack.RULES, ids=lambda rule: rule.name)

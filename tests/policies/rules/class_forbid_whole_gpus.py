@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.reading.devices import Selection, whole_gpus
+from dra_fleet.policy.reading.devices import Selection, whole_gpus
 from policies.rules.class_forbid_whole_gpus import RULE
 from tests.policies.rule_cases import Break, Declared, RuleCase, said
 

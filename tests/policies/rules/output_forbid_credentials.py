@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dra_fleet.policy.values import Secret
 from policies.rules.output_forbid_credentials import RULE
-from policies.values import Secret
 from tests.policies.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
 
 ALLOWED = "credentials marked secret, or none at all"

@@ -1,0 +1,284 @@
+"""The pack as the engine speaks to it: one policy per rule by name, each resource read once for all of them.
+
+It serves the engine's analyzer protocol itself, because the policy SDK decodes a resource again for every
+policy and turns a mandatory rule that meets an unknown value into a note that stops nothing.
+Protocol: https://github.com/pulumi/pulumi/blob/master/proto/pulumi/analyzer.proto
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+
+import grpc
+from google.protobuf import empty_pb2, json_format
+from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc, plugin_pb2
+
+from dra_fleet.policy import judging
+from dra_fleet.policy.decoding import decode, encode
+from dra_fleet.policy.resources import Provider, Resource, Stack
+from dra_fleet.policy.rule import ResourceRule, StackRule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from google.protobuf.struct_pb2 import Struct
+
+    from dra_fleet.policy.judging import Violation
+    from dra_fleet.policy.rule import Level, Rule, Settings
+
+_LEVELS: Final[Mapping[Level, analyzer_pb2.EnforcementLevel.ValueType]] = {
+    "disabled": analyzer_pb2.DISABLED,
+    "advisory": analyzer_pb2.ADVISORY,
+    "mandatory": analyzer_pb2.MANDATORY,
+    "remediate": analyzer_pb2.REMEDIATE,
+}
+_ALL: Final = "all"
+_NAMES: Final[Mapping[int, Level]] = {number: level for level, number in _LEVELS.items()}
+_SEVERITIES: Final[Mapping[str, analyzer_pb2.PolicySeverity.ValueType]] = {
+    "low": analyzer_pb2.POLICY_SEVERITY_LOW,
+    "medium": analyzer_pb2.POLICY_SEVERITY_MEDIUM,
+    "high": analyzer_pb2.POLICY_SEVERITY_HIGH,
+    "critical": analyzer_pb2.POLICY_SEVERITY_CRITICAL,
+}
+
+
+class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
+    """Judges what the engine sends."""
+
+    def __init__(self, *, name: str, version: str, rules: Sequence[Rule], unjudged: Rule) -> None:
+        """Serve rules.
+
+        Args:
+            name: of the pack.
+            version: of the pack.
+            rules: all rules.
+            unjudged: the rule under whose name unknown values are reported that stop nothing.
+        """
+        self._name = name
+        self._version = version
+        self._rules = rules
+        self._unjudged = unjudged
+        self._levels: dict[str, Level] = {rule.name: rule.standard for rule in rules}
+        self._settings: dict[str, Settings] = {rule.name: rule.settings({}) for rule in rules}
+        self._for_type: dict[str, list[ResourceRule]] = {}
+        self._inputs: dict[str, Struct] = {}
+        self._info = analyzer_pb2.AnalyzerInfo(
+            name=name, version=version, supportsConfig=True, policies=[_info(rule) for rule in rules]
+        )
+
+    def Analyze(  # noqa: N802 - the protocol's name
+        self, request: analyzer_pb2.AnalyzeRequest, context: grpc.ServicerContext
+    ) -> analyzer_pb2.AnalyzeResponse:
+        """Judge one resource's inputs."""
+        self._inputs[request.urn] = request.properties
+        rules = self._judging(request.type)
+        if not rules:
+            return analyzer_pb2.AnalyzeResponse()
+        resource = _resource(request, request.properties)
+        return self._answer(
+            context,
+            (
+                lambda rule=rule: judging.judge_resource(rule, resource, self._settings[rule.name])
+                for rule in rules
+            ),
+        )
+
+    def AnalyzeStack(  # noqa: N802 - the protocol's name
+        self, request: analyzer_pb2.AnalyzeStackRequest, context: grpc.ServicerContext
+    ) -> analyzer_pb2.AnalyzeResponse:
+        """Judge all resources together: their inputs as analysed before, and their outputs.
+
+        `pulumi policy analyze` and a program's run both send each resource's inputs first; a resource of
+        which only outputs are known, such as one outside the targets of a targeted run, is judged by these.
+        The engine sends them in any order; rules see them in the order of registration.
+        """
+        rules = [rule for rule in self._rules if isinstance(rule, StackRule) and self._runs(rule)]
+        order = {urn: number for number, urn in enumerate(self._inputs)}
+        sent = sorted(request.resources, key=lambda found: (order.get(found.urn, len(order)), found.urn))
+        stack = Stack(resources=[self._with_outputs(resource) for resource in sent])
+        return self._answer(
+            context,
+            (lambda rule=rule: judging.judge_stack(rule, stack, self._settings[rule.name]) for rule in rules),
+        )
+
+    def Remediate(  # noqa: N802 - the protocol's name
+        self, request: analyzer_pb2.AnalyzeRequest, context: grpc.ServicerContext
+    ) -> analyzer_pb2.RemediateResponse:
+        """Correct one resource's inputs by the rules at level `remediate`."""
+        response = analyzer_pb2.RemediateResponse()
+        properties = request.properties
+        for rule in self._judging(request.type):
+            if self._levels[rule.name] != "remediate" or rule.remedy is None:
+                continue
+            resource = _resource(request, properties)
+            try:
+                corrected = rule.remedy(resource, self._settings[rule.name])
+            except Exception as problem:  # noqa: BLE001 - whatever it is, it stops the run
+                self._broken(context, problem)
+            if corrected is not None:
+                properties = encode(corrected)
+                response.remediations.append(
+                    analyzer_pb2.Remediation(
+                        policyName=rule.name,
+                        policyPackName=self._name,
+                        policyPackVersion=self._version,
+                        description=rule.description,
+                        properties=properties,
+                    )
+                )
+        return response
+
+    def GetAnalyzerInfo(  # noqa: N802 - the protocol's name
+        self, request: empty_pb2.Empty, context: grpc.ServicerContext
+    ) -> analyzer_pb2.AnalyzerInfo:
+        """Every rule with its level, parameters and texts."""
+        del request, context
+        return self._info
+
+    def GetPluginInfo(  # noqa: N802 - the protocol's name
+        self, request: empty_pb2.Empty, context: grpc.ServicerContext
+    ) -> plugin_pb2.PluginInfo:
+        """The version."""
+        del request, context
+        return plugin_pb2.PluginInfo(version=self._version)
+
+    def Configure(  # noqa: N802 - the protocol's name
+        self, request: analyzer_pb2.ConfigureAnalyzerRequest, context: grpc.ServicerContext
+    ) -> empty_pb2.Empty:
+        """Take the policy config; a rule or a parameter that does not exist is an error."""
+        rules = {rule.name: rule for rule in self._rules}
+        for name, config in request.policyConfig.items():
+            rule = rules.get(name)
+            if name == _ALL:  # the engine has applied its level, and passes it on
+                continue
+            if rule is None:
+                _refuse(context, f"the policy config names the rule {name!r}; allowed: {', '.join(rules)}")
+            given = cast("dict[str, object]", json_format.MessageToDict(config.properties))
+            try:
+                self._settings[name] = rule.settings(given)
+            except ValueError as problem:
+                _refuse(context, str(problem))
+            self._levels[name] = _NAMES[config.enforcementLevel]
+        self._for_type.clear()
+        return empty_pb2.Empty()
+
+    def ConfigureStack(  # noqa: N802 - the protocol's name
+        self, request: analyzer_pb2.AnalyzerStackConfigureRequest, context: grpc.ServicerContext
+    ) -> analyzer_pb2.AnalyzerStackConfigureResponse:
+        """No rule depends on the stack's name or tags."""
+        del request, context
+        return analyzer_pb2.AnalyzerStackConfigureResponse()
+
+    def Cancel(  # noqa: N802 - the protocol's name
+        self, request: empty_pb2.Empty, context: grpc.ServicerContext
+    ) -> empty_pb2.Empty:
+        """Nothing outlives a request."""
+        del request, context
+        return empty_pb2.Empty()
+
+    def _runs(self, rule: Rule) -> bool:
+        return self._levels[rule.name] != "disabled"
+
+    def _judging(self, resource_type: str) -> list[ResourceRule]:
+        found = self._for_type.get(resource_type)
+        if found is None:
+            found = self._for_type[resource_type] = [
+                rule
+                for rule in self._rules
+                if isinstance(rule, ResourceRule) and self._runs(rule) and rule.types.fullmatch(resource_type)
+            ]
+        return found
+
+    def _with_outputs(self, sent: analyzer_pb2.AnalyzerResource) -> Resource:
+        resource = _resource(sent, self._inputs.get(sent.urn, sent.properties))
+        resource.parent = sent.parent
+        resource.dependencies = tuple(sent.dependencies)
+        resource.read_outputs = lambda: decode(sent.properties)
+        return resource
+
+    def _answer(
+        self, context: grpc.ServicerContext, judgements: Iterable[Callable[[], list[Violation]]]
+    ) -> analyzer_pb2.AnalyzeResponse:
+        response = analyzer_pb2.AnalyzeResponse()
+        for judge in judgements:
+            try:
+                violations = judge()
+            except Exception as problem:  # noqa: BLE001 - whatever it is, it stops the run
+                self._broken(context, problem)
+            response.diagnostics.extend(self._diagnostic(violation) for violation in violations)
+        return response
+
+    def _diagnostic(self, violation: Violation) -> analyzer_pb2.AnalyzeDiagnostic:
+        rule = self._unjudged if violation.unjudged else violation.rule
+        level = self._levels[rule.name]
+        return analyzer_pb2.AnalyzeDiagnostic(
+            policyName=rule.name,
+            policyPackName=self._name,
+            policyPackVersion=self._version,
+            description=rule.description,
+            message=violation.message,
+            urn=violation.urn,
+            severity=_SEVERITIES[rule.severity],
+            enforcementLevel=_LEVELS["mandatory" if level == "remediate" else level],
+        )
+
+    def _broken(self, context: grpc.ServicerContext, problem: Exception) -> NoReturn:
+        """Stop the run: a rule that cannot judge must not pass. The problem's own text may hold a secret."""
+        frames = traceback.extract_tb(problem.__traceback__)
+        where = " < ".join(
+            f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno}" for frame in reversed(frames)
+        )
+        text = f"a rule of the policy pack {self._name} broke: {type(problem).__name__} at {where}"
+        sys.stderr.write(f"{text}\n")
+        context.abort(grpc.StatusCode.INTERNAL, text)
+        raise RuntimeError(text)  # abort itself raises
+
+
+def _refuse(context: grpc.ServicerContext, text: str) -> NoReturn:
+    context.abort(grpc.StatusCode.INVALID_ARGUMENT, text)
+    raise ValueError(text)  # abort itself raises
+
+
+def _resource(sent: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResource, inputs: Struct) -> Resource:
+    provider = None
+    if sent.HasField("provider"):
+        by = sent.provider
+        provider = Provider(type=by.type, name=by.name, urn=by.urn, read=lambda: decode(by.properties))
+    options = sent.options
+    return Resource(
+        type=sent.type,
+        name=sent.name,
+        urn=sent.urn,
+        protect=options.protect,
+        delete_before_replace=options.deleteBeforeReplace if options.deleteBeforeReplaceDefined else None,
+        ignore_changes=tuple(options.ignoreChanges),
+        parent=options.parent,
+        provider=provider,
+        read=lambda: decode(inputs),
+    )
+
+
+def _info(rule: Rule) -> analyzer_pb2.PolicyInfo:
+    kind = (
+        analyzer_pb2.POLICY_TYPE_STACK if isinstance(rule, StackRule) else analyzer_pb2.POLICY_TYPE_RESOURCE
+    )
+    info = analyzer_pb2.PolicyInfo(
+        name=rule.name,
+        description=rule.description,
+        enforcementLevel=_LEVELS[rule.standard],
+        policy_type=kind,
+        severity=_SEVERITIES[rule.severity],
+        remediation_steps=rule.fix,
+        url=rule.link,
+    )
+    for parameter in rule.all_parameters:
+        default = parameter.default
+        schema: dict[str, Any] = {
+            **parameter.schema,
+            "description": parameter.description,
+            "default": list(cast("tuple[str, ...]", default)) if isinstance(default, tuple) else default,
+        }
+        info.configSchema.properties.update({parameter.name: schema})
+    return info

@@ -1,0 +1,78 @@
+"""Writes the page of all rules, and the presets: run it after a rule has changed.
+
+python -m dra_fleet.policy.docs
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet.policy import pack
+from dra_fleet.policy.gate import preset
+from dra_fleet.policy.rule import PRESETS, ResourceRule
+
+if TYPE_CHECKING:
+    from dra_fleet.policy.rule import Parameter, Rule
+
+PROJECT: Final = Path(__file__).resolve().parents[2]
+PAGE: Final = PROJECT / "docs" / "rules.md"
+PRESET_FILES: Final = PROJECT / "policies" / "presets"
+_INTRODUCTION: Final = """\
+# Rules of the policy pack
+
+Made by `python -m dra_fleet.policy.docs` from `policies/rules/`; how the gate works is in [gate.md](gate.md). Levels
+are those of the presets `standard` and `production`; in the preset `advisory` no rule stops a run. Every
+rule also takes `acceptUnknown`: values that may stay unknown at preview, each as
+`<resource name>/<property path>`.
+"""
+
+
+def page() -> str:
+    """The page, Markdown."""
+    rows = [f"| [{rule.name}](#{rule.name}) | {_levels(rule)} | {rule.severity} |" for rule in pack.RULES]
+    table = "\n".join(["| Rule | Level | Severity |", "|---|---|---|", *rows])
+    return "\n".join([_INTRODUCTION, table, "", *(_section(rule) for rule in pack.RULES)])
+
+
+def _section(rule: Rule) -> str:
+    lines = [
+        f"## {rule.name}",
+        "",
+        rule.description,
+        "",
+        f"- Level: {_levels(rule)}. Severity: {rule.severity}.",
+        f"- Fix: {rule.fix}",
+        f"- More: <{rule.link}>",
+        *(f"- Parameter {_parameter(parameter)}" for parameter in rule.parameters),
+    ]
+    if isinstance(rule, ResourceRule) and rule.remedy is not None:
+        lines.append("- Corrects what it finds where the policy config sets its level to `remediate`.")
+    if rule.judged_at_update:
+        lines.append("- What is unknown at preview is listed, and judged by the engine before it is made.")
+    if rule.needs_options:
+        lines.append("- Needs the engine: saved events do not tell the options that it looks at.")
+    return "\n".join([*lines, ""])
+
+
+def _levels(rule: Rule) -> str:
+    standard, production = rule.level("standard"), rule.level("production")
+    return standard if standard == production else f"{standard}, in production {production}"
+
+
+def _parameter(parameter: Parameter) -> str:
+    default = parameter.default
+    shown = json.dumps(list(default) if isinstance(default, tuple) else default)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return f"`{parameter.name}` (default `{shown}`): {parameter.description}"
+
+
+def main() -> None:
+    """Write the page and the presets."""
+    PAGE.write_text(page(), encoding="utf-8")
+    for name in PRESETS:
+        (PRESET_FILES / f"{name}.json").write_text(preset.text(name), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Presets as policy config: the level of every rule, in the engine's own form.
+
+The files in `policies/presets` are for `pulumi … --policy-pack-config FILE`; the gate makes its own from the
+same source and adds what the user gives.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, cast, get_args
+
+from dra_fleet.policy import pack
+from dra_fleet.policy.gate.errors import GateError
+from dra_fleet.policy.rule import Level
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dra_fleet.policy.rule import Preset
+
+
+ALL: Final = "all"
+"""The engine's name for every rule of the pack."""
+LEVELS: Final[tuple[str, ...]] = get_args(Level)
+
+
+def config(preset: Preset) -> dict[str, Any]:
+    """The policy config of a preset."""
+    return {rule.name: {"enforcementLevel": rule.level(preset)} for rule in pack.RULES}
+
+
+def text(preset: Preset) -> str:
+    """The preset's file."""
+    return json.dumps(config(preset), indent=2) + "\n"
+
+
+def with_own(preset: Preset, path: Path | None) -> dict[str, Any]:
+    """The policy config of a preset, changed by a user's own.
+
+    Raises:
+        GateError: The user's file cannot be read, is no policy config or names a rule that does not exist.
+    """
+    merged = config(preset)
+    if path is None:
+        return merged
+    own = _read(path)
+    if ALL in own:
+        own = {**dict.fromkeys(merged, own[ALL]), **{name: own[name] for name in own if name != ALL}}
+    for name, given in own.items():
+        if name not in merged:
+            raise GateError(f"{path}: {name!r} is no rule; allowed: {', '.join(merged)}")
+        if isinstance(given, str):
+            merged[name] = {**merged[name], "enforcementLevel": given}
+        elif isinstance(given, dict):
+            merged[name] = {**merged[name], **cast("dict[str, object]", given)}
+        else:
+            raise GateError(f"{path}: {name} must be a level or an object of parameters")
+        level = merged[name]["enforcementLevel"]
+        if level not in LEVELS:
+            raise GateError(f"{path}: {name} has the level {level!r}; allowed: {', '.join(LEVELS)}")
+    return merged
+
+
+def _read(path: Path) -> dict[str, object]:
+    try:
+        read: object = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise GateError(f"{path}: cannot be read: {problem.strerror}") from None
+    except ValueError as problem:
+        raise GateError(f"{path}: is no JSON: {problem}") from None
+    if not isinstance(read, dict):
+        raise GateError(f"{path}: must be a JSON object of rules; see docs/gate.md")
+    return cast("dict[str, object]", read)

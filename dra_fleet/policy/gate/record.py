@@ -1,0 +1,147 @@
+"""What an engine's streaming events say about policies: each judgement by itself, not only their sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from dra_fleet.findings.engine_events import FIX, NoEngineEventsError, take_events
+from dra_fleet.policy.gate.errors import GateError, NoEventsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+JUDGED_OPERATIONS: Final = frozenset(
+    {"create", "update", "same", "replace", "create-replacement", "import", "import-replacement"}
+)
+"""Steps on resources that a program asks for; reads and deletes are not judged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """That a pack judged a resource, or with an empty URN the stack, and by which rules."""
+
+    urn: str
+    pack: str
+    version: str
+    rules: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reported:
+    """One violation as the engine reported it."""
+
+    rule: str
+    pack: str
+    level: str
+    severity: str
+    message: str
+    urn: str
+
+
+@dataclass(kw_only=True)
+class Record:
+    """What one run of the engine said that bears on policies.
+
+    Attributes:
+        resources: the resources that the program asks for, by URN, as their steps say.
+        outputs: their outputs, by URN, as far as they are known.
+        finished: whether the engine's summary is there.
+        result: the engine's word in it, `succeeded` or `failed`.
+        without_engine: the rules ran on these events alone, not within the engine.
+        not_judged: by rule what it found, although the events tell too little for it to be sure.
+    """
+
+    stack: str = ""
+    resources: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, "Mapping[str, Any]"])
+    outputs: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, "Mapping[str, Any]"])
+    judgements: list[Judgement] = field(default_factory=list[Judgement])
+    stack_judgements: list[Judgement] = field(default_factory=list[Judgement])
+    violations: list[Reported] = field(default_factory=list[Reported])
+    remediations: list[Reported] = field(default_factory=list[Reported])
+    errors: list[str] = field(default_factory=list[str])
+    finished: bool = False
+    result: str = ""
+    without_engine: bool = False
+    not_judged: dict[str, str] = field(default_factory=dict[str, str])
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Add one event."""
+        if step := event.get("resourcePreEvent"):
+            self._take_step(step["metadata"])
+        elif step := event.get("resOutputsEvent"):
+            self._take_outputs(step["metadata"])
+        elif analysed := event.get("policyAnalyzeSummaryEvent"):
+            self.judgements.append(_judgement(analysed))
+        elif analysed := event.get("policyAnalyzeStackSummaryEvent"):
+            self.stack_judgements.append(_judgement(analysed))
+        elif violation := event.get("policyEvent"):
+            self.violations.append(_reported(violation))
+        elif remediation := event.get("policyRemediationEvent"):
+            self.remediations.append(_reported(remediation))
+        elif (diagnostic := event.get("diagnosticEvent")) and diagnostic["severity"] == "error":
+            self.errors.append(str(diagnostic["message"]).strip())
+        elif "summaryEvent" in event:
+            self.finished = True
+            self.result = str(event["summaryEvent"].get("result", ""))
+
+    def _take_outputs(self, metadata: Mapping[str, Any]) -> None:
+        told: Mapping[str, Any] = metadata.get("new") or {}
+        self.outputs[metadata["urn"]] = told.get("outputs") or {}
+
+    def _take_step(self, metadata: Mapping[str, Any]) -> None:
+        urn: str = metadata["urn"]
+        if not self.stack:
+            self.stack = urn.partition("::")[0].rpartition(":")[2]
+        if metadata["op"] in JUDGED_OPERATIONS:
+            self.resources[urn] = metadata.get("new") or {}
+
+
+def read_record(
+    lines: Iterable[str], source: str, on_event: Callable[[Mapping[str, Any]], None] | None = None
+) -> Record:
+    """Read the events of one run.
+
+    Args:
+        lines: one event each, as text.
+        source: what they are called in errors.
+        on_event: told each event that is read, for progress.
+
+    Raises:
+        NoEventsError: There are none.
+        GateError: They are no streaming events of the engine.
+    """
+    record = Record()
+
+    def take(event: Mapping[str, Any]) -> None:
+        record.take(event)
+        if on_event is not None:
+            on_event(event)
+
+    try:
+        count = take_events(lines, source, take)
+    except NoEngineEventsError as problem:
+        raise GateError(str(problem)) from None
+    if not count:
+        raise NoEventsError(f"{source} is empty: no preview wrote its events there; {FIX}")
+    return record
+
+
+def _judgement(event: Mapping[str, Any]) -> Judgement:
+    return Judgement(
+        urn=event.get("resourceUrn", ""),
+        pack=event["policyPackName"],
+        version=event.get("policyPackVersion", ""),
+        rules=frozenset([*(event.get("passed") or ()), *(event.get("failed") or ())]),
+    )
+
+
+def _reported(event: Mapping[str, Any]) -> Reported:
+    return Reported(
+        rule=event["policyName"],
+        pack=event.get("policyPackName", ""),
+        level=event.get("enforcementLevel", ""),
+        severity=event.get("severity", ""),
+        message=str(event.get("message", "")).strip(),
+        urn=event.get("resourceUrn", ""),
+    )

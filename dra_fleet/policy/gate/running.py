@@ -1,0 +1,122 @@
+"""Runs a preview with the pack and reads its events as they come."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dra_fleet.findings.engine_events import STREAMING
+from dra_fleet.policy.gate.errors import GateError, NoEventsError
+from dra_fleet.policy.gate.record import read_record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from dra_fleet.policy.gate.record import Record
+
+RUN_PACK: Final = Path(__file__).resolve().parents[3] / "policies" / "run-pack"
+_TAIL: Final = 20
+"""Lines of the engine's own text that an error shows."""
+
+
+def preview(
+    stack: str,
+    *,
+    directory: Path,
+    config: Mapping[str, Any],
+    save: Path | None = None,
+    on_event: Callable[[Mapping[str, Any]], None] | None = None,
+) -> Record:
+    """Preview a stack with the pack, by the engine on PATH and the backend it is logged in to.
+
+    Args:
+        stack: the stack's name.
+        directory: the Pulumi project.
+        config: the policy config.
+        save: where the events are kept too.
+        on_event: told each event, for progress.
+
+    Raises:
+        GateError: There is no engine or no project, or the engine said nothing that can be judged.
+    """
+    engine = shutil.which("pulumi")
+    if engine is None:
+        raise GateError(
+            "`pulumi` is not on PATH; fix: install the Pulumi CLI, or give it the rehearsal's: "
+            'eval "$(dra-fleet rehearse env)"'
+        )
+    if not directory.is_dir():
+        raise GateError(f"{directory} is no directory; fix: give the folder of the project with --cwd")
+    with tempfile.TemporaryDirectory(prefix="dra-fleet-gate-") as folder:
+        file = Path(folder) / "policy-config.json"
+        file.write_text(json.dumps(config), encoding="utf-8")
+        command = [
+            engine,
+            "preview",
+            "--json",
+            "--non-interactive",
+            *("--stack", stack),
+            *("--policy-pack", str(RUN_PACK)),
+            *("--policy-pack-config", str(file)),
+        ]
+        return _run(command, directory, Path(folder) / "engine.txt", save=save, on_event=on_event)
+
+
+def _run(
+    command: list[str],
+    directory: Path,
+    said: Path,
+    *,
+    save: Path | None,
+    on_event: Callable[[Mapping[str, Any]], None] | None,
+) -> Record:
+    environment = {**os.environ, **STREAMING}
+    with said.open("w", encoding="utf-8") as errors:
+        process = subprocess.Popen(
+            command,
+            cwd=directory,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+        try:
+            record = read_record(_lines(process, save), "the preview", on_event)
+        except NoEventsError:
+            process.wait()
+            raise GateError(f"pulumi made no preview: {_tail(said) or 'it said nothing'}") from None
+        except GateError as problem:
+            process.terminate()
+            process.wait()
+            tail = _tail(said)
+            raise GateError(f"{problem}; the engine said: {tail}" if tail else str(problem)) from None
+        except BaseException:
+            process.terminate()  # the engine ends its plugins itself
+            process.wait()
+            raise
+        code = process.wait()
+    if code and not record.errors and not record.violations:
+        record.errors.append(f"pulumi ended with exit code {code}: {_tail(said)}")
+    return record
+
+
+def _lines(process: subprocess.Popen[str], save: Path | None) -> Iterator[str]:
+    assert process.stdout is not None  # noqa: S101 - asked for above
+    if save is None:
+        yield from process.stdout
+        return
+    with save.open("w", encoding="utf-8") as kept:
+        for line in process.stdout:
+            kept.write(line)
+            yield line
+
+
+def _tail(said: Path) -> str:
+    lines = [line.strip() for line in said.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return " ".join(lines[-_TAIL:])

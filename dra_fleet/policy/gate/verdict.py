@@ -1,0 +1,234 @@
+"""The gate's verdict: it passes only where the whole pack judged everything, and found nothing mandatory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet.policy import pack
+from dra_fleet.policy.rule import StackRule
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from dra_fleet.policy.gate.record import Judgement, Record, Reported
+    from dra_fleet.policy.rule import Level, Preset, Severity
+
+PASSED: Final = 0
+FOUND: Final = 1
+NOT_JUDGED: Final = 3
+"""Exit codes; 2 is the command line's own for wrong usage."""
+
+_RUN_PACK: Final = (
+    "run the preview with --policy-pack and this pack's run-pack, or use `dra-fleet gate STACK`"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateFinding:
+    """A violation with the level that counts: the gate's own, whatever the policy config made of it."""
+
+    rule: str
+    pack: str
+    level: Level
+    severity: Severity
+    message: str
+    urn: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What the gate says.
+
+    Attributes:
+        findings: violations, gravest first.
+        problems: why the pack's silence proves nothing; any of them fails the gate.
+        remediated: corrections that the pack made to resources.
+        resources: how many resources were judged.
+        rules: how many rules judged.
+        without_engine: the rules judged saved events, not within the engine.
+    """
+
+    stack: str
+    preset: Preset
+    findings: tuple[GateFinding, ...]
+    problems: tuple[str, ...]
+    remediated: tuple[Reported, ...]
+    resources: int
+    rules: int
+    without_engine: bool = False
+
+    @property
+    def mandatory(self) -> int:
+        """How many findings stop the gate."""
+        return sum(finding.level == "mandatory" for finding in self.findings)
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed, 1 mandatory findings, 3 not judged completely."""
+        if self.problems:
+            return NOT_JUDGED
+        return FOUND if self.mandatory else PASSED
+
+    def to_json(self) -> dict[str, object]:
+        """The verdict for scripts."""
+        return {
+            "stack": self.stack,
+            "preset": self.preset,
+            "passed": self.exit_code == PASSED,
+            "exitCode": self.exit_code,
+            "resources": self.resources,
+            "rules": self.rules,
+            "withoutEngine": self.without_engine,
+            "problems": list(self.problems),
+            "findings": [vars(finding) for finding in self.findings],
+            "remediated": [{"rule": item.rule, "urn": item.urn} for item in self.remediated],
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What must have run: the mandatory rules of this pack in the preset, less those let off by name."""
+
+    preset: Preset
+    without: frozenset[str] = frozenset()
+
+    def level(self, rule: str) -> Level | None:
+        """The level that counts for a rule of this pack; None for a rule of another."""
+        found = _RULES.get(rule)
+        if found is None:
+            return None
+        level = found.level(self.preset)
+        return "advisory" if rule in self.without and level == "mandatory" else level
+
+    def mandatory(self, *, stack: bool) -> list[str]:
+        """The names of the stack rules or of the resource rules that must have run."""
+        return [
+            rule.name
+            for rule in pack.RULES
+            if isinstance(rule, StackRule) is stack and self.level(rule.name) in ("mandatory", "remediate")
+        ]
+
+
+_RULES: Final = {rule.name: rule for rule in pack.RULES}
+_SEVERITIES: Final[Mapping[str, int]] = {"critical": 0, "high": 1, "medium": 2, "low": 3}
+
+
+def judge(record: Record, expected: Expected) -> Verdict:
+    """Compare what ran with what must have run, and weigh what was found."""
+    findings = sorted(
+        (_finding(violation, expected) for violation in record.violations),
+        key=lambda finding: (finding.level != "mandatory", _SEVERITIES[finding.severity]),
+    )
+    ours = [item for item in record.judgements if item.pack == pack.NAME]
+    stack = [item for item in record.stack_judgements if item.pack == pack.NAME]
+    problems = [*_run(record, expected, ours, stack)]
+    lowered = {
+        violation.rule
+        for violation in record.violations
+        if violation.pack == pack.NAME
+        and violation.level != "mandatory"
+        and expected.level(violation.rule) == "mandatory"
+    }
+    problems += [
+        f"the rule {rule} is mandatory in the preset {expected.preset}, and a policy config lowered it; "
+        f"fix: take it out of the policy config, or let it off by name: --without {rule}"
+        for rule in sorted(lowered)
+    ]
+    problems += [
+        f"the rule {rule} cannot be judged without an engine, because saved events tell no options: {told}; "
+        f"fix: run the preview with the pack, or let the rule off by name: --without {rule}"
+        for rule, told in record.not_judged.items()
+        if expected.level(rule) in ("mandatory", "remediate")
+    ]
+    judged = {rule for item in (*ours, *stack) for rule in item.rules}
+    return Verdict(
+        stack=record.stack,
+        preset=expected.preset,
+        findings=tuple(findings),
+        problems=tuple(problems),
+        remediated=tuple(record.remediations),
+        resources=len({item.urn for item in ours}),
+        rules=len(judged),
+        without_engine=record.without_engine,
+    )
+
+
+def _run(
+    record: Record, expected: Expected, ours: Collection[Judgement], stack: Collection[Judgement]
+) -> Iterable[str]:
+    """Why the pack's silence proves nothing."""
+    if not record.finished:
+        yield (
+            "the events end before the engine's summary: the preview was stopped, or it crashed; "
+            "fix: run it again to its end"
+        )
+    yield from _failed(record)
+    if not ours and not stack:
+        others = sorted({item.pack for item in record.judgements})
+        told = f"; packs that ran: {', '.join(others)}" if others else ""
+        yield f"the policy pack {pack.NAME} did not run{told}; fix: {_RUN_PACK}"
+        return
+    versions = sorted({item.version for item in (*ours, *stack)} - {pack.VERSION})
+    if versions:
+        yield (
+            f"the policy pack {pack.NAME} ran as {', '.join(versions)}, and this is {pack.VERSION}; "
+            "fix: judge with the pack that ran"
+        )
+    yield from _missing(expected.mandatory(stack=False), ours)
+    if not stack:
+        yield (
+            "the rules on the whole stack did not run; the engine runs them when the program has ended "
+            "without an error; fix: mend what stopped the preview, see its errors"
+        )
+    else:
+        yield from _missing(expected.mandatory(stack=True), stack)
+    judged = {item.urn for item in ours}
+    left = [urn for urn in record.resources if urn not in judged]
+    if left:
+        yield (
+            f"{len(left)} of {len(record.resources)} resources were not judged, the first is {left[0]}; "
+            "fix: run the preview again, without --target"
+        )
+
+
+def _missing(rules: Iterable[str], judgements: Collection[Judgement]) -> Iterable[str]:
+    for rule in rules:
+        without = [item.urn for item in judgements if rule not in item.rules]
+        if without:
+            where = (
+                "the stack"
+                if not without[0]
+                else f"{len(without)} of {len(judgements)} resources, the first is {without[0]}"
+            )
+            yield (
+                f"the rule {rule} is mandatory, and did not judge {where}: "
+                "it is disabled by a policy config, or missing from the pack; "
+                "fix: take it out of the policy config, or let it off by name: "
+                f"--without {rule}"
+            )
+
+
+def _failed(record: Record) -> Iterable[str]:
+    """Errors of the preview that are not the policies' own."""
+    for error in dict.fromkeys(record.errors):
+        if error not in ("preview failed", "update failed"):
+            yield f"the preview failed: {' '.join(error.split())}"
+
+
+def _finding(violation: Reported, expected: Expected) -> GateFinding:
+    rule = _RULES.get(violation.rule) if violation.pack == pack.NAME else None
+    level: Level = "mandatory" if violation.level == "mandatory" else "advisory"
+    severity: Severity = "high" if level == "mandatory" else "low"
+    if violation.severity in _SEVERITIES:
+        severity = violation.severity  # pyright: ignore[reportAssignmentType] - a severity, just looked up
+    if rule is not None and expected.level(rule.name) in ("mandatory", "remediate"):
+        level = "mandatory"
+    return GateFinding(
+        rule=violation.rule,
+        pack=violation.pack,
+        level=level,
+        severity=severity,
+        message=violation.message,
+        urn=violation.urn,
+    )

@@ -1,0 +1,127 @@
+"""Judges the resources that saved events tell of, where the pack did not run with the preview.
+
+The events say what a program asks for, but neither what depends on what, nor options but `protect`, nor any
+secret value. What a rule needs of these counts as unknown, or as not judged.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from dra_fleet.policy import pack
+from dra_fleet.policy.decoding import from_plain
+from dra_fleet.policy.gate.errors import GateError
+from dra_fleet.policy.gate.record import Judgement, Reported
+from dra_fleet.policy.judging import judge_resource, judge_stack
+from dra_fleet.policy.resources import Provider, Resource, Stack
+from dra_fleet.policy.rule import ResourceRule, StackRule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_fleet.policy.gate.record import Record
+    from dra_fleet.policy.judging import Violation
+    from dra_fleet.policy.rule import Level, Rule, Settings
+
+
+def was_judged(record: Record) -> bool:
+    """Whether the pack ran with the preview."""
+    return any(item.pack == pack.NAME for item in (*record.judgements, *record.stack_judgements))
+
+
+def judge_record(record: Record, config: Mapping[str, Any]) -> None:
+    """Add to a record what the rules find in its resources.
+
+    Args:
+        record: a preview without the pack.
+        config: the policy config: levels and parameters by rule.
+
+    Raises:
+        GateError: The policy config names a parameter that its rule has not.
+    """
+    record.without_engine = True
+    resources = [_resource(record, urn) for urn in record.resources]
+    levels: dict[str, Level] = {rule.name: config[rule.name]["enforcementLevel"] for rule in pack.RULES}
+    for rule in pack.RULES:
+        if levels[rule.name] == "disabled":
+            continue
+        found = _judge(rule, resources, _settings(rule, config[rule.name]))
+        if rule.needs_options and found:
+            record.not_judged[rule.name] = found[0].message
+            continue
+        record.violations += [_reported(violation, levels) for violation in found]
+    ran = [rule for rule in pack.RULES if levels[rule.name] != "disabled"]
+    on_resources = frozenset(rule.name for rule in ran if isinstance(rule, ResourceRule))
+    on_stack = frozenset(rule.name for rule in ran if isinstance(rule, StackRule))
+    record.judgements += [_judgement(resource.urn, on_resources) for resource in resources]
+    record.stack_judgements.append(_judgement("", on_stack))
+
+
+def _judge(rule: Rule, resources: Sequence[Resource], settings: Settings) -> list[Violation]:
+    if isinstance(rule, ResourceRule):
+        return [found for resource in resources for found in judge_resource(rule, resource, settings)]
+    if isinstance(rule, StackRule):
+        return judge_stack(rule, Stack(resources=resources), settings)
+    return []
+
+
+def _settings(rule: Rule, config: Mapping[str, object]) -> Settings:
+    try:
+        return rule.settings({key: value for key, value in config.items() if key != "enforcementLevel"})
+    except ValueError as problem:
+        raise GateError(str(problem)) from None
+
+
+def _judgement(urn: str, rules: frozenset[str]) -> Judgement:
+    return Judgement(urn=urn, pack=pack.NAME, version=pack.VERSION, rules=rules)
+
+
+def _reported(violation: Violation, levels: Mapping[str, Level]) -> Reported:
+    rule = pack.UNJUDGED if violation.unjudged else violation.rule
+    level = levels[rule.name]
+    return Reported(
+        rule=rule.name,
+        pack=pack.NAME,
+        level="mandatory" if level == "remediate" else level,
+        severity=rule.severity,
+        message=violation.message,
+        urn=violation.urn,
+    )
+
+
+def _resource(record: Record, urn: str) -> Resource:
+    told = record.resources[urn]
+    outputs = record.outputs.get(urn) or told.get("outputs") or {}
+    return Resource(
+        type=_type(urn),
+        name=_name(urn),
+        urn=urn,
+        protect=bool(told.get("protect")),
+        parent=told.get("parent", ""),
+        provider=_provider(record, told.get("provider") or ""),
+        read=lambda: _properties(told.get("inputs")),
+        read_outputs=lambda: _properties(outputs),
+        partial=True,
+    )
+
+
+def _provider(record: Record, reference: str) -> Provider | None:
+    """The provider that `<urn>::<id>` names."""
+    urn = reference.rpartition("::")[0]
+    if not urn:
+        return None
+    told = record.resources.get(urn, {})
+    return Provider(type=_type(urn), name=_name(urn), urn=urn, read=lambda: _properties(told.get("inputs")))
+
+
+def _properties(told: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", from_plain(told or {}))
+
+
+def _type(urn: str) -> str:
+    """The last of the types in `urn:pulumi:<stack>::<project>::<type>$<type>::<name>`: the resource's own."""
+    return urn.split("::", 3)[2].rpartition("$")[2]
+
+
+def _name(urn: str) -> str:
+    return urn.split("::", 3)[3]

@@ -1,0 +1,120 @@
+"""Runs rules, and sees to what every rule owes: unknown values are reported, secrets are not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dra_fleet.policy.resources import Stack
+from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule, StackRule
+from dra_fleet.policy.values import REDACTED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.rule import Finding, Rule, Settings
+    from dra_fleet.policy.values import Value
+
+SHORTEST_SECRET = 4
+"""Shorter ones are hidden where they stand alone; taken out of the middle of words they would say more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Violation:
+    """What a rule says about a resource.
+
+    Attributes:
+        rule: the rule.
+        message: one line, without secrets.
+        urn: the resource.
+        unjudged: it is an unknown value that stops nothing: accepted by name, or judged when known.
+    """
+
+    rule: Rule
+    message: str
+    urn: str
+    unjudged: bool = False
+
+
+def judge_resource(rule: ResourceRule, resource: Resource, settings: Settings) -> list[Violation]:
+    """The violations of one rule by one resource, unknown values it asked for among them."""
+    if rule.types.fullmatch(resource.type) is None:
+        return []
+    resource.unknowns.clear()
+    findings = list(rule.judge(resource, settings))
+    return _violations(rule, findings, [resource], settings)
+
+
+def judge_stack(rule: StackRule, stack: Stack, settings: Settings) -> list[Violation]:
+    """The violations of one rule by the stack, unknown values it asked for among them."""
+    for resource in stack.resources:
+        resource.unknowns.clear()
+    findings = list(rule.judge(stack, settings))
+    return _violations(rule, findings, stack.resources, settings)
+
+
+def judge_all(
+    rules: Iterable[Rule], resources: Sequence[Resource], settings: dict[str, Settings]
+) -> list[Violation]:
+    """Every rule on every resource and on the stack of them."""
+    violations: list[Violation] = []
+    for rule in rules:
+        if isinstance(rule, ResourceRule):
+            for resource in resources:
+                violations += judge_resource(rule, resource, settings[rule.name])
+        elif isinstance(rule, StackRule):
+            violations += judge_stack(rule, Stack(resources=resources), settings[rule.name])
+    return violations
+
+
+def _violations(
+    rule: Rule, findings: Sequence[Finding], judged: Sequence[Resource], settings: Settings
+) -> list[Violation]:
+    violations = [
+        Violation(rule=rule, message=finding.message, urn=finding.resource.urn) for finding in findings
+    ]
+    accepted = settings.texts(ACCEPT_UNKNOWN)
+    violations += [
+        _unknown(rule, resource, place, accepted) for resource in judged for place in resource.unknowns
+    ]
+    if not violations:
+        return []
+    secrets = _secrets(judged)
+    return [_redacted(violation, secrets) for violation in violations]
+
+
+def _unknown(rule: Rule, resource: Resource, place: str, accepted: Sequence[str]) -> Violation:
+    entry = f"{resource.name}/{place}"
+    if entry in accepted:
+        message = f"{resource.title}: {place} is unknown at preview; accepted by name for {rule.name}"
+        return Violation(rule=rule, message=message, urn=resource.urn, unjudged=True)
+    if rule.judged_at_update:
+        message = (
+            f"{resource.title}: {place} is unknown at preview; "
+            f"{rule.name} judges it when it is known, before the resource is made"
+        )
+        return Violation(rule=rule, message=message, urn=resource.urn, unjudged=True)
+    message = (
+        f"{resource.title}: {place} is unknown at preview; allowed: a value that is known at preview; "
+        f'fix: give it as a plain value, or accept it by name: add "{entry}" to {ACCEPT_UNKNOWN} of '
+        f"{rule.name} in the policy config"
+    )
+    return Violation(rule=rule, message=message, urn=resource.urn)
+
+
+def _secrets(resources: Iterable[Resource]) -> list[str]:
+    found: set[str] = set()
+    for resource in resources:
+        places: tuple[Value, ...] = (resource.properties, resource.outputs, resource.provider_properties)
+        for place in places:
+            found.update(secret for secret in place.secrets() if len(secret) >= SHORTEST_SECRET)
+    return sorted(found, key=len, reverse=True)
+
+
+def _redacted(violation: Violation, secrets: Sequence[str]) -> Violation:
+    if not secrets:
+        return violation
+    anything = re.compile("|".join(map(re.escape, secrets)))
+    return replace(violation, message=anything.sub(REDACTED, violation.message))

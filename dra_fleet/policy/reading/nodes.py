@@ -1,0 +1,69 @@
+"""The pools of a stack, and on which of them drivers and device plugins run, as far as a program tells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_fleet.policy.reading.advertisers import discovers
+from dra_fleet.policy.reading.homes import Homes
+from dra_fleet.policy.reading.pools import POOL_TYPES, pools
+from dra_fleet.policy.reading.taints import declared_taints
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.policy.reading.advertisers import Advertiser
+    from dra_fleet.policy.reading.plugins import DriverPlugin
+    from dra_fleet.policy.reading.pools import Pool
+    from dra_fleet.policy.resources import Resource, Stack
+
+
+class Nodes:
+    """The pools of a stack's clusters, and what runs on them.
+
+    Attributes:
+        homes: the clusters of the stack.
+    """
+
+    def __init__(self, stack: Stack) -> None:
+        """Find the clusters."""
+        self.homes = Homes(stack)
+        self._stack = stack
+        self._labelling = discovers(stack)
+
+    def with_gpus(self, drivers: Sequence[Advertiser]) -> list[Pool]:
+        """The pools with GPUs in the clusters of drivers."""
+        return [pool for pool in self._near([driver.resource for driver in drivers]) if pool.has_gpus]
+
+    def served(self, plugin: DriverPlugin) -> list[Pool]:
+        """The pools whose devices a driver's plugin publishes, if it tolerates their taints."""
+        return [
+            pool
+            for pool in self._near([plugin.resource])
+            if plugin.publishes(self._stack, pool) and self.chosen(plugin, pool)
+        ]
+
+    def chosen(self, found: Advertiser | DriverPlugin, pool: Pool) -> bool:
+        """Whether the labels of a pool let something run there."""
+        labelled = any(self.homes.together(pool.resource, chart) for chart in self._labelling)
+        together = self.homes.together(pool.resource, found.resource)
+        # EKS's images label their nodes themselves.
+        return together and found.where.may_include(pool, discovered=labelled or pool.cloud == "eks")
+
+    def tolerated(self, found: Advertiser, pool: Pool) -> bool:
+        """Whether the taints that a pool declares let something run there; not if unknown, which is noted."""
+        taints = declared_taints(pool)
+        if pool.taint_list.possible and pool.taint_list.plain is None:
+            return False
+        if not taints or found.tolerated is None:
+            return True
+        return not found.tolerated.unknown and not found.tolerated.missing(taints)
+
+    def _near(self, installed: Sequence[Resource]) -> list[Pool]:
+        """The pools in the clusters of resources."""
+        return [
+            pool
+            for resource in self._stack.of(POOL_TYPES)
+            if any(self.homes.together(resource, each) for each in installed)
+            for pool in pools(resource)
+        ]

@@ -1,0 +1,94 @@
+"""The kubelet plugins of DRA drivers: which nodes each chooses, tolerates and publishes devices of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.reading.machines import known_machines
+from dra_fleet.policy.reading.placement import Placement, any_of, placement
+from dra_fleet.policy.reading.tolerations import Tolerated, Toleration
+
+if TYPE_CHECKING:
+    from dra_fleet.drivers.common.facts import DriverFacts
+    from dra_fleet.policy.reading.charts import Release
+    from dra_fleet.policy.reading.pools import Pool
+    from dra_fleet.policy.resources import Resource, Stack
+    from dra_fleet.policy.values import Value
+
+NVIDIA: Final = "nvidia"
+_SECTION: Final = "kubeletPlugin"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverPlugin:
+    """The kubelet plugin of a DRA driver's chart."""
+
+    release: Release
+    driver: DriverFacts
+
+    @property
+    def resource(self) -> Resource:
+        """The resource that installs it."""
+        return self.release.resource
+
+    @property
+    def where(self) -> Placement:
+        """The nodes that it chooses by their labels."""
+        return placement(self._values, any_of(self.driver.plugin_labels))
+
+    @property
+    def tolerated(self) -> Tolerated:
+        """The taints that it tolerates; nothing tells what the default of an unheard-of version is."""
+        version = self.release.driver_version
+        given = self._values.get("tolerations")
+        if version is None:
+            return Tolerated(given=given, otherwise=None)
+        default, fixed = (
+            [Toleration.of(each) for each in told]
+            for told in (version.plugin_tolerations, version.fixed_tolerations)
+        )
+        return Tolerated(given=given, otherwise=default, always=fixed)
+
+    def publishes(self, stack: Stack, pool: Pool) -> bool:
+        """Whether a pool's nodes have devices of the driver, as far as the catalogue knows its machines."""
+        if self.driver.name == NVIDIA:
+            return pool.has_gpus
+        if self.driver.name == "tpu" and pool.cloud == "gke":
+            return any(machine.tpu is not None for machine in known_machines(stack, pool))
+        if self.driver.name == "efa" and pool.cloud == "eks":
+            return any(machine.efa for machine in known_machines(stack, pool))
+        # The example driver makes devices up wherever it runs: meant are the nodes that it is sent to.
+        return self.driver.name == "example" and self.where.chooses
+
+    @property
+    def _values(self) -> Value:
+        """What the chart is told about the plugin's pods."""
+        keys = [key for version in self.driver.versions for key in version.values]
+        nested = any(key.startswith(f"{_SECTION}.") for key in keys)
+        return self.release.values.get(_SECTION) if nested else self.release.values
+
+
+def driver_plugin(installed: Release) -> DriverPlugin | None:
+    """The plugin that a chart brings; None for other charts, and where it publishes no GPUs."""
+    driver = installed.driver
+    if driver is None:
+        return None
+    if driver.name == NVIDIA and not is_on(installed.value("resources.gpus.enabled"), default=True):
+        return None
+    return DriverPlugin(release=installed, driver=driver)
+
+
+def driver_plugins(stack: Stack) -> list[DriverPlugin]:
+    """Those that a program installs, in order."""
+    releases = [release(resource) for resource in stack.of(RELEASE_TYPES)]
+    found = [driver_plugin(installed) for installed in releases if installed is not None]
+    return [plugin for plugin in found if plugin is not None]
+
+
+def is_on(switch: Value, *, default: bool) -> bool:
+    """Whether a switch is on; not if unknown, which is noted."""
+    if switch.absent:
+        return default
+    return switch.flag is True

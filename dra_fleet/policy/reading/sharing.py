@@ -1,0 +1,27 @@
+"""How classes and claims have a device shared, read from a driver's opaque configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.policy.reading.claims import configs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dra_fleet.drivers.common.facts import DriverFacts
+    from dra_fleet.policy.resources import Resource
+    from dra_fleet.policy.values import Value
+
+
+def shared(resource: Resource) -> Iterator[tuple[DriverFacts, Value]]:
+    """Each place that chooses a sharing strategy, with the driver that it is meant for."""
+    drivers = {facts.driver: facts for facts in catalogue.load().drivers.values()}
+    for config in configs(resource):
+        facts = drivers.get(config.get("driver").text or "")
+        if facts is None or not facts.sharing_gates:
+            continue
+        strategy = config.get("parameters", "sharing", "strategy")
+        if strategy.text is not None:
+            yield facts, strategy

@@ -1,0 +1,200 @@
+"""What a rule is: a name, what must hold and why, its levels, and a pure judgement of resources."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, cast
+
+if TYPE_CHECKING:
+    import re
+
+    from dra_fleet.policy.resources import Resource, Stack
+    from dra_fleet.policy.values import Value
+
+Level = Literal["disabled", "advisory", "mandatory", "remediate"]
+Severity = Literal["low", "medium", "high", "critical"]
+Preset = Literal["advisory", "standard", "production"]
+
+PRESETS: Final[tuple[Preset, ...]] = ("advisory", "standard", "production")
+ACCEPT_UNKNOWN: Final = "acceptUnknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """A setting of a rule in the policy config.
+
+    Attributes:
+        name: camelCase.
+        schema: JSON Schema of its value, without `default`.
+        default: what holds where the policy config says nothing.
+        description: what it does, one sentence.
+    """
+
+    name: str
+    schema: Mapping[str, object]
+    default: object
+    description: str
+
+
+TEXTS: Final[Mapping[str, object]] = {"type": "array", "items": {"type": "string"}}
+DATE: Final[Mapping[str, object]] = {"type": "string", "pattern": r"^(\d{4}-\d{2}-\d{2})?$"}
+
+TODAY = Parameter(
+    name="today",
+    schema=DATE,
+    default="",
+    description="The date to judge by, YYYY-MM-DD; empty for the day of the run.",
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A rule's parameters as the policy config gives them, else their defaults."""
+
+    values: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of texts."""
+        return tuple(str(item) for item in cast("Iterable[object]", self.values[name]))
+
+    def text(self, name: str) -> str:
+        """A text."""
+        return str(self.values[name])
+
+    def flag(self, name: str) -> bool:
+        """A boolean."""
+        return bool(self.values[name])
+
+    def number(self, name: str) -> int:
+        """A whole number."""
+        return int(cast("float", self.values[name]))
+
+    @property
+    def today(self) -> dt.date:
+        """The parameter `today`, or the day of the run."""
+        given = self.values.get(TODAY.name)
+        return dt.date.fromisoformat(str(given)) if given else dt.datetime.now(tz=dt.UTC).date()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One violation: where it is, what was got, what is allowed and how to fix it.
+
+    Attributes:
+        resource: the resource at fault.
+        value: the place at fault; its path is in the message.
+        problem: what is wrong with it; show values by `value.shown`, which hides secrets.
+        allowed: what would be right and why.
+        fix: what to do, concrete.
+    """
+
+    resource: Resource
+    value: Value
+    problem: str
+    allowed: str
+    fix: str
+
+    @property
+    def message(self) -> str:
+        """The finding in one line."""
+        place = f"{self.value.place} " if self.value.path else ""
+        return f"{self.resource.title}: {place}{self.problem}; allowed: {self.allowed}; fix: {self.fix}"
+
+
+JudgeResource = Callable[["Resource", Settings], Iterable[Finding]]
+JudgeStack = Callable[["Stack", Settings], Iterable[Finding]]
+Remedy = Callable[["Resource", Settings], Mapping[str, object] | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What every rule says of itself.
+
+    Attributes:
+        name: `<resource>-<verb>-<object>`; the file has the same words with `_`.
+        description: what must hold and why, one sentence.
+        fix: what to do about a violation, one sentence.
+        link: a public page that says more.
+        severity: how bad a violation is.
+        standard: the level without a preset, and in the preset `standard`.
+        production: the level in the preset `production`; the same as `standard` unless given.
+        parameters: what the policy config may set.
+        judged_at_update: an unknown value is only listed at preview, because almost every program takes it
+            from another resource; the engine has it judged again, known, before the resource is made.
+        needs_options: it looks at options of resources that saved events do not tell, so that what it finds
+            in them proves nothing.
+    """
+
+    name: str
+    description: str
+    fix: str
+    link: str
+    severity: Severity
+    standard: Level = "mandatory"
+    production: Level | None = None
+    parameters: tuple[Parameter, ...] = ()
+    judged_at_update: bool = False
+    needs_options: bool = False
+
+    def level(self, preset: Preset) -> Level:
+        """The level in a preset. In `advisory` nothing stops a run."""
+        if preset == "advisory":
+            return "disabled" if self.standard == "disabled" else "advisory"
+        return self.production or self.standard if preset == "production" else self.standard
+
+    @property
+    def all_parameters(self) -> tuple[Parameter, ...]:
+        """Its own parameters and the one that every rule has."""
+        return (*self.parameters, _ACCEPT)
+
+    def settings(self, given: Mapping[str, object]) -> Settings:
+        """The parameters with what the policy config gives.
+
+        Raises:
+            ValueError: The config names a parameter that the rule has not.
+        """
+        known = {parameter.name: parameter.default for parameter in self.all_parameters}
+        if unknown := sorted(given.keys() - known.keys()):
+            allowed = ", ".join(sorted(known))
+            raise ValueError(f"the policy config of {self.name} has {', '.join(unknown)}; allowed: {allowed}")
+        return Settings({**known, **given})
+
+
+_ACCEPT = Parameter(
+    name=ACCEPT_UNKNOWN,
+    schema=TEXTS,
+    default=(),
+    description=(
+        "Values that may stay unknown at preview, each as `<resource name>/<property path>`; "
+        "each is reported, and stops nothing."
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceRule(Rule):
+    """A rule on single resources.
+
+    Attributes:
+        types: matches the whole type token of the resources it judges; nothing else reaches it.
+        judge: finds the violations.
+        remedy: gives the properties with the violation removed, or None if it cannot; used at level
+            `remediate` only.
+    """
+
+    types: re.Pattern[str]
+    judge: JudgeResource
+    remedy: Remedy | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackRule(Rule):
+    """A rule on all resources together, for what one resource alone cannot tell.
+
+    Attributes:
+        judge: finds the violations.
+    """
+
+    judge: JudgeStack

@@ -1,0 +1,43 @@
+"""Serves the pack to the engine that started it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from concurrent import futures
+from typing import Final
+
+import grpc
+from pulumi.runtime.proto import analyzer_pb2_grpc
+
+from dra_fleet.policy import pack
+from dra_fleet.policy.analyzer import Analyzer
+
+_LARGEST_MESSAGE: Final = 400 * 1024 * 1024
+"""Bytes; the engine's own limit. A whole stack comes in one message."""
+_WATCH_SECONDS: Final = 5
+
+
+def start() -> None:
+    """Serve until the engine stops this process, or is gone."""
+    server = grpc.server(
+        futures.ThreadPoolExecutor(max_workers=4),
+        options=[
+            ("grpc.max_receive_message_length", _LARGEST_MESSAGE),
+            ("grpc.max_send_message_length", _LARGEST_MESSAGE),
+        ],
+    )
+    analyzer = Analyzer(name=pack.NAME, version=pack.VERSION, rules=pack.RULES, unjudged=pack.UNJUDGED)
+    analyzer_pb2_grpc.add_AnalyzerServicer_to_server(analyzer, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    sys.stdout.write(f"{port}\n")  # how the engine learns where to connect
+    sys.stdout.flush()
+    engine = os.getppid()
+    try:
+        while os.getppid() == engine:
+            time.sleep(_WATCH_SECONDS)
+    except KeyboardInterrupt:
+        pass
+    server.stop(0)
