@@ -23,10 +23,10 @@ LARGE = """
 import sys, time, json, datetime as dt
 from pathlib import Path
 from tests.review.samples import large_settings
-from review.assemble import Known, fleet_of, make_review
-from review.events import Preview
-from review.was import Was
-from review.writing import StackText, write_review
+from dra_fleet.review.assemble import Known, fleet_of, make_review
+from dra_fleet.review.events import Preview
+from dra_fleet.review.was import Was
+from dra_fleet.review.writing import StackText, write_review
 settings = large_settings()
 started, worked = time.perf_counter(), time.process_time()
 seen = Preview(stack="large", started=dt.datetime(2026, 11, 21, tzinfo=dt.UTC), result="succeeded")

@@ -13,11 +13,11 @@ from cli.progress import reporting
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import FleetPlan
+    from dra_fleet.review.model import Review
+    from dra_fleet.review.request import Request
+    from dra_fleet.review.running import Running
+    from dra_fleet.review.was import Was
     from rehearsal.reporting import Reporter
-    from review.model import Review
-    from review.request import Request
-    from review.running import Running
-    from review.was import Was
 
 EXAMPLES = examples(
     ("what changed since main", "dra-fleet review dev --against main"),
@@ -63,15 +63,15 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the review as one JSON object.")] = False,
 ) -> None:
-    """Preview a stack once and write index.html, review.md, review.json, review.sarif and plan.json.
+    """Preview a stack once and write index.html, review.md, review.json, dra_fleet.review.sarif and plan.json.
 
     It runs the engine with your login, as `pulumi preview` does, and changes nothing. The plan binds
     `pulumi up --plan` to what was reviewed.
     """
-    from review.assemble import make_review
-    from review.request import Request
-    from review.running import read_running
-    from review.writing import write_review
+    from dra_fleet.review.assemble import make_review
+    from dra_fleet.review.request import Request
+    from dra_fleet.review.running import read_running
+    from dra_fleet.review.writing import write_review
 
     # A file that cannot be read stops the review before the preview, which takes a minute.
     held = read_running(Path(running)) if running is not None and running != CLUSTERS else None
@@ -95,7 +95,7 @@ def _ask(asked: Request, plans: tuple[FleetPlan, ...], was: Was, reporter: Repor
     import asyncio
 
     from dra_fleet.clusters.holders import read_holders
-    from review.running import parse_running
+    from dra_fleet.review.running import parse_running
 
     with reporter.step(CLUSTERS):
         answer = asyncio.run(read_holders(plans, asked.name, was.copies))

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
+from dra_fleet.review.assemble import Known, fleet_of, make_review
+from dra_fleet.review.events import Preview, Step
+from dra_fleet.review.running import Running, parse_running
+from dra_fleet.review.was import was_planned
 from dra_fleet.settings import parse
-from review.assemble import Known, fleet_of, make_review
-from review.events import Preview, Step
-from review.running import Running, parse_running
-from review.was import was_planned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from review.model import Review
+    from dra_fleet.review.model import Review
 
 CLAIM = {"requests": {"gpu": {"class": "gpu.nvidia.com"}}}
 TYPES = {

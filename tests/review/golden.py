@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from review.comment import render_markdown
+from dra_fleet.review.comment import render_markdown
 from tests.review import samples
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "review_dev.md"

@@ -11,13 +11,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from review.assemble import Known, fleet_of, make_review, previewed_fleet
-from review.events import Preview, read_events
-from review.running import Running, read_running
-from review.was import Was, was_exported, was_planned
+from dra_fleet.review.assemble import Known, fleet_of, make_review, previewed_fleet
+from dra_fleet.review.events import Preview, read_events
+from dra_fleet.review.running import Running, read_running
+from dra_fleet.review.was import Was, was_exported, was_planned
 
 if TYPE_CHECKING:
-    from review.model import Review
+    from dra_fleet.review.model import Review
 
 DATA = Path(__file__).parent / "data"
 POOLS = 500

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.plan import make_plan
+from dra_fleet.review.exposure import exposure
 from dra_fleet.settings import parse
-from review.exposure import exposure
 from tests.fleet.plan import aks_fleets, eks_fleets, gke_fleets
 from tests.review.cloud_pools import pool_change
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from review.assemble import Known, fleet_of, make_review, previewed_fleet
-from review.events import Preview, Violation
-from review.losses import Losses
-from review.owners import Owner
-from review.was import Was, was_exported
+from dra_fleet.review.assemble import Known, fleet_of, make_review, previewed_fleet
+from dra_fleet.review.events import Preview, Violation
+from dra_fleet.review.losses import Losses
+from dra_fleet.review.owners import Owner
+from dra_fleet.review.was import Was, was_exported
 from tests.review import samples
 
 if TYPE_CHECKING:
-    from review.model import Review
+    from dra_fleet.review.model import Review
 
 
 def known(name: str = "same") -> Known:

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from review.errors import ReviewError
-from review.events import read_events
-from review.running import parse_running
+from dra_fleet.review.errors import ReviewError
+from dra_fleet.review.events import read_events
+from dra_fleet.review.running import parse_running
 from tests.review.samples import DATA, preview
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import jsonschema
 import pytest
 
-from review.comment import LONGEST, marker, render_markdown
-from review.events import Preview, Step, Violation
-from review.masking import MASK, scrub, shown
-from review.model import Review
-from review.page import render_page
-from review.places import line_of
-from review.sarif import render_sarif
-from review.schema import TARGET, schema_text
+from dra_fleet.review.comment import LONGEST, marker, render_markdown
+from dra_fleet.review.events import Preview, Step, Violation
+from dra_fleet.review.masking import MASK, scrub, shown
+from dra_fleet.review.model import Review
+from dra_fleet.review.page import render_page
+from dra_fleet.review.places import line_of
+from dra_fleet.review.sarif import render_sarif
+from dra_fleet.review.schema import TARGET, schema_text
 from tests.review import samples
 from tests.review.golden import GOLDEN, golden_text
 from tests.review.test_review_content import known
@@ -36,7 +36,7 @@ def problems(validator: Any, content: Any) -> list[str]:
 
 
 def test_the_published_schema_is_current() -> None:
-    assert TARGET.read_text(encoding="utf-8") == schema_text(), "run: python -m review.schema"
+    assert TARGET.read_text(encoding="utf-8") == schema_text(), "run: python -m dra_fleet.review.schema"
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -120,7 +120,7 @@ def test_what_others_wrote_is_no_markup_in_any_format() -> None:
 
 
 def review_with(preview: Preview) -> Review:
-    from review.assemble import make_review  # noqa: PLC0415 - beside its use
+    from dra_fleet.review.assemble import make_review  # noqa: PLC0415 - beside its use
 
     return make_review(replace(known(), preview=preview))
 

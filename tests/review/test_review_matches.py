@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from review.assemble import make_review
+from dra_fleet.review.assemble import make_review
 from tests.review import samples
 from tests.review.test_review_content import known
 
 if TYPE_CHECKING:
-    from review.events import Step
-    from review.model import Change
+    from dra_fleet.review.events import Step
+    from dra_fleet.review.model import Change
 
 IS_MIG = "device.attributes['gpu.nvidia.com'].type == 'mig'"
 IS_GPU = "device.attributes['gpu.nvidia.com'].type == 'gpu'"

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.plan import make_plan
+from dra_fleet.review.comment import render_markdown
+from dra_fleet.review.cost import cost
+from dra_fleet.review.page import render_page
+from dra_fleet.review.was import Was
 from dra_fleet.settings import parse
-from review.comment import render_markdown
-from review.cost import cost
-from review.page import render_page
-from review.was import Was
 from tests.fleet.plan import aks_fleets
 from tests.review import samples
 
 if TYPE_CHECKING:
-    from review.model import Cost
+    from dra_fleet.review.model import Cost
 
 
 def priced(*machines: str) -> Cost:

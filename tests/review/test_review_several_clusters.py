@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from review.comment import render_markdown
-from review.grouping import grouped
-from review.verdict import change_reasons
+from dra_fleet.review.comment import render_markdown
+from dra_fleet.review.grouping import grouped
+from dra_fleet.review.verdict import change_reasons
 from tests.review import samples
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from review.model import Review
+from dra_fleet.review.model import Review
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from review.model import SECTIONS
-from review.page import render_page
+from dra_fleet.review.model import SECTIONS
+from dra_fleet.review.page import render_page
 from scripts.browser import ADVICE, find_browser
 from tests.review import samples
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from review.model import SECTIONS
-from review.page import render_page
-from review.page.telling import MORE_CHANGES
+from dra_fleet.review.model import SECTIONS
+from dra_fleet.review.page import render_page
+from dra_fleet.review.page.telling import MORE_CHANGES
 from tests.review import samples
 from tests.review.page.hostile import HOSTILE, hostile
 
 if TYPE_CHECKING:
-    from review.model import Review
+    from dra_fleet.review.model import Review
 
 MOST_BYTES = 3_000_000
 SMALL = tuple(name for name in samples.SAMPLES if name != "large")

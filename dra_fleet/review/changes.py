@@ -1,0 +1,281 @@
+"""Groups the engine's steps by what they belong to and says each change in words; the blast radius of all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dra_fleet.review.losses import ENDING, Losses
+from dra_fleet.review.masking import MASK, is_marked, shown
+from dra_fleet.review.matched import matched_before_and_after
+from dra_fleet.review.model import Blast, BlastRadius, Change, PropertyChange, ResourceChange
+from dra_fleet.review.owners import Owner, Owners
+from dra_fleet.review.paths import fields_of, value_at
+from dra_fleet.review.pools import before_words, nodes_now
+from dra_fleet.review.rolling import rolls_nodes
+from dra_fleet.review.users import users_of
+from dra_fleet.review.wording import Subject, details, sentence, weight
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from dra_fleet.model.plan import FleetPlan
+    from dra_fleet.review.events import Preview, Step
+    from dra_fleet.review.losses import Loss
+    from dra_fleet.review.model import Action, LostPod
+    from dra_fleet.review.offered import Offered
+    from dra_fleet.review.running import Running
+    from dra_fleet.review.was import Was
+
+_OPERATIONS: Mapping[str, Action] = {
+    "create": "create",
+    "import": "create",
+    "update": "update",
+    "replace": "replace",
+    "create-replacement": "replace",
+    "delete-replaced": "replace",
+    "import-replacement": "replace",
+    "delete": "delete",
+}
+_STRENGTH: Mapping[Action, int] = {"none": 0, "update": 1, "create": 2, "delete": 3, "replace": 4}
+_WEIGHT = {"destructive": 0, "disruptive": 1, "ordinary": 2}
+_KINDS = (
+    "cluster", "pool", "driver", "class", "template", "claim", "workload", "namespace", "credential", "other",
+)  # fmt: skip
+
+
+class Changes:
+    """All changes of one preview.
+
+    Args:
+        preview: What the engine would do.
+        plan: The stack as it will be; None where its file is wrong.
+        was: As it was.
+        running: The running pods, where the clusters were asked.
+        offers: What each cluster offers.
+    """
+
+    def __init__(
+        self,
+        preview: Preview,
+        plan: FleetPlan | None,
+        was: Was,
+        running: Running | None,
+        offers: Sequence[Offered] = (),
+    ) -> None:
+        self._plan, self._was, self._running = plan, was, running
+        self._offers = {item.cluster.name: item for item in offers}
+        self._losses = Losses(plan, was, running)
+        owners = Owners(preview.steps)
+        grouped: dict[Owner, dict[str, list[Step]]] = {}
+        for step in preview.steps:
+            if step.operation in _OPERATIONS and step.parent:
+                grouped.setdefault(owners.of(step), {}).setdefault(step.urn, []).append(step)
+        self._grouped = grouped
+        self.actions: dict[Owner, Action] = {owner: _action(owner, steps) for owner, steps in grouped.items()}
+        self._lost = {owner: self._loss(owner) for owner in grouped}
+
+    def pool_actions(self) -> dict[tuple[str, str], Action]:
+        """What becomes of pools that are resources of the stack."""
+        return {
+            (owner.cluster, owner.name): action
+            for owner, action in self.actions.items()
+            if owner.kind == "pool"
+        }
+
+    def told(self) -> tuple[Change, ...]:
+        """Every change, those that break most first."""
+        found = [self._change(owner, steps) for owner, steps in self._grouped.items()]
+        found += self._only_declared()
+        return tuple(
+            sorted(found, key=lambda item: (_WEIGHT[item.weight], _KINDS.index(item.kind), item.cluster))
+        )
+
+    def blast(self) -> BlastRadius:
+        """What is replaced or deleted, or changes while others use it, and who loses devices by all of it."""
+        items = tuple(
+            self._blast(owner, steps)
+            for owner, steps in self._grouped.items()
+            if self.actions[owner] in ENDING or (self.actions[owner] == "update" and self._users(owner))
+        )
+        pods = self._pods()
+        ending = [owner for owner, action in self.actions.items() if action in ENDING]
+        return BlastRadius(
+            source="declared" if self._running is None else "running",
+            items=tuple(sorted(items, key=lambda item: (item.action not in ENDING, item.kind, item.name))),
+            nodes=self._nodes(ending),
+            claims=self._claims(ending, pods),
+            pods=pods,
+            refused_by_protection=tuple(
+                f"{step.name} ({step.type})"
+                for steps in self._grouped.values()
+                for step in _firsts(steps)
+                if step.is_protected and _OPERATIONS[step.operation] in ENDING
+            ),
+        )
+
+    def _loss(self, owner: Owner) -> Loss:
+        loss = self._losses.of(owner, self.actions[owner])
+        return replace(loss, workloads=self._users(owner)) if self._users(owner) else loss
+
+    def _users(self, owner: Owner) -> tuple[str, ...]:
+        return users_of(owner, self._plan, self._was.plan)
+
+    def _pods(self) -> tuple[LostPod, ...]:
+        found = {
+            (pod.cluster, pod.namespace, pod.name): pod for loss in self._lost.values() for pod in loss.pods
+        }
+        return tuple(found[key] for key in sorted(found))
+
+    def _claims(self, ending: Sequence[Owner], pods: tuple[LostPod, ...]) -> int | None:
+        if self._running is not None:
+            unknown = any(self._lost[owner].claims is None for owner in ending)
+            return None if unknown else self._losses.claims(pods)
+        counted: dict[tuple[str, str], int] = {}
+        for owner in ending:
+            loss = self._losses.of(owner, self.actions[owner])
+            if loss.claims is None:
+                return None
+            if owner.kind == "workload":
+                counted[owner.cluster, owner.name] = loss.claims
+            elif loss.claims:
+                # The workloads of a pool or a cluster may go by themselves too, and are counted once.
+                for name in loss.workloads:
+                    one = self._losses.of(Owner("workload", owner.cluster, name), "delete")
+                    counted[owner.cluster, name] = one.claims or 0
+        return sum(counted.values())
+
+    def _nodes(self, ending: Sequence[Owner]) -> int | None:
+        total = 0
+        for owner in ending:
+            if owner.kind not in ("pool", "cluster"):
+                continue
+            was = self._was.clusters.get(owner.cluster)
+            names = [owner.name] if owner.kind == "pool" else list(was.pools if was else ())
+            if was is None and owner.kind == "cluster":
+                return None
+            for name in names:
+                if owner.kind == "cluster" and Owner("pool", owner.cluster, name) in ending:
+                    continue
+                now = nodes_now(self._running, owner.cluster, name)
+                known = was.pools.get(name) if was else None
+                if now is None and known is None:
+                    return None
+                total += now if now is not None else known.max_nodes if known else 0
+        return total
+
+    def _subject(self, owner: Owner, action: Action, fields: Sequence[str]) -> Subject:
+        clusters = {cluster.name: cluster for cluster in (self._plan.clusters if self._plan else ())}
+        return Subject(
+            owner=owner,
+            action=action,
+            fields=fields,
+            loss=self._lost.get(owner) or self._losses.of(owner, action),
+            plan=clusters.get(owner.cluster),
+            was=self._was.clusters.get(owner.cluster),
+            nodes=nodes_now(self._running, owner.cluster, owner.name) if owner.kind == "pool" else None,
+        )
+
+    def _change(self, owner: Owner, steps: Mapping[str, Sequence[Step]]) -> Change:
+        changed = [_resource(list(found)) for found in steps.values()]
+        fields = dict.fromkeys(field for found in steps.values() for field in fields_of(found))
+        subject = self._subject(owner, self.actions[owner], list(fields))
+        return Change(
+            weight=weight(subject),
+            action=subject.action,
+            kind=owner.kind,
+            cluster=owner.cluster,
+            name=owner.name,
+            text=sentence(subject),
+            details=(*self._particulars(owner, steps), *details(subject)),
+            lost_claims=subject.loss.claims,
+            lost_workloads=subject.loss.workloads,
+            resources=tuple(changed),
+        )
+
+    def _particulars(self, owner: Owner, steps: Mapping[str, Sequence[Step]]) -> tuple[str, ...]:
+        found = [step for group in steps.values() for step in group]
+        if owner.kind == "class" and self.actions[owner] in ("update", "replace"):
+            told = matched_before_and_after(found, self._offers.get(owner.cluster))
+            return (told,) if told else ()
+        if owner.kind == "pool" and rolls_nodes(found):
+            return ("the cloud changes it by new nodes, one after the other",)
+        return ()
+
+    def _blast(self, owner: Owner, steps: Mapping[str, Sequence[Step]]) -> Blast:
+        loss = self._lost[owner]
+        return Blast(
+            action=self.actions[owner],
+            kind=owner.kind,
+            cluster=owner.cluster,
+            name=owner.name,
+            workloads=loss.workloads,
+            claims=loss.claims,
+            protected=any(step.is_protected for step in _firsts(steps)),
+        )
+
+    def _only_declared(self) -> Iterable[Change]:
+        """Pools whose declaration changes and that are no resource of the stack."""
+        for cluster in self._plan.clusters if self._plan else ():
+            was = self._was.clusters.get(cluster.name)
+            for pool in cluster.pools:
+                owner = Owner("pool", cluster.name, pool.name)
+                before = was.pools.get(pool.name) if was else None
+                if owner in self._grouped or before is None or not before_words(before, pool):
+                    continue
+                yield Change(
+                    weight="ordinary",
+                    action="update",
+                    kind="pool",
+                    cluster=cluster.name,
+                    name=pool.name,
+                    text=sentence(self._subject(owner, "update", ())),
+                    details=("only what is declared of it changes; this stack changes no node of it",),
+                    lost_claims=0,
+                    lost_workloads=(),
+                    resources=(),
+                )
+
+
+def _action(owner: Owner, steps: Mapping[str, Sequence[Step]]) -> Action:
+    """The strongest step of what an owner is made of; of a cluster only of the cluster itself.
+
+    A pool whose nodes are replaced one after the other is replaced, whatever the engine calls it.
+    """
+    found = [step for group in steps.values() for step in group]
+    if owner.kind != "cluster":
+        made = [step for step in found if not step.type.startswith("dra-fleet:")]
+        found = made or found
+    if owner.kind == "pool" and rolls_nodes(found):
+        return "replace"
+    return max((_OPERATIONS[step.operation] for step in found), key=lambda action: _STRENGTH[action])
+
+
+def _firsts(steps: Mapping[str, Sequence[Step]]) -> list[Step]:
+    return [found[0] for found in steps.values()]
+
+
+def _resource(steps: Sequence[Step]) -> ResourceChange:
+    """One resource; of a replacement's three steps, the one that has the differences."""
+    step = next((item for item in steps if item.operation == "replace"), steps[0])
+    old: object = (step.old or {}).get("inputs")
+    new: object = (step.new or {}).get("inputs")
+    return ResourceChange(
+        urn=step.urn,
+        type=step.type,
+        name=step.name,
+        operation=step.operation,
+        protected=step.is_protected,
+        properties=tuple(_property(path, kind, old, new) for path, kind in step.diff.items()),
+    )
+
+
+def _property(path: str, kind: str, old: object, new: object) -> PropertyChange:
+    before, after = value_at(old, path), value_at(new, path)
+    hidden = is_marked(before) or is_marked(after) or MASK in (before, after)
+    return PropertyChange(
+        path=path,
+        before=MASK if hidden and before is not None else shown(before, path),
+        after=MASK if hidden and after is not None else shown(after, path),
+        replaces=kind.endswith("replace"),
+    )

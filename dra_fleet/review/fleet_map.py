@@ -1,0 +1,132 @@
+"""Who holds which device of which node: as it runs now, or after one possible order of arrival."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from dra_fleet.cel import CelInvalid
+from dra_fleet.proof.demand.pods import view
+from dra_fleet.proof.search.packing import Packing, Undecidable
+from dra_fleet.review.kinds import device_kind
+from dra_fleet.review.model import Device, Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from dra_fleet.model.nodes import NodeGroup
+    from dra_fleet.review.offered import Offered
+    from dra_fleet.review.running import Running
+
+Held = dict[str, str]
+"""By device, who holds it."""
+
+
+def running_map(offer: Offered, running: Running) -> dict[str, tuple[Node, ...]]:
+    """By pool the nodes that run and who holds their devices.
+
+    Devices that are not predicted but held are shown too; a pool that was not asked about has no nodes.
+    """
+    asked = running.clusters[offer.cluster.name]
+    holders = running.holders(offer.cluster.name)
+    found: dict[str, tuple[Node, ...]] = {}
+    for pool in offer.cluster.pools:
+        group = next(item for item in offer.groups if item.pool == pool.name)
+        known = asked.pools.get(pool.name)
+        found[pool.name] = tuple(
+            Node(name=name, times=1, devices=_devices(group, holders.get(name, {})))
+            for name in sorted(known.node_names if known else ())
+        )
+    return found
+
+
+def _devices(group: NodeGroup, holders: Mapping[str, tuple[str, str]]) -> tuple[Device, ...]:
+    predicted = {device.name: device_kind(device) for device in group.shape.devices}
+    kinds = {**predicted, **dict.fromkeys(sorted(holders.keys() - predicted.keys()), "?")}
+    return tuple(
+        Device(
+            name=name, kind=kind, holder=holders.get(name, ("", ""))[0], pod=holders.get(name, ("", ""))[1]
+        )
+        for name, kind in kinds.items()
+    )
+
+
+def example_map(offer: Offered) -> dict[str, tuple[Node, ...]]:
+    """By pool its most nodes, filled by the workloads in the order in which the stack names them.
+
+    A pod takes the first node that has room for it, as one order of arrival; the proof, not this, tells what
+    holds in every order. Nodes that end up alike and stand together are one with `times`.
+    """
+    filled = [[Held() for _ in range(group.most)] for group in offer.groups]
+    _fill(offer, filled)
+    found: dict[str, tuple[Node, ...]] = {}
+    for group, nodes in zip(offer.groups, filled, strict=True):
+        first = sum(node.times for node in found.get(group.pool, ()))
+        found[group.pool] = (*found.get(group.pool, ()), *_alike(group, nodes, first))
+    return found
+
+
+def _fill(offer: Offered, filled: Sequence[Sequence[Held]]) -> None:
+    groups, units = offer.groups, offer.units
+    views = [[view(unit, group, offer.placements.minor) for group in groups] for unit in units]
+    packing = Packing(
+        [group.shape for group in groups], units, offer.placements, counts_room=[True] * len(groups)
+    )
+    states = [[packing.empty(number) for _ in nodes] for number, nodes in enumerate(filled)]
+    for number, unit in enumerate(units):
+        left = unit.copies
+        for group, judged in enumerate(views[number]):
+            if judged.barrier or judged.doubt or judged.error is not None:
+                continue
+            for node in range(len(states[group]) if left else 0):
+                left = _fill_node(
+                    packing,
+                    number,
+                    states[group],
+                    node=node,
+                    held=filled[group][node],
+                    name=unit.name,
+                    left=left,
+                )
+                if not left:
+                    break
+
+
+def _fill_node(
+    packing: Packing,
+    unit: int,
+    states: list[int],
+    *,
+    node: int,
+    held: Held,
+    name: str,
+    left: int,
+) -> int:
+    """Put copies on a node while they fit; returns how many are left to place."""
+    while left:
+        try:
+            following = packing.place(unit, states[node])
+        except (Undecidable, CelInvalid):
+            return left
+        if following is None:
+            return left
+        for _, _, device in packing.given(unit, states[node]):
+            held[device] = name
+        if following == states[node]:  # it takes nothing that runs out
+            return 0
+        states[node] = following
+        left -= 1
+    return left
+
+
+def _alike(group: NodeGroup, nodes: Sequence[Held], first: int) -> Iterator[Node]:
+    number = first + 1
+    kinds = [(device.name, device_kind(device)) for device in group.shape.devices]
+    for held, same in groupby(nodes):
+        times = sum(1 for _ in same)
+        name = f"node {number}" if times == 1 else f"nodes {number}-{number + times - 1}"
+        devices = tuple(
+            Device(name=device, kind=kind, holder=held.get(device, ""), pod="") for device, kind in kinds
+        )
+        yield Node(name=name, times=times, devices=devices)
+        number += times

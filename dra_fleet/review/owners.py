@@ -1,0 +1,85 @@
+"""To which cluster, pool, driver, class, claim or workload each resource of the engine belongs."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_fleet.review.events import Step
+    from dra_fleet.review.model import Kind
+
+PLATFORM = "dra-fleet:platforms:"
+_COMPONENTS: Mapping[str, Kind] = {
+    "dra-fleet:drivers:DriverRelease": "driver",
+    "dra-fleet:devices:DeviceClass": "class",
+    "dra-fleet:devices:ClaimTemplate": "template",
+    "dra-fleet:devices:Claim": "claim",
+    "dra-fleet:workloads:Workload": "workload",
+    "dra-fleet:namespaces:Namespace": "namespace",
+}
+_POOL = re.compile(r".*:(AgentPool|NodePool|NodeGroup|Nodegroup)")
+"""Each cloud's own resource for a group of nodes."""
+_SYSTEM = re.compile(r".*:(NodePool|NodeGroup)")
+"""Pools of these types named `system` have no GPUs: what runs on them holds no devices."""
+_CONTROL_PLANE = re.compile(
+    r".*:(ManagedCluster|container/cluster:Cluster|eks/cluster:Cluster|(Managed|Edge|Serverless)?Kubernetes)"
+)
+
+
+class Owner(NamedTuple):
+    """What a resource belongs to. `cluster` is empty for what belongs to none."""
+
+    kind: Kind
+    cluster: str
+    name: str
+
+
+class Owners:
+    """Looks owners up by the chain of parents."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._steps = {step.urn: step for step in steps}
+        self._known: dict[str, Owner] = {}
+
+    def of(self, step: Step) -> Owner:
+        """The owner of a step's resource."""
+        if step.urn not in self._known:
+            self._known[step.urn] = self._find(step)
+        return self._known[step.urn]
+
+    def _find(self, step: Step) -> Owner:
+        chain = list(self._chain(step))
+        platform = next((item for item in chain if item.type.startswith(PLATFORM)), None)
+        cluster = platform.name if platform else ""
+        for item in chain:
+            kind = _COMPONENTS.get(item.type)
+            if kind is not None:
+                return Owner(kind, cluster, item.name.removeprefix(f"{cluster}-"))
+        if platform is None:
+            kind = "credential" if step.type.startswith("pulumi:providers:") else "other"
+            return Owner(kind, "", step.name)
+        return _part(step, platform)
+
+    def _chain(self, step: Step) -> list[Step]:
+        found: list[Step] = []
+        urn = step.urn
+        while urn in self._steps and len(found) < len(self._steps):
+            found.append(self._steps[urn])
+            urn = self._steps[urn].parent
+        return found
+
+
+def _part(step: Step, platform: Step) -> Owner:
+    """What a cloud's own resource is to its cluster."""
+    cluster = platform.name
+    name = step.name.removeprefix(f"{cluster}-")
+    if step is platform or _CONTROL_PLANE.fullmatch(step.type):
+        return Owner("cluster", cluster, cluster)
+    if _SYSTEM.fullmatch(step.type) and name == "system":
+        return Owner("other", cluster, "node pool of system pods")
+    if _POOL.fullmatch(step.type):
+        return Owner("pool", cluster, name)
+    return Owner("credential" if step.type.startswith("pulumi:providers:") else "other", cluster, name)

@@ -1,0 +1,124 @@
+"""Runs one preview and follows its events. Whose engine, which back end: whatever the environment says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dra_fleet.findings.engine_events import STREAMING
+from dra_fleet.review.errors import ReviewError
+from dra_fleet.review.events import read_events
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import TextIO
+
+    from dra_fleet.review.events import Preview
+
+_STEP = '"resourcePreEvent"'
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """What to preview and where.
+
+    Attributes:
+        pulumi: The engine's command line.
+        stack: The stack.
+        directory: The Pulumi project.
+        config_file: The stack file, where it is not the project's own.
+        plan: Where the update plan goes.
+        policy_packs: Policy packs that judge.
+        environment: All variables.
+    """
+
+    pulumi: str
+    stack: str
+    directory: Path
+    config_file: Path | None
+    plan: Path
+    policy_packs: Sequence[Path]
+    environment: Mapping[str, str]
+
+    @property
+    def arguments(self) -> list[str]:
+        """Program and arguments."""
+        options = ["--stack", self.stack, "--save-plan", str(self.plan), "--json", "--non-interactive"]
+        if self.config_file is not None:
+            options += ["--config-file", str(self.config_file)]
+        for pack in self.policy_packs:
+            options += ["--policy-pack", str(pack)]
+        return [self.pulumi, "preview", *options, "--color", "never"]
+
+
+class RunningPreview:
+    """A preview that was started; what else is to be done can be done meanwhile."""
+
+    def __init__(self, command: Command) -> None:
+        """Start it.
+
+        Raises:
+            ReviewError: The engine cannot be started.
+        """
+        self._said: TextIO = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed by `result`
+        environment = {**os.environ, **command.environment, **STREAMING}
+        try:
+            self._process = subprocess.Popen(
+                command.arguments,
+                cwd=command.directory,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=self._said,
+                text=True,
+                encoding="utf-8",
+            )
+        except OSError as problem:
+            self._said.close()
+            raise ReviewError(
+                f"{command.pulumi} cannot be started: {problem.strerror}; put Pulumi on PATH, "
+                "or give saved events with --events"
+            ) from None
+
+    def result(self, on_step: Callable[[int], None]) -> Preview:
+        """Follow it to its end.
+
+        Args:
+            on_step: Told how many resources were looked at.
+
+        Raises:
+            ReviewError: The engine ended without a preview; its own words.
+        """
+        with self._process, self._said:
+            try:
+                preview = read_events(self._lines(on_step), "the preview")
+            except ReviewError as problem:
+                self._process.kill()
+                self._process.wait()
+                raise ReviewError(f"the preview could not be made: {self._words() or problem}") from None
+            self._process.wait()
+            if not preview.stack and not preview.steps and not preview.result:
+                raise ReviewError(f"the preview could not be made: {self._words() or preview.errors[0]}")
+            return preview
+
+    def stop(self) -> None:
+        """End it early; the engine stops what it started."""
+        self._process.terminate()
+        self._process.wait()
+
+    def _lines(self, on_step: Callable[[int], None]) -> Iterator[str]:
+        count = 0
+        for line in self._process.stdout or ():
+            if _STEP in line:
+                count += 1
+                on_step(count)
+            yield line
+
+    def _words(self) -> str:
+        self._said.seek(0)
+        lines = [line.strip() for line in self._said if not line.startswith("warning:")]
+        return "\n".join(line for line in lines if line)

@@ -1,0 +1,88 @@
+"""The findings as SARIF, for code scanning.
+
+Each finding is at its place in the stack file where it names one, else at the file's first line, and always
+names the resource. What ends running claims is a result too.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from dra_fleet.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
+from dra_fleet.review.places import line_of
+
+if TYPE_CHECKING:
+    from dra_fleet.findings.sarif import Level
+    from dra_fleet.review.model import Change, Finding, Review, Severity
+
+_LEVELS: dict[Severity, Level] = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
+_CHANGE = SarifRule(
+    name="running-claims-lose-devices",
+    description="Something that runs ends, or something is deleted",
+    level="warning",
+)
+
+
+def render_sarif(review: Review, stack_file: str, stack_text: str) -> str:
+    """The whole log.
+
+    Args:
+        review: What was found.
+        stack_file: The stack file's path in its repository.
+        stack_text: Its text, in which settings are looked up; may be empty.
+    """
+    changes = [item for item in review.changes if item.lost_claims or item.weight == "destructive"]
+    worst: dict[str, Finding] = {}
+    for item in review.findings:
+        worst.setdefault(item.rule, item)  # they are sorted, gravest first
+    run = SarifRun(
+        tool="dra-fleet review",
+        rules=(*map(_rule, worst.values()), *([_CHANGE] if changes else [])),
+        category=f"dra-fleet-review/{review.stack}",
+        properties={
+            "decision": review.verdict.decision,
+            "reasons": [item.text for item in review.verdict.reasons],
+        },
+    )
+    results = [_result(item, stack_file, stack_text) for item in review.findings]
+    results += [_change(item, stack_file) for item in changes]
+    return json.dumps(sarif(run, results), indent=2, ensure_ascii=False) + "\n"
+
+
+def _rule(item: Finding) -> SarifRule:
+    return SarifRule(
+        name=item.rule,
+        description=f"{item.source} {item.rule}",
+        help=item.fix,
+        link=item.url,
+        level=_LEVELS[item.severity],
+        severity=item.severity,
+        tags=(item.source, item.level),
+    )
+
+
+def _result(item: Finding, stack_file: str, stack_text: str) -> SarifResult:
+    return SarifResult(
+        rule=item.rule,
+        level="error" if item.level == "mandatory" else _LEVELS[item.severity],
+        message=item.message
+        if not item.fix or item.fix in item.message
+        else f"{item.message}\nfix: {item.fix}",
+        names=tuple(dict.fromkeys((item.resource, item.subject))),
+        file=stack_file,
+        line=line_of(item.subject, stack_text),
+        identity=(item.resource, item.subject),
+    )
+
+
+def _change(item: Change, stack_file: str) -> SarifResult:
+    urns = [resource.urn for resource in item.resources[:1]]
+    return SarifResult(
+        rule=_CHANGE.name,
+        level="warning",
+        message=item.text,
+        names=(*urns, f"{item.kind} {item.name}"),
+        file=stack_file,
+        identity=(item.kind, item.cluster, item.name, item.action),
+    )

@@ -1,0 +1,57 @@
+"""Writes the files of a review; what an earlier review left there and this one has not is removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dra_fleet.review.comment import render_markdown
+from dra_fleet.review.errors import ReviewError
+from dra_fleet.review.page import render_page
+from dra_fleet.review.sarif import render_sarif
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dra_fleet.review.model import Review
+
+PLAN = "plan.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackText:
+    """The reviewed stack file: its path in its repository and its text, for the places of findings."""
+
+    path: str
+    text: str
+
+
+def prepare(directory: Path) -> Path:
+    """Make the directory, remove an earlier plan, and return where the new one goes.
+
+    Raises:
+        ReviewError: It cannot be made.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / PLAN).unlink(missing_ok=True)
+    except OSError as problem:
+        raise ReviewError(f"{directory} cannot be written to: {problem.strerror}; choose --out") from None
+    return (directory / PLAN).resolve()
+
+
+def write_review(review: Review, directory: Path, stack: StackText) -> dict[str, Path]:
+    """Write every format; returns the files by format."""
+    texts = {
+        "html": ("index.html", render_page(review)),
+        "markdown": ("review.md", render_markdown(review)),
+        "json": ("review.json", review.model_dump_json(indent=2) + "\n"),
+        "sarif": ("dra_fleet.review.sarif", render_sarif(review, stack.path, stack.text)),
+    }
+    written: dict[str, Path] = {}
+    for kind, (name, text) in texts.items():
+        (directory / name).write_text(text, encoding="utf-8")
+        written[kind] = directory / name
+    if (directory / PLAN).is_file():
+        written["plan"] = directory / PLAN
+    return written
