@@ -21,7 +21,7 @@ from pulumi.runtime.proto import analyzer_pb2
 from dra_fleet.policy import pack
 from dra_fleet.policy.analyzer import Analyzer
 from dra_fleet.policy.decoding import encode
-from rehearsal import tools
+from dra_fleet.rehearsal import tools
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `tests` is not installed
 

@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.cel import UNKNOWN
-from rehearsal.tools import oracle
+from dra_fleet.rehearsal.tools import oracle
 
 if TYPE_CHECKING:
     from dra_fleet.plan import FleetPlan

@@ -71,8 +71,8 @@ def check(
     from dra_fleet.checking import ManifestFile
     from dra_fleet.checking import check as check_files
     from dra_fleet.plan import make_plan
+    from dra_fleet.rehearsal.project import stack_file
     from dra_fleet.settings import SettingsInvalid, read_stack_file
-    from rehearsal.project import stack_file
 
     if not files and not values:
         raise typer.BadParameter("name at least one FILE, or a chart's values with --values")

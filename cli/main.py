@@ -122,8 +122,8 @@ def expected_errors() -> tuple[type[Exception], ...]:
     """The errors whose text is meant for the user; anything else is a defect and keeps its traceback."""
     from dra_fleet.clusters.credentials import KubeconfigError
     from dra_fleet.proof.errors import RecordingInvalid
+    from dra_fleet.rehearsal.errors import RehearsalError
     from dra_fleet.review.errors import ReviewError
     from dra_fleet.settings import SettingsInvalid
-    from rehearsal.errors import RehearsalError
 
     return (KubeconfigError, RecordingInvalid, SettingsInvalid, RehearsalError, ReviewError)

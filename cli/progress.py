@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-    from rehearsal.reporting import Reporter, Step
+    from dra_fleet.rehearsal.reporting import Reporter, Step
 
 PLAIN_INTERVAL_SECONDS = 15.0
 """How often a long step says where it is when there is no terminal."""

@@ -54,8 +54,8 @@ def prove(
     """
     from dra_fleet.plan import make_plan
     from dra_fleet.proof.prove import prove as prove_plan
+    from dra_fleet.rehearsal.project import stack_file
     from dra_fleet.settings import SettingsInvalid, read_stack_file
-    from rehearsal.project import stack_file
 
     read = read_stack_file(stack_file(stack)[1])
     try:

@@ -13,8 +13,8 @@ from cli.progress import reporting
 from cli.tables import pools_table, up_caption, workloads_table
 
 if TYPE_CHECKING:
-    from rehearsal.session import UpReport
-    from rehearsal.status import StackStatus
+    from dra_fleet.rehearsal.session import UpReport
+    from dra_fleet.rehearsal.status import StackStatus
 
 WIDE = 80
 """Columns below which a row is printed as lines, since headings and names of pods would be broken."""
@@ -66,9 +66,9 @@ def up(
 
     Exit code 3: the stack is up, but some workload waits; the table says why.
     """
-    from rehearsal import session
-    from rehearsal.home import Home
-    from rehearsal.project import find_stack
+    from dra_fleet.rehearsal import session
+    from dra_fleet.rehearsal.home import Home
+    from dra_fleet.rehearsal.project import find_stack
 
     source = find_stack(stack, hardware=hardware)
     with reporting() as reporter:
@@ -96,10 +96,10 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
     import asyncio
 
     from dra_fleet.plan import make_plan
+    from dra_fleet.rehearsal.home import Home
+    from dra_fleet.rehearsal.project import find_stack
+    from dra_fleet.rehearsal.status import read_status
     from dra_fleet.settings import read_stack_file
-    from rehearsal.home import Home
-    from rehearsal.project import find_stack
-    from rehearsal.status import read_status
 
     source = find_stack(stack, hardware=hardware)
     plan = make_plan(read_stack_file(source.file).settings)
@@ -121,9 +121,9 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
 )
 def env(json: Json = False) -> None:
     """Print the shell variables of the rehearsal, to run `pulumi` and `kubectl` in it by hand."""
-    from rehearsal import tools
-    from rehearsal.environment import environment_changes, shell_exports
-    from rehearsal.home import Home
+    from dra_fleet.rehearsal import tools
+    from dra_fleet.rehearsal.environment import environment_changes, shell_exports
+    from dra_fleet.rehearsal.home import Home
 
     with reporting() as reporter:
         toolset = tools.ensure(reporter)
@@ -146,8 +146,8 @@ def down(
     json: Json = False,
 ) -> None:
     """Stop every process a rehearsal started. What was built stays, and `up` goes on from there."""
-    from rehearsal.home import Home
-    from rehearsal.session import bring_down
+    from dra_fleet.rehearsal.home import Home
+    from dra_fleet.rehearsal.session import bring_down
 
     home = Home.default()
     with reporting() as reporter, reporter.step("stopping"):

@@ -13,11 +13,11 @@ from cli.progress import reporting
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import FleetPlan
+    from dra_fleet.rehearsal.reporting import Reporter
     from dra_fleet.review.model import Review
     from dra_fleet.review.request import Request
     from dra_fleet.review.running import Running
     from dra_fleet.review.was import Was
-    from rehearsal.reporting import Reporter
 
 EXAMPLES = examples(
     ("what changed since main", "dra-fleet review dev --against main"),

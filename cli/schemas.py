@@ -17,7 +17,7 @@ from pydantic.alias_generators import to_camel
 
 from dra_fleet.findings.finding import Finding
 from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, WorkloadProof
-from rehearsal.status import StatusJson
+from dra_fleet.rehearsal.status import StatusJson
 
 FOLDER = Path(__file__).parents[1] / "schema"
 _ATTRIBUTE = re.compile(r"^    (?P<name>\w+): (?P<text>.+(?:\n {8}.+)*)", re.MULTILINE)

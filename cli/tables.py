@@ -9,8 +9,8 @@ from cli.output import new_table
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from rehearsal.session import UpReport
-    from rehearsal.status import StackStatus
+    from dra_fleet.rehearsal.session import UpReport
+    from dra_fleet.rehearsal.status import StackStatus
 
 MOST_NAMES = 6
 """Devices of one node that are listed by name; more are summed up (`--json` has them all)."""
@@ -34,7 +34,7 @@ def workloads_table(status: StackStatus) -> Table:
     """One row per workload: copies that hold devices, where, and why one waits."""
     from rich.text import Text
 
-    from rehearsal.status import devices_by_node
+    from dra_fleet.rehearsal.status import devices_by_node
 
     table = new_table("SIMULATED workloads")
     table.add_column("Cluster", overflow="fold")

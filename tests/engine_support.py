@@ -13,15 +13,15 @@ import pytest
 
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
-from rehearsal import tools as rehearsal_tools
-from rehearsal.home import Home
-from rehearsal.world.client import WorldClient, ensure_running, stop
+from dra_fleet.rehearsal import tools as rehearsal_tools
+from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.world.client import WorldClient, ensure_running, stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
 
 NEWEST = "v1.36.3"
 FLOOR = "v1.34.9"

@@ -15,7 +15,7 @@ import typer.testing
 import yaml
 
 from cli.main import app
-from rehearsal.tools import actionlint
+from dra_fleet.rehearsal.tools import actionlint
 
 PIPELINES = Path(__file__).parents[1] / "examples" / "pipelines"
 SCHEMAS = {

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from cli import main
 from cli.schemas import PUBLISHED, Published
 from dra_fleet.clusters.allocation import Allocation, HeldDevice, PodDevices, PoolDevices, WorkloadAllocation
+from dra_fleet.rehearsal.status import ClusterStatus, StackStatus
 from dra_fleet.settings import read_stack_file
-from rehearsal.status import ClusterStatus, StackStatus
 
 ROOT = Path(__file__).parents[2]
 STACKS = ROOT / "tests" / "data" / "stacks"

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.settings import SettingsInvalid, read_stack_file
-from rehearsal.errors import RehearsalError
 
 ROOT = Path(__file__).parents[2]
 LAB = (ROOT / "tests" / "data" / "stacks" / "lab.yaml").read_text(encoding="utf-8")

@@ -177,7 +177,7 @@ def test_a_full_disk_is_told_without_a_traceback(run: Run, monkeypatch: pytest.M
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", "/home/x/events.jsonl")
 
-    monkeypatch.setattr("rehearsal.session.up", full)
+    monkeypatch.setattr("dra_fleet.rehearsal.session.up", full)
     code, out, err = run("rehearse", "up")
     assert (code, out) == (1, "")
     assert err == (
@@ -190,7 +190,7 @@ def test_a_defect_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise FileNotFoundError(2, "No such file or directory", "x")
 
-    monkeypatch.setattr("rehearsal.session.up", broken)
+    monkeypatch.setattr("dra_fleet.rehearsal.session.up", broken)
     monkeypatch.setattr(sys, "argv", ["dra-fleet", "rehearse", "up"])
     with pytest.raises(FileNotFoundError):
         cli.main.run()
@@ -200,7 +200,7 @@ def test_an_interruption_exits_130(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rehearsal.session.up", interrupted)
+    monkeypatch.setattr("dra_fleet.rehearsal.session.up", interrupted)
     code, _, err = run("rehearse", "up")
     assert code == 130
     assert err == "error: interrupted; run the same command again to go on from here\n"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.plan import make_plan
+from dra_fleet.rehearsal.clouds.aks.models import faults
 from dra_fleet.settings import parse
-from rehearsal.clouds.azure.models import faults
 from stacks.build import build
 from tests.components.test_aks import (
     CLUSTER,

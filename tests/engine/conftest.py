@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
 
 
 @pytest.fixture(scope="module")

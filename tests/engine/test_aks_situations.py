@@ -57,7 +57,7 @@ def kill_world(rehearsed: Rehearsed) -> None:
     """End the world without a chance to tidy up; its control planes go on."""
     for process in psutil.process_iter(["cmdline"]):
         words: list[str] = process.info["cmdline"] or []
-        if "rehearsal.world" in words and str(rehearsed.home) in words:
+        if "dra_fleet.rehearsal.world" in words and str(rehearsed.home) in words:
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
             return

@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from dra_fleet.clusters.objects import entries
-from rehearsal.access import connect
-from rehearsal.home import Home
+from dra_fleet.rehearsal.access import connect
+from dra_fleet.rehearsal.home import Home
 
 if TYPE_CHECKING:
     from tests.engine.rehearsed import Rehearsed, Settings

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.providers import CLOUD_PLUGINS, install
+from dra_fleet.rehearsal.providers import CLOUD_PLUGINS, install
 from tests.engine.rehearsed import PROJECT
 
 if TYPE_CHECKING:
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld
 
 pytestmark = pytest.mark.engine

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from ruamel.yaml import YAML
 
-from rehearsal.stack_copy import SALT
+from dra_fleet.rehearsal.stack_copy import SALT
 
 if TYPE_CHECKING:
     from pathlib import Path

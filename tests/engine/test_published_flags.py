@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 
 from dra_fleet.clusters.pending import Cause, explain, explain_pending, read_state
 from dra_fleet.clusters.pending.state import results_of
-from rehearsal import charts
+from dra_fleet.rehearsal import charts
 from tests.engine.rehearsed import PROJECT
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import KubeApi
     from dra_fleet.clusters.pending import ClusterState, Reason
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld, SimulatedCluster
 
 pytestmark = pytest.mark.engine

@@ -15,7 +15,7 @@ from dra_fleet.policy.values import Missing, Secret
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
     from tests.policies.rule_cases import Declared
 
 PACK: Final = Path(__file__).resolve().parents[2] / "policies" / "run-pack"

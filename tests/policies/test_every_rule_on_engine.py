@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dra_fleet.policy.gate.record import Record
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
     from tests.policies.breaking_program import Program
 
 

@@ -18,7 +18,7 @@ from tests.policies.rule_cases import UNKNOWN, Declared
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
 
 pytestmark = pytest.mark.engine
 

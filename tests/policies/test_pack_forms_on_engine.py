@@ -23,7 +23,7 @@ from tests.policies.rule_cases import Declared
 if TYPE_CHECKING:
     from pulumi.runtime.proto import analyzer_pb2
 
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
 
 pytestmark = pytest.mark.engine
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.engine_run import EngineResult, PolicyFinding, run_engine
-from rehearsal.world.processes import ProcessId
+from dra_fleet.rehearsal.engine_run import EngineResult, PolicyFinding, run_engine
+from dra_fleet.rehearsal.world.processes import ProcessId
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,7 +126,7 @@ def test_an_engine_that_does_not_heed_ctrl_c_is_killed(
     def interrupt(_: int, __: str) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rehearsal.engine_run.CANCEL_SECONDS", 0.1)
+    monkeypatch.setattr("dra_fleet.rehearsal.engine_run.CANCEL_SECONDS", 0.1)
     with pytest.raises(KeyboardInterrupt):
         run_engine(
             [sys.executable, "-c", STUBBORN, json.dumps(FINISHED) + "\n"],

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from rehearsal import engine_session
-from rehearsal.world.processes import ProcessId
+from dra_fleet.rehearsal import engine_session
+from dra_fleet.rehearsal.world.processes import ProcessId
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.environment import (
+from dra_fleet.rehearsal.environment import (
     CREDENTIAL_PREFIXES,
     WrongBackendError,
     environment,
     refuse_foreign_backend,
     shell_exports,
 )
-from rehearsal.home import Home
-from rehearsal.tools import Toolset
+from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.tools import Toolset
 
 TOOLS = Toolset(
     pulumi=Path("/tools/pulumi/pulumi"),

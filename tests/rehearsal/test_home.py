@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.home import LONGEST_SOCKET_PATH, Home, HomeUnusableError
+from dra_fleet.rehearsal.home import LONGEST_SOCKET_PATH, Home, HomeUnusableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

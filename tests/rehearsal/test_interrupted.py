@@ -11,9 +11,9 @@ from typing import Any, Self
 import psutil
 import pytest
 
-from rehearsal import interrupted
-from rehearsal.home import Home
-from rehearsal.interrupted import StackBusyError, StackState, clear_interrupted, clear_stale_lock
+from dra_fleet.rehearsal import interrupted
+from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.interrupted import StackBusyError, StackState, clear_interrupted, clear_stale_lock
 
 
 def lock(backend: Path, text: str, stack: str = "dev") -> Path:

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from ruamel.yaml import YAML
 
-from rehearsal.environment import PROJECT
-from rehearsal.errors import RehearsalError
-from rehearsal.home import Home
-from rehearsal.project import StackSource, ensure_stack, find_stack, project_directory, stack_file
-from rehearsal.stack_copy import SALT
+from dra_fleet.rehearsal.environment import PROJECT
+from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.project import StackSource, ensure_stack, find_stack, project_directory, stack_file
+from dra_fleet.rehearsal.stack_copy import SALT
 
 if TYPE_CHECKING:
     from pathlib import Path

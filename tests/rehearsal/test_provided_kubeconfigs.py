@@ -6,10 +6,10 @@ import pytest
 import yaml
 
 from dra_fleet.plan import make_plan
+from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.kubeconfig_sources import one_context, provide_kubeconfigs
 from dra_fleet.settings import parse
-from rehearsal.errors import RehearsalError
-from rehearsal.home import Home
-from rehearsal.kubeconfig_sources import one_context, provide_kubeconfigs
 
 if TYPE_CHECKING:
     from pathlib import Path

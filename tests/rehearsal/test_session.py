@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.plan import make_plan
+from dra_fleet.rehearsal.environment import PROJECT
+from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.project import find_stack
+from dra_fleet.rehearsal.providers import PublishedPlugin
+from dra_fleet.rehearsal.session import prepare_engine, read_hardware, refuse_mismatch
+from dra_fleet.rehearsal.stack_copy import PASSPHRASE
+from dra_fleet.rehearsal.tools import Toolset
+from dra_fleet.rehearsal.world.hardware import Hardware
 from dra_fleet.settings import read_stack_file
-from rehearsal.environment import PROJECT
-from rehearsal.errors import RehearsalError
-from rehearsal.home import Home
-from rehearsal.project import find_stack
-from rehearsal.providers import PublishedPlugin
-from rehearsal.session import prepare_engine, read_hardware, refuse_mismatch
-from rehearsal.stack_copy import PASSPHRASE
-from rehearsal.tools import Toolset
-from rehearsal.world.hardware import Hardware
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ def test_a_passphrase_that_was_cut_off_while_it_was_written_is_written_again(
     def published_plugin(*_: object) -> PublishedPlugin:
         return PublishedPlugin.INSTALLED
 
-    monkeypatch.setattr("rehearsal.providers.published_plugin", published_plugin)
+    monkeypatch.setattr("dra_fleet.rehearsal.providers.published_plugin", published_plugin)
     toolset = Toolset(
         pulumi=tmp_path, language_host_dir=tmp_path, helm=tmp_path, kwok=tmp_path, controlplane=tmp_path
     )

@@ -5,15 +5,15 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rehearsal.home import Home
-from rehearsal.reporting import Silent
-from rehearsal.turn import own_turn
+from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.reporting import Silent
+from dra_fleet.rehearsal.turn import own_turn
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from rehearsal.reporting import Step
+    from dra_fleet.rehearsal.reporting import Step
 
 
 class Told(Silent):

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from ruamel.yaml import YAML
 
-from rehearsal import providers
-from rehearsal.environment import environment
+from dra_fleet.rehearsal import providers
+from dra_fleet.rehearsal.environment import environment
 
 if TYPE_CHECKING:
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld
 
 pytestmark = pytest.mark.engine

@@ -14,10 +14,10 @@ from dra_fleet.drivers.common.selectors import selector
 from dra_fleet.drivers.efa.devices import DRIVER, PRODUCT, efa_devices
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
+from dra_fleet.rehearsal.drivers.efa.plugin import EfaPlugin
+from dra_fleet.rehearsal.world.hardware import ClusterHardware
 from dra_fleet.settings import SettingsInvalid, parse
 from dra_fleet.settings.classes import IntentClass
-from rehearsal.agent.drivers.efa import EfaPlugin
-from rehearsal.world.hardware import ClusterHardware
 from tests.fleet.plan.eks_fleets import cluster, pool, ultra
 
 CLASS = "efa.networking.k8s.aws"

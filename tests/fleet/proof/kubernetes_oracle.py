@@ -8,7 +8,7 @@ import subprocess
 from functools import cache
 from typing import IO, TYPE_CHECKING, Any
 
-from rehearsal import tools
+from dra_fleet.rehearsal import tools
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

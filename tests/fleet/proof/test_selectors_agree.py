@@ -11,7 +11,7 @@ import pytest
 
 from dra_fleet.cel import CelDevice, CelInvalid, CelUnsupported, environment
 from dra_fleet.cel.declarations import list_signatures, signatures
-from rehearsal.tools import recipes
+from dra_fleet.rehearsal.tools import recipes
 from tests.fleet.proof.kubernetes_oracle import MINORS, ask
 from tests.fleet.proof.selector_cases import SelectorCases
 from tests.fleet.proof.selector_values import DEVICES, DRIVER, FORMAT_TEXTS, NAMED_FORMATS

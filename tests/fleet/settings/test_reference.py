@@ -10,9 +10,9 @@ import pytest
 
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
+from dra_fleet.rehearsal.world.hardware import Hardware
 from dra_fleet.settings import read_stack_file
 from dra_fleet.settings.reference import PAGE, text
-from rehearsal.world.hardware import Hardware
 
 ROOT = Path(__file__).parents[3]
 SHOWN = {"README.md": 1, "docs/stack.md": 2}

@@ -10,7 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dra_fleet.clusters.pending import explain, read_state
-from rehearsal import charts
+from dra_fleet.rehearsal import charts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

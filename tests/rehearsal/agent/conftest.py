@@ -9,7 +9,7 @@ from tests.rehearsal.agent.agent_cluster import HARDWARE, NVIDIA, AgentCluster
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld
 
 

@@ -8,18 +8,24 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from dra_fleet.clusters.client import ApiError
-from rehearsal.agent.compute_domains import membership
-from rehearsal.agent.compute_domains.controller import Controller
-from rehearsal.agent.compute_domains.objects import CONTROLLER, DAEMON, DOMAIN, TARGET, runs
-from rehearsal.agent.compute_domains.parts import crash_of
-from rehearsal.agent.drivers.compute_domain import ComputeDomainPlugin
-from rehearsal.agent.drivers.plugin import AtWork, PrepareFailed, StartFailed
-from rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.drivers.nvidia.compute_domain import ComputeDomainPlugin
+from dra_fleet.rehearsal.drivers.nvidia.compute_domains import membership
+from dra_fleet.rehearsal.drivers.nvidia.compute_domains.controller import Controller
+from dra_fleet.rehearsal.drivers.nvidia.compute_domains.objects import (
+    CONTROLLER,
+    DAEMON,
+    DOMAIN,
+    TARGET,
+    runs,
+)
+from dra_fleet.rehearsal.drivers.nvidia.compute_domains.parts import crash_of
+from dra_fleet.rehearsal.drivers.plugin import AtWork, PrepareFailed, StartFailed
+from dra_fleet.rehearsal.world.hardware import ClusterHardware
 from tests.rehearsal.agent.fake_api import FakeApi
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object
-    from rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.hardware import Host
 
 API = "resource.nvidia.com/v1beta1"
 UID = "4c0eefb0-b96a-4aa9-ac7f-468303cca798"

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.agent.driver_pod import is_ready, shows, start, status_of
-from rehearsal.agent.drivers import plugins_of
-from rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.agent.driver_pod import is_ready, shows, start, status_of
+from dra_fleet.rehearsal.drivers import plugins_of
+from dra_fleet.rehearsal.world.hardware import ClusterHardware
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.hardware import Host
 
 
 def host(**nvidia: Any) -> Host:

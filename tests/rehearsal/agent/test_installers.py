@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.agent.drivers.plugin import PrepareFailed, StartFailed
-from rehearsal.agent.drivers.tpu import TpuPlugin
-from rehearsal.agent.installers import installer_problem, is_installer, with_installed_driver
-from rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.agent.installers import installer_problem, is_installer, with_installed_driver
+from dra_fleet.rehearsal.drivers.plugin import PrepareFailed, StartFailed
+from dra_fleet.rehearsal.drivers.tpu.plugin import TpuPlugin
+from dra_fleet.rehearsal.world.hardware import ClusterHardware
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.hardware import Host
 
 COS = {
     "image": "cos",

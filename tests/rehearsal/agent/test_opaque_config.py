@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from rehearsal.agent.drivers.nvidia import NvidiaGpuPlugin
-from rehearsal.agent.drivers.opaque import judge
-from rehearsal.agent.drivers.plugin import PrepareFailed
+from dra_fleet.rehearsal.drivers.nvidia.plugin import NvidiaGpuPlugin
+from dra_fleet.rehearsal.drivers.opaque import judge
+from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 
 ON = {"TimeSlicingSettings": True, "MPSSupport": True}
 OFF = {"TimeSlicingSettings": False, "MPSSupport": False}

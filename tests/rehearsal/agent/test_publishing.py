@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from rehearsal.agent.publishing import FieldsDropped, publish
+from dra_fleet.rehearsal.agent.publishing import FieldsDropped, publish
 from tests.rehearsal.agent.fake_api import FakeApi
 
 if TYPE_CHECKING:

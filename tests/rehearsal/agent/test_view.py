@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import httpx2
 import pytest
 
-from rehearsal.agent.view import ClusterView
-from rehearsal.agent.work_queue import WorkQueue
+from dra_fleet.rehearsal.agent.view import ClusterView
+from dra_fleet.rehearsal.agent.work_queue import WorkQueue
 from tests.rehearsal.agent.fake_api import WatchedApi
 
 if TYPE_CHECKING:

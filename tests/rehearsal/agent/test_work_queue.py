@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from dra_fleet.clusters.client import ApiError
-from rehearsal.agent import work_queue
-from rehearsal.agent.work_queue import Key, WorkQueue
+from dra_fleet.rehearsal.agent import work_queue
+from dra_fleet.rehearsal.agent.work_queue import Key, WorkQueue
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from dra_fleet import hardware as catalogue
-from rehearsal.charts import STAND_INS
+from dra_fleet.rehearsal.charts import STAND_INS
 
 if TYPE_CHECKING:
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
 
 CHART = STAND_INS / "nvidia-dra-driver-gpu" / "25.8.1"
 GPUS = ("gpuResourcesEnabledOverride=true",)

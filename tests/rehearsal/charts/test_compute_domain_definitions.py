@@ -12,7 +12,7 @@ from dra_fleet.drivers.nvidia.objects.compute_domain import (
     ComputeDomainChannel,
     ComputeDomainSpec,
 )
-from rehearsal.charts import STAND_INS
+from dra_fleet.rehearsal.charts import STAND_INS
 
 if TYPE_CHECKING:
     from pathlib import Path

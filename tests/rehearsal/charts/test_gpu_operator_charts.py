@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from dra_fleet import hardware as catalogue
-from rehearsal.charts import STAND_INS
+from dra_fleet.rehearsal.charts import STAND_INS
 from tests.rehearsal.charts.test_chart_25_8_1 import leaves
 
 if TYPE_CHECKING:
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
 
 VERSIONS = ["v25.10.0", "v26.7.0"]
 

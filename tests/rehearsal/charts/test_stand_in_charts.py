@@ -10,12 +10,12 @@ import pytest
 import yaml
 
 from dra_fleet import hardware as catalogue
-from rehearsal.charts import STAND_INS
+from dra_fleet.rehearsal.charts import STAND_INS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
 
 NVIDIA = STAND_INS / "dra-driver-nvidia-gpu" / "0.5.0"
 EXAMPLE = STAND_INS / "dra-example-driver" / "0.4.0"

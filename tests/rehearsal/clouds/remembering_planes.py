@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dra_fleet.clusters.client import Object
-    from rehearsal.world.hardware import NodeHardware
+    from dra_fleet.rehearsal.world.hardware import NodeHardware
 
 
 class Planes:

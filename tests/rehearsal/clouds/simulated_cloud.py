@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rehearsal.clouds.cloud import Resource
+from dra_fleet.rehearsal.clouds.cloud import Resource
 
 if TYPE_CHECKING:
-    from rehearsal.clouds.cloud import Checked, Cloud
+    from dra_fleet.rehearsal.clouds.cloud import Checked, Cloud
     from tests.rehearsal.clouds.remembering_planes import Planes
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from rehearsal.clouds.clusters import until_all_ready
+from dra_fleet.rehearsal.clouds.clusters import until_all_ready
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

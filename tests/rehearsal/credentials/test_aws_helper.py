@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.credentials import aws
-from rehearsal.credentials.aws import main, read_arguments
-from rehearsal.credentials.dra_fleet_token import HelperError
+from dra_fleet.rehearsal.clouds.eks import aws
+from dra_fleet.rehearsal.clouds.eks.aws import main, read_arguments
+from dra_fleet.rehearsal.credentials.dra_fleet_token import HelperError
 
 if TYPE_CHECKING:
     from typing import Any

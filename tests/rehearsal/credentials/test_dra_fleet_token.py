@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.credentials import dra_fleet_token
-from rehearsal.credentials.dra_fleet_token import HelperError, asked_version, main
+from dra_fleet.rehearsal.credentials import dra_fleet_token
+from dra_fleet.rehearsal.credentials.dra_fleet_token import HelperError, asked_version, main
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rehearsal.credentials.dra_fleet_token import HelperError
-from rehearsal.credentials.gke_gcloud_auth_plugin import main, read_arguments
+from dra_fleet.rehearsal.clouds.gke.gke_gcloud_auth_plugin import main, read_arguments
+from dra_fleet.rehearsal.credentials.dra_fleet_token import HelperError
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rehearsal.credentials.dra_fleet_token import HelperError
-from rehearsal.credentials.kubelogin import LOGINS, main, read_arguments
+from dra_fleet.rehearsal.clouds.aks.kubelogin import LOGINS, main, read_arguments
+from dra_fleet.rehearsal.credentials.dra_fleet_token import HelperError
 
 SERVER = ["--server-id", "6dae42f8-4368-4678-94ff-3960e28e3630"]
 

@@ -9,7 +9,7 @@ from tests.rehearsal.providers.cloud_program import CloudProgram
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld
 
 PROGRAM = """

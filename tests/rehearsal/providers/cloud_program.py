@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.providers import CLOUD_PLUGINS, install
+from dra_fleet.rehearsal.providers import CLOUD_PLUGINS, install
 from tests.rehearsal.providers.tiny_project import engine_environment
 
 if TYPE_CHECKING:
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld
 
 

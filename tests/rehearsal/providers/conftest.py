@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.providers import install
+from dra_fleet.rehearsal.providers import install
 from tests.rehearsal.providers.tiny_project import TinyProject
 
 if TYPE_CHECKING:
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld, SimulatedCluster
 
 NewProject = Callable[[], TinyProject]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rehearsal.providers.kubernetes.configuration import Configuration, compare, faults
-from rehearsal.providers.properties import UNKNOWN, Secret
+from dra_fleet.rehearsal.providers.kubernetes.configuration import Configuration, compare, faults
+from dra_fleet.rehearsal.providers.properties import UNKNOWN, Secret
 
 KUBECONFIG = """
 apiVersion: v1

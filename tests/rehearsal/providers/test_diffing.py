@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rehearsal.providers.kubernetes.diffing import changes, inputs_of, pruned, real_changes, wanted
-from rehearsal.providers.properties import UNKNOWN
+from dra_fleet.rehearsal.providers.kubernetes.diffing import changes, inputs_of, pruned, real_changes, wanted
+from dra_fleet.rehearsal.providers.properties import UNKNOWN
 
 
 def named(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, str]]:

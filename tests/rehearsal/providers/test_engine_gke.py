@@ -17,7 +17,7 @@ from dra_fleet.clusters.credentials import read_kubeconfig
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld
 
 pytestmark = pytest.mark.engine

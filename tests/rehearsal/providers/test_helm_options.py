@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rehearsal.providers.kubernetes.helm_options import arguments, faults, values_of
+from dra_fleet.rehearsal.providers.kubernetes.helm_options import arguments, faults, values_of
 
 
 def test_the_default_waits_five_minutes_for_everything() -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.charts import STAND_INS, ChartUnavailableError, resolve, stand_in_versions
-from rehearsal.home import Home
-from rehearsal.providers import PublishedPlugin, install, published_plugin
-from rehearsal.providers.refusals import VALID
+from dra_fleet.rehearsal.charts import STAND_INS, ChartUnavailableError, resolve, stand_in_versions
+from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.providers import PublishedPlugin, install, published_plugin
+from dra_fleet.rehearsal.providers.refusals import VALID
 
 PLUGIN = "plugins/resource-kubernetes-v4.34.2"
 EXECUTABLE = f"{PLUGIN}/pulumi-resource-kubernetes"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rehearsal.providers.kubernetes.errors import RefusedError
-from rehearsal.providers.kubernetes.naming import (
+from dra_fleet.rehearsal.providers.kubernetes.errors import RefusedError
+from dra_fleet.rehearsal.providers.kubernetes.naming import (
     AUTONAMED,
     Autonaming,
     NamingMode,
@@ -18,7 +18,7 @@ from rehearsal.providers.kubernetes.naming import (
     parse_id,
     resource_id,
 )
-from rehearsal.providers.properties import UNKNOWN
+from dra_fleet.rehearsal.providers.properties import UNKNOWN
 
 URN = Urn.parse("urn:pulumi:dev::p::a:b:C$kubernetes:core/v1:Namespace::space::2")
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rehearsal.providers.properties import (
+from dra_fleet.rehearsal.providers.properties import (
     UNKNOWN,
     Secret,
     decode,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.providers.kubernetes.readiness import pod_trouble, readiness
+from dra_fleet.rehearsal.providers.kubernetes.readiness import pod_trouble, readiness
 
 
 def body(api_version: str, kind: str, spec: dict[str, Any], status: dict[str, Any]) -> dict[str, Any]:

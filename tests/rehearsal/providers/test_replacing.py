@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rehearsal.providers.kubernetes.diffing import changes
-from rehearsal.providers.kubernetes.replacing import replaces, replacing_fields
+from dra_fleet.rehearsal.providers.kubernetes.diffing import changes
+from dra_fleet.rehearsal.providers.kubernetes.replacing import replaces, replacing_fields
 
 
 def replaced(old: dict[str, Any], new: dict[str, Any], *, mutable: bool = False) -> list[str]:

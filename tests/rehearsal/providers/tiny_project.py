@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.providers.kubernetes import VERSION
+from dra_fleet.rehearsal.providers.kubernetes import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
 
 PROGRAM = f"""
 import json, pathlib, pulumi

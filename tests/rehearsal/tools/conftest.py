@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tool_workshop import Workshop
 
-from rehearsal.tools import cache
+from dra_fleet.rehearsal.tools import cache
 
 if TYPE_CHECKING:
     from pathlib import Path

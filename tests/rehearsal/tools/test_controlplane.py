@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from rehearsal.tools import ensure
+from dra_fleet.rehearsal.tools import ensure
 
 pytestmark = pytest.mark.engine
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tool_workshop import Told, Workshop
 
-from rehearsal.tools import ToolsError, ensure, recipes, toolset
+from dra_fleet.rehearsal.tools import ToolsError, ensure, recipes, toolset
 
 
 def test_the_scheduler_of_the_control_planes_own_minor_is_the_control_plane(workshop: Workshop) -> None:

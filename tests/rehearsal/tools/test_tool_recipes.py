@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.tools import ToolsError, recipes, toolset
+from dra_fleet.rehearsal.tools import ToolsError, recipes, toolset
 
 
 @pytest.fixture

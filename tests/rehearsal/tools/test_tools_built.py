@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tool_workshop import Told, Workshop
 
-from rehearsal.tools import ToolsError, Toolset, ensure, recipes
+from dra_fleet.rehearsal.tools import ToolsError, Toolset, ensure, recipes
 
 
 def wait_for(path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_killed_build_leaves_no_tool_and_the_next_one_builds_it(workshop: Work
     hold = workshop.bin / "hold"
     hold.touch()
     killed = subprocess.Popen(
-        [sys.executable, "-m", "rehearsal.tools"], stderr=subprocess.DEVNULL, start_new_session=True
+        [sys.executable, "-m", "dra_fleet.rehearsal.tools"], stderr=subprocess.DEVNULL, start_new_session=True
     )
     wait_for(workshop.bin / "building")
     os.kill(killed.pid, signal.SIGKILL)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tool_workshop import Told, Workshop
 
-from rehearsal.tools import ensure, installer, recipes, toolset
+from dra_fleet.rehearsal.tools import ensure, installer, recipes, toolset
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -144,7 +144,7 @@ def test_the_language_host_lies_beside_the_exec_script_of_the_engine(workshop: W
 def test_the_program_prints_where_each_tool_is(workshop: Workshop) -> None:
     workshop.put_go()
     workshop.put_pulumi()
-    command = [sys.executable, "-m", "rehearsal.tools", "--json"]
+    command = [sys.executable, "-m", "dra_fleet.rehearsal.tools", "--json"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True)
     told = json.loads(printed.stdout)
     assert sorted(told) == ["controlplane", "helm", "kwok", "language_host_dir", "notes", "pulumi"]
@@ -154,7 +154,7 @@ def test_the_program_prints_where_each_tool_is(workshop: Workshop) -> None:
 
 def test_the_program_ends_with_a_message_and_no_traceback(workshop: Workshop) -> None:
     del workshop
-    command = [sys.executable, "-m", "rehearsal.tools"]
+    command = [sys.executable, "-m", "dra_fleet.rehearsal.tools"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert ended.stderr.startswith("Go is not on PATH; install Go ")

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rehearsal.tools import cache, installer
+from dra_fleet.rehearsal.tools import cache, installer
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     import pytest
 
-    from rehearsal.reporting import Step
+    from dra_fleet.rehearsal.reporting import Step
 
 FAKE_GO = """
 import json, os, pathlib, sys, time

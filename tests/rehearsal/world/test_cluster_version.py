@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from rehearsal.world.controlplane.version import KubernetesVersion
-from rehearsal.world.errors import InvalidRequestError
+from dra_fleet.rehearsal.world.controlplane.version import KubernetesVersion
+from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 
 from dra_fleet.clusters.client import ApiError, KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
-from rehearsal.world.client import RefusedError
+from dra_fleet.rehearsal.world.client import RefusedError
 from tests.engine_support import FLOOR, NEWEST
 
 if TYPE_CHECKING:

@@ -13,13 +13,19 @@ import pytest
 
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
-from rehearsal.home import Home
-from rehearsal.world.client import RefusedError, WorldClient, WorldUnreachableError, ensure_running, stop
+from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.world.client import (
+    RefusedError,
+    WorldClient,
+    WorldUnreachableError,
+    ensure_running,
+    stop,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
 
 pytestmark = pytest.mark.engine
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dra_fleet import hardware as catalogue
-from rehearsal.world.hardware import Hardware, HardwareInvalid
+from dra_fleet.rehearsal.world.hardware import Hardware, HardwareInvalid
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted([*(ROOT / "hardware").glob("*.yaml"), *(ROOT / "examples/hardware").glob("*.yaml")])

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
-from rehearsal.world.controlplane.kubeconfig import merged_kubeconfig
+from dra_fleet.rehearsal.world.controlplane.kubeconfig import merged_kubeconfig
 
 TWO = merged_kubeconfig(
     {"lab": ("https://127.0.0.1:1", b"ca one"), "old": ("https://127.0.0.1:2", b"ca two")}

@@ -7,7 +7,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from rehearsal.world.controlplane.pki import USERS, Pki
+from dra_fleet.rehearsal.world.controlplane.pki import USERS, Pki
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import socket
 
-from rehearsal.world.controlplane.ports import free_port, is_free, keep_or_choose
+from dra_fleet.rehearsal.world.controlplane.ports import free_port, is_free, keep_or_choose
 
 
 def test_a_free_port_can_be_listened_on() -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.world.controlplane import supervisor as module
-from rehearsal.world.controlplane.components import Command
-from rehearsal.world.controlplane.supervisor import Place, Supervisor
-from rehearsal.world.errors import ToolsMissingError
-from rehearsal.world.processes import ProcessId, stop_processes
-from rehearsal.world.store import ClusterRecord, Store
+from dra_fleet.rehearsal.world.controlplane import supervisor as module
+from dra_fleet.rehearsal.world.controlplane.components import Command
+from dra_fleet.rehearsal.world.controlplane.supervisor import Place, Supervisor
+from dra_fleet.rehearsal.world.errors import ToolsMissingError
+from dra_fleet.rehearsal.world.processes import ProcessId, stop_processes
+from dra_fleet.rehearsal.world.store import ClusterRecord, Store
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterator

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.home import Home
-from rehearsal.world.client import (
+from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.world.client import (
     RefusedError,
     WorldClient,
     WorldUnreachableError,
     ensure_running,
     stop,
 )
-from rehearsal.world.errors import ALREADY_RUNNING, WorldError
-from rehearsal.world.processes import ProcessId, wait_ended
-from rehearsal.world.store import ClusterRecord, Store
-from rehearsal.world.toolpaths import ToolPaths
+from dra_fleet.rehearsal.world.errors import ALREADY_RUNNING, WorldError
+from dra_fleet.rehearsal.world.processes import ProcessId, wait_ended
+from dra_fleet.rehearsal.world.store import ClusterRecord, Store
+from dra_fleet.rehearsal.world.toolpaths import ToolPaths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +71,7 @@ def test_a_world_that_runs_older_code_is_replaced(
     client: WorldClient, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     older = client.status()
-    monkeypatch.setattr("rehearsal.world.client.code_digest", lambda: "of after the update")
+    monkeypatch.setattr("dra_fleet.rehearsal.world.client.code_digest", lambda: "of after the update")
     ensure_running(home, NO_TOOLS)
     newer = client.status()
     assert newer["pid"] != older["pid"]
@@ -79,7 +79,7 @@ def test_a_world_that_runs_older_code_is_replaced(
 
 
 def test_a_second_world_on_the_same_home_is_refused(client: WorldClient, home: Home) -> None:
-    command = (sys.executable, "-m", "rehearsal.world", "--home", str(home.root))
+    command = (sys.executable, "-m", "dra_fleet.rehearsal.world", "--home", str(home.root))
     second = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert second.returncode == ALREADY_RUNNING
     assert second.stderr == f"another world already runs on {home.root}\n"
@@ -124,8 +124,8 @@ def test_stopping_a_home_that_never_was_makes_nothing(tmp_path: Path) -> None:
 
 def test_a_world_that_hangs_is_ended(rehearsal_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     ensure_running(rehearsal_home, NO_TOOLS)
-    monkeypatch.setattr("rehearsal.world.client.ANSWER_WITHIN", 0.2)
-    monkeypatch.setattr("rehearsal.world.client.STOP_GRACE", 0.2)
+    monkeypatch.setattr("dra_fleet.rehearsal.world.client.ANSWER_WITHIN", 0.2)
+    monkeypatch.setattr("dra_fleet.rehearsal.world.client.STOP_GRACE", 0.2)
     process = world_process(rehearsal_home)
     os.kill(process.pid, signal.SIGSTOP)
     stop(rehearsal_home)

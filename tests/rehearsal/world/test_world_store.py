@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.world.processes import ProcessId
-from rehearsal.world.store import ClusterRecord, Store
+from dra_fleet.rehearsal.world.processes import ProcessId
+from dra_fleet.rehearsal.world.store import ClusterRecord, Store
 
 if TYPE_CHECKING:
     from pathlib import Path

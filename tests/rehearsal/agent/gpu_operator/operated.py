@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.charts import STAND_INS
+from dra_fleet.rehearsal.charts import STAND_INS
 from tests.rehearsal.agent.agent_cluster import RESOURCE_API, AgentCluster
 
 if TYPE_CHECKING:

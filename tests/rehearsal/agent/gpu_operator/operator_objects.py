@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rehearsal.agent.gpu_operator import policy
-from rehearsal.agent.gpu_operator.operands import OPERANDS, objects_of
-from rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.drivers.nvidia.operator import policy
+from dra_fleet.rehearsal.drivers.nvidia.operator.operands import OPERANDS, objects_of
+from dra_fleet.rehearsal.world.hardware import ClusterHardware
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from rehearsal.agent.gpu_operator.policy import Policy
-    from rehearsal.agent.gpu_operator.roles import Role
-    from rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.drivers.nvidia.operator.policy import Policy
+    from dra_fleet.rehearsal.drivers.nvidia.operator.roles import Role
+    from dra_fleet.rehearsal.world.hardware import Host
 
 NAMESPACE = "gpu-operator"
 VERSION = "v25.10.0"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dra_fleet import hardware as catalogue
-from rehearsal.agent.gpu_operator.capacity import extended_resources, plugin_problem
-from rehearsal.agent.gpu_operator.features import gpu_labels, system_labels
-from rehearsal.agent.gpu_operator.roles import Role
+from dra_fleet.rehearsal.drivers.nvidia.operator.capacity import extended_resources, plugin_problem
+from dra_fleet.rehearsal.drivers.nvidia.operator.features import gpu_labels, system_labels
+from dra_fleet.rehearsal.drivers.nvidia.operator.roles import Role
 from tests.rehearsal.agent.gpu_operator.operator_objects import host, pod_of, read_policy
 
 DRIVER = {"driverVersion": "580.95.05"}

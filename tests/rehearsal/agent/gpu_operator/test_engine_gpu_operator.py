@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.charts import STAND_INS
+from dra_fleet.rehearsal.charts import STAND_INS
 from tests.rehearsal.agent.agent_cluster import claiming_pod, machine, template
 from tests.rehearsal.agent.gpu_operator.operated import STATE, Operated, runs, without_leave
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dra_fleet.clusters.client import Object
-    from rehearsal.tools import Toolset
+    from dra_fleet.rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld
 
 pytestmark = pytest.mark.engine

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rehearsal.agent.gpu_operator.roles import Role
-from rehearsal.agent.machines import Memory, driver_version
+from dra_fleet.rehearsal.agent.machines import Memory, driver_version
+from dra_fleet.rehearsal.drivers.nvidia.operator.roles import Role
 from tests.rehearsal.agent.gpu_operator.operator_objects import pod_of, read_policy
 
 

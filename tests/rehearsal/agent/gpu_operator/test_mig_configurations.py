@@ -9,7 +9,7 @@ import pytest
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.nvidia.mig_config import config_file, config_name
-from rehearsal.agent.gpu_operator.mig_config import MigConfigInvalid, built_in, choose
+from dra_fleet.rehearsal.drivers.nvidia.operator.mig_config import MigConfigInvalid, built_in, choose
 from tests.rehearsal.agent.gpu_operator.operator_objects import host
 
 BUILT_IN = built_in(catalogue.load().gpus.values())

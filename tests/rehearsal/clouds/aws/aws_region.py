@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rehearsal.clouds.aws.cloud import AwsCloud
+from dra_fleet.rehearsal.clouds.eks.cloud import AwsCloud
 from tests.rehearsal.clouds.remembering_planes import Planes
 from tests.rehearsal.clouds.simulated_cloud import SimulatedCloud
 
 if TYPE_CHECKING:
-    from rehearsal.world.hardware import NodeHardware
-    from rehearsal.world.store import Store
+    from dra_fleet.rehearsal.world.hardware import NodeHardware
+    from dra_fleet.rehearsal.world.store import Store
 
 CLUSTER = "aws:eks/cluster:Cluster"
 GROUP = "aws:eks/nodeGroup:NodeGroup"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aws_region import CLUSTER, GROUP, TEMPLATE, cluster_inputs, group_inputs
 
-from rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
-from rehearsal.clouds.values import UNKNOWN_TEXT
+from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
+from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
 
 if TYPE_CHECKING:
     from aws_region import Region

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from aws_region import Region
 
-    from rehearsal.world.hardware import NodeHardware
+    from dra_fleet.rehearsal.world.hardware import NodeHardware
 
 MACHINE = "p6e-gb200.36xlarge"
 BLOCK = "cr-0123456789abcdef0"

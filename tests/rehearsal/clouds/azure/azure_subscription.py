@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rehearsal.clouds.azure.cloud import AzureCloud
+from dra_fleet.rehearsal.clouds.aks.cloud import AzureCloud
 from tests.rehearsal.clouds.remembering_planes import Planes
 from tests.rehearsal.clouds.simulated_cloud import SimulatedCloud
 
 if TYPE_CHECKING:
-    from rehearsal.world.store import Store
+    from dra_fleet.rehearsal.world.store import Store
 
 GROUP = "azure-native:resources:ResourceGroup"
 CLUSTER = "azure-native:containerservice:ManagedCluster"

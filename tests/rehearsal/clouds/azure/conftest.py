@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from azure_subscription import Subscription
 
-from rehearsal.world.store import Store
+from dra_fleet.rehearsal.world.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

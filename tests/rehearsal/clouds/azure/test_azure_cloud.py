@@ -17,12 +17,12 @@ from azure_subscription import (
     pool_inputs,
 )
 
-from rehearsal.clouds.azure.cloud import AzureCloud
-from rehearsal.clouds.azure.kubeconfig import SERVER_ID
-from rehearsal.clouds.azure.limits import family
-from rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
-from rehearsal.clouds.values import UNKNOWN_TEXT
-from rehearsal.world.store import Store
+from dra_fleet.rehearsal.clouds.aks.cloud import AzureCloud
+from dra_fleet.rehearsal.clouds.aks.kubeconfig import SERVER_ID
+from dra_fleet.rehearsal.clouds.aks.limits import family
+from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
+from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
+from dra_fleet.rehearsal.world.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path

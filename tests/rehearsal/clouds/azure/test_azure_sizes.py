@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rehearsal.clouds.refusals import CloudRefusal
-from rehearsal.world.errors import InvalidRequestError
+from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from tests.rehearsal.clouds.azure.azure_subscription import Subscription

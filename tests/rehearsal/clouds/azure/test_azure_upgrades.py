@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from azure_subscription import CLUSTER, MAINTENANCE, POOL, SYSTEM, pool_inputs
 
-from rehearsal.clouds.refusals import CloudRefusal
+from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
 
 if TYPE_CHECKING:
     from azure_subscription import Subscription

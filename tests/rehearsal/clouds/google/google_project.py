@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rehearsal.clouds.google.cloud import GoogleCloud
+from dra_fleet.rehearsal.clouds.gke.cloud import GoogleCloud
 from tests.rehearsal.clouds.remembering_planes import Planes
 from tests.rehearsal.clouds.simulated_cloud import SimulatedCloud
 
 if TYPE_CHECKING:
-    from rehearsal.clouds.cloud import Change
-    from rehearsal.world.hardware import NodeHardware
-    from rehearsal.world.store import Store
+    from dra_fleet.rehearsal.clouds.cloud import Change
+    from dra_fleet.rehearsal.world.hardware import NodeHardware
+    from dra_fleet.rehearsal.world.store import Store
 
 CLUSTER = "gcp:container/cluster:Cluster"
 POOL = "gcp:container/nodePool:NodePool"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google_project import CLUSTER, L4, POOL
 
-from rehearsal.clouds.google.cloud import GET_CLUSTER
-from rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
-from rehearsal.clouds.values import UNKNOWN_TEXT
+from dra_fleet.rehearsal.clouds.gke.cloud import GET_CLUSTER
+from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
+from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
 
 if TYPE_CHECKING:
     from google_project import Project

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rehearsal.clouds.google.limits import metric
-from rehearsal.clouds.refusals import CloudRefusal
-from rehearsal.world.errors import InvalidRequestError
+from dra_fleet.rehearsal.clouds.gke.limits import metric
+from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from google_project import Project

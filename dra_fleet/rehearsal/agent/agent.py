@@ -1,0 +1,89 @@
+"""One cluster's agent: starts the informers and the workers, and stops them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from dra_fleet.rehearsal.agent.identity import Identities
+from dra_fleet.rehearsal.agent.kubelet import Kubelets
+from dra_fleet.rehearsal.agent.machines import Machines
+from dra_fleet.rehearsal.agent.nodes import NodeJoiner
+from dra_fleet.rehearsal.agent.view import NODE, POD, SLICES, ClusterView
+from dra_fleet.rehearsal.agent.wiping import SliceWiper
+from dra_fleet.rehearsal.agent.work_queue import Key, WorkQueue
+from dra_fleet.rehearsal.drivers.nvidia.compute_domains.parts import ComputeDomainParts
+from dra_fleet.rehearsal.drivers.nvidia.operator.daemons import Daemons
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dra_fleet.clusters.client import KubeApi
+    from dra_fleet.rehearsal.world.hardware import ClusterHardware
+
+
+async def run(
+    admin: KubeApi,
+    kubeconfig: Path,
+    hardware: ClusterHardware,
+    stop: asyncio.Event,
+    changes: asyncio.Queue[ClusterHardware] | None = None,
+) -> None:
+    """Stand for the machines of one cluster until `stop` is set.
+
+    Args:
+        admin: a connection as cluster administrator; the agent joins nodes with it and impersonates kubelets.
+        kubeconfig: of the same cluster, for its address and CA.
+        hardware: the machines.
+        stop: ends it; nothing in the cluster is removed.
+        changes: says which machines there are from then on, each time some came, went or changed.
+    """
+    hosts = {host.name: host for host in hardware.hosts()}
+    queue = WorkQueue()
+    view = ClusterView(admin, queue, hosts)
+    identities = Identities(admin, kubeconfig)
+    machines = Machines(admin, identities, view, queue, hosts)
+    daemons = Daemons(identities, view, queue, machines)
+    domains = ComputeDomainParts(identities, view, queue, machines)
+    joiner = NodeJoiner(admin, hosts, hardware.kubernetes, view.pods_on, machines)
+    kubelets = Kubelets(admin, identities, view, queue, machines=machines, daemons=daemons, domains=domains)
+    wiper = SliceWiper(identities, view, queue, hardware.slice_wiping_seconds)
+
+    async def handle(key: Key) -> None:
+        if key.work == NODE:
+            await machines.reconcile(key.name)
+            await joiner.reconcile(key.name, view.nodes.objects.get(key.name))
+        elif key.work == POD:
+            await kubelets.reconcile(key.name)
+        elif not machines.is_down(key.name):
+            await wiper.reconcile(key.name)
+
+    async def work() -> None:
+        for informer in view.informers:
+            await informer.synced.wait()
+        for name in hosts:
+            queue.add(Key(NODE, name))
+            queue.add(Key(SLICES, name))
+        await queue.run(handle)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(informer.run()) for informer in view.informers]
+            tasks.append(group.create_task(work()))
+            if changes is not None:
+                tasks.append(group.create_task(_follow(changes, joiner, queue)))
+            await stop.wait()
+            for task in tasks:
+                task.cancel()
+    finally:
+        await daemons.close()
+        await domains.close()
+        await identities.close()
+
+
+async def _follow(changes: asyncio.Queue[ClusterHardware], joiner: NodeJoiner, queue: WorkQueue) -> None:
+    while True:
+        fresh = {host.name: host for host in (await changes.get()).hosts()}
+        for name in joiner.exchange(fresh):
+            queue.add(Key(NODE, name))
+            queue.add(Key(SLICES, name))

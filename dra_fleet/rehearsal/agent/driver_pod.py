@@ -1,0 +1,154 @@
+"""What becomes of a driver's pod on its node: running and published, waiting for the host, or crashing.
+
+The decision is made from the pod's own specification and the host, never from what a stack wanted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from dra_fleet.rehearsal.drivers import plugins_of
+from dra_fleet.rehearsal.drivers.nvidia.plugin import prestart_problem
+from dra_fleet.rehearsal.drivers.plugin import StartFailed, environment_of
+
+if TYPE_CHECKING:
+    from dra_fleet.clusters.client import Object
+    from dra_fleet.rehearsal.drivers.plugin import NodePlugin
+    from dra_fleet.rehearsal.world.hardware import Host
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """How starting a driver's pod went.
+
+    Args:
+        waiting: what the init container keeps logging; None once it passed.
+        failed: the last words of each container that crashes, by name.
+        published: the plugins that run, with the devices they publish.
+    """
+
+    waiting: str | None = None
+    failed: dict[str, str] = field(default_factory=dict[str, str])
+    published: list[tuple[NodePlugin, list[Object]]] = field(
+        default_factory=list["tuple[NodePlugin, list[Object]]"]
+    )
+
+    @property
+    def problem(self) -> str | None:
+        """One line about what is wrong, if something is."""
+        if self.waiting:
+            return self.waiting
+        return "; ".join(f"{name}: {text}" for name, text in self.failed.items()) or None
+
+
+def start(pod: Object, host: Host) -> Start:
+    """Start the containers of a driver's pod on a host."""
+    for container in pod["spec"].get("initContainers", []):
+        root = environment_of(container).get("NVIDIA_DRIVER_ROOT", "/")
+        problem = prestart_problem(container, root, host)
+        if problem:
+            return Start(waiting=problem)
+    outcome = Start()
+    for plugin in plugins_of(pod):
+        try:
+            outcome.published.append((plugin, plugin.devices(host)))
+        except StartFailed as error:
+            outcome.failed[plugin.container_name] = str(error)
+    return outcome
+
+
+def status_of(pod: Object, outcome: Start) -> Object:
+    """The pod status a kubelet would report; a JSON merge patch."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    spec = pod["spec"]
+    ready = outcome.problem is None
+    initialized = outcome.waiting is None
+    conditions = {
+        "PodReadyToStartContainers": (True, None, None),
+        "Initialized": (initialized, "ContainersNotInitialized", outcome.waiting),
+        "Ready": (ready, "ContainersNotReady", outcome.problem),
+        "ContainersReady": (ready, "ContainersNotReady", outcome.problem),
+    }
+    return {
+        "phase": "Running" if initialized else "Pending",
+        "startTime": pod["status"].get("startTime") or now,
+        "conditions": [
+            *[item for item in pod["status"].get("conditions", []) if item["type"] == "PodScheduled"],
+            *[_condition(kind, *state, now) for kind, state in conditions.items()],
+        ],
+        "initContainerStatuses": [
+            _container(item, _init_state(initialized, now), ready=initialized)
+            for item in spec.get("initContainers", [])
+        ],
+        "containerStatuses": [_plugin_container(item, outcome, now) for item in spec["containers"]],
+    }
+
+
+def _condition(kind: str, good: bool, reason: str | None, message: str | None, now: str) -> Object:
+    body: Object = {"type": kind, "status": str(good), "lastTransitionTime": now}
+    return body if good else {**body, "reason": reason, "message": message}
+
+
+def _init_state(passed: bool, now: str) -> Object:
+    if not passed:
+        return {"running": {"startedAt": now}}
+    return {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}}
+
+
+def _plugin_container(container: Object, outcome: Start, now: str) -> Object:
+    name = container["name"]
+    if outcome.waiting:
+        return _container(container, {"waiting": {"reason": "PodInitializing"}}, ready=False)
+    if name not in outcome.failed:
+        return _container(container, {"running": {"startedAt": now}}, ready=True)
+    text = outcome.failed[name]
+    waiting = {
+        "reason": "CrashLoopBackOff",
+        "message": f"back-off restarting failed container {name}: {text}",
+    }
+    last = {
+        "terminated": {"exitCode": 1, "reason": "Error", "message": text, "startedAt": now, "finishedAt": now}
+    }
+    return {**_container(container, {"waiting": waiting}, ready=False), "restartCount": 1, "lastState": last}
+
+
+def _container(container: Object, state: Object, *, ready: bool) -> Object:
+    return {
+        "name": container["name"],
+        "image": container["image"],
+        "imageID": "",
+        "ready": ready,
+        "started": ready,
+        "restartCount": 0,
+        "state": state,
+    }
+
+
+def shows(pod: Object, status: Object) -> bool:
+    """Whether a pod's status already says this, apart from times."""
+    return _essence(pod.get("status", {})) == _essence(status)
+
+
+def _essence(status: Object) -> object:
+    return (
+        status.get("phase"),
+        sorted((item["type"], item["status"], item.get("message")) for item in status.get("conditions", [])),
+        [_state(item) for item in status.get("initContainerStatuses", [])],
+        [_state(item) for item in status.get("containerStatuses", [])],
+    )
+
+
+def _state(item: Object) -> object:
+    states: list[tuple[str, Object]] = list(item["state"].items())
+    shown = [(kind, detail.get("reason"), detail.get("message")) for kind, detail in states]
+    return item["name"], item["ready"], shown
+
+
+def is_ready(pod: Object) -> bool:
+    """Whether a pod is up and stays: Ready and not being deleted."""
+    if "deletionTimestamp" in pod["metadata"]:
+        return False
+    conditions = pod.get("status", {}).get("conditions", [])
+    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)

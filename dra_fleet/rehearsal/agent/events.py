@@ -1,0 +1,67 @@
+"""Events about pods, as kubelets write them: repeated ones are counted, not multiplied."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from dra_fleet.clusters.client import ApiError
+
+if TYPE_CHECKING:
+    from dra_fleet.clusters.client import Object
+    from dra_fleet.rehearsal.agent.identity import Identities
+
+LONGEST_MESSAGE = 1024
+CONFLICT = 409
+
+
+class PodEvents:
+    """Writes Warning events as the kubelets, which may create and patch events but not read them."""
+
+    def __init__(self, identities: Identities) -> None:
+        self._identities = identities
+        self._counts: Counter[str] = Counter()
+
+    async def record(self, node: str, pod: Object, reason: str, message: str) -> None:
+        """Write an event about a pod, or count it again.
+
+        Args:
+            node: whose kubelet writes.
+            pod: what it is about.
+            reason: one CamelCase word.
+            message: cut to the API's 1024 characters.
+        """
+        meta = pod["metadata"]
+        message = message[:LONGEST_MESSAGE]
+        digest = hashlib.sha256(f"{meta['uid']} {reason} {message}".encode()).hexdigest()[:16]
+        name, namespace = f"{meta['name']}.{digest}", meta["namespace"]
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._counts[name] += 1
+        api = self._identities.kubelet(node)
+        try:
+            await api.create(_event(pod, name, reason, message, now))
+        except ApiError as error:
+            if error.code != CONFLICT:
+                raise
+            patch = {"count": self._counts[name], "lastTimestamp": now}
+            await api.merge("v1", "Event", name, patch, namespace=namespace)
+
+
+def _event(pod: Object, name: str, reason: str, message: str, now: str) -> Object:
+    meta = pod["metadata"]
+    about = {key: meta[key] for key in ("name", "namespace", "uid")}
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": meta["namespace"]},
+        "involvedObject": {"apiVersion": "v1", "kind": "Pod", **about},
+        "type": "Warning",
+        "reason": reason,
+        "message": message,
+        "source": {"component": "kubelet", "host": pod["spec"]["nodeName"]},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }

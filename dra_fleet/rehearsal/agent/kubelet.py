@@ -1,0 +1,304 @@
+"""The kubelets of one cluster's machines: they start driver pods, prepare claims, and unprepare them.
+
+kwok runs and removes the pods; annotations tell it when (see `dra_fleet/rehearsal/world/stages.yaml`).
+Containers, images, CDI and pod networks are not simulated.
+How the real one does it: https://github.com/kubernetes/kubernetes, `pkg/kubelet/cm/dra`.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.informer import key_of
+from dra_fleet.clusters.pending.state import claim_names
+from dra_fleet.rehearsal.agent import driver_pod
+from dra_fleet.rehearsal.agent.discovered import Discovered
+from dra_fleet.rehearsal.agent.events import PodEvents
+from dra_fleet.rehearsal.agent.installers import installer_problem, is_installer
+from dra_fleet.rehearsal.agent.publishing import FieldsDropped, publish
+from dra_fleet.rehearsal.agent.view import POD, RESOURCE_API, has_claims
+from dra_fleet.rehearsal.agent.work_queue import Key
+from dra_fleet.rehearsal.drivers import plugins_of
+from dra_fleet.rehearsal.drivers.nvidia.compute_domains.parts import crash_of
+from dra_fleet.rehearsal.drivers.nvidia.operator.roles import role_of
+from dra_fleet.rehearsal.drivers.plugin import AtWork, PrepareFailed
+
+if TYPE_CHECKING:
+    from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.rehearsal.agent.identity import Identities
+    from dra_fleet.rehearsal.agent.machines import Machines
+    from dra_fleet.rehearsal.agent.view import ClusterView
+    from dra_fleet.rehearsal.agent.work_queue import WorkQueue
+    from dra_fleet.rehearsal.drivers.nvidia.compute_domains.parts import ComputeDomainParts
+    from dra_fleet.rehearsal.drivers.nvidia.operator.daemons import Daemons
+    from dra_fleet.rehearsal.drivers.plugin import NodePlugin
+
+logger = logging.getLogger(__name__)
+
+RUN = "rehearsal.dra-fleet/run"
+STOP = "rehearsal.dra-fleet/stop"
+RETRY_SECONDS = 5.0
+ENDED = ("Succeeded", "Failed")
+
+
+class Kubelets:
+    """Brings the pods on simulated nodes in order.
+
+    Args:
+        admin: sets the annotations for kwok, which a real kubelet has no need of.
+        identities: everything else is done as the node's kubelet or as the driver's pod.
+        view: what there is.
+        queue: where to ask for another try.
+        machines: what there is on them.
+        daemons: what the GPU Operator's pods do.
+        domains: what the pods of ComputeDomains do.
+    """
+
+    def __init__(
+        self,
+        admin: KubeApi,
+        identities: Identities,
+        view: ClusterView,
+        queue: WorkQueue,
+        *,
+        machines: Machines,
+        daemons: Daemons,
+        domains: ComputeDomainParts,
+    ) -> None:
+        self._admin = admin
+        self._identities = identities
+        self._view = view
+        self._queue = queue
+        self._machines = machines
+        self._daemons = daemons
+        self._domains = domains
+        self._discovered = Discovered(machines)
+        self._events = PodEvents(identities)
+        view.when_gone += [part.forget for part in (identities, daemons, domains, self._discovered)]
+
+    async def reconcile(self, key: str) -> None:
+        """Bring one pod in order."""
+        pod = self._view.pods.objects.get(key)
+        if pod is None or pod["spec"].get("nodeName") not in self._machines:
+            return
+        if self._machines.is_down(pod["spec"]["nodeName"]):
+            return
+        deleting = "deletionTimestamp" in pod["metadata"]
+        ended = pod.get("status", {}).get("phase") in ENDED
+        annotations = pod["metadata"].get("annotations", {})
+        if (deleting or ended) and has_claims(pod):
+            if annotations.get(STOP) != "true":
+                await self._domains.leave(pod)
+                await self._unprepare(pod)
+        elif deleting or ended:
+            return
+        elif annotations.get(RUN) == "true":
+            await self._keep(pod)
+        else:
+            await self._start(pod)
+
+    async def _keep(self, pod: Object) -> None:
+        """A pod that runs: ready again after its node was not; a driver it installed is there for others."""
+        await self._come_back(pod)
+        await self._domains.keep(pod)
+        if is_installer(pod) and driver_pod.is_ready(pod):
+            self._view.wake_pods_on(pod["spec"]["nodeName"])
+
+    async def _start(self, pod: Object) -> None:
+        if role_of(pod):
+            await self._daemons.reconcile(pod)
+        elif plugins_of(pod):
+            await self._start_driver(pod)
+        elif is_installer(pod):
+            await self._install_driver(pod)
+        elif (problem := crash_of(pod)) is not None:
+            container = pod["spec"]["containers"][0]["name"]
+            await self._report(pod, driver_pod.Start(failed={container: problem}), problem)
+        elif not has_claims(pod):
+            await self._run(pod)
+        else:
+            await self._prepare(pod)
+
+    async def _run(self, pod: Object) -> None:
+        """Let kwok run the pod, once it shows the pod as waiting: the other way round its stages race."""
+        if pod.get("status", {}).get("containerStatuses"):
+            await self._annotate(pod, RUN)
+
+    async def _come_back(self, pod: Object) -> None:
+        """Report a running pod as ready again after its node was not."""
+        status = pod.get("status", {})
+        conditions: list[Object] = status.get("conditions", [])
+        if status.get("phase") != "Running" or driver_pod.is_ready(pod):
+            return
+        ready = [
+            {**item, "status": "True"} if item["type"] in ("Ready", "ContainersReady") else item
+            for item in conditions
+        ]
+        meta, patch = pod["metadata"], {"status": {"conditions": ready}}
+        kubelet = self._identities.kubelet(pod["spec"]["nodeName"])
+        await kubelet.merge(
+            "v1", "Pod", meta["name"], patch, namespace=meta["namespace"], subresource="status"
+        )
+
+    async def _annotate(self, pod: Object, annotation: str) -> None:
+        meta = pod["metadata"]
+        patch = {"metadata": {"uid": meta["uid"], "annotations": {annotation: "true"}}}
+        await self._admin.merge("v1", "Pod", meta["name"], patch, namespace=meta["namespace"])
+
+    async def _start_driver(self, pod: Object) -> None:
+        """Start the plugins, publish what they find, and report as the kubelet how that went."""
+        node = pod["spec"]["nodeName"]
+        outcome = driver_pod.start(pod, self._discovered.host(pod))
+        for plugin, devices in outcome.published:
+            try:
+                await publish(await self._identities.pod(pod), node, plugin.driver, devices)
+                await self._label(pod, plugin)
+            except (ApiError, FieldsDropped) as error:
+                if isinstance(error, ApiError) and error.code in (404, 409):
+                    raise
+                outcome.failed[plugin.container_name] = f"failed to publish ResourceSlices: {error}"
+        status = driver_pod.status_of(pod, outcome)
+        if outcome.problem:
+            self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
+        if driver_pod.shows(pod, status):
+            return
+        meta = pod["metadata"]
+        kubelet = self._identities.kubelet(node)
+        await kubelet.merge(
+            "v1", "Pod", meta["name"], {"status": status}, namespace=meta["namespace"], subresource="status"
+        )
+        if outcome.problem:
+            reason = "DriverNotReady" if outcome.waiting else "BackOff"
+            await self._events.record(node, pod, reason, outcome.problem)
+        self._view.wake_pods_on(node)
+
+    async def _label(self, pod: Object, plugin: NodePlugin) -> None:
+        """Put the labels on the node that a plugin sets when it starts."""
+        node = pod["spec"]["nodeName"]
+        wanted = plugin.node_labels(self._discovered.host(pod))
+        present = self._view.nodes.objects.get(node, {}).get("metadata", {}).get("labels", {})
+        if not wanted.items() <= present.items():
+            api = await self._identities.pod(pod)
+            await api.merge("v1", "Node", node, {"metadata": {"labels": wanted}})
+
+    async def _install_driver(self, pod: Object) -> None:
+        """Run a driver installer's pod, or report as the kubelet why it keeps failing."""
+        node = pod["spec"]["nodeName"]
+        problem = installer_problem(pod, self._machines.delivered(node))
+        if problem is None:
+            await self._run(pod)
+            return
+        await self._report(pod, driver_pod.Start(waiting=problem), problem)
+
+    async def _report(self, pod: Object, outcome: driver_pod.Start, problem: str) -> None:
+        """Say as the kubelet why a pod does not start, and look at it again later."""
+        status = driver_pod.status_of(pod, outcome)
+        self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
+        if driver_pod.shows(pod, status):
+            return
+        meta, node = pod["metadata"], pod["spec"]["nodeName"]
+        await self._identities.kubelet(node).merge(
+            "v1", "Pod", meta["name"], {"status": status}, namespace=meta["namespace"], subresource="status"
+        )
+        await self._events.record(node, pod, "BackOff", problem)
+
+    async def _prepare(self, pod: Object) -> None:
+        """NodePrepareResources for every claim; the pod may run once all succeeded."""
+        node = pod["spec"]["nodeName"]
+        try:
+            for name in _claims_to_prepare(pod):
+                await self._prepare_claim(pod, name)
+        except PrepareFailed as error:
+            text = f"Failed to prepare dynamic resources: prepare dynamic resources: {error}"
+            await self._events.record(node, pod, "FailedPrepareDynamicResources", text)
+            self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
+            return
+        await self._run(pod)
+
+    async def _prepare_claim(self, pod: Object, name: str) -> None:
+        namespace, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
+        claim = await self._identities.kubelet(node).get(RESOURCE_API, "ResourceClaim", name, namespace)
+        status = claim.get("status", {})
+        if "allocation" not in status:
+            raise PrepareFailed(f"ResourceClaim {namespace}/{name} is not allocated")
+        if all(user.get("uid") != pod["metadata"]["uid"] for user in status.get("reservedFor", [])):
+            raise PrepareFailed(f"pod {pod['metadata']['name']} is not allowed to use ResourceClaim {name}")
+        for driver in drivers_of(claim):
+            holder, plugin = self._registered(node, driver)
+            try:
+                await self._fetch_as_driver(holder, claim)
+                plugin.prepare(claim, self._view.devices_of(node, driver))
+                await plugin.settle(await self._at_work(holder), claim)
+            except PrepareFailed as error:
+                raise PrepareFailed(
+                    f"NodePrepareResources failed for ResourceClaim {name}: {error}"
+                ) from error
+
+    async def _at_work(self, holder: Object) -> AtWork:
+        """A driver's pod at work in the cluster."""
+        return AtWork(
+            api=await self._identities.pod(holder),
+            namespace=holder["metadata"]["namespace"],
+            host=self._machines.host(holder["spec"]["nodeName"]),
+        )
+
+    async def _fetch_as_driver(self, holder: Object, claim: Object) -> None:
+        """The plugin's library reads the claim with the driver's own rights before it prepares anything."""
+        meta = claim["metadata"]
+        try:
+            api = await self._identities.pod(holder)
+            await api.get(RESOURCE_API, "ResourceClaim", meta["name"], meta["namespace"])
+        except ApiError as error:
+            raise PrepareFailed(f"retrieve claim {meta['namespace']}/{meta['name']}: {error}") from error
+
+    def _registered(self, node: str, driver: str) -> tuple[Object, NodePlugin]:
+        """The pod and plugin that serve a driver on a node.
+
+        Raises:
+            PrepareFailed: there is none, in the kubelet's words.
+        """
+        for pod in self._view.pods_on(node):
+            for plugin in plugins_of(pod) if driver_pod.is_ready(pod) else ():
+                if plugin.driver == driver:
+                    return pod, plugin
+        raise PrepareFailed(f"DRA driver {driver} is not registered")
+
+    async def _unprepare(self, pod: Object) -> None:
+        """NodeUnprepareResources, which needs the driver too; a pod that never ran has nothing to undo."""
+        if pod["metadata"].get("annotations", {}).get(RUN) == "true":
+            try:
+                for name in claim_names(pod):
+                    await self._unprepare_claim(pod, name)
+            except PrepareFailed as error:
+                logger.info("%s stays: %s", key_of(pod), error)  # the real kubelet writes no event either
+                self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
+                return
+        await self._annotate(pod, STOP)
+
+    async def _unprepare_claim(self, pod: Object, name: str) -> None:
+        claim = await self._admin.find(RESOURCE_API, "ResourceClaim", name, pod["metadata"]["namespace"])
+        node = pod["spec"]["nodeName"]
+        for driver in drivers_of(claim) if claim else ():
+            holder, plugin = self._registered(node, driver)
+            await plugin.release(await self._at_work(holder), claim or {})
+
+
+def _claims_to_prepare(pod: Object) -> list[str]:
+    """The pod's claims.
+
+    Raises:
+        PrepareFailed: some are not made yet.
+    """
+    extended = pod.get("status", {}).get("extendedResourceClaimStatus")
+    names = claim_names(pod)
+    if len(names) < len(pod["spec"].get("resourceClaims", [])) + bool(extended):
+        raise PrepareFailed("resource claims of the pod are not created yet")
+    return names
+
+
+def drivers_of(claim: Object) -> list[str]:
+    """The drivers whose devices a claim was given."""
+    results = claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results", [])
+    return sorted({item["driver"] for item in results})

@@ -1,0 +1,122 @@
+"""What the agent sees of its cluster: pods, nodes and slices, and the questions asked about them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_fleet.clusters.informer import Informer, key_of
+from dra_fleet.clusters.pending.state import claim_names
+from dra_fleet.rehearsal.agent.work_queue import Key
+from dra_fleet.rehearsal.drivers import plugins_of
+from dra_fleet.rehearsal.drivers.nvidia.operator.roles import CLUSTER_WIDE, Role, role_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterator
+
+    from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.rehearsal.agent.work_queue import WorkQueue
+
+RESOURCE_API = "resource.k8s.io/v1"
+
+POD = "pod"
+NODE = "node"
+SLICES = "slices"
+
+
+class ClusterView:
+    """Current objects of one cluster; changes put the keys they concern on the queue.
+
+    `nodes` holds the names of the simulated machines at any time. What is in `when_gone` is told each pod
+    that is gone, however it went.
+    """
+
+    def __init__(self, admin: KubeApi, queue: WorkQueue, nodes: Container[str]) -> None:
+        self._queue = queue
+        self._ours = nodes
+        self.when_gone: list[Callable[[Object], None]] = []
+        self.nodes = Informer(admin, "v1", "Node", self._node_changed)
+        self.pods = Informer(admin, "v1", "Pod", self._pod_changed)
+        self.slices = Informer(admin, RESOURCE_API, "ResourceSlice", self._slice_changed)
+
+    @property
+    def informers(self) -> tuple[Informer, ...]:
+        """All that must run."""
+        return (self.nodes, self.pods, self.slices)
+
+    def pods_on(self, node: str) -> Iterator[Object]:
+        """The pods bound to a node."""
+        return (pod for pod in self.pods.objects.values() if pod["spec"].get("nodeName") == node)
+
+    def slices_of(self, node: str, driver: str) -> list[Object]:
+        """The slices a driver published for a node."""
+        return [
+            item
+            for item in self.slices.objects.values()
+            if item["spec"].get("nodeName") == node and item["spec"]["driver"] == driver
+        ]
+
+    def devices_of(self, node: str, driver: str) -> dict[str, Object]:
+        """The devices a driver published for a node, by name."""
+        return {
+            device["name"]: device
+            for item in self.slices_of(node, driver)
+            for device in item["spec"].get("devices", [])
+        }
+
+    def wake_pods_on(self, node: str) -> None:
+        """Look again at a node's pods: what just changed may concern a driver or a preparation."""
+        for pod in self.pods_on(node):
+            if claim_names(pod) or plugins_of(pod) or role_of(pod):
+                self._queue.add(Key(POD, key_of(pod)))
+
+    def wake_all_on(self, node: str) -> None:
+        """Look again at everything of a node, such as after a reboot."""
+        self._queue.add(Key(NODE, node))
+        self._queue.add(Key(SLICES, node))
+        for pod in self.pods_on(node):
+            self._queue.add(Key(POD, key_of(pod)))
+
+    def wake_cluster_wide(self) -> None:
+        """Look again at the programs that look at all nodes."""
+        for key, pod in self.pods.objects.items():
+            if role_of(pod) in CLUSTER_WIDE:
+                self._queue.add(Key(POD, key))
+
+    def _node_changed(self, node: Object) -> None:
+        name = node["metadata"]["name"]
+        self._queue.add(Key(NODE, name))
+        self.wake_cluster_wide()
+        for pod in self.pods_on(name):
+            if role_of(pod):
+                self._queue.add(Key(POD, key_of(pod)))
+
+    def _pod_changed(self, pod: Object) -> None:
+        if not self.pods.holds(pod):
+            for forget in self.when_gone:
+                forget(pod)
+        node = pod["spec"].get("nodeName")
+        if node in self._ours:
+            self._queue.add(Key(POD, key_of(pod)))
+            self._queue.add(Key(SLICES, node))
+            self._wake_neighbours(pod, node)
+
+    def _wake_neighbours(self, pod: Object, node: str) -> None:
+        """A part of the GPU Operator that came or went is what others on the node wait for."""
+        role = role_of(pod)
+        if role is None or role in CLUSTER_WIDE:
+            return
+        self.wake_pods_on(node)
+        self.wake_cluster_wide()
+        if role is Role.DEVICE_PLUGIN:
+            self._queue.add(Key(NODE, node))
+
+    def _slice_changed(self, item: Object) -> None:
+        node = item["spec"].get("nodeName")
+        if node in self._ours:
+            self._queue.add(Key(SLICES, node))
+            self.wake_pods_on(node)
+
+
+def has_claims(pod: Object) -> bool:
+    """Whether a pod uses claims at all, made already or not."""
+    return bool(pod["spec"].get("resourceClaims") or pod.get("status", {}).get("extendedResourceClaimStatus"))

@@ -1,0 +1,110 @@
+"""Find the chart of a release: published where the network has it, else our own that stands in for it.
+
+A stand-in chart has the published one's name, version, value keys and objects; it lives in
+`<chart>/<version>/` beside this file. This module renders and installs nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.providers.refusals import refusal, remember_refusal
+
+STAND_INS: Final = Path(__file__).parent
+_PULL: Final = 15.0  # seconds for the network to deliver a chart
+_NO_HELM: Final = "helm is not on PATH"
+
+
+class ChartUnavailableError(RehearsalError):
+    """A chart can neither be pulled nor stood in for; the message names what could be."""
+
+
+def resolve(
+    chart: str, version: str | None, repository: str | None = None, *, home: Home | None = None
+) -> Path:
+    """The directory or archive to install for a chart reference.
+
+    The network is asked once: a pulled chart is kept in the rehearsal's home, a refusal is remembered there
+    for a day.
+
+    Args:
+        chart: a directory or archive, an `oci://` reference, or a name in the repository.
+        version: the exact version; None for the newest (published charts only).
+        repository: URL of a chart repository, None for `oci://` and paths.
+        home: of the rehearsal, None for the one that the environment names.
+
+    Raises:
+        ChartUnavailableError: the network does not have it and nothing stands in for it.
+        HomeUnusableError: the home is somebody else's directory.
+        OSError: the home cannot be written.
+    """
+    if Path(chart).exists():
+        return Path(chart).resolve()
+    name = chart.rstrip("/").rsplit("/", 1)[-1]
+    home = home or Home.default()
+    kept = home.root / "charts" / _key(name, version, repository or chart)
+    archive = next(iter(sorted(kept.glob("*.tgz"))), None)
+    if archive is not None:
+        return archive
+    reason = refusal(kept.with_suffix(".refused"))
+    if reason is None:
+        home.create()
+        try:
+            return _pull(chart, version, repository, kept)
+        except ChartUnavailableError as error:
+            reason = str(error)
+            if reason != _NO_HELM:  # that is nothing the network said
+                remember_refusal(kept.with_suffix(".refused"), reason)
+    stand_in = STAND_INS / name / version if version else None
+    if stand_in is not None and (stand_in / "Chart.yaml").is_file():
+        return stand_in
+    raise ChartUnavailableError(_nothing_stands_in(chart, name, version, reason.strip()))
+
+
+def stand_in_versions(name: str) -> list[str]:
+    """The versions of a chart that have a stand-in."""
+    return sorted(file.parent.name for file in STAND_INS.glob(f"{name}/*/Chart.yaml"))
+
+
+def _key(name: str, version: str | None, source: str) -> str:
+    digest = hashlib.sha256(f"{source}@{version}".encode()).hexdigest()[:12]
+    return f"{name}-{version or 'newest'}-{digest}".replace(".", "_")
+
+
+def _pull(chart: str, version: str | None, repository: str | None, kept: Path) -> Path:
+    helm = shutil.which("helm")
+    if helm is None:
+        raise ChartUnavailableError(_NO_HELM)
+    options = [*(["--version", version] if version else []), *(["--repo", repository] if repository else [])]
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=kept.parent, prefix=".pull-") as place:
+        command = [helm, "pull", chart, *options, "--destination", place]
+        try:
+            result = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PULL)
+        except subprocess.TimeoutExpired:
+            raise ChartUnavailableError(f"no answer within {_PULL:g} s") from None
+        archives = list(Path(place).glob("*.tgz"))
+        if result.returncode != 0 or not archives:
+            raise ChartUnavailableError(
+                result.stderr.strip().removeprefix("Error: ") or "helm pulled nothing"
+            )
+        kept.mkdir(exist_ok=True)
+        return archives[0].rename(kept / archives[0].name)
+
+
+def _nothing_stands_in(chart: str, name: str, version: str | None, reason: str) -> str:
+    versions = stand_in_versions(name)
+    known = sorted({file.parts[-3] for file in STAND_INS.glob("*/*/Chart.yaml")})
+    if versions:
+        hint = f"versions that have a stand-in: {', '.join(versions)}"
+    else:
+        hint = f"no chart of that name has a stand-in; these have: {', '.join(known) or 'none'}"
+    asked = f"{chart} {version}" if version else f"{chart} (no version given)"
+    return f"chart {asked} cannot be pulled ({reason}); {hint}"

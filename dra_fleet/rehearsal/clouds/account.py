@@ -1,0 +1,104 @@
+"""What survives of one simulated cloud in the world's store: its records, its settings and its token."""
+
+from __future__ import annotations
+
+import secrets
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from dra_fleet.rehearsal.world.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
+    from dra_fleet.rehearsal.world.store import Store
+
+Record = dict[str, Any]
+"""A resource: id, type, urn, inputs, state, and what its type adds."""
+Limits = TypeVar("Limits", bound=BaseModel)
+_SETTINGS: Final = "settings"
+_CREDENTIAL: Final = "credential"
+
+
+class CloudAccount(ABC, Generic[Limits]):
+    """One cloud's account. `cloud` is its name in the store, `title` what people call the cloud.
+
+    `model`: of its limits. `token_prefix`: what its tokens begin with.
+    """
+
+    cloud: ClassVar[str]
+    title: ClassVar[str]
+    token_prefix: ClassVar[str] = ""
+    model: type[Limits]
+
+    def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:
+        self._store = store
+        self.planes = planes
+
+    @abstractmethod
+    def key(self, kind: str, identifier: str) -> str:
+        """Under what a resource of a type is kept."""
+
+    @abstractmethod
+    def token_lines(self) -> str:
+        """The API servers' token file."""
+
+    def find(self, kind: str, identifier: str) -> Record | None:
+        """A resource's record, None where there is none."""
+        return self._store.cloud_resource(self.cloud, self.key(kind, identifier))
+
+    def records(self) -> dict[str, Record]:
+        """All resources by key."""
+        return self._store.cloud_resources(self.cloud)
+
+    def all(self, kind: str, below: str = "") -> list[Record]:
+        """The records of one type, of all or below an id."""
+        start = self.key(kind, below)
+        found = self.records().items()
+        return [record for key, record in found if record["type"] == kind and key.startswith(start)]
+
+    def put(self, record: Record) -> None:
+        """Record a resource, new or changed."""
+        self._store.set_cloud_resource(self.cloud, self.key(record["type"], record["id"]), record)
+
+    def remove(self, record: Record) -> None:
+        """Forget a resource."""
+        self._store.remove_cloud_resource(self.cloud, self.key(record["type"], record["id"]))
+
+    @property
+    def limits(self) -> Limits:
+        """Quotas and shortages."""
+        return self.model.model_validate(self._settings().get("limits", {}))
+
+    def scheduler(self, minor: str) -> tuple[str, ...] | None:
+        """The command of a minor's own scheduler, None where it is emulated."""
+        command = self._settings().get("schedulers", {}).get(minor)
+        return tuple(command) if command else None
+
+    def configure(self, settings: Mapping[str, object]) -> None:
+        """Take the rehearsal's settings: `limits` (see `model`) and `schedulers` (command by minor).
+
+        Raises:
+            InvalidRequestError: the limits make no sense.
+        """
+        try:
+            self.model.model_validate(settings.get("limits", {}))
+        except ValidationError as error:
+            raise InvalidRequestError(
+                f"limits of the simulated {self.title} are not valid: {error}"
+            ) from error
+        self._store.set_cloud_setting(self.cloud, _SETTINGS, settings)
+
+    def token(self) -> str:
+        """The token of the rehearsal's user, the same for all clusters of the account, as in reality."""
+        recorded = self._store.cloud_setting(self.cloud, _CREDENTIAL)
+        if not recorded:
+            recorded = {"token": f"{self.token_prefix}{secrets.token_urlsafe(32)}"}
+            self._store.set_cloud_setting(self.cloud, _CREDENTIAL, recorded)
+        return str(recorded["token"])
+
+    def _settings(self) -> dict[str, Any]:
+        return self._store.cloud_setting(self.cloud, _SETTINGS)

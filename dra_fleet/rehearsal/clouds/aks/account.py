@@ -1,0 +1,42 @@
+"""The simulated subscription: which resources there are, its limits, and the clusters' control planes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from dra_fleet.rehearsal.clouds.account import CloudAccount
+from dra_fleet.rehearsal.clouds.aks.kubeconfig import TENANT
+from dra_fleet.rehearsal.clouds.aks.limits import AzureLimits
+from dra_fleet.rehearsal.clouds.aks.names import SUBSCRIPTION
+
+if TYPE_CHECKING:
+    from dra_fleet.rehearsal.clouds.account import Record
+    from dra_fleet.rehearsal.clouds.values import Properties
+
+
+class Account(CloudAccount[AzureLimits]):
+    """Records by id, the same in any case. Its token is good for every AKS cluster, as Entra's are."""
+
+    cloud = "azure"
+    title = "Azure"
+    model = AzureLimits
+
+    @override
+    def key(self, kind: str, identifier: str) -> str:
+        return identifier.lower()
+
+    def inside(self, identifier: str) -> list[Record]:
+        """Everything below an id, such as all of a resource group."""
+        start = f"{identifier.lower()}/"
+        return [record for key, record in self.records().items() if key.startswith(start)]
+
+    @override
+    def token_lines(self) -> str:
+        return f'{self.token()},rehearsal-user@{TENANT},{TENANT},"system:masters"\n'
+
+
+def subscription_of(config: Properties) -> str:
+    """The subscription a provider works in."""
+    return str(config.get("subscriptionId") or SUBSCRIPTION)

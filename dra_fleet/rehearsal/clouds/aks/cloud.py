@@ -1,0 +1,144 @@
+"""The simulated Azure as the world sees it: one answer for each call of a plugin."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from typing_extensions import override
+
+from dra_fleet.rehearsal.clouds.aks.account import Account, subscription_of
+from dra_fleet.rehearsal.clouds.aks.agent_pools import AgentPools
+from dra_fleet.rehearsal.clouds.aks.kubeconfig import SERVER_ID, exec_kubeconfig
+from dra_fleet.rehearsal.clouds.aks.maintenance import MAINTENANCE, MaintenanceConfigurations
+from dra_fleet.rehearsal.clouds.aks.managed_clusters import CLUSTER, POOL, ManagedClusters
+from dra_fleet.rehearsal.clouds.aks.names import cluster_id, name_faults
+from dra_fleet.rehearsal.clouds.aks.refusing import refuse
+from dra_fleet.rehearsal.clouds.aks.resource_groups import GROUP, ResourceGroups
+from dra_fleet.rehearsal.clouds.aks.resource_type import ResourceType
+from dra_fleet.rehearsal.clouds.cloud import Checked
+from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
+from dra_fleet.rehearsal.clouds.typed_cloud import TypedCloud, missing_faults
+from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_fleet.rehearsal.clouds.account import Record
+    from dra_fleet.rehearsal.clouds.cloud import Resource
+    from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
+    from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.world.store import Store
+
+USER_CREDENTIALS: Final = "azure-native:containerservice:listManagedClusterUserCredentials"
+ADMIN_CREDENTIALS: Final = "azure-native:containerservice:listManagedClusterAdminCredentials"
+GET_CLUSTER: Final = "azure-native:containerservice:getManagedCluster"
+TOKEN_VALID: Final = timedelta(hours=1)
+_AUTOMATIC_LOCATION: Final = (GROUP, CLUSTER)
+
+
+class AzureCloud(TypedCloud[Account, ResourceType]):
+    """The types that a rehearsed program declares, and AKS's functions."""
+
+    def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:
+        account = Account(store, planes)
+        clusters = ManagedClusters(account)
+        types: dict[str, ResourceType] = {
+            GROUP: ResourceGroups(account),
+            CLUSTER: clusters,
+            POOL: AgentPools(account, clusters),
+            MAINTENANCE: MaintenanceConfigurations(account),
+        }
+        super().__init__(account, types)
+
+    def check(self, resource: Resource, olds: Properties, news: Properties, digits: str) -> Checked:
+        """Complete and check inputs: a made name, the provider's location, models, enums and names."""
+        kind = self.kind_of(resource)
+        inputs = dict(news)
+        if inputs.get(kind.name_key) is None:
+            inputs[kind.name_key] = olds.get(kind.name_key) or f"{resource.name}{digits}"
+        location = resource.config.get("location")
+        if location and resource.type in _AUTOMATIC_LOCATION:
+            inputs.setdefault("location", location)
+        failures = [*missing_faults(kind, inputs), *name_faults(inputs), *kind.faults(inputs)]
+        return Checked(inputs=inputs, failures=failures)
+
+    @override
+    def identify(self, resource: Resource, inputs: Properties) -> str:
+        return self.kind_of(resource).identifier(subscription_of(resource.config), inputs)
+
+    @override
+    def begun(self, resource: Resource) -> Record:
+        return {"state": {"provisioningState": "Creating"}}
+
+    @override
+    def taken(self, identifier: str) -> CloudRefusal:
+        return refuse(
+            "Conflict",
+            f"cannot create already existing resource {identifier!r}; import it, or choose another name",
+        )
+
+    @override
+    def absent(self, identifier: str) -> CloudRefusal:
+        return refuse(
+            "ResourceNotFound",
+            f"The Resource '{identifier}' was not found. For more details please go to "
+            "https://aka.ms/ARMResourceNotFoundFix",
+        )
+
+    @override
+    def foreseen(self, resource: Resource, inputs: Properties) -> Properties:
+        """The name too, which other resources are built from."""
+        name = inputs.get(self.kind_of(resource).name_key, UNKNOWN_TEXT)
+        return {**super().foreseen(resource, inputs), "name": name}
+
+    async def invoke(self, token: str, arguments: Properties, config: Properties) -> Properties:
+        """Answer one of the functions."""
+        known = (USER_CREDENTIALS, ADMIN_CREDENTIALS, GET_CLUSTER)
+        if token not in known:
+            raise TypeNotCoveredError("Azure", "function", token, list(known))
+        group, name = str(arguments.get("resourceGroupName")), str(arguments.get("resourceName"))
+        record = self.require(CLUSTER, cluster_id(subscription_of(config), group, name))
+        if token == GET_CLUSTER:
+            return {**record["state"], "id": record["id"]}
+        user = token == USER_CREDENTIALS
+        text = self._user_kubeconfig(record, arguments) if user else self._admin_kubeconfig(record)
+        value = base64.b64encode(text.encode()).decode()
+        return {"kubeconfigs": [{"name": "clusterUser" if user else "clusterAdmin", "value": value}]}
+
+    def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
+        """The token `kubelogin` gets for the AKS server application."""
+        server = arguments.get("serverId")
+        if server != SERVER_ID:
+            raise refuse(
+                "invalid_resource",
+                f"AADSTS500011: The resource principal named {server} was not found in the tenant; "
+                f"AKS's is {SERVER_ID}",
+            )
+        expires = (datetime.now(UTC) + TOKEN_VALID).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {"token": self.account.token(), "expirationTimestamp": expires}
+
+    def _user_kubeconfig(self, record: Record, arguments: Properties) -> str:
+        inputs = record["inputs"]
+        if not inputs.get("aadProfile"):
+            return self._admin_kubeconfig(record)
+        if arguments.get("format") != "exec":
+            raise refuse(
+                "BadRequest",
+                f"format {arguments.get('format') or 'azure'} gives a kubeconfig that no client since "
+                'Kubernetes 1.26 can use (auth-provider azure); ask for format "exec"',
+            )
+        server, authority = self.account.planes.address(record["world"])
+        group, name = str(inputs["resourceGroupName"]), str(inputs["resourceName"])
+        return exec_kubeconfig(group, name, server, authority)
+
+    def _admin_kubeconfig(self, record: Record) -> str:
+        if record["inputs"].get("disableLocalAccounts"):
+            raise refuse(
+                "BadRequest",
+                "Getting static credential is not allowed because this cluster is set to disable local "
+                "accounts. Use the user credentials in exec format",
+            )
+        return self.account.planes.admin_kubeconfig(record["world"])

@@ -1,0 +1,86 @@
+"""What a VM size has: GPU machines from the catalogue, general ones by their published ratios."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.rehearsal.clouds.aks.limits import SIZE
+
+if TYPE_CHECKING:
+    from dra_fleet.rehearsal.clouds.aks.limits import AzureLimits
+
+_GIB_PER_CPU: Final = {"D": 4, "E": 8, "F": 2}
+"""https://learn.microsoft.com/azure/virtual-machines/sizes/overview: general purpose, memory, compute."""
+_MIG_PROFILE: Final = {"MIG1g": "1g.", "MIG2g": "2g.", "MIG3g": "3g.", "MIG4g": "4g.", "MIG7g": "7g."}
+
+
+@dataclass(frozen=True, kw_only=True)
+class VmSize:
+    """One VM size; memory in GiB.
+
+    `machine` is its name in the catalogue, None for a general size and for one of the hardware file, whose
+    number of GPUs is `gpus`.
+    """
+
+    name: str
+    cpus: int
+    memory_gib: int
+    machine: str | None
+    gpu: str | None
+    gpus: int = 0
+
+
+def find_size(name: str, limits: AzureLimits) -> VmSize | None:
+    """The size of that name in any case, as Azure takes it; None where it is not known."""
+    further = limits.size(name)
+    if further is not None:
+        known_as, given = further
+        return VmSize(
+            name=known_as,
+            cpus=given.cpus,
+            memory_gib=given.memory,
+            machine=None,
+            gpu=given.gpu,
+            gpus=given.gpus,
+        )
+    machines = catalogue.load().machines
+    known = next((item for item in machines.values() if item.name.lower() == name.lower()), None)
+    if known is not None and known.name.startswith("Standard_"):
+        return VmSize(
+            name=known.name,
+            cpus=known.cpus,
+            memory_gib=known.memory_gib or 4 * known.cpus,
+            machine=known.name,
+            gpu=known.gpu,
+        )
+    match = SIZE.fullmatch(name)
+    if match and match["series"] in _GIB_PER_CPU:
+        cpus = int(match["cpus"])
+        memory = cpus * _GIB_PER_CPU[match["series"]]
+        return VmSize(name=name, cpus=cpus, memory_gib=memory, machine=None, gpu=None)
+    return None
+
+
+def near(name: str) -> str:
+    """The known GPU sizes with names most like this one."""
+    sizes = [item for item in catalogue.load().machines if item.startswith("Standard_")]
+    return ", ".join(difflib.get_close_matches(name, sizes, n=3, cutoff=0.3)) or "none"
+
+
+def mig_layout(size: VmSize, profile: str) -> dict[str, int] | None:
+    """The partitions `gpuInstanceProfile` makes on each GPU; None where its GPU cannot be partitioned so.
+
+    https://learn.microsoft.com/azure/aks/gpu-multi-instance
+    """
+    model = catalogue.load().gpus[size.gpu] if size.gpu else None
+    if model is None or model.mig is None:
+        return None
+    start = next((text for key, text in _MIG_PROFILE.items() if key.lower() == profile.lower()), "?")
+    fitting = [item for item in model.mig.profiles if item.name.startswith(start) and "+" not in item.name]
+    if not fitting:
+        return None
+    most = max(fitting, key=lambda item: item.max_instances)
+    return {most.name: most.max_instances}

@@ -1,0 +1,165 @@
+"""The control planes behind simulated managed clusters: started, given nodes, and stopped for a cloud."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING, Protocol
+
+from dra_fleet.clusters.informer import Informer
+from dra_fleet.rehearsal.world.errors import ComponentFailedError, NoSuchClusterError
+from dra_fleet.rehearsal.world.files import write_private
+from dra_fleet.rehearsal.world.hardware import ClusterHardware
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.rehearsal.home import Home
+    from dra_fleet.rehearsal.world.hardware import NodeHardware
+    from dra_fleet.rehearsal.world.world import World
+
+NODES_WITHIN = 120.0
+"""Seconds until all nodes of a cluster are Ready; generous, because many clusters may start on few cores."""
+LONGEST_NAME = 40
+
+
+def world_name(name: str) -> str:
+    """What a cloud's cluster is called in the world, whose names are short, lower-case and plain."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:LONGEST_NAME].strip("-")
+
+
+def name_taken(name: str) -> str:
+    """Why a cluster is refused whose name in the world is taken: by that name all else finds it."""
+    return (
+        f"(rehearsal) this rehearsal has a cluster {name} already, and a simulated cluster's name is its own "
+        "in all clouds and stacks. Give it another name, end the other stack with `pulumi destroy`, or "
+        "rehearse in another home: DRA_FLEET_HOME=DIRECTORY"
+    )
+
+
+class ManagedControlPlanes(Protocol):
+    """What a cloud needs of the world."""
+
+    def names(self) -> set[str]:
+        """The names that are taken."""
+        ...
+
+    async def start(self, name: str, *, version: str, scheduler: tuple[str, ...] | None, tokens: str) -> None:
+        """Start a control plane without nodes, or wait for the one that is there.
+
+        `tokens` are lines of a token file: https://kubernetes.io/docs/reference/access-authn-authz/authentication/
+        """
+        ...
+
+    async def upgrade(self, name: str, *, version: str, scheduler: tuple[str, ...] | None) -> None:
+        """Let a control plane run another release; its nodes and data stay."""
+        ...
+
+    async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
+        """Give a cluster exactly these machines; returns when all are Ready and no other is left."""
+        ...
+
+    async def apply(self, name: str, objects: Sequence[Object]) -> None:
+        """Put what a cloud brings into a cluster; harmless where it is there."""
+        ...
+
+    async def stop(self, name: str) -> None:
+        """Stop a control plane and delete its data; harmless where there is none."""
+        ...
+
+    def address(self, name: str) -> tuple[str, bytes]:
+        """The API server's URL and the authority's certificate."""
+        ...
+
+    def admin_kubeconfig(self, name: str) -> str:
+        """The administrator's kubeconfig with its client certificate: secret."""
+        ...
+
+
+class WorldControlPlanes:
+    """Control planes of the world's own."""
+
+    def __init__(self, world: World, home: Home) -> None:
+        self._world = world
+        self._home = home
+
+    def names(self) -> set[str]:
+        """The names that are taken."""
+        return {cluster.name for cluster in self._world.all()}
+
+    async def start(self, name: str, *, version: str, scheduler: tuple[str, ...] | None, tokens: str) -> None:
+        """Start a control plane without nodes, or wait for the one that is there."""
+        if name in self.names():
+            await self._world.get(name).ready()
+            return
+        directory = self._home.clusters / name
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_private(directory / "tokens.csv", tokens)
+        await self._world.put(
+            name, version=version, hardware={"kubernetes": version, "nodes": []}, scheduler=scheduler
+        )
+
+    async def upgrade(self, name: str, *, version: str, scheduler: tuple[str, ...] | None) -> None:
+        """Let a control plane run another release; its nodes and data stay."""
+        await self._world.upgrade(name, version, scheduler)
+
+    async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
+        """Give a cluster exactly these machines; returns when all are Ready and no other is left.
+
+        Raises:
+            ComponentFailedError: they are not within the time.
+        """
+        hardware = ClusterHardware(kubernetes=version, nodes=tuple(nodes))
+        cluster = self._world.get(name)
+        cluster.set_hardware(hardware)
+        wanted = {host.name for host in hardware.hosts()}
+        try:
+            async with asyncio.timeout(NODES_WITHIN), cluster.plane.connect() as api:
+                await until_all_ready(api, wanted)
+        except TimeoutError:
+            raise ComponentFailedError(
+                f"the nodes of cluster {name!r} did not become Ready within {NODES_WITHIN:.0f} s; "
+                "see `dra-fleet rehearse status`"
+            ) from None
+
+    async def apply(self, name: str, objects: Sequence[Object]) -> None:
+        """Put what a cloud brings into a cluster; harmless where it is there."""
+        async with self._world.get(name).plane.connect() as api:
+            for item in objects:
+                if await api.find(item["apiVersion"], item["kind"], item["metadata"]["name"]) is None:
+                    await api.create(item)
+
+    async def stop(self, name: str) -> None:
+        """Stop a control plane and delete its data; harmless where there is none."""
+        try:
+            await self._world.remove(name)
+        except NoSuchClusterError:
+            return
+
+    def address(self, name: str) -> tuple[str, bytes]:
+        """The API server's URL and the authority's certificate."""
+        cluster = self._world.get(name)
+        return cluster.plane.server or "", cluster.authority or b""
+
+    def admin_kubeconfig(self, name: str) -> str:
+        """The administrator's kubeconfig with its client certificate: secret."""
+        return (self._home.clusters / name / "admin.kubeconfig").read_text()
+
+
+async def until_all_ready(api: KubeApi, wanted: set[str]) -> None:
+    """Return once these nodes, and no others, are there and Ready."""
+    changed = asyncio.Event()
+    nodes = Informer(api, "v1", "Node", lambda _: changed.set())
+    async with asyncio.TaskGroup() as group:
+        following = group.create_task(nodes.run())
+        await nodes.synced.wait()
+        while nodes.objects.keys() != wanted or not all(map(_is_ready, nodes.objects.values())):
+            await changed.wait()
+            changed.clear()
+        following.cancel()
+
+
+def _is_ready(node: Object) -> bool:
+    conditions = node.get("status", {}).get("conditions", [])
+    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)

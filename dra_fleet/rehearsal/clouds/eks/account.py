@@ -1,0 +1,50 @@
+"""The simulated account: which resources there are, its limits, and the clusters' control planes."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+from typing_extensions import override
+
+from dra_fleet.rehearsal.clouds.account import CloudAccount
+from dra_fleet.rehearsal.clouds.eks.limits import AwsLimits
+
+if TYPE_CHECKING:
+    from dra_fleet.rehearsal.clouds.values import Properties
+
+ACCOUNT: Final = "000000000000"
+DEFAULT_REGION: Final = "us-east-1"
+USER: Final = f"arn:aws:iam::{ACCOUNT}:role/rehearsal"
+
+
+class Account(CloudAccount[AwsLimits]):
+    """Records by type and id, each with its `region`. Its token is such as `aws eks get-token` prints."""
+
+    cloud = "aws"
+    title = "AWS"
+    token_prefix = "k8s-aws-v1."  # noqa: S105 - how such tokens begin, not one
+    model = AwsLimits
+
+    @override
+    def key(self, kind: str, identifier: str) -> str:
+        return f"{kind}|{identifier}"
+
+    @override
+    def token_lines(self) -> str:
+        return f'{self.token()},{USER},aws-iam-authenticator:{ACCOUNT},"system:masters"\n'
+
+
+def region_of(config: Properties) -> str:
+    """The region a provider works in."""
+    return str(config.get("region") or DEFAULT_REGION)
+
+
+def made_id(prefix: str, urn: str, digits: str = "") -> str:
+    """An id such as vpc-0a1b2c3d4e5f60718, always the same for one declaration."""
+    return f"{prefix}-0{hashlib.sha256(f'{urn} {digits}'.encode()).hexdigest()[:16]}"
+
+
+def arn(service: str, region: str, resource: str) -> str:
+    """An Amazon Resource Name."""
+    return f"arn:aws:{service}:{region}:{ACCOUNT}:{resource}"

@@ -1,0 +1,105 @@
+"""The simulated AWS as the world sees it: one answer for each call of a plugin."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from typing_extensions import override
+
+from dra_fleet.rehearsal.clouds.cloud import Checked
+from dra_fleet.rehearsal.clouds.eks.account import Account, region_of
+from dra_fleet.rehearsal.clouds.eks.clusters import Clusters
+from dra_fleet.rehearsal.clouds.eks.network_types import network_types
+from dra_fleet.rehearsal.clouds.eks.node_groups import NodeGroups
+from dra_fleet.rehearsal.clouds.eks.refusing import refuse
+from dra_fleet.rehearsal.clouds.eks.resource_type import ResourceType
+from dra_fleet.rehearsal.clouds.eks.small_types import CLUSTER, NODE_GROUP, small_types
+from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
+from dra_fleet.rehearsal.clouds.typed_cloud import TypedCloud, missing_faults
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_fleet.rehearsal.clouds.account import Record
+    from dra_fleet.rehearsal.clouds.cloud import Resource
+    from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
+    from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.world.store import Store
+
+GET_CLUSTER: Final = "aws:eks/getCluster:getCluster"
+TOKEN_VALID: Final = timedelta(minutes=14)
+"""https://docs.aws.amazon.com/eks/latest/userguide/cluster-auth.html"""
+_DIGITS: Final = 7
+
+
+class AwsCloud(TypedCloud[Account, ResourceType]):
+    """The types that a rehearsed program declares, and EKS's function."""
+
+    def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:
+        account = Account(store, planes)
+        clusters = Clusters(account)
+        types: dict[str, ResourceType] = {
+            CLUSTER: clusters,
+            NODE_GROUP: NodeGroups(account, clusters),
+            **network_types(account),
+            **small_types(account),
+        }
+        super().__init__(account, types)
+
+    def check(self, resource: Resource, olds: Properties, news: Properties, digits: str) -> Checked:
+        """Complete and check inputs: a made name, shapes, enums and patterns of the API."""
+        kind = self.kind_of(resource)
+        inputs = dict(news)
+        if kind.name_key is not None and inputs.get(kind.name_key) is None:
+            inputs[kind.name_key] = olds.get(kind.name_key) or f"{resource.name}-{digits[:_DIGITS]}"
+        failures = missing_faults(kind, inputs) or kind.faults(inputs)
+        return Checked(inputs=inputs, failures=failures)
+
+    @override
+    def identify(self, resource: Resource, inputs: Properties) -> str:
+        return self.kind_of(resource).identifier(resource.urn, inputs)
+
+    @override
+    def begun(self, resource: Resource) -> Record:
+        return {"region": region_of(resource.config), "state": {}}
+
+    @override
+    def taken(self, identifier: str) -> CloudRefusal:
+        return refuse(
+            "ResourceInUseException", f"{identifier} already exists; import it, or choose another name"
+        )
+
+    @override
+    def absent(self, identifier: str) -> CloudRefusal:
+        return refuse("ResourceNotFoundException", f"{identifier} does not exist any more")
+
+    async def invoke(self, token: str, arguments: Properties, config: Properties) -> Properties:
+        """Answer the one function: a cluster as it is."""
+        del config
+        if token != GET_CLUSTER:
+            raise TypeNotCoveredError("AWS", "function", token, [GET_CLUSTER])
+        name = str(arguments.get("name"))
+        record = self.account.find(CLUSTER, name)
+        if record is None:
+            raise refuse("ResourceNotFoundException", f"No cluster found for name: {name}.")
+        return _as_function(record)
+
+    def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
+        """The token `aws eks get-token` prints. As in reality nobody asks whether the cluster is there."""
+        if not arguments.get("clusterName"):
+            raise refuse("ValidationException", "the following arguments are required: --cluster-name")
+        expires = (datetime.now(UTC) + TOKEN_VALID).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {"token": self.account.token(), "expirationTimestamp": expires}
+
+
+def _as_function(record: Record) -> dict[str, Any]:
+    state = record["state"]
+    return {
+        **state,
+        "id": record["id"],
+        "name": record["id"],
+        "certificateAuthorities": [state["certificateAuthority"]],
+        "kubernetesNetworkConfigs": [state["kubernetesNetworkConfig"]],
+    }

@@ -1,0 +1,38 @@
+"""The simulated project: which resources there are, its limits, and the clusters' control planes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from typing_extensions import override
+
+from dra_fleet.rehearsal.clouds.account import CloudAccount
+from dra_fleet.rehearsal.clouds.gke.limits import GoogleLimits
+from dra_fleet.rehearsal.clouds.gke.names import PROJECT
+
+if TYPE_CHECKING:
+    from dra_fleet.rehearsal.clouds.values import Properties
+
+USER: Final = "rehearsal-user@example.com"
+
+
+class Account(CloudAccount[GoogleLimits]):
+    """Records by id. Its token is good for every GKE cluster, as Google's are."""
+
+    cloud = "google"
+    title = "Google Cloud"
+    token_prefix = "ya29."  # noqa: S105 - how Google's access tokens begin, not one
+    model = GoogleLimits
+
+    @override
+    def key(self, kind: str, identifier: str) -> str:
+        return identifier
+
+    @override
+    def token_lines(self) -> str:
+        return f'{self.token()},{USER},{USER},"system:masters"\n'
+
+
+def project_of(inputs: Properties, config: Properties) -> str:
+    """The project a resource is in."""
+    return str(inputs.get("project") or config.get("project") or PROJECT)

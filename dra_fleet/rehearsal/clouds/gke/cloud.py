@@ -1,0 +1,96 @@
+"""The simulated Google Cloud as the world sees it: one answer for each call of a plugin."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, Protocol
+
+from typing_extensions import override
+
+from dra_fleet.rehearsal.clouds import typed_cloud
+from dra_fleet.rehearsal.clouds.cloud import Checked
+from dra_fleet.rehearsal.clouds.gke.account import Account, project_of
+from dra_fleet.rehearsal.clouds.gke.clusters import CLUSTER, POOL, Clusters
+from dra_fleet.rehearsal.clouds.gke.names import cluster_id, name_faults
+from dra_fleet.rehearsal.clouds.gke.node_pools import NodePools
+from dra_fleet.rehearsal.clouds.gke.refusing import refuse
+from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
+from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_fleet.rehearsal.clouds.account import Record
+    from dra_fleet.rehearsal.clouds.cloud import Resource
+    from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
+    from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+    from dra_fleet.rehearsal.clouds.values import Properties
+    from dra_fleet.rehearsal.world.store import Store
+
+GET_CLUSTER: Final = "gcp:container/getCluster:getCluster"
+TOKEN_VALID: Final = timedelta(hours=1)
+
+
+class ResourceType(typed_cloud.ResourceType, Protocol):
+    """One type. The `status` in a record's state is PROVISIONING until all is done."""
+
+    def identifier(self, project: str, inputs: Properties) -> str:
+        """The id the inputs lead to."""
+        ...
+
+
+class GoogleCloud(typed_cloud.TypedCloud[Account, ResourceType]):
+    """The types that a rehearsed program declares, and GKE's function."""
+
+    def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:
+        account = Account(store, planes)
+        self._clusters = Clusters(account)
+        super().__init__(account, {CLUSTER: self._clusters, POOL: NodePools(account, self._clusters)})
+
+    def check(self, resource: Resource, olds: Properties, news: Properties, digits: str) -> Checked:
+        """Complete and check inputs: a made name, the provider's project and place, messages, enums."""
+        kind = self.kind_of(resource)
+        inputs = dict(news)
+        if inputs.get("name") is None:
+            inputs["name"] = olds.get("name") or f"{resource.name}-{digits[:7]}"
+        inputs.setdefault("project", project_of(inputs, resource.config))
+        place = resource.config.get("zone") or resource.config.get("region")
+        if place:
+            inputs.setdefault("location", place)
+        missing = typed_cloud.missing_faults(kind, inputs)
+        return Checked(inputs=inputs, failures=[*missing, *name_faults(inputs), *kind.faults(inputs)])
+
+    @override
+    def identify(self, resource: Resource, inputs: Properties) -> str:
+        return self.kind_of(resource).identifier(project_of(inputs, resource.config), inputs)
+
+    @override
+    def begun(self, resource: Resource) -> Record:
+        return {"state": {"status": "PROVISIONING"}}
+
+    @override
+    def taken(self, identifier: str) -> CloudRefusal:
+        return refuse("ALREADY_EXISTS", f"Already exists: {identifier}; import it, or choose another name")
+
+    @override
+    def absent(self, identifier: str) -> CloudRefusal:
+        return refuse("NOT_FOUND", f"Not found: {identifier}")
+
+    @override
+    def foreseen(self, resource: Resource, inputs: Properties) -> Properties:
+        """The name too, which other resources are built from."""
+        return {**super().foreseen(resource, inputs), "name": inputs.get("name", UNKNOWN_TEXT)}
+
+    async def invoke(self, token: str, arguments: Properties, config: Properties) -> Properties:
+        """Answer one of the functions."""
+        if token != GET_CLUSTER:
+            raise TypeNotCoveredError("Google Cloud", "function", token, [GET_CLUSTER])
+        location = str(arguments.get("location") or config.get("zone") or config.get("region"))
+        identifier = cluster_id(project_of(arguments, config), location, str(arguments.get("name")))
+        return self._clusters.found(self.require(CLUSTER, identifier))
+
+    def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
+        """The token `gke-gcloud-auth-plugin` gets for whoever is logged in."""
+        del arguments
+        expires = (datetime.now(UTC) + TOKEN_VALID).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {"token": self.account.token(), "expirationTimestamp": expires}

@@ -1,0 +1,39 @@
+"""Start the plugin: `python -m dra_fleet.rehearsal.clouds.gke.plugin ENGINE_ADDRESS`. The engine does this."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from dra_fleet.rehearsal.providers.bare_sdk import use_protocol_only
+
+use_protocol_only()
+
+from dra_fleet.rehearsal.clouds.gke.plugin import NAME, VERSION  # noqa: E402
+from dra_fleet.rehearsal.providers.clouds.answering import CloudAnswering  # noqa: E402 - after the line above
+from dra_fleet.rehearsal.providers.clouds.servicer import CloudServicer  # noqa: E402
+from dra_fleet.rehearsal.providers.clouds.world import CloudInWorld  # noqa: E402
+from dra_fleet.rehearsal.providers.engine_log import EngineLog  # noqa: E402
+from dra_fleet.rehearsal.providers.serving import serve  # noqa: E402
+
+SETTINGS = frozenset(
+    {
+        "accessToken", "addPulumiAttributionLabel", "billingProject", "credentials", "defaultLabels",
+        "disableGooglePartnerName", "externalCredentials", "googlePartnerName", "impersonateServiceAccount",
+        "impersonateServiceAccountDelegates", "project", "pulumiAttributionLabelAdditionStrategy", "region",
+        "requestReason", "requestTimeout", "scopes", "universeDomain", "userProjectOverride", "zone",
+    }
+)  # fmt: skip
+"""https://www.pulumi.com/registry/packages/gcp/installation-configuration/, without services' endpoints"""
+
+
+async def _run() -> None:
+    addresses = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+    log = EngineLog(addresses[0] if addresses else None)
+    world = CloudInWorld("google")
+    servicer = CloudServicer(NAME, VERSION, world, settings=SETTINGS, secret_results=frozenset())
+    await serve(servicer, [CloudAnswering(NAME, log)])
+
+
+if __name__ == "__main__":
+    asyncio.run(_run())

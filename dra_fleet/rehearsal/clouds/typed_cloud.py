@@ -1,0 +1,175 @@
+"""What the simulated clouds do alike: each hands a resource to its type, and remembers it in its account."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from dra_fleet.rehearsal.clouds.cloud import Change, Failure, Found
+from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
+from dra_fleet.rehearsal.clouds.values import changed_paths, has_unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_fleet.rehearsal.clouds.account import CloudAccount, Record
+    from dra_fleet.rehearsal.clouds.cloud import Resource
+    from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+    from dra_fleet.rehearsal.clouds.values import Properties
+
+
+class ResourceType(Protocol):
+    """One type. `replacing` are paths that need a new resource."""
+
+    @property
+    def required(self) -> tuple[str, ...]: ...  # noqa: D102 - see above
+
+    @property
+    def replacing(self) -> frozenset[str]: ...  # noqa: D102
+
+    def faults(self, inputs: Properties) -> list[Failure]:
+        """What in the inputs does not fit the type's model."""
+        ...
+
+    async def create(self, record: Record) -> None:
+        """Make true what a record says, and complete its outputs."""
+        ...
+
+    async def update(self, record: Record, news: Properties) -> None:
+        """Change a resource and its record."""
+        ...
+
+    async def delete(self, record: Record) -> None:
+        """Take down what belongs to the resource."""
+        ...
+
+
+Account = TypeVar("Account", bound="CloudAccount[Any]")
+Kind = TypeVar("Kind", bound=ResourceType)
+
+
+class TypedCloud(ABC, Generic[Account, Kind]):
+    """See `dra_fleet.rehearsal.clouds.cloud.Cloud`; what differs between clouds is left to them."""
+
+    def __init__(self, account: Account, types: Mapping[str, Kind]) -> None:
+        self.account = account
+        self._types = types
+
+    @abstractmethod
+    def identify(self, resource: Resource, inputs: Properties) -> str:
+        """The id that a resource to be created gets."""
+
+    @abstractmethod
+    def begun(self, resource: Resource) -> Record:
+        """What the record of a resource to be created has beside its id, type, URN and inputs."""
+
+    @abstractmethod
+    def taken(self, identifier: str) -> CloudRefusal:
+        """The refusal where another declaration's resource has this id."""
+
+    @abstractmethod
+    def absent(self, identifier: str) -> CloudRefusal:
+        """The refusal where a resource is not there."""
+
+    def foreseen(self, resource: Resource, inputs: Properties) -> Properties:
+        """Outputs of a preview: inputs that are known."""
+        del resource
+        return {key: value for key, value in inputs.items() if not has_unknown(value)}
+
+    def diff(self, resource: Resource, olds: Properties, news: Properties) -> Change:
+        """Compare old and new inputs."""
+        places = self.kind_of(resource).replacing
+        changed = changed_paths(olds, news)
+        return Change(changed=changed, replacing=[path for path in changed if _is_below(path, places)])
+
+    async def create(self, resource: Resource, inputs: Properties, *, preview: bool) -> Found:
+        """Make a resource.
+
+        The same declaration may create its resource again: an engine that was killed does. The real provider
+        refuses that and wants an import; a rehearsal goes on.
+
+        Raises:
+            CloudRefusal: another declaration's resource has its id, or its type says no.
+        """
+        kind = self.kind_of(resource)
+        if preview:
+            return Found(identifier="", state=self.foreseen(resource, inputs), inputs=inputs)
+        identifier = self.identify(resource, inputs)
+        present = self.account.find(resource.type, identifier)
+        if present is not None and (present["urn"] != resource.urn or present["inputs"] != inputs):
+            raise self.taken(identifier)
+        about = {"id": identifier, "type": resource.type, "urn": resource.urn, "inputs": inputs}
+        record = present or {**about, **self.begun(resource)}
+        await kind.create(record)
+        return _found(record)
+
+    async def read(self, resource: Resource) -> Found | None:
+        """A resource as it is, None where it is gone."""
+        self.kind_of(resource)
+        record = self.account.find(resource.type, resource.identifier)
+        return _found(record) if record else None
+
+    async def update(self, resource: Resource, olds: Properties, news: Properties, *, preview: bool) -> Found:
+        """Change a resource.
+
+        Raises:
+            CloudRefusal: it is not there, or its type says no.
+        """
+        del olds
+        kind = self.kind_of(resource)
+        record = self.require(resource.type, resource.identifier)
+        if preview:
+            return Found(identifier=record["id"], state={**record["state"], **news}, inputs=news)
+        await kind.update(record, news)
+        return _found(record)
+
+    async def delete(self, resource: Resource) -> None:
+        """Delete a resource; harmless where it is gone."""
+        kind = self.kind_of(resource)
+        record = self.account.find(resource.type, resource.identifier)
+        if record is not None:
+            await kind.delete(record)
+            self.account.remove(record)
+
+    def configure(self, settings: Mapping[str, object]) -> None:
+        """Take the rehearsal's settings of this cloud, see its account."""
+        self.account.configure(settings)
+
+    def require(self, kind: str, identifier: str) -> Record:
+        """The record of a resource.
+
+        Raises:
+            CloudRefusal: there is none.
+        """
+        record = self.account.find(kind, identifier)
+        if record is None:
+            raise self.absent(identifier)
+        return record
+
+    def kind_of(self, resource: Resource) -> Kind:
+        """A resource's type.
+
+        Raises:
+            TypeNotCoveredError: this cloud does not simulate it.
+        """
+        try:
+            return self._types[resource.type]
+        except KeyError:
+            title, known = self.account.title, list(self._types)
+            raise TypeNotCoveredError(title, "resource type", resource.type, known) from None
+
+
+def missing_faults(kind: ResourceType, inputs: Properties) -> list[Failure]:
+    """A failure for each required input that is not given."""
+    missing = [key for key in kind.required if inputs.get(key) is None]
+    return [Failure(path=key, reason=f"missing required property '{key}'") for key in missing]
+
+
+def _is_below(path: str, places: frozenset[str]) -> bool:
+    return any(
+        path == place or path.startswith(f"{place}.") or place.startswith(f"{path}.") for place in places
+    )
+
+
+def _found(record: Record) -> Found:
+    return Found(identifier=record["id"], state=record["state"], inputs=record["inputs"])

@@ -1,0 +1,1 @@
+"""dra_fleet/rehearsal/drivers/example"""

@@ -1,0 +1,112 @@
+"""The NVIDIA driver's gpu-kubelet-plugin: publishes GPUs and MIG partitions, judges claims' configuration.
+
+Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `cmd/gpu-kubelet-plugin` and
+`hack/kubelet-plugin-prestart.sh` (main, 2026-08-07).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from typing_extensions import override
+
+from dra_fleet.drivers.nvidia.devices import DRIVER, nvidia_devices
+from dra_fleet.drivers.nvidia.shares import GATE, with_parts
+from dra_fleet.rehearsal.drivers.gates import chart_version, feature_gates, refuse_what_is_not_rehearsed
+from dra_fleet.rehearsal.drivers.opaque import DEVICE_TYPES, judge
+from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed
+
+if TYPE_CHECKING:
+    from dra_fleet.clusters.client import Object
+    from dra_fleet.rehearsal.world.hardware import Host
+
+OPERATOR_ROOT = "/run/nvidia/driver"
+PRESTART = "kubelet-plugin-prestart.sh"
+SHARES = "CONSUMABLE_SHARES"
+"""The variable of the chart's `consumableShares`."""
+
+
+def prestart_problem(container: Object, root: str, host: Host) -> str | None:
+    """What the init container would keep logging while it waits for the driver; None once it passes."""
+    if PRESTART not in " ".join([*container.get("command", []), *container.get("args", [])]):
+        return None
+    present = host.nvidia.driver_root if host.nvidia else None
+    root = root or "/"
+    if present is not None and present.rstrip("/") == root.rstrip("/"):
+        return None
+    text = (
+        "Check failed. Has the NVIDIA GPU driver been set up? It is expected to be installed under "
+        f"NVIDIA_DRIVER_ROOT (currently set to '{root}') in the host filesystem. If that path appears to be "
+        "unexpected: review the DRA driver's 'nvidiaDriverRoot' Helm chart variable. Otherwise, review if "
+        "the GPU driver has actually been installed under that path."
+    )
+    return text + _hint(root, present)
+
+
+def _hint(root: str, present: str | None) -> str:
+    if root == "/" and present == OPERATOR_ROOT:
+        return (
+            " Hint: '/run/nvidia/driver/usr/bin/nvidia-smi' exists on the host, you may want to re-install "
+            "the DRA driver Helm chart with --set nvidiaDriverRoot=/run/nvidia/driver"
+        )
+    if root == OPERATOR_ROOT:
+        return (
+            " Hint: NVIDIA_DRIVER_ROOT is set to '/run/nvidia/driver' which typically means that the NVIDIA "
+            "GPU Operator manages the GPU driver. Make sure that the GPU Operator is deployed and healthy."
+        )
+    return ""
+
+
+class NvidiaGpuPlugin(NodePlugin):
+    """Publishes the GPUs of a host as its MIG layout shows them."""
+
+    command: ClassVar[str] = "gpu-kubelet-plugin"
+
+    @property
+    @override
+    def driver(self) -> str:
+        return DRIVER
+
+    @override
+    def devices(self, host: Host) -> list[Object]:
+        gates = feature_gates(self.environment, self.version)
+        refuse_what_is_not_rehearsed(gates)
+        if host.nvidia is None:
+            return []
+        devices = nvidia_devices(
+            host.gpus,
+            driver_version=host.nvidia.driver_version,
+            cuda_version=host.nvidia.cuda_version,
+            chart=chart_version(self.version),
+        )
+        shares = self.environment.get(SHARES, "") if gates.get(GATE, False) else ""
+        return [with_parts(device.to_object(), shares) for device in devices]
+
+    @override
+    def prepare(self, claim: Object, published: dict[str, Object]) -> None:
+        meta = claim["metadata"]
+        try:
+            self.require_published(claim, published)
+            self._judge_config(claim, published)
+        except PrepareFailed as error:
+            raise PrepareFailed(
+                f"error preparing devices for claim {meta['namespace']}/{meta['name']}:{meta['uid']}: "
+                f"prepare devices failed: {error}"
+            ) from error
+
+    def _judge_config(self, claim: Object, published: dict[str, Object]) -> None:
+        gates = feature_gates(self.environment, self.version)
+        for config in claim["status"]["allocation"]["devices"].get("config", []):
+            opaque = config.get("opaque", {})
+            if opaque.get("driver") != self.driver:
+                continue
+            kind = judge(opaque["parameters"], gates)
+            for result in self.results(claim):
+                actual = published[result["device"]]["attributes"]["type"]["string"]
+                if _names(config, result["request"]) and actual != DEVICE_TYPES[kind]:
+                    raise PrepareFailed(f"cannot apply {kind} to request: {result['request']}")
+
+
+def _names(config: Object, request: str) -> bool:
+    named = config.get("requests", [])
+    return request in named or request.split("/", maxsplit=1)[0] in named

@@ -1,0 +1,127 @@
+"""What every simulated node plugin answers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.rehearsal.world.hardware import Host
+
+
+class StartFailed(Exception):  # noqa: N818 - a state to show, not a bug
+    """The container exits; the message is what it would have logged last."""
+
+
+class PrepareFailed(Exception):  # noqa: N818 - a state to show, not a bug
+    """NodePrepareResources answers with this error."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtWork:
+    """A plugin at work in a cluster.
+
+    Args:
+        api: acts as the driver's pod.
+        namespace: of that pod.
+        host: the node's machine.
+    """
+
+    api: KubeApi
+    namespace: str
+    host: Host
+
+
+class NodePlugin(ABC):
+    """One container that publishes and prepares one driver's devices.
+
+    Args:
+        container: its part of the pod's specification.
+    """
+
+    command: ClassVar[str]
+    """The binary's name, by which the container is recognised."""
+
+    def __init__(self, container: Object) -> None:
+        self.container_name: str = container["name"]
+        self.environment = environment_of(container)
+        self.version = container.get("image", "").rpartition(":")[2].removeprefix("v")
+
+    @classmethod
+    def runs_in(cls, container: Object) -> bool:
+        """Whether the container would run this plugin's binary."""
+        words = " ".join([*container.get("command", []), *container.get("args", [])]).split()
+        return cls.command in words
+
+    @property
+    @abstractmethod
+    def driver(self) -> str:
+        """The driver's name in slices and claims."""
+
+    @abstractmethod
+    def devices(self, host: Host) -> list[Object]:
+        """The device objects to publish for this host.
+
+        Raises:
+            StartFailed: the binary would exit instead.
+        """
+
+    @abstractmethod
+    def prepare(self, claim: Object, published: dict[str, Object]) -> None:
+        """Prepare this driver's devices of a claim.
+
+        Args:
+            claim: the allocated ResourceClaim.
+            published: the node's published devices by name.
+
+        Raises:
+            PrepareFailed: with the driver's own text.
+        """
+
+    async def settle(self, at: AtWork, claim: Object) -> None:
+        """Do in the cluster what preparing a claim takes besides; most drivers do nothing there.
+
+        Args:
+            at: who asks, and where.
+            claim: the allocated ResourceClaim, prepared otherwise.
+
+        Raises:
+            PrepareFailed: with the driver's own text; it is tried again later.
+        """
+        del at, claim
+
+    async def release(self, at: AtWork, claim: Object) -> None:
+        """Undo in the cluster what `settle` did.
+
+        Args:
+            at: who asks, and where.
+            claim: the ResourceClaim that is unprepared.
+        """
+        del at, claim
+
+    def node_labels(self, host: Host) -> dict[str, str]:
+        """Labels that the plugin puts on its node when it starts."""
+        del host
+        return {}
+
+    def results(self, claim: Object) -> list[Object]:
+        """The claim's allocation results for this driver."""
+        allocated = claim["status"]["allocation"].get("devices", {})
+        return [item for item in allocated.get("results", []) if item["driver"] == self.driver]
+
+    def require_published(self, claim: Object, published: dict[str, Object]) -> None:
+        """Check that every allocated device is still there.
+
+        Raises:
+            PrepareFailed: one is gone.
+        """
+        for result in self.results(claim):
+            if result["device"] not in published:
+                raise PrepareFailed(f"requested device is not allocatable: {result['device']}")
+
+
+def environment_of(container: Object) -> dict[str, str]:
+    """The plain values of a container's environment; the last of two equal names counts."""
+    return {item["name"]: item["value"] for item in container.get("env", []) if "value" in item}

@@ -1,0 +1,64 @@
+"""The TPU driver's kubelet plugin: publishes the chips of a node, and prepares all of them or none.
+
+Source: https://github.com/kubernetes-sigs/dra-driver-google-tpu, `cmd/tpu-dra-kubeletplugin`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from typing_extensions import override
+
+from dra_fleet.drivers.tpu.devices import DRIVER, tpu_devices
+from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, StartFailed
+
+if TYPE_CHECKING:
+    from dra_fleet.clusters.client import Object
+    from dra_fleet.rehearsal.world.hardware import Host
+
+ACCELERATOR = "cloud.google.com/gke-tpu-accelerator"
+COUNT = "cloud.google.com/gke-accelerator-count"
+TOPOLOGY = "cloud.google.com/gke-tpu-topology"
+
+
+class TpuPlugin(NodePlugin):
+    """Reads the node's labels and counts the chips, as the real one does."""
+
+    command: ClassVar[str] = "tpu-dra-kubeletplugin"
+
+    @property
+    @override
+    def driver(self) -> str:
+        return DRIVER
+
+    @override
+    def devices(self, host: Host) -> list[Object]:
+        count = host.labels.get(COUNT, "")
+        if host.tpu is None:
+            return []
+        if not count.isdigit():
+            raise StartFailed(
+                "cannot determine the number of TPU chips of the node, set --tpu-chip-count or the "
+                f'tpu.google.com/chip-count label: invalid TPU chip count "{count}"'
+            )
+        if int(count) != host.tpu.chips:
+            raise StartFailed(
+                f"found {host.tpu.chips} TPU devices in /dev/vfio, the node is expected to have {count} chips"
+            )
+        devices = tpu_devices(
+            node=host.name,
+            generation=host.tpu.generation,
+            accelerator=host.labels.get(ACCELERATOR, host.tpu.accelerator),
+            chips=host.tpu.chips,
+            topology=host.labels.get(TOPOLOGY, host.tpu.topology),
+        )
+        return [device.to_object() for device in devices]
+
+    @override
+    def prepare(self, claim: Object, published: dict[str, Object]) -> None:
+        self.require_published(claim, published)
+        if len(self.results(claim)) != len(published):
+            raise PrepareFailed(
+                f"invalid TPU chip count request, you must request all {len(published)} chips on this node "
+                "together"
+            )

@@ -1,0 +1,148 @@
+"""Runs the Pulumi engine once and reads what it did from its event log.
+
+The event log, not the printed text, is the source: it has each step, each finding and each diagnostic.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dra_fleet.rehearsal import engine_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+POLL_SECONDS = 0.1
+CANCEL_SECONDS = 60
+UNCHANGED = frozenset({"same", "read", "refresh", "read-discard", "discard"})
+FINISHED_STEPS = frozenset({"resOutputsEvent", "resOpFailedEvent"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyFinding:
+    """One policy violation as the engine reported it."""
+
+    rule: str
+    level: str
+    message: str
+    urn: str
+
+
+@dataclass(kw_only=True)
+class EngineResult:
+    """What one run of the engine did."""
+
+    exit_code: int = 0
+    seconds: float = 0.0
+    operations: Counter[str] = field(default_factory=Counter[str])
+    findings: list[PolicyFinding] = field(default_factory=list[PolicyFinding])
+    rules: set[str] = field(default_factory=set[str])
+    errors: list[str] = field(default_factory=list[str])
+    text: str = ""
+
+    @property
+    def changes(self) -> int:
+        """How many resources were made, changed, replaced or deleted."""
+        return sum(count for operation, count in self.operations.items() if operation not in UNCHANGED)
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Add one engine event."""
+        if summary := event.get("summaryEvent"):
+            self.operations.update(summary.get("resourceChanges") or {})
+        if finding := event.get("policyEvent"):
+            self.findings.append(
+                PolicyFinding(
+                    rule=finding["policyName"],
+                    level=finding["enforcementLevel"],
+                    message=finding["message"].strip(),
+                    urn=finding.get("resourceUrn", ""),
+                )
+            )
+        analysed = event.get("policyAnalyzeSummaryEvent") or event.get("policyAnalyzeStackSummaryEvent")
+        if analysed:
+            self.rules.update(analysed.get("passed") or [])
+            self.rules.update(analysed.get("failed") or [])
+        diagnostic = event.get("diagnosticEvent")
+        if diagnostic and diagnostic["severity"] == "error":
+            self.errors.append(diagnostic["message"].strip())
+
+
+def run_engine(
+    command: Sequence[str],
+    *,
+    directory: Path,
+    environment: Mapping[str, str],
+    log: Path,
+    on_step: Callable[[int, str], None],
+) -> EngineResult:
+    """Run one `pulumi` command that takes `--event-log`, calling `on_step` as resources are finished.
+
+    Args:
+        command: program and arguments, without `--event-log`.
+        directory: the Pulumi project.
+        environment: all variables, see `dra_fleet.rehearsal.environment`.
+        log: where the event log goes; replaced if there.
+        on_step: told how many steps are finished and the name of the last.
+    """
+    log.unlink(missing_ok=True)
+    log.touch(mode=0o600)
+    result = EngineResult()
+    started = time.monotonic()
+    steps = 0
+    printed = log.with_suffix(".txt")
+    record = log.with_suffix(".session")
+    engine_session.stop_left(record)
+    with printed.open("w", encoding="utf-8") as output:
+        process = engine_session.start(
+            [*command, "--event-log", str(log)],
+            directory=directory,
+            environment={**environment, "PULUMI_DEBUG_COMMANDS": "true"},
+            output=output,
+            record=record,
+        )
+    try:
+        for event in _follow(log, process):
+            result.take(event)
+            if FINISHED_STEPS & event.keys():
+                steps += 1
+                on_step(steps, _resource_name(event))
+        result.exit_code = process.wait()
+    except KeyboardInterrupt:
+        process.send_signal(signal.SIGINT)  # the engine finishes what is under way and saves its state
+        with contextlib.suppress(subprocess.TimeoutExpired):  # then it is killed with all it started
+            process.wait(timeout=CANCEL_SECONDS)
+        raise
+    finally:
+        engine_session.stop_left(record)
+    result.text = printed.read_text(encoding="utf-8", errors="replace")
+    result.seconds = time.monotonic() - started
+    return result
+
+
+def _follow(log: Path, process: subprocess.Popen[bytes]) -> Iterator[dict[str, Any]]:
+    with log.open(encoding="utf-8") as stream:
+        partial = ""
+        while True:
+            ended = process.poll() is not None
+            while chunk := stream.readline():
+                partial += chunk
+                if partial.endswith("\n"):
+                    yield json.loads(partial)
+                    partial = ""
+            if ended:
+                return
+            time.sleep(POLL_SECONDS)  # a growing file tells nobody
+
+
+def _resource_name(event: Mapping[str, Any]) -> str:
+    step = next(event[kind] for kind in FINISHED_STEPS if kind in event)
+    urn: str = step["metadata"]["urn"]
+    return urn.rsplit("::", 1)[-1]

@@ -1,0 +1,164 @@
+"""Where one rehearsal keeps everything it makes; several homes live side by side.
+
+This module knows names only. It starts nothing and reads no state.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from dra_fleet.rehearsal.errors import RehearsalError
+
+ENVIRONMENT_VARIABLE = "DRA_FLEET_HOME"
+LONGEST_SOCKET_PATH = 100
+"""Bytes. The kernel's limit is 107 on Linux and 103 on macOS (sun_path in unix(7))."""
+SHORT_SOCKET_ROOT = Path("/tmp")  # noqa: S108 - a private directory of our own below it, checked on use
+
+
+class HomeUnusableError(RehearsalError):
+    """The home cannot be used as it is; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Home:
+    """The paths of one rehearsal, all below `root` except the socket of a very long root."""
+
+    root: Path
+
+    @classmethod
+    def default(cls) -> Home:
+        """The home that `$DRA_FLEET_HOME` names, else this user's own in the system's state directory."""
+        named = os.environ.get(ENVIRONMENT_VARIABLE)
+        return cls.at(Path(named) if named else platformdirs.user_state_path("dra-fleet"))
+
+    @classmethod
+    def at(cls, root: Path) -> Home:
+        """The home in this directory, whatever way its path is written."""
+        return cls(root.expanduser().resolve())
+
+    @property
+    def socket(self) -> Path:
+        """The world's Unix socket, at a path short enough for the kernel."""
+        plain = self.root / "world.sock"
+        if len(os.fsencode(plain)) <= LONGEST_SOCKET_PATH:
+            return plain
+        digest = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]
+        return SHORT_SOCKET_ROOT / f"dra-fleet-{os.getuid()}-{digest}" / "world.sock"
+
+    @property
+    def mark(self) -> Path:
+        """Made before anything else in the root: what lies beside it is the rehearsal's."""
+        return self.root / "rehearsal-home"
+
+    @property
+    def database(self) -> Path:
+        """The world's state (SQLite)."""
+        return self.root / "world.db"
+
+    @property
+    def pid_file(self) -> Path:
+        """Which process the world is: pid and creation time as JSON."""
+        return self.root / "world.pid"
+
+    @property
+    def log(self) -> Path:
+        """The world's log."""
+        return self.root / "world.log"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the world for as long as it lives."""
+        return self.root / "world.lock"
+
+    @property
+    def turn(self) -> Path:
+        """Held by the `rehearse up` that is at work."""
+        return self.root / "up.lock"
+
+    @property
+    def tools(self) -> Path:
+        """Which binaries the world runs, as JSON."""
+        return self.root / "tools.json"
+
+    @property
+    def clusters(self) -> Path:
+        """One directory per simulated cluster."""
+        return self.root / "clusters"
+
+    @property
+    def pulumi_home(self) -> Path:
+        """The rehearsal's own PULUMI_HOME."""
+        return self.root / "pulumi"
+
+    @property
+    def backend(self) -> Path:
+        """The rehearsal's own Pulumi state (a file backend)."""
+        return self.root / "backend"
+
+    @property
+    def passphrase_file(self) -> Path:
+        """The passphrase that encrypts the rehearsal's Pulumi state."""
+        return self.root / "passphrase"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """One context per cluster, without a secret: the credential helper fetches tokens."""
+        return self.root / "kubeconfig"
+
+    @property
+    def bin(self) -> Path:
+        """Stand-in credential helpers; belongs on PATH while rehearsing."""
+        return self.root / "bin"
+
+    def refuse_foreign(self) -> None:
+        """Check that the root, if it is there, is a rehearsal's home or empty: `down --remove` deletes it.
+
+        Raises:
+            HomeUnusableError: it holds something else.
+        """
+        if not self.root.is_dir():
+            return
+        found = set(self.root.iterdir())
+        # Looked for after the listing: another caller may be making the home, and makes the mark first.
+        if found and not self.mark.exists():
+            raise HomeUnusableError(
+                f"{self.root} holds files that are no rehearsal's; "
+                f"set {ENVIRONMENT_VARIABLE} to a new or empty directory"
+            )
+
+    def create(self) -> None:
+        """Make the directories, readable by this user alone. Harmless when they are there already.
+
+        Raises:
+            HomeUnusableError: a directory cannot be made, belongs to someone else or holds something else.
+        """
+        self.refuse_foreign()
+        directories = (self.clusters, self.pulumi_home, self.backend, self.bin, self.socket.parent)
+        for path in (self.root, self.mark, *directories):
+            try:
+                if path == self.mark:
+                    path.touch(mode=0o600)
+                else:
+                    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    _make_private(path)
+            except OSError as error:
+                raise HomeUnusableError(
+                    f"the rehearsal's directory {path} cannot be made: {error.strerror}; "
+                    f"free or change it, or set {ENVIRONMENT_VARIABLE} to another directory"
+                ) from error
+
+
+def _make_private(directory: Path) -> None:
+    status = directory.lstat()
+    if status.st_uid != os.getuid() or directory.is_symlink():
+        raise HomeUnusableError(
+            f"{directory} belongs to another user (uid {status.st_uid}) or is a symbolic link; "
+            f"remove it, or set {ENVIRONMENT_VARIABLE} to another directory"
+        )
+    if status.st_mode & 0o077:
+        directory.chmod(0o700)

@@ -1,0 +1,170 @@
+"""Clears what an interrupted run left behind, so that the next `rehearse up` simply works.
+
+Only for rehearsals: what a cut-off operation may have made is simulated, so it is deleted and made again.
+Real stacks are never touched from here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from dra_fleet.clusters.client import UnknownKindError
+from dra_fleet.rehearsal.access import connect
+from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.world.client import WorldClient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from dra_fleet.clusters.client import KubeApi
+    from dra_fleet.rehearsal.home import Home
+
+CLOCK_SLACK = 1.0
+"""Seconds by which a process may seem to start after it took its lock; the system counts in ticks."""
+HELM_RELEASE = "kubernetes:helm.sh/v3:Release"
+
+
+class StackBusyError(RehearsalError):
+    """Another run holds the stack's lock and is alive."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackState:
+    """Access to one stack's state through the engine."""
+
+    pulumi: Path
+    stack: str
+    directory: Path
+    environment: Mapping[str, str]
+
+    def export(self) -> dict[str, Any]:
+        """The state as the engine exports it; secrets stay encrypted."""
+        return json.loads(self._run("export").stdout)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Replace the state."""
+        self._run("import", "--force", given=json.dumps(state))
+
+    def _run(self, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [str(self.pulumi), "stack", *arguments, "--stack", self.stack],
+            cwd=self.directory,
+            env=dict(self.environment),
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise RehearsalError(f"pulumi stack {arguments[0]} failed: {done.stderr.strip()}")
+        return done
+
+
+def clear_interrupted(home: Home, state: StackState, clusters: Iterable[str]) -> list[str]:
+    """Make a stack whose last run was killed usable again; returns what was done, as sentences.
+
+    Args:
+        home: the rehearsal.
+        state: the stack.
+        clusters: what the stack's clusters are called in the world; some may not be there yet.
+
+    Raises:
+        StackBusyError: another run is still at work on this stack.
+        WorldError: a cluster does not come back.
+    """
+    clear_stale_lock(home.backend, state.stack)
+    if not _has_pending(home.backend, state.stack):
+        return []
+    exported = state.export()
+    pending: list[dict[str, Any]] = exported["deployment"]["pending_operations"]
+    created = [operation["resource"] for operation in pending if operation["type"] == "creating"]
+    begun = [resource for resource in created if _is_in_a_cluster(resource)]
+    if begun:
+        asyncio.run(_delete_begun(home, _usable(home, clusters), begun))
+    exported["deployment"]["pending_operations"] = []
+    state.restore(exported)
+    return [f"the last run of stack {state.stack} was interrupted; {len(pending)} operations are made again"]
+
+
+def _has_pending(backend: Path, stack: str) -> bool:
+    """Whether the stack's state remembers operations that were begun and never finished; asks no engine."""
+    file = backend / ".pulumi" / "stacks" / "dra-fleet" / f"{stack}.json"
+    if not file.exists():
+        return False
+    latest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))["checkpoint"].get("latest") or {}
+    return bool(latest.get("pending_operations"))
+
+
+def clear_stale_lock(backend: Path, stack: str) -> bool:
+    """Remove the locks of a stack that ended runs left; returns whether there were any.
+
+    Raises:
+        StackBusyError: the run that holds one is alive.
+    """
+    locks: Sequence[Path] = sorted((backend / ".pulumi" / "locks").glob(f"**/{stack}/*.json"))
+    for lock in locks:
+        if holder := _living_holder(lock):
+            raise StackBusyError(
+                f"stack {stack} is being updated by process {holder['pid']} since {holder['timestamp']}; "
+                "wait for it, or stop that process and try again"
+            )
+        lock.unlink(missing_ok=True)
+    return bool(locks)
+
+
+def _living_holder(lock: Path) -> dict[str, Any] | None:
+    """What the lock says of its holder, if that process is the one that took it and still runs."""
+    try:
+        holder: dict[str, Any] = json.loads(lock.read_text(encoding="utf-8"))
+        taken = datetime.fromisoformat(holder["timestamp"]).timestamp()
+        started = psutil.Process(holder["pid"]).create_time()
+    except (ValueError, KeyError, TypeError, psutil.NoSuchProcess):
+        return None  # cut off while it was written, or its process has ended
+    return holder if started <= taken + CLOCK_SLACK else None
+
+
+def _is_in_a_cluster(resource: Mapping[str, Any]) -> bool:
+    return resource["type"] == HELM_RELEASE or "kind" in (resource.get("inputs") or {})
+
+
+def _usable(home: Home, clusters: Iterable[str]) -> list[str]:
+    """Those of the clusters that are there, once they can be asked: a reboot may have cut the run off."""
+    with WorldClient(home) as world:
+        there = {cluster["name"] for cluster in world.status()["clusters"]}
+        found = [name for name in clusters if name in there]
+        for name in found:
+            world.wait_ready(name)
+    return found
+
+
+async def _delete_begun(home: Home, clusters: Iterable[str], resources: Sequence[Mapping[str, Any]]) -> None:
+    for cluster in clusters:
+        async with connect(home, cluster) as api:
+            for resource in resources:
+                await _delete_one(api, resource["type"], resource.get("inputs") or {})
+
+
+async def _delete_one(api: KubeApi, token: str, inputs: Mapping[str, Any]) -> None:
+    if token == HELM_RELEASE:
+        selector = {"labelSelector": f"owner=helm,name={inputs.get('name')}"}
+        namespace = inputs.get("namespace", "default")
+        for secret in (await api.list("v1", "Secret", namespace, params=selector))["items"]:
+            await api.delete("v1", "Secret", secret["metadata"]["name"], namespace)
+        return
+    metadata: Mapping[str, Any] = inputs.get("metadata") or {}
+    if "name" not in metadata:
+        return
+    try:
+        await api.delete(
+            inputs["apiVersion"], inputs["kind"], metadata["name"], metadata.get("namespace", "default")
+        )
+    except UnknownKindError:
+        return  # its CRD never came to be, so neither did the object

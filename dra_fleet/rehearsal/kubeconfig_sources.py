@@ -1,0 +1,160 @@
+"""Gives a rehearsed stack its kubeconfigs where it does not take them from $KUBECONFIG.
+
+A stack may name a secret of its own or another stack's output. Both are made here in the rehearsal's own
+backend, with the kubeconfig of the simulated cluster, which names a credential helper and holds no secret.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from dra_fleet.clouds.existing.kubeconfig import KubeconfigSecret, KubeconfigStack
+from dra_fleet.rehearsal.environment import PROJECT
+from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.interrupted import clear_stale_lock
+from dra_fleet.rehearsal.project import ensure_stack
+from dra_fleet.rehearsal.stack_copy import SALT, reference, secret_key
+from dra_fleet.rehearsal.world.files import write_private
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from dra_fleet.model.plan import ClusterPlan
+    from dra_fleet.rehearsal.home import Home
+
+EXPORTS = "exports.json"
+EXPORTED = "exported.json"
+PROGRAM = f'''\
+"""Stands in for a stack that exports kubeconfigs; made by a rehearsal."""
+
+import json
+import pathlib
+
+import pulumi
+
+for name, text in json.loads(pathlib.Path("{EXPORTS}").read_text()).items():
+    pulumi.export(name, pulumi.Output.secret(text))
+'''
+
+
+def provide_kubeconfigs(
+    home: Home,
+    pulumi: Path,
+    clusters: Iterable[ClusterPlan],
+    *,
+    stack: str,
+    directory: Path,
+    env: Mapping[str, str],
+) -> None:
+    """Make the secrets and the referenced stacks that the clusters' kubeconfigs come from.
+
+    Args:
+        home: the rehearsal.
+        pulumi: the engine's command line.
+        clusters: the stack's clusters; they run already.
+        stack: the stack, which exists in the rehearsal's backend.
+        directory: its project directory; a copy wherever there is something to be made.
+        env: the rehearsal's environment.
+
+    Raises:
+        RehearsalError: two clusters share a source, or the engine refused; its own text.
+    """
+    clusters = tuple(clusters)
+    _refuse_shared(clusters)
+    exports: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for cluster in clusters:
+        source = cluster.settings.kubeconfig
+        if isinstance(source, KubeconfigSecret):
+            command = ["config", "set", "--secret", secret_key(source.secret), "--stack", stack]
+            _run(pulumi, command, directory, env, given=one_context(home, cluster.name))
+        elif isinstance(source, KubeconfigStack):
+            exports[reference(source.stack)][source.output] = one_context(home, cluster.name)
+    for (project, name), outputs in exports.items():
+        _stand_in(home, pulumi, env, project=project, stack=name, outputs=outputs)
+
+
+def _refuse_shared(clusters: Iterable[ClusterPlan]) -> None:
+    """A source names one kubeconfig, and here every cluster has one of its own."""
+    taken: dict[tuple[str, str], str] = {}
+    for cluster in clusters:
+        source = cluster.settings.kubeconfig
+        if isinstance(source, KubeconfigSecret):
+            place = ("secret", source.secret)
+        elif isinstance(source, KubeconfigStack):
+            place = (f"stack {source.stack}, output", source.output)
+        else:
+            continue
+        other = taken.setdefault(place, cluster.name)
+        if other != cluster.name:
+            raise RehearsalError(
+                f"clusters {other} and {cluster.name} take their kubeconfig from the same {' '.join(place)}; "
+                "name one for each: a rehearsal simulates them as two clusters"
+            )
+
+
+def one_context(home: Home, cluster: str) -> str:
+    """The kubeconfig of one simulated cluster: its only context is the current one.
+
+    Raises:
+        RehearsalError: the cluster is not in the rehearsal's kubeconfig.
+    """
+    everything: dict[str, Any] = yaml.safe_load(home.kubeconfig.read_text(encoding="utf-8"))
+    parts = {
+        section: [item for item in everything[section] if item["name"] == cluster]
+        for section in ("clusters", "users", "contexts")
+    }
+    if not all(parts.values()):
+        raise RehearsalError(
+            f"cluster {cluster} is not in {home.kubeconfig}; run `dra-fleet rehearse up` again"
+        )
+    return yaml.safe_dump({**everything, **parts, "current-context": cluster}, sort_keys=False)
+
+
+def _stand_in(
+    home: Home,
+    pulumi: Path,
+    env: Mapping[str, str],
+    *,
+    project: str,
+    stack: str,
+    outputs: Mapping[str, str],
+) -> None:
+    """Make the stack that exports these outputs, unless it does so already."""
+    directory = home.root / "references" / project / stack
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    wanted = json.dumps(outputs, sort_keys=True)
+    exported = directory / EXPORTED
+    if exported.exists() and exported.read_text(encoding="utf-8") == wanted:
+        return
+    runtime = {"name": "python", "options": {"virtualenv": str(PROJECT / ".venv")}}
+    write_private(directory / "Pulumi.yaml", yaml.safe_dump({"name": project, "runtime": runtime}))
+    write_private(directory / f"Pulumi.{stack}.yaml", yaml.safe_dump({"encryptionsalt": SALT}))
+    write_private(directory / "__main__.py", PROGRAM)
+    write_private(directory / EXPORTS, wanted)
+    clear_stale_lock(home.backend, stack)
+    ensure_stack(home, pulumi, stack, directory, env, project=project)
+    _run(pulumi, ["up", "--yes", "--skip-preview", "--stack", stack], directory, env)
+    write_private(exported, wanted)
+
+
+def _run(
+    pulumi: Path, arguments: list[str], directory: Path, env: Mapping[str, str], *, given: str = ""
+) -> None:
+    done = subprocess.run(
+        [str(pulumi), *arguments, "--non-interactive", "--color", "never"],
+        cwd=directory,
+        env=dict(env),
+        input=given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        said = "\n".join(text.strip() for text in (done.stdout, done.stderr) if text.strip())
+        raise RehearsalError(f"pulumi {arguments[0]} failed in {directory}:\n{said}")

@@ -1,0 +1,118 @@
+"""Which stack file is meant, and the Pulumi project directory it is run from.
+
+A stack of the project itself (`Pulumi.<stack>.yaml` beside Pulumi.yaml) runs where it is if its file can be
+rehearsed unchanged. Any other stack file, such as one of `examples/`, gets a project directory of its own in
+the rehearsal's home whose `main` is this program, so that the engine writes nothing beside the file.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ruamel.yaml import YAML
+
+from dra_fleet.rehearsal import stack_copy
+from dra_fleet.rehearsal.environment import PROJECT
+from dra_fleet.rehearsal.errors import RehearsalError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_fleet.rehearsal.home import Home
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackSource:
+    """A stack's name, its file, and the simulated hardware that goes with it."""
+
+    name: str
+    file: Path
+    hardware: Path
+
+    def require_hardware(self) -> None:
+        """Check that the hardware file is there.
+
+        Raises:
+            RehearsalError: it is not.
+        """
+        if not self.hardware.is_file():
+            raise RehearsalError(
+                f"stack {self.name} has no simulated hardware: {self.hardware} does not exist. "
+                "Describe its nodes there (see docs/rehearsal.md), or name another file with --hardware"
+            )
+
+
+def stack_file(stack: str) -> tuple[str, Path]:
+    """A stack's name and file, from its name (`dev`) or a path (`examples/s10-capacity.yaml`).
+
+    Raises:
+        RehearsalError: there is no such file.
+    """
+    is_path = stack.endswith((".yaml", ".yml")) or "/" in stack
+    file = Path(stack) if is_path else PROJECT / f"Pulumi.{stack}.yaml"
+    if not file.is_file():
+        known = ", ".join(sorted(path.name.split(".")[1] for path in PROJECT.glob("Pulumi.*.yaml")))
+        folder = next((path for path in (file, Path(stack)) if path.is_dir()), None)
+        what = f"{folder} is a directory" if folder else f"there is no stack file {file}"
+        raise RehearsalError(
+            f"{what}. Stacks here: {known or 'none'}; "
+            "or give the path of a stack file, such as examples/s10-capacity.yaml"
+        )
+    return file.stem.removeprefix("Pulumi."), file.resolve()
+
+
+def find_stack(stack: str, *, hardware: Path | None = None) -> StackSource:
+    """Find a stack and where the simulated hardware that goes with it is described.
+
+    A stack whose clusters all come from clouds may have no hardware file; one that is named must be there.
+
+    Raises:
+        RehearsalError: there is no such stack file, or no such hardware file.
+    """
+    name, file = stack_file(stack)
+    source = StackSource(name=name, file=file, hardware=hardware or file.parent / "hardware" / f"{name}.yaml")
+    if hardware is not None:
+        source.require_hardware()
+    return source
+
+
+def project_directory(home: Home, source: StackSource) -> Path:
+    """The directory to run `pulumi` in for this stack."""
+    written = stack_copy.read(source.file)
+    rehearsed = stack_copy.rehearsed(written)
+    if rehearsed == written and source.file == PROJECT / f"Pulumi.{source.name}.yaml":
+        return PROJECT
+    directory = home.root / "projects" / source.name
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    yaml = YAML(typ="safe", pure=True)
+    project: dict[str, Any] = yaml.load(PROJECT / "Pulumi.yaml")  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
+    project["main"] = str(PROJECT)
+    project["runtime"]["options"]["virtualenv"] = str(PROJECT / ".venv")
+    yaml.dump(project, directory / "Pulumi.yaml")  # pyright: ignore[reportUnknownMemberType]
+    stack_copy.write(rehearsed, directory / f"Pulumi.{source.name}.yaml")
+    return directory
+
+
+def ensure_stack(
+    home: Home,
+    pulumi: Path,
+    stack: str,
+    directory: Path,
+    env: Mapping[str, str],
+    *,
+    project: str = stack_copy.PROJECT_NAME,
+) -> None:
+    """Create the stack in the rehearsal's backend unless it is there.
+
+    Raises:
+        RehearsalError: the engine refused; its own text.
+    """
+    if (home.backend / ".pulumi" / "stacks" / project / f"{stack}.json").exists():
+        return
+    command = [str(pulumi), "stack", "init", stack, "--no-select", "--non-interactive"]
+    made = subprocess.run(command, cwd=directory, env=dict(env), capture_output=True, text=True, check=False)
+    if made.returncode != 0 and "already exists" not in made.stderr:
+        raise RehearsalError(f"the engine could not create stack {stack}: {made.stderr.strip()}")

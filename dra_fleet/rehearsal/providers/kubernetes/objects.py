@@ -1,0 +1,288 @@
+"""The life of one Kubernetes object as a resource: check, diff, create, read, update, delete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, cast
+
+from dra_fleet.clusters.client import ApiError
+from dra_fleet.rehearsal.providers.kubernetes import applying, awaiting
+from dra_fleet.rehearsal.providers.kubernetes.diffing import (
+    Change,
+    changes,
+    inputs_of,
+    pruned,
+    real_changes,
+    wanted,
+)
+from dra_fleet.rehearsal.providers.kubernetes.errors import InitFailedError, NotReadyError, RefusedError
+from dra_fleet.rehearsal.providers.kubernetes.following import Reference, read
+from dra_fleet.rehearsal.providers.kubernetes.naming import (
+    adopt_name,
+    annotation,
+    assign_name,
+    is_autonamed,
+    kind_of,
+    parse_id,
+    random_digits,
+    resource_id,
+)
+from dra_fleet.rehearsal.providers.kubernetes.readiness import readiness
+from dra_fleet.rehearsal.providers.kubernetes.replacing import replaces, replacing_fields
+from dra_fleet.rehearsal.providers.kubernetes.state import Remembered, for_program, for_server, state_of
+from dra_fleet.rehearsal.providers.properties import (
+    UNKNOWN,
+    Unknown,
+    has_unknown,
+    with_secrets_of,
+    without_nulls,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.rehearsal.providers.kubernetes.awaiting import Waiting
+    from dra_fleet.rehearsal.providers.kubernetes.connection import Cluster
+    from dra_fleet.rehearsal.providers.kubernetes.naming import Autonaming, Urn
+    from dra_fleet.rehearsal.providers.properties import Properties
+
+_MANAGER: Final = "pulumi.com/patchFieldManager"
+_NOT_SUPPORTED: Final = ("pulumi.com/waitFor", "pulumi.com/replaceUnready")
+_SERVER_MADE: Final = ("uid", "resourceVersion", "creationTimestamp")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What an update would do."""
+
+    changes: list[Change]
+    replacing: list[Change] = field(default_factory=list[Change])
+    delete_before_replace: bool = False
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One call about one resource."""
+
+    urn: Urn
+    cluster: Cluster
+    waiting: Waiting
+    warn: Callable[[str], Awaitable[None]]
+    preview: bool = False
+
+
+async def check(
+    operation: Operation, old: Properties, new: Properties, seed: bytes, autonaming: Autonaming | None
+) -> Properties:
+    """Complete a program's inputs: apiVersion and kind, a name where there is none, the default namespace.
+
+    Raises:
+        RefusedError: the inputs ask for what this stand-in or server-side apply cannot do.
+    """
+    inputs = cast("Properties", without_nulls(new))
+    body = for_server(inputs)
+    api_version, kind = kind_of(operation.urn.type)
+    body = {**body, "apiVersion": body.get("apiVersion", api_version), "kind": body.get("kind", kind)}
+    _refuse_what_is_not_known(body)
+    if not (old and adopt_name(body, for_server(old))):
+        assign_name(body, operation.urn, seed, autonaming)
+    metadata = body.get("metadata")
+    if (
+        isinstance(metadata, dict)
+        and "namespace" not in metadata
+        and await operation.cluster.is_namespaced(body["apiVersion"], body["kind"])
+    ):
+        body["metadata"] = {**cast("Object", metadata), "namespace": operation.cluster.default_namespace}
+    return cast("Properties", with_secrets_of(for_program(body), inputs))
+
+
+def _refuse_what_is_not_known(body: Object) -> None:
+    metadata = body.get("metadata")
+    if isinstance(metadata, dict) and "generateName" in metadata:
+        raise RefusedError(
+            "metadata.generateName is not supported with server-side apply; leave it out (a name is made "
+            "from the resource's name) or set metadata.name"
+        )
+    for key in _NOT_SUPPORTED:
+        if annotation(body, key) is not None:
+            raise RefusedError(
+                f"annotation {key} is not supported by the stand-in for the Kubernetes plugin; leave it out"
+            )
+
+
+async def diff(operation: Operation, old: Properties, new: Properties, ignored: list[str]) -> Difference:
+    """What an update to these inputs would do."""
+    remembered = Remembered.parse(old)
+    body = wanted(for_server(cast("Properties", without_nulls(new))))
+    live = pruned(remembered.live, wanted(remembered.inputs))
+    live.setdefault("apiVersion", body.get("apiVersion"))
+    live.setdefault("kind", body.get("kind"))
+    found = [change for change in changes(live, body) if not _is_ignored(str(change), ignored)]
+    fields = replacing_fields(body, mutable_data=operation.cluster.configuration.mutable_data(body["kind"]))
+    if found and not has_unknown(body) and not _is_another_object(remembered.live, body):
+        found = await _confirmed(operation.cluster, found, remembered, body)
+    replacing = [change for change in found if replaces(change.path, change.new, fields)]
+    same_place = not is_autonamed(body) and not _is_another_object(remembered.live, body)
+    return Difference(found, replacing, delete_before_replace=bool(replacing) and same_place)
+
+
+def _is_ignored(path: str, ignored: list[str]) -> bool:
+    return any(path == entry or path.startswith((f"{entry}.", f"{entry}[")) for entry in ignored)
+
+
+def _is_another_object(live: Object, body: Object) -> bool:
+    old, new = live.get("metadata", {}), body.get("metadata")
+    if isinstance(new, Unknown) or new is None:
+        return True
+    return (
+        any(old.get(key) != new.get(key) for key in ("name", "namespace")) or live.get("kind") != body["kind"]
+    )
+
+
+async def _confirmed(
+    cluster: Cluster, found: list[Change], remembered: Remembered, body: Object
+) -> list[Change]:
+    api = await cluster.api_or_none()
+    if api is None:
+        return found
+    try:
+        tried = await applying.preview_update(api, body, _manager(body, remembered.manager))
+    except (ApiError, RefusedError):
+        return found  # the preview of the update itself says why
+    return real_changes(found, remembered.live, tried) if tried is not None else found
+
+
+def _manager(body: Object, remembered: str | None) -> str:
+    return annotation(body, _MANAGER) or remembered or f"pulumi-kubernetes-{random_digits(b'')}"
+
+
+async def create(operation: Operation, inputs: Properties) -> tuple[str, Properties]:
+    """Create an object and wait until it is ready. Returns its id and its state.
+
+    Raises:
+        ApiError, RefusedError: it was not created.
+        InitFailedError: it was, but is not ready.
+    """
+    body = wanted(for_server(inputs))
+    manager = _manager(body, None)
+    if operation.preview:
+        return "", await _preview(operation, inputs, applying.preview_create, body, manager)
+    api = await operation.cluster.api()
+    try:
+        live = await applying.create(api, body, manager, operation.waiting.tell)
+    except ApiError as error:
+        raise RefusedError(
+            f'resource "{operation.urn.name}" was not successfully created by the Kubernetes API server: '
+            + error.message
+        ) from error
+    return await _ready(operation, api, live, inputs, manager)
+
+
+async def update(operation: Operation, old: Properties, inputs: Properties) -> Properties:
+    """Bring an object to new inputs and wait until it is ready. Returns its state.
+
+    Raises:
+        ApiError, RefusedError: nothing was changed.
+        InitFailedError: it was changed, but is not ready.
+    """
+    body = wanted(for_server(inputs))
+    manager = _manager(body, Remembered.parse(old).manager)
+    try:
+        if operation.preview:
+            return await _preview(operation, inputs, applying.preview_update, body, manager)
+        api = await operation.cluster.api()
+        live = await applying.update(api, body, manager)
+    except ApiError as error:
+        raise RefusedError(
+            f'the Kubernetes API server refused the update of "{resource_id(body)}": {error.message}'
+        ) from error
+    return (await _ready(operation, api, live, inputs, manager))[1]
+
+
+async def _preview(
+    operation: Operation,
+    inputs: Properties,
+    attempt: Callable[[KubeApi, Object, str], Awaitable[Object | None]],
+    body: Object,
+    manager: str,
+) -> Properties:
+    api = None if has_unknown(body) else await operation.cluster.api_or_none()
+    tried = await attempt(api, body, manager) if api is not None else None
+    if tried is None:
+        return inputs
+    tried.pop("status", None)
+    tried["metadata"] |= dict.fromkeys(_SERVER_MADE, UNKNOWN)
+    return state_of(tried, inputs, manager)
+
+
+async def _ready(
+    operation: Operation, api: KubeApi, live: Object, inputs: Properties, manager: str
+) -> tuple[str, Properties]:
+    reference = Reference.of(live)
+    name = resource_id(live)
+    try:
+        await awaiting.until_ready(api, live, for_server(inputs), operation.waiting)
+    except NotReadyError as error:
+        latest = await read(api, reference) or live
+        first = (
+            f'{reference.kind} "{name}" exists on the cluster but did not become ready: {error.reasons[0]}'
+        )
+        raise InitFailedError(name, state_of(latest, inputs, manager), [first, *error.reasons[1:]]) from error
+    return name, state_of(await read(api, reference) or live, inputs, manager)
+
+
+async def refresh(
+    operation: Operation, identifier: str, old: Properties, old_inputs: Properties
+) -> tuple[str, Properties, Properties] | None:
+    """Read an object: its id, state and inputs as the server has them; None where it is gone.
+
+    Without old inputs (an import, or `get`) the inputs are all a program would have to declare.
+
+    Raises:
+        InitFailedError: it is there but not ready.
+    """
+    api = await operation.cluster.api()
+    remembered = Remembered.parse(old)
+    api_version, kind = kind_of(operation.urn.type)
+    api_version = remembered.live.get("apiVersion", api_version)
+    namespace, name = parse_id(identifier)
+    if namespace is None and await operation.cluster.is_namespaced(api_version, kind):
+        namespace = operation.cluster.default_namespace
+    live = await read(api, Reference(api_version, kind, name, namespace))
+    if live is None:
+        return None
+    body = for_server(old_inputs)
+    manager = _manager(body, remembered.manager)
+    shape = wanted(body)
+    read_inputs = for_program(pruned(live, shape) if old_inputs else inputs_of(live))
+    inputs = cast("Properties", with_secrets_of(read_inputs, _moved(old_inputs)))
+    state = state_of(live, inputs, manager)
+    now = readiness(live)
+    if old_inputs and not now.ready and not awaiting.skips_waiting(body):
+        raise InitFailedError(
+            identifier, state, [f'{kind} "{identifier}" is not ready: {now.reason}'], inputs
+        )
+    return identifier, state, inputs
+
+
+def _moved(inputs: Properties) -> Properties:
+    """Secret marks of `stringData` where `wanted` moves the values to."""
+    texts = inputs.get("stringData")
+    return {**inputs, "data": texts} if texts is not None and "data" not in inputs else inputs
+
+
+async def delete(operation: Operation, identifier: str, old: Properties) -> None:
+    """Delete an object and wait until it is gone.
+
+    Raises:
+        ApiError, RefusedError: it is still there.
+    """
+    remembered = Remembered.parse(old)
+    api = await operation.cluster.api()
+    namespace, name = parse_id(identifier)
+    api_version, kind = kind_of(operation.urn.type)
+    reference = Reference(
+        remembered.live.get("apiVersion", api_version), remembered.live.get("kind", kind), name, namespace
+    )
+    await awaiting.delete(api, reference, remembered.inputs, operation.waiting)

@@ -1,0 +1,86 @@
+"""What the engine keeps about an object: the live object, and beside it what the plugin must remember."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from dra_fleet.rehearsal.providers.properties import Properties, Secret, plain, with_secrets_of
+
+if TYPE_CHECKING:
+    from dra_fleet.clusters.client import Object
+
+_INPUTS: Final = "__inputs"
+_MANAGER: Final = "__fieldManager"
+_API_VERSION: Final = "__initialApiVersion"
+_DEFINITION: Final = "CustomResourceDefinition"
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """An object as the engine's state has it."""
+
+    live: Object
+    inputs: Object
+    manager: str | None
+
+    @classmethod
+    def parse(cls, properties: Properties) -> Remembered:
+        """Read an object's output properties."""
+        live = for_server(properties)
+        inputs = live.pop(_INPUTS, {})
+        live.pop(_API_VERSION, None)
+        return cls(live, inputs, live.pop(_MANAGER, None))
+
+
+def state_of(live: Object, inputs: Properties, manager: str) -> Properties:
+    """An object's output properties.
+
+    Args:
+        live: the object as the server has it.
+        inputs: the program's inputs; what is secret in them is secret in the outputs too.
+        manager: the field manager's name under which it was applied.
+    """
+    metadata = {key: value for key, value in live["metadata"].items() if key != "managedFields"}
+    shown = for_program({**live, "metadata": metadata})
+    marked = cast("Properties", with_secrets_of(shown, inputs))
+    if live.get("kind") == "Secret" and live.get("apiVersion") == "v1":
+        marked = _with_secret_data(marked, inputs)
+    return {
+        **marked,
+        _INPUTS: inputs,
+        _API_VERSION: live.get("apiVersion", ""),
+        _MANAGER: manager,
+    }
+
+
+def _with_secret_data(shown: Properties, inputs: Properties) -> Properties:
+    """A Secret's `data` is made from `stringData` too: what is secret there is secret here."""
+    texts, data = inputs.get("stringData"), shown.get("data")
+    if isinstance(texts, Secret):
+        return {**shown, "data": Secret(plain(data))}
+    if isinstance(texts, dict) and isinstance(data, dict):
+        return {**shown, "data": with_secrets_of(data, cast("Properties", texts))}
+    return shown
+
+
+def for_server(properties: Properties) -> Object:
+    """Properties as the API server spells them, without secret marks."""
+    body = cast("Object", plain(properties))
+    return _respelled(body, "x_kubernetes_", "_", "-") if body.get("kind") == _DEFINITION else body
+
+
+def for_program(body: Object) -> Properties:
+    """A live object as the program's types spell it."""
+    return _respelled(body, "x-kubernetes-", "-", "_") if body.get("kind") == _DEFINITION else body
+
+
+def _respelled(value: Any, prefix: str, old: str, new: str) -> Any:  # noqa: ANN401 - any JSON value
+    if isinstance(value, dict):
+        return {
+            (key.replace(old, new) if key.startswith(prefix) else key): _respelled(item, prefix, old, new)
+            for key, item in cast("Object", value).items()
+        }
+    if isinstance(value, list):
+        return [_respelled(item, prefix, old, new) for item in cast("list[Any]", value)]
+    return value

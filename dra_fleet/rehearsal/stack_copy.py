@@ -1,0 +1,100 @@
+"""The stack file as a rehearsal's engine gets it: the same fleet, on the rehearsal's clusters and passphrase.
+
+A file that needs no change is run where it is. Any other is run from a copy in the rehearsal's home, so that
+nothing is ever written beside the user's file.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from io import StringIO
+from typing import TYPE_CHECKING, Any, cast
+
+from ruamel.yaml import YAML
+
+from dra_fleet.findings.errors import KEY
+from dra_fleet.rehearsal.world.files import write_private
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Document = dict[str, Any]
+
+PASSPHRASE = "rehearsal"  # noqa: S105 - public: it encrypts simulated secrets only
+SALT = "v1:IiWJwkzHM+0=:v1:kz/6fqX9QNkwAKQl:8HkU5a3ywBUO/ZjlcIeSADPy0g8NOA=="
+"""The encryption salt of that passphrase. The stack files of this project carry it."""
+ORGANIZATION = "organization"
+"""The one organisation of a file backend: https://www.pulumi.com/docs/iac/concepts/state-and-backends/."""
+LONGEST_LINE = 100_000
+"""No line of a stack file is broken where its author did not break it."""
+PROJECT_NAME = KEY.partition(":")[0]
+
+
+def read(file: Path) -> Document:
+    """A stack file with its comments and the way its values are written.
+
+    It has been validated before: see `dra_fleet.settings.read_stack_file`.
+    """
+    return _yaml().load(file.read_text(encoding="utf-8"))  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
+
+
+def write(document: Document, file: Path) -> None:
+    """Write a stack file, for this user alone."""
+    text = StringIO()
+    _yaml().dump(document, text)  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
+    write_private(file, text.getvalue())
+
+
+def rehearsed(document: Document) -> Document:
+    """The stack file for a rehearsal; equal to the original where that can be rehearsed as it is.
+
+    Secrets of real accounts are left out and the encryption salt is the rehearsal's. Contexts are those of
+    the rehearsal's kubeconfig, and references name the stack that `reference` says.
+    """
+    changed = copy.deepcopy(document)
+    changed["encryptionsalt"] = SALT
+    config: dict[str, Any] = changed["config"]
+    for key in [key for key, value in config.items() if key != KEY and _holds_secret(value)]:
+        del config[key]
+    for name, cluster in config[KEY]["clusters"].items():
+        if "kubeconfig" in cluster:
+            _redirect(cluster["kubeconfig"], name)
+    return changed
+
+
+def reference(stack: str) -> tuple[str, str]:
+    """Project and stack that stand in for a referenced stack.
+
+    A stack of this very project gets a project of its own: its name may be that of a rehearsed stack.
+    """
+    *before, name = stack.split("/")
+    project = before[1] if len(before) > 1 else PROJECT_NAME
+    return (f"{project}-reference" if project == PROJECT_NAME else project), name
+
+
+def secret_key(key: str) -> str:
+    """A secret's full configuration key."""
+    return key if ":" in key else f"{PROJECT_NAME}:{key}"
+
+
+def _yaml() -> YAML:
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = LONGEST_LINE
+    return yaml
+
+
+def _redirect(kubeconfig: dict[str, Any], cluster: str) -> None:
+    if "context" in kubeconfig:
+        kubeconfig.pop("file", None)
+        kubeconfig["context"] = cluster
+    if "stack" in kubeconfig:
+        kubeconfig["stack"] = "/".join((ORGANIZATION, *reference(kubeconfig["stack"])))
+
+
+def _holds_secret(value: object) -> bool:
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, object]", value)
+        return set(fields) == {"secure"} or any(map(_holds_secret, fields.values()))
+    return isinstance(value, list) and any(map(_holds_secret, cast("list[object]", value)))

@@ -1,0 +1,10 @@
+"""The programs a rehearsal runs: found on this machine, installed, or built from pinned Go modules.
+
+`ensure` returns where they are. It starts none of them for longer than it takes to ask for a version, and it
+writes only below the cache directory (`$DRA_FLEET_CACHE`, else the system's place for caches).
+"""
+
+from dra_fleet.rehearsal.tools.cache import ToolsError
+from dra_fleet.rehearsal.tools.toolset import Scheduler, Toolset, actionlint, ensure, oracle
+
+__all__ = ["Scheduler", "ToolsError", "Toolset", "actionlint", "ensure", "oracle"]

@@ -1,0 +1,203 @@
+"""Builds programs with the Go toolchain that is installed here. Never downloads a toolchain."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dra_fleet.rehearsal.tools.cache import Cache, ToolsError, no_space
+from dra_fleet.rehearsal.tools.recipes import ModuleFile, Recipe, needed_go
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import IO
+
+    from dra_fleet.rehearsal.reporting import Reporter, Step
+
+LAST_LINES = 12
+"""How much of a failed build's log goes into the message."""
+
+BUILD_SETTINGS = {
+    "CGO_ENABLED": "0",
+    "GOARCH": "",
+    "GOFLAGS": "-mod=readonly -buildvcs=false -trimpath",
+    "GOOS": "",
+    "GOTOOLCHAIN": "local",
+    "GOWORK": "off",
+}
+"""Variables of every build: nothing of this user's that changes what is built, no C compiler, no download of
+another toolchain. Where modules come from (GOPROXY and the like) stays this user's choice."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoToolchain:
+    """A Go toolchain that is new enough."""
+
+    program: Path
+    version: str
+    """As `go version` words it, with the platform: go1.26.8 linux/amd64."""
+
+    @classmethod
+    def find(cls) -> GoToolchain:
+        """The toolchain on PATH.
+
+        Raises:
+            ToolsError: there is none, or it is too old.
+        """
+        needed = needed_go()
+        program = shutil.which("go")
+        if program is None:
+            raise ToolsError(f"Go is not on PATH; install Go {needed} or newer from https://go.dev/dl")
+        asked = subprocess.run(
+            [program, "version"], env=build_environment(), capture_output=True, text=True, check=False
+        )
+        found = re.match(r"go version go((\d+)\.(\d+)(?:\.(\d+))?\S*) (\S+)", asked.stdout)
+        if asked.returncode != 0 or not found:
+            said = (asked.stderr or asked.stdout).strip() or f"exit code {asked.returncode}"
+            raise ToolsError(f"{program} does not tell its version: {said}; install Go {needed} or newer")
+        if tuple(int(part or 0) for part in found.group(2, 3, 4)) < tuple(map(int, needed.split("."))):
+            raise ToolsError(
+                f"{program} is Go {found[1]}, which is too old: install Go {needed} or newer from https://go.dev/dl"
+            )
+        return cls(program=Path(program), version=f"go{found[1]} {found[5]}")
+
+    def entry(self, recipe: Recipe) -> str:
+        """Name of the cache entry that a build of this recipe fills."""
+        return f"{recipe.name}-{recipe.version}-{recipe.fingerprint(f'{self.version} {BUILD_SETTINGS}')}"
+
+    def build(self, recipe: Recipe, cache: Cache, reporter: Reporter) -> Path:
+        """Return the built program, from the cache where it is there.
+
+        Raises:
+            ToolsError: the build fails, or the cache cannot be written to.
+        """
+        entry = self.entry(recipe)
+        program = cache.place(entry) / recipe.name
+        if cache.has(entry):
+            return program
+        with reporter.step(f"{recipe.title} {recipe.version}") as step:
+
+            def fill(directory: Path) -> None:
+                log = cache.log(entry)
+                log.parent.mkdir(parents=True, exist_ok=True)
+                with log.open("w", encoding="utf-8") as log_file:
+                    _Build(self, recipe, log_file, step, cache).into(directory)
+
+            cache.make(entry, fill, lambda: step.update("another process builds it; waiting for that"))
+        return program
+
+
+def build_environment() -> dict[str, str]:
+    """All variables that Go runs with."""
+    return {**os.environ, **BUILD_SETTINGS}
+
+
+@dataclass(frozen=True)
+class _Build:
+    """One build under way."""
+
+    go: GoToolchain
+    recipe: Recipe
+    log: IO[str]
+    step: Step
+    cache: Cache
+
+    def into(self, directory: Path) -> None:
+        """Put the program, and what has to lie beside it, into the directory."""
+        recipe = self.recipe
+        total = self._fetch()
+        output = directory / recipe.name
+        compiled = 0
+        command = ["build", "-v", "-ldflags", recipe.ldflags, "-o", str(output), recipe.package]
+        for line in self._go(recipe.module, command):
+            if line.startswith(("go: ", "#", "\t", " ")):
+                continue
+            compiled += 1
+            self.step.update(f"compiling {line}", done=min(compiled, total), total=total)
+        self.step.update(f"{compiled} packages compiled, the rest was cached", done=total, total=total)
+        if recipe.beside:
+            copied = directory / Path(recipe.beside.path).name
+            shutil.copyfile(self._source(recipe.beside), copied)
+            copied.chmod(0o755)
+
+    def _fetch(self) -> int:
+        """Download the modules; return how many packages the program consists of."""
+        self.step.update("fetching modules")
+        fetched = packages = 0
+        for line in self._go(self.recipe.module, ["list", "-deps", self.recipe.package]):
+            if line.startswith("go: downloading "):
+                fetched += 1
+                self.step.update(f"fetching {line.removeprefix('go: downloading ')} ({fetched})")
+            else:
+                packages += 1
+        return packages
+
+    def _source(self, file: ModuleFile) -> Path:
+        command = ["mod", "download", "-json", file.requirement]
+        told = json.loads("\n".join(line for line in self._go(file.module, command) if line[:1] in "{}\t"))
+        return Path(told["Dir"]) / file.path
+
+    def _go(self, module: Path, arguments: list[str]) -> Generator[str]:
+        """Run go; yield the lines it prints as they come."""
+        self.log.write(f"$ cd {module} && go {' '.join(arguments)}\n")
+        with _started([str(self.go.program), *arguments], module) as process:
+            for line in process.stdout or ():
+                self.log.write(line)
+                yield line.rstrip("\n")
+            code = process.wait()
+        if code != 0:
+            self.log.flush()
+            raise ToolsError(self._failure(arguments[0], code))
+
+    def _failure(self, verb: str, code: int) -> str:
+        log = Path(self.log.name)
+        text = log.read_text(encoding="utf-8")
+        # A line without a space is the name of a package that did compile.
+        said = [line for line in text.splitlines() if " " in line]
+        last = "\n".join(f"  {line}" for line in said[-LAST_LINES:])
+        title = f"{self.recipe.title} {self.recipe.version}"
+        message = (
+            f"{title} could not be built: go {verb} ended with exit code {code}. Its last lines:\n{last}\n"
+            f"All of it: {log}"
+        )
+        return f"{message}\n{advice}" if (advice := self._advice(text)) else message
+
+    def _advice(self, text: str) -> str:
+        if "no space left on device" in text or "disk quota exceeded" in text:
+            return no_space(self.cache.root)
+        if re.search(r"dial tcp|i/o timeout|TLS handshake|proxyconnect|no such host|Forbidden", text):
+            return (
+                "The Go modules could not be fetched: check the network, "
+                "or set GOPROXY to a module proxy that this machine reaches."
+            )
+        return ""
+
+
+@contextmanager
+def _started(command: list[str], directory: Path) -> Generator[subprocess.Popen[str]]:
+    """A process with its output in one stream; it and its children end with the context."""
+    process = subprocess.Popen(
+        command,
+        cwd=directory,
+        env=build_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    with process:
+        try:
+            yield process
+        except BaseException:
+            os.killpg(process.pid, signal.SIGTERM)
+            raise

@@ -1,0 +1,214 @@
+"""What each tool is built from. Versions stand in the Go modules under rehearsal/engine and nowhere else."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from dra_fleet.rehearsal.tools.cache import ToolsError
+
+ENGINE = Path(__file__).resolve().parents[1] / "engine"
+"""The Go modules, one directory each."""
+
+KUBERNETES = "k8s.io/kubernetes"
+ALLOCATOR = "k8s.io/dynamic-resource-allocation"
+PULUMI_SDK = "github.com/pulumi/pulumi/sdk/v3"
+_STRIP = "-s -w"
+_STAMP_KUBERNETES = (
+    "-X k8s.io/component-base/version.gitVersion={version} "
+    "-X k8s.io/component-base/version.gitMajor={major} -X k8s.io/component-base/version.gitMinor={minor}"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModuleFile:
+    """A file that is taken from a Go module as it is."""
+
+    module: Path
+    """The directory whose go.mod pins the version."""
+    requirement: str
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """One program and how it is built."""
+
+    name: str
+    """File name of the program."""
+    title: str
+    """What a person calls it."""
+    module: Path
+    """The directory with go.mod."""
+    package: str
+    requirement: str
+    """The required Go module whose version is the program's."""
+    stamp: str
+    """Linker flags; {version}, {major} and {minor} stand for the pinned version."""
+    sources: tuple[str, ...] = ()
+    """Patterns of the Go files of ours that are compiled in, below the module's directory."""
+    beside: ModuleFile | None = None
+    """A file that has to lie next to the program."""
+    shared: Path | None = None
+    """The directory of a Go module of ours that is compiled in, if there is one."""
+
+    @property
+    def version(self) -> str:
+        """The pinned version, with its leading v."""
+        return pinned(self.module, self.requirement)
+
+    @property
+    def ldflags(self) -> str:
+        """The linker flags in full."""
+        major, minor = self.version.removeprefix("v").split(".")[:2]
+        return f"{_STRIP} {self.stamp}".format(version=self.version, major=major, minor=minor).strip()
+
+    def fingerprint(self, go: str) -> str:
+        """A hash over all that decides what is built: modules, Go sources, flags and Go itself.
+
+        Args:
+            go: the toolchain's version, platform and settings.
+        """
+        digest = hashlib.sha256()
+        for file in self._files():
+            digest.update(f"{file.parent.name}/{file.name}\0".encode())
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+        for text in (self.package, self.ldflags, self.name, self._beside(), go):
+            digest.update(f"{text}\0".encode())
+        return digest.hexdigest()[:16]
+
+    def _files(self) -> list[Path]:
+        others = [self.beside.module] if self.beside else []
+        others += [self.shared] if self.shared else []
+        pins = [module / name for module in (self.module, *others) for name in ("go.mod", "go.sum")]
+        ours = {file for pattern in self.sources for file in self.module.glob(pattern)}
+        ours |= set(self.shared.glob("*.go")) if self.shared else set()
+        return pins + sorted(file for file in ours if not file.name.endswith("_test.go"))
+
+    def _beside(self) -> str:
+        return f"{self.beside.requirement} {self.beside.path}" if self.beside else ""
+
+
+def pinned(module: Path, requirement: str) -> str:
+    """The version of a required module, as go.mod in this directory pins it.
+
+    Raises:
+        ToolsError: go.mod does not name it.
+    """
+    text = (module / "go.mod").read_text(encoding="utf-8")
+    found = re.search(rf"^(?:require)?\s*{re.escape(requirement)} (v\S+)", text, re.MULTILINE)
+    if not found:
+        raise ToolsError(f"{module / 'go.mod'} does not require {requirement}; restore the file")
+    return found[1]
+
+
+def needed_go() -> str:
+    """The newest Go version that any of the modules asks for, for example 1.26.0."""
+    asked = [
+        found[1]
+        for file in ENGINE.glob("*/go.mod")
+        if (found := re.search(r"^go (\S+)", file.read_text(encoding="utf-8"), re.MULTILINE))
+    ]
+    return max(asked, key=lambda version: [int(part) for part in version.split(".")])
+
+
+CONTROL_PLANE = Recipe(
+    name="controlplane",
+    title="Kubernetes control plane",
+    module=ENGINE / "controlplane",
+    package=".",
+    requirement=KUBERNETES,
+    stamp=_STAMP_KUBERNETES,
+    sources=("*.go", "versionstamp/*.go"),
+)
+HELM = Recipe(
+    name="helm",
+    title="Helm",
+    module=ENGINE / "controlplane",
+    package="helm.sh/helm/v4/cmd/helm",
+    requirement="helm.sh/helm/v4",
+    stamp="-X helm.sh/helm/v4/internal/version.version={version}",
+)
+KWOK = Recipe(
+    name="kwok",
+    title="KWOK",
+    module=ENGINE / "controlplane",
+    package="sigs.k8s.io/kwok/cmd/kwok",
+    requirement="sigs.k8s.io/kwok",
+    stamp="",
+)
+PULUMI = Recipe(
+    name="pulumi",
+    title="Pulumi engine",
+    module=ENGINE / "pulumi",
+    package="github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
+    requirement="github.com/pulumi/pulumi/pkg/v3",
+    stamp="-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={version}",
+)
+LANGUAGE_HOST = Recipe(
+    name="pulumi-language-python",
+    title="Pulumi's Python language host",
+    module=ENGINE / "langhost",
+    package="github.com/pulumi/pulumi/sdk/v3/python/cmd/pulumi-language-python",
+    requirement=PULUMI_SDK,
+    stamp="-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={version}",
+    # The host's own version of this script ends refused runs with a KeyboardInterrupt traceback.
+    beside=ModuleFile(
+        module=ENGINE / "pulumi",
+        requirement=PULUMI_SDK,
+        path="python/cmd/pulumi-language-python-exec",
+    ),
+)
+# For tests alone, like the oracles.
+ACTIONLINT = Recipe(
+    name="actionlint",
+    title="actionlint",
+    module=ENGINE / "actionlint",
+    package="github.com/rhysd/actionlint/cmd/actionlint",
+    requirement="github.com/rhysd/actionlint",
+    stamp="",
+)
+
+
+def scheduler(minor: str) -> Recipe | None:
+    """The scheduler of another minor than the control plane's own, or None where no module pins it."""
+    module = ENGINE / f"scheduler-{minor}"
+    if not (module / "go.mod").is_file():
+        return None
+    return Recipe(
+        name="kube-scheduler",
+        title=f"Kubernetes {minor} scheduler",
+        module=module,
+        package="k8s.io/kubernetes/cmd/kube-scheduler",
+        requirement=KUBERNETES,
+        stamp=_STAMP_KUBERNETES,
+    )
+
+
+def oracle(minor: str) -> Recipe:
+    """Kubernetes' own selector evaluation and allocator of one minor.
+
+    Raises:
+        ToolsError: no module pins that minor.
+    """
+    module = ENGINE / f"oracle-{minor}"
+    if not (module / "go.mod").is_file():
+        raise ToolsError(f"no oracle for Kubernetes {minor}; there are {', '.join(oracle_minors())}")
+    return Recipe(
+        name=f"oracle-{minor}",
+        title=f"Kubernetes {minor} oracle",
+        module=module,
+        package=".",
+        requirement=ALLOCATOR,
+        stamp="",
+        sources=("*.go",),
+        shared=ENGINE / "oracle",
+    )
+
+
+def oracle_minors() -> tuple[str, ...]:
+    """The Kubernetes minors whose own allocator can be asked, oldest first."""
+    found = (folder.name.removeprefix("oracle-") for folder in ENGINE.glob("oracle-*"))
+    return tuple(sorted(found, key=lambda minor: [int(part) for part in minor.split(".")]))

@@ -1,0 +1,200 @@
+"""All tools of a rehearsal: which are taken from where, and the schedulers of other minors on demand."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dra_fleet.rehearsal.reporting import Reporter, Silent
+from dra_fleet.rehearsal.tools import installer, on_path, recipes
+from dra_fleet.rehearsal.tools.cache import Cache, ToolsError
+from dra_fleet.rehearsal.tools.go import GoToolchain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from dra_fleet.rehearsal.tools.recipes import Recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scheduler:
+    """How to run the scheduler of one Kubernetes minor."""
+
+    command: tuple[str, ...]
+    """Program and leading arguments, `--emulated-version` among them; flags follow."""
+    note: str | None = None
+    """Set when this is not the minor's own code: what differs, for the user to read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolset:
+    """Where the programs of a rehearsal are."""
+
+    pulumi: Path
+    language_host_dir: Path
+    """Holds pulumi-language-python and pulumi-language-python-exec; belongs on PATH."""
+    helm: Path
+    kwok: Path
+    controlplane: Path
+    """etcd and the Kubernetes components in one, chosen by the first argument. What it reports as its
+    version is `$CONTROLPLANE_GIT_VERSION`; what it does is chosen by `--emulated-version`."""
+    notes: tuple[str, ...] = ()
+    """Why a tool that one might expect is not used."""
+
+    def scheduler(self, minor: str, reporter: Reporter | None = None) -> Scheduler:
+        """The scheduler of a minor such as "1.34", built when first asked for; may take minutes.
+
+        The flag `--emulated-version` changes gates, not code, so an older minor gets a scheduler built from
+        its own modules. Where that fails, the control plane's own emulates and the note says so.
+
+        Raises:
+            ToolsError: no scheduler here can play that minor.
+        """
+        own = own_minor()
+        if minor == own:
+            return self._emulating(minor)
+        recipe = recipes.scheduler(minor)
+        if recipe is None:
+            allowed = ", ".join(playable_minors())
+            raise ToolsError(f"no scheduler for Kubernetes {minor}; a rehearsal plays {allowed}")
+        try:
+            program = GoToolchain.find().build(recipe, Cache.default(), reporter or Silent())
+        except ToolsError as error:
+            note = f"the {own} scheduler emulates {minor} (its gates, not its code), because {error}"
+            return self._emulating(minor, note)
+        return Scheduler(command=(str(program), f"--emulated-version={minor}"))
+
+    def _emulating(self, minor: str, note: str | None = None) -> Scheduler:
+        command = (str(self.controlplane), "kube-scheduler", f"--emulated-version={minor}")
+        return Scheduler(command=command, note=note)
+
+    def as_json(self) -> dict[str, str | list[str]]:
+        """Plain values, for a file or a pipe."""
+        paths: Mapping[str, object] = asdict(self)
+        return {**{name: str(value) for name, value in paths.items()}, "notes": list(self.notes)}
+
+
+def own_minor() -> str:
+    """The minor that the control plane is built from."""
+    version = recipes.CONTROL_PLANE.version
+    return ".".join(version.removeprefix("v").split(".")[:2])
+
+
+def playable_minors() -> tuple[str, ...]:
+    """The Kubernetes minors that a rehearsal has schedulers for, oldest first."""
+    others = {folder.name.removeprefix("scheduler-") for folder in recipes.ENGINE.glob("scheduler-*")}
+    return tuple(sorted(others | {own_minor()}, key=lambda minor: [int(part) for part in minor.split(".")]))
+
+
+def ensure(reporter: Reporter | None = None) -> Toolset:
+    """Find or make every tool: on PATH and new enough, the official installer, built from Go modules.
+
+    The control plane is always built: it is the upstream code in one program of ours.
+
+    Raises:
+        ToolsError: something cannot be had; the message says what to install or change.
+    """
+    reporter = reporter or Silent()
+    cache = Cache.default()
+    go = _go()
+    notes: list[str] = []
+
+    def found_or_built(requirement: on_path.Requirement, recipe: Recipe) -> Path:
+        found = on_path.find(requirement)
+        if isinstance(found, Path):
+            return found
+        notes.append(f"{found.reason}: {recipe.title} {recipe.version} built from its modules instead")
+        return go.build(recipe, cache, reporter)
+
+    controlplane = go.build(recipes.CONTROL_PLANE, cache, reporter)
+    helm = found_or_built(on_path.HELM, recipes.HELM)
+    kwok = found_or_built(on_path.KWOK, recipes.KWOK)
+    pulumi, language_host = _pulumi(go, cache, reporter, notes.append)
+    return Toolset(
+        pulumi=pulumi,
+        language_host_dir=language_host.parent,
+        helm=helm,
+        kwok=kwok,
+        controlplane=controlplane,
+        notes=tuple(notes),
+    )
+
+
+def oracle(minor: str, reporter: Reporter | None = None) -> Path:
+    """A minor's own selector evaluation and allocator as a program, for tests; built when first asked for.
+
+    Raises:
+        ToolsError: it cannot be built, or no module pins that minor.
+    """
+    return GoToolchain.find().build(recipes.oracle(minor), Cache.default(), reporter or Silent())
+
+
+def actionlint(reporter: Reporter | None = None) -> Path:
+    """The linter of GitHub's workflows, for tests; built when first asked for.
+
+    Raises:
+        ToolsError: it cannot be built.
+    """
+    return GoToolchain.find().build(recipes.ACTIONLINT, Cache.default(), reporter or Silent())
+
+
+def _go() -> GoToolchain:
+    try:
+        return GoToolchain.find()
+    except ToolsError as error:
+        oldest = ".".join(map(str, on_path.PULUMI.at_least))
+        raise ToolsError(
+            f"{error}; a rehearsal builds its Kubernetes control plane with it, "
+            f"and the Pulumi engine where there is no Pulumi CLI {oldest} or newer"
+        ) from error
+
+
+def _pulumi(
+    go: GoToolchain, cache: Cache, reporter: Reporter, note: Callable[[str], None]
+) -> tuple[Path, Path]:
+    """The engine and its Python language host."""
+    found = on_path.find_pulumi()
+    if isinstance(found, Path):
+        return found, found.with_name(recipes.LANGUAGE_HOST.name)
+    wanted = (recipes.PULUMI, recipes.LANGUAGE_HOST)
+    official = "because a build is cached"
+    if not all(cache.has(go.entry(recipe)) for recipe in wanted):
+        installed = official_cli(cache, reporter)
+        if isinstance(installed, Path):
+            return installed, installed.with_name(recipes.LANGUAGE_HOST.name)
+        official = f"because the official installer failed: {installed.reason}"
+    note(f"{found.reason}: Pulumi {recipes.PULUMI.version} built from its modules instead, {official}")
+    engine, host = (go.build(recipe, cache, reporter) for recipe in wanted)
+    return engine, host
+
+
+def official_cli(cache: Cache, reporter: Reporter) -> Path | installer.Refusal:
+    """The CLI from the official installer, kept in the cache; or why it cannot be had."""
+    version = installer.default_version()
+    entry = f"pulumi-official-{version}"
+    program = cache.place(entry) / "bin" / "pulumi"
+    refusals = installer.Refusals(cache)
+    if not program.is_file() and (refused := refusals.recent()):
+        return refused
+
+    def fill(directory: Path) -> None:
+        refusal = installer.install(version, directory)
+        if refusal:
+            raise _RefusedError(refusal)
+
+    with reporter.step(f"Pulumi {version}") as step:
+        step.update("asking the official installer")
+        try:
+            cache.make(entry, fill, lambda: step.update("another process installs it; waiting for that"))
+        except _RefusedError as error:
+            with cache.writable():
+                refusals.remember(error.refusal)
+            return error.refusal
+    return program
+
+
+class _RefusedError(Exception):
+    def __init__(self, refusal: installer.Refusal) -> None:
+        super().__init__(refusal.reason)
+        self.refusal = refusal

@@ -1,0 +1,121 @@
+"""`python -m dra_fleet.rehearsal.world --home DIR`: run the world of one home until it is shut down.
+
+SIGTERM and SIGINT end the world alone: its control planes go on and the next world adopts them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from aiohttp import web
+from filelock import FileLock, Timeout
+
+from dra_fleet.rehearsal.clouds.clusters import WorldControlPlanes
+from dra_fleet.rehearsal.clouds.registry import Clouds
+from dra_fleet.rehearsal.home import Home, HomeUnusableError
+from dra_fleet.rehearsal.world.code import code_digest
+from dra_fleet.rehearsal.world.errors import ALREADY_RUNNING, WorldError
+from dra_fleet.rehearsal.world.processes import ProcessId
+from dra_fleet.rehearsal.world.server import application
+from dra_fleet.rehearsal.world.store import Store
+from dra_fleet.rehearsal.world.world import World
+
+LOG_BYTES = 5_000_000
+
+
+def main() -> int:
+    """Run until shut down; the exit code says how it ended."""
+    parser = argparse.ArgumentParser(prog="python -m dra_fleet.rehearsal.world", description=__doc__)
+    parser.add_argument("--home", required=True, type=Path, help="the rehearsal's directory")
+    home = Home.at(parser.parse_args().home)
+    try:
+        home.create()
+    except HomeUnusableError as error:
+        print(error, file=sys.stderr)  # noqa: T201 - the world's standard error is its starter's
+        return 1
+    try:
+        with FileLock(home.lock, timeout=0, mode=0o600):
+            return _run(home)
+    except Timeout:
+        print(f"another world already runs on {home.root}", file=sys.stderr)  # noqa: T201
+        return ALREADY_RUNNING
+
+
+def _run(home: Home) -> int:
+    _log_to(home.log)
+    os.umask(0o077)
+    try:
+        asyncio.run(_serve(home))
+    except WorldError as error:
+        logging.error("the world ended: %s", error)  # noqa: LOG015, TRY400 - the message says all
+        print(error, file=sys.stderr)  # noqa: T201
+        return 1
+    except Exception:
+        logging.exception("the world ended")  # noqa: LOG015
+        raise
+    return 0
+
+
+async def _serve(home: Home) -> None:
+    code = code_digest()
+    me = ProcessId.of(os.getpid())
+    if me is None:
+        raise RuntimeError("this process is not among the system's processes")
+    me.write(home.pid_file)
+    done, leave = asyncio.Event(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, leave.set)
+    with Store(home.database) as store, _listen(home.socket) as listener:
+        world = World(home, store)
+        await world.resume()
+        clouds = Clouds(store, WorldControlPlanes(world, home))
+        runner = web.AppRunner(
+            application(world, clouds, home, done, code=code), access_log=None, shutdown_timeout=2.0
+        )
+        await runner.setup()
+        await web.SockSite(runner, listener).start()
+        await _first(done, leave)
+        await runner.cleanup()
+        await world.detach()
+    home.socket.unlink(missing_ok=True)
+    home.pid_file.unlink(missing_ok=True)
+
+
+async def _first(*events: asyncio.Event) -> None:
+    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for waiter in waiting:
+        waiter.cancel()
+
+
+def _listen(path: Path) -> contextlib.closing[socket.socket]:
+    # We hold the home's lock, so a socket that is there was left by a world that was killed.
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(path))
+    path.chmod(0o600)
+    return contextlib.closing(listener)
+
+
+def _log_to(path: Path) -> None:
+    handler = RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=1)
+    path.chmod(0o600)
+    logging.basicConfig(
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+        handlers=[handler],
+    )
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,286 @@
+"""Speaks to the world, starts it where none runs, and stops everything of a home, also after a kill -9."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import httpx2
+from filelock import FileLock, Timeout
+
+from dra_fleet.rehearsal.credentials.install import install_helpers
+from dra_fleet.rehearsal.world.code import code_digest
+from dra_fleet.rehearsal.world.controlplane.ending import end_components
+from dra_fleet.rehearsal.world.controlplane.kubeconfig import merged_kubeconfig
+from dra_fleet.rehearsal.world.errors import ALREADY_RUNNING, WorldError
+from dra_fleet.rehearsal.world.files import last_lines, remove_tree, write_private
+from dra_fleet.rehearsal.world.processes import ProcessId, stop_processes, wait_ended
+from dra_fleet.rehearsal.world.store import Store
+from dra_fleet.rehearsal.world.toolpaths import ToolPaths
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_fleet.rehearsal.home import Home
+    from dra_fleet.rehearsal.world.toolpaths import Tools
+
+START_WITHIN = 120.0
+"""Seconds for the world to answer once started; it imports much, and many may start on few cores."""
+END_WITHIN = 30.0
+"""Seconds for a world to let go of its home."""
+ANSWER_WITHIN = 300.0
+"""Seconds for one request; creating a cluster on a busy machine is the longest."""
+STOP_GRACE = 5.0
+POLL = 0.05
+
+
+class WorldUnreachableError(WorldError):
+    """No world answers on this home."""
+
+
+class RefusedError(WorldError):
+    """The world answered with an error; `status` is its HTTP status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterState:
+    """One simulated cluster. `state` is ready, creating, degraded, failed or deleting."""
+
+    name: str
+    state: str
+    server: str
+    version: str
+
+
+class WorldClient:
+    """A connection to the world of a home. Use as a context manager or close it."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        transport = httpx2.HTTPTransport(uds=str(home.socket))
+        self._http = httpx2.Client(
+            transport=transport, base_url="http://world", timeout=ANSWER_WITHIN, trust_env=False
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()
+
+    def alive(self) -> bool:
+        """Whether a world answers."""
+        try:
+            self.status()
+        except WorldUnreachableError:
+            return False
+        return True
+
+    def status(self) -> dict[str, Any]:
+        """The world's process and every cluster with its components.
+
+        Raises:
+            WorldUnreachableError: no world answers.
+        """
+        return self._call("GET", "/v1/status")
+
+    def create_cluster(
+        self, name: str, *, version: str, hardware: Mapping[str, Any], scheduler: Sequence[str] | None = None
+    ) -> ClusterState:
+        """Make a cluster and wait until it is ready; the same call again changes nothing.
+
+        Args:
+            name: a DNS label.
+            version: what its `/version` says, such as v1.36.3.
+            hardware: the cluster's simulated hardware as plain data.
+            scheduler: program and leading arguments of the scheduler of the cluster's own minor; None
+                emulates that minor with the control plane's own.
+
+        Raises:
+            RefusedError: the request is wrong, disagrees with what is there, or the cluster did not start.
+            WorldUnreachableError: no world answers.
+        """
+        body: dict[str, Any] = {"version": version, "hardware": dict(hardware)}
+        if scheduler is not None:
+            body["scheduler"] = list(scheduler)
+        answer = self._call("PUT", f"/v1/clusters/{name}", body)
+        return ClusterState(
+            name=answer["name"], state=answer["state"], server=answer["server"], version=answer["version"]
+        )
+
+    def cluster(self, name: str) -> dict[str, Any]:
+        """One cluster with its components.
+
+        Raises:
+            RefusedError: there is none of that name (status 404).
+        """
+        return self._call("GET", f"/v1/clusters/{name}")
+
+    def wait_ready(self, name: str) -> None:
+        """Return once a cluster can be used; one that does not run is started.
+
+        Raises:
+            RefusedError: there is none of that name (status 404), or it does not start.
+        """
+        self._call("POST", f"/v1/clusters/{name}/ready")
+
+    def delete_cluster(self, name: str) -> None:
+        """Stop a cluster and delete its data.
+
+        Raises:
+            RefusedError: there is none of that name (status 404).
+        """
+        self._call("DELETE", f"/v1/clusters/{name}")
+
+    def token(self, name: str) -> str:
+        """A fresh bearer token of the cluster's administrator, valid for an hour."""
+        return str(self._call("POST", f"/v1/clusters/{name}/tokens")["token"])
+
+    def configure_cloud(self, cloud: str, settings: Mapping[str, Any]) -> None:
+        """Set a simulated cloud's limits and schedulers.
+
+        Raises:
+            RefusedError: there is no such cloud, or the settings are not valid.
+        """
+        self._call("PUT", f"/v1/clouds/{cloud}/settings", settings)
+
+    def shutdown(self, *, remove: bool = False) -> None:
+        """Stop all clusters and the world; with `remove` delete the clusters and their data too."""
+        self._call("POST", "/v1/shutdown", {"remove": remove})
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        try:
+            response = self._http.request(method, path, json=body)
+        except httpx2.TransportError as error:
+            raise WorldUnreachableError(
+                f"no world answers on {self._home.socket} ({error}); start it with `dra-fleet rehearse up`"
+            ) from error
+        answer = cast("dict[str, Any]", response.json())
+        if response.is_error:
+            raise RefusedError(response.status_code, str(answer["error"]))
+        return answer
+
+
+def ensure_running(home: Home, tools: Tools) -> None:
+    """Start the world of this home unless it runs. Two callers at once start one world.
+
+    A world that runs code of before an update is ended and started anew; its control planes go on.
+
+    Raises:
+        WorldError: it does not start; the message ends with its last words.
+        HomeUnusableError: the home cannot be used.
+    """
+    home.create()
+    ToolPaths.of(tools).write(home)
+    install_helpers(home)
+    with WorldClient(home) as client, tempfile.NamedTemporaryFile() as words:
+        running = _recorded_world(home)  # read first: another caller may replace it meanwhile
+        if client.alive():
+            if client.status().get("code") == code_digest():
+                return
+            stop_processes(running, grace=STOP_GRACE)
+        world = _spawn(home, words.fileno())
+        deadline = time.monotonic() + START_WITHIN
+        while not client.alive():
+            code = world.poll()
+            if code not in (None, ALREADY_RUNNING) or time.monotonic() > deadline:
+                raise WorldError(_why_not_started(home, code, Path(words.name)))
+            time.sleep(POLL)
+        if client.status()["pid"] != world.pid:
+            # Another caller's world was first. Ours must not outlive this call and take over after a stop.
+            world.terminate()
+            world.wait()
+
+
+def _spawn(home: Home, words: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        (sys.executable, "-m", "dra_fleet.rehearsal.world", "--home", str(home.root)),
+        stdin=subprocess.DEVNULL,
+        stdout=words,
+        stderr=words,
+        cwd=Path(__file__).resolve().parents[3],
+        start_new_session=True,
+    )
+
+
+def _why_not_started(home: Home, code: int | None, words: Path) -> str:
+    how = "did not answer in time" if code in (None, ALREADY_RUNNING) else f"ended with exit code {code}"
+    return (
+        f"the rehearsal's world {how}; its last words:\n{last_lines(words)}\n"
+        f"and its log {home.log} ends:\n{last_lines(home.log)}"
+    )
+
+
+def stop(home: Home, *, remove: bool = False) -> None:
+    """Stop all clusters and the world of a home; with `remove` delete the clusters' data too.
+
+    Works also where the world was killed. Only processes that the world recorded are touched.
+
+    Raises:
+        WorldError: the world neither answers nor ends.
+    """
+    if not home.lock.exists():
+        return
+    world = _recorded_world(home)
+    try:
+        with WorldClient(home) as client:
+            client.shutdown(remove=remove)
+        wait_ended(world, timeout=STOP_GRACE)
+    except WorldError:
+        # It was killed, hangs, is only starting, or cannot write.
+        stop_processes(world, grace=STOP_GRACE)
+    _clean_up(home, remove=remove)
+
+
+def _recorded_world(home: Home) -> list[ProcessId]:
+    recorded = ProcessId.read(home.pid_file)
+    return [recorded] if recorded else []
+
+
+def _clean_up(home: Home, *, remove: bool) -> None:
+    try:
+        with FileLock(home.lock, timeout=END_WITHIN, mode=0o600):  # free once no world lives
+            _stop_recorded(home, remove=remove)
+            home.socket.unlink(missing_ok=True)
+            home.pid_file.unlink(missing_ok=True)
+            if home.socket.parent != home.root:
+                home.socket.parent.rmdir()
+    except Timeout:
+        raise WorldError(f"the world of {home.root} does not end; its log is {home.log}") from None
+
+
+def _stop_recorded(home: Home, *, remove: bool) -> None:
+    if not home.database.exists():
+        return
+    try:
+        with Store(home.database) as store:
+            end_components(store.processes())
+            if remove:
+                _remove_clusters(home, store)
+    except sqlite3.DatabaseError as error:
+        raise WorldError(
+            f"{home.database} cannot be used ({error}), so what still runs of this rehearsal is not known; "
+            f"end the processes that work in {home.clusters} yourself and delete {home.root}"
+        ) from error
+
+
+def _remove_clusters(home: Home, store: Store) -> None:
+    for cluster in store.clusters():
+        remove_tree(home.clusters / cluster.name)
+        store.remove(cluster.name)
+    store.clear_clouds()
+    write_private(home.kubeconfig, merged_kubeconfig({}))

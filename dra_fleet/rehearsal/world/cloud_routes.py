@@ -1,0 +1,94 @@
+"""The simulated clouds' part of the world's API: one route for each call of a plugin.
+
+Bodies and answers are those of `dra_fleet.rehearsal.clouds.cloud`; the plugins' side is `dra_fleet.rehearsal.providers.clouds`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+
+from dra_fleet.rehearsal.clouds.cloud import Resource
+from dra_fleet.rehearsal.world.bodies import json_body, mapping, text
+
+if TYPE_CHECKING:
+    from dra_fleet.rehearsal.clouds.cloud import Cloud, Found
+    from dra_fleet.rehearsal.clouds.registry import Clouds
+
+
+def cloud_routes(clouds: Clouds) -> list[web.RouteDef]:
+    """The routes below /v1/clouds/{cloud}."""
+    api = _CloudApi(clouds)
+    actions = (api.check, api.diff, api.create, api.read, api.update, api.delete, api.invoke)
+    base = "/v1/clouds/{cloud}"
+    return [
+        *(web.post(f"{base}/{action.__name__}", action) for action in actions),
+        web.post(f"{base}/tokens", api.token),
+        web.put(f"{base}/settings", api.settings),
+    ]
+
+
+class _CloudApi:
+    def __init__(self, clouds: Clouds) -> None:
+        self._clouds = clouds
+
+    def _cloud(self, request: web.Request) -> Cloud:
+        return self._clouds.get(request.match_info["cloud"])
+
+    async def check(self, request: web.Request) -> web.Response:
+        body = await json_body(request)
+        olds, news = mapping(body, "olds"), mapping(body, "news")
+        return _answer(asdict(self._cloud(request).check(_resource(body), olds, news, text(body, "digits"))))
+
+    async def diff(self, request: web.Request) -> web.Response:
+        body = await json_body(request)
+        change = self._cloud(request).diff(_resource(body), mapping(body, "olds"), mapping(body, "news"))
+        return _answer(asdict(change))
+
+    async def create(self, request: web.Request) -> web.Response:
+        body = await json_body(request)
+        preview = body.get("preview") is True
+        found = await self._cloud(request).create(_resource(body), mapping(body, "news"), preview=preview)
+        return _answer(asdict(found))
+
+    async def read(self, request: web.Request) -> web.Response:
+        found: Found | None = await self._cloud(request).read(_resource(await json_body(request)))
+        return _answer(asdict(found) if found else {})
+
+    async def update(self, request: web.Request) -> web.Response:
+        body = await json_body(request)
+        olds, news, preview = mapping(body, "olds"), mapping(body, "news"), body.get("preview") is True
+        return _answer(
+            asdict(await self._cloud(request).update(_resource(body), olds, news, preview=preview))
+        )
+
+    async def delete(self, request: web.Request) -> web.Response:
+        await self._cloud(request).delete(_resource(await json_body(request)))
+        return _answer({})
+
+    async def invoke(self, request: web.Request) -> web.Response:
+        body = await json_body(request)
+        arguments, config = mapping(body, "arguments"), mapping(body, "config")
+        return _answer(await self._cloud(request).invoke(text(body, "token"), arguments, config))
+
+    async def token(self, request: web.Request) -> web.Response:
+        return _answer(self._cloud(request).credential(await json_body(request)))
+
+    async def settings(self, request: web.Request) -> web.Response:
+        self._cloud(request).configure(await json_body(request))
+        return _answer({})
+
+
+def _resource(body: dict[str, Any]) -> Resource:
+    return Resource(
+        type=text(body, "type"),
+        urn=text(body, "urn"),
+        config=mapping(body, "config"),
+        identifier=str(body.get("id") or ""),
+    )
+
+
+def _answer(content: dict[str, Any]) -> web.Response:
+    return web.json_response(content)

@@ -1,0 +1,186 @@
+"""One simulated cluster while the world runs: its control plane, its agent, and how it is doing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, Literal
+
+from dra_fleet.rehearsal.world.agents import SupervisedAgent
+from dra_fleet.rehearsal.world.controlplane.components import Layout
+from dra_fleet.rehearsal.world.controlplane.plane import ControlPlane
+from dra_fleet.rehearsal.world.controlplane.version import KubernetesVersion
+from dra_fleet.rehearsal.world.errors import ConflictError, NotReadyError, WorldError
+from dra_fleet.rehearsal.world.files import remove_tree
+from dra_fleet.rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.world.toolpaths import ToolPaths
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dra_fleet.rehearsal.home import Home
+    from dra_fleet.rehearsal.world.store import ClusterRecord, Store
+
+State = Literal["creating", "ready", "degraded", "failed", "deleting"]
+"""`degraded`: it was ready and a component is being restarted.
+`failed`: it did not start; the next PUT tries again."""
+
+logger = logging.getLogger(__name__)
+
+
+class Cluster:
+    """A cluster the store knows. `changed` is called when its address appears, changes or goes."""
+
+    def __init__(self, record: ClusterRecord, home: Home, store: Store, changed: Callable[[], None]) -> None:
+        self.name = record.name
+        self.version = record.version
+        self.problem: str | None = None
+        self._store = store
+        self._changed = changed
+        self._layout = Layout(directory=home.clusters / record.name)
+        self._start: asyncio.Task[None] | None = None
+        self._restarting_agent: asyncio.Task[None] | None = None
+        self.plane = ControlPlane(
+            record.name,
+            version=KubernetesVersion.parse(record.version),
+            scheduler=record.scheduler,
+            layout=self._layout,
+            store=store,
+            tools=lambda: ToolPaths.read(home),
+            moved=self._moved,
+        )
+        self.agent = SupervisedAgent(
+            record.name,
+            ClusterHardware.model_validate(record.hardware),
+            self._layout.kubeconfig("admin"),
+            self.plane.connect,
+        )
+
+    @property
+    def state(self) -> State:
+        """How the cluster is doing."""
+        record = self._store.cluster(self.name)
+        if record is None or record.phase == "deleting":
+            return "deleting"
+        if self.problem is not None:
+            return "failed"
+        if self._start is None or not self._start.done():
+            return "creating"
+        components = self.plane.supervisors.values()
+        return "ready" if all(component.process for component in components) else "degraded"
+
+    @property
+    def authority(self) -> bytes | None:
+        """The certificate of the cluster's authority, once there is one."""
+        ca = self._layout.pki.ca
+        return ca.read_bytes() if ca.exists() else None
+
+    def begin(self) -> asyncio.Task[None]:
+        """Start the cluster unless that is under way or done; a failed start is tried again."""
+        if self._start is None or (self._start.done() and self.problem is not None):
+            self.problem = None
+            self._start = asyncio.create_task(self._bring_up(), name=f"{self.name}/start")
+        return self._start
+
+    async def ready(self) -> None:
+        """Return once the cluster can be used, starting it if need be.
+
+        Raises:
+            WorldError: it does not start.
+        """
+        start = self.begin()
+        await asyncio.wait([start])
+        if start.cancelled():
+            raise ConflictError(f"cluster {self.name!r} was removed while it was being created; try again")
+        start.result()
+        await self.plane.usable()
+
+    def set_hardware(self, hardware: ClusterHardware) -> None:
+        """Record which machines the cluster has now; they join and leave it soon after."""
+        self._store.set_hardware(self.name, hardware.model_dump(mode="json", by_alias=True))
+        self.agent.set_hardware(hardware)
+
+    async def stop(self) -> None:
+        """End everything that runs for the cluster; its data stays."""
+        logger.info("%s: stopping", self.name)
+        await self._let_go()
+        logger.info("%s: the agent has ended", self.name)
+        await self.plane.stop()
+        logger.info("%s: stopped", self.name)
+
+    async def detach(self) -> None:
+        """Stop watching; the control plane goes on without the world."""
+        await self._let_go()
+        self.plane.detach()
+
+    async def remove(self) -> None:
+        """End everything and delete the cluster's data."""
+        self._store.set_phase(self.name, "deleting")
+        await self.stop()
+        await asyncio.to_thread(remove_tree, self._layout.directory)
+        self._store.remove(self.name)
+        self._changed()
+
+    def require_ready(self) -> None:
+        """Check that the cluster's API can be asked.
+
+        Raises:
+            NotReadyError: it cannot now.
+        """
+        if self.state not in ("ready", "degraded"):
+            raise NotReadyError(
+                f"cluster {self.name!r} is {self.state}, not ready"
+                + (
+                    f": {self.problem}"
+                    if self.problem
+                    else "; wait for it, or see `dra-fleet rehearse status`"
+                )
+            )
+
+    def summary(self) -> dict[str, Any]:
+        """What clients are told of every cluster."""
+        return {
+            "name": self.name,
+            "state": self.state,
+            "server": self.plane.server,
+            "version": self.version,
+            "problem": self.problem,
+        }
+
+    def details(self) -> dict[str, Any]:
+        """The summary with every component's process and restarts."""
+        components = {
+            name: {
+                "pid": supervisor.process.pid if supervisor.process else None,
+                "restarts": supervisor.ends,
+                "lastEnd": supervisor.last_end,
+                "log": str(supervisor.place.log),
+            }
+            for name, supervisor in self.plane.supervisors.items()
+        }
+        agent = {"running": self.agent.running, "problem": self.agent.problem}
+        return {**self.summary(), "components": components, "agent": agent}
+
+    async def _bring_up(self) -> None:
+        try:
+            await self.plane.start()
+            self._store.set_phase(self.name, "ready")
+            self._changed()
+            self.agent.start()
+        except Exception as error:
+            self.problem = str(error) if isinstance(error, WorldError) else f"{type(error).__name__}: {error}"
+            logger.exception("%s: did not start", self.name)
+            await self.plane.stop()
+            raise
+
+    def _moved(self) -> None:
+        self._changed()
+        if self.agent.running:
+            self._restarting_agent = asyncio.create_task(self.agent.restart())
+
+    async def _let_go(self) -> None:
+        tasks = [task for task in (self._start, self._restarting_agent) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.agent.stop()

@@ -1,0 +1,173 @@
+"""How each component of a control plane is started.
+
+Flags are those of Kubernetes 1.36 and etcd 3.6; https://kubernetes.io/docs/reference/command-line-tools-reference/
+Older minors are emulated: `--emulated-version` changes what is served and which gates are on, not the code.
+https://kubernetes.io/docs/concepts/cluster-administration/compatibility-version/
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dra_fleet.rehearsal.world.controlplane.pki import Pki
+from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK
+
+if TYPE_CHECKING:
+    from dra_fleet.rehearsal.world.controlplane.version import KubernetesVersion
+    from dra_fleet.rehearsal.world.toolpaths import ToolPaths
+
+ETCD = "etcd"
+API_SERVER = "kube-apiserver"
+SCHEDULER = "kube-scheduler"
+CONTROLLERS = "kube-controller-manager"
+KWOK = "kwok"
+STAGES = Path(__file__).resolve().parents[1] / "stages.yaml"
+ETCD_SOCKET = "client:0"
+"""etcd's socket, relative to the cluster's directory: no port, no limit on the directory's path.
+
+etcd wants the form host:port even of a Unix socket's name."""
+PEER_SOCKET = "peer:0"
+SERVICE_RANGE = "10.96.0.0/16"
+POD_RANGE = "10.244.0.0/16"
+ISSUER = "https://kubernetes.default.svc"
+UNREACHABLE_ADDRESS = "192.0.2.1"
+"""For documentation (RFC 5737): the API server refuses to advertise the loopback and would otherwise want a
+default route, which a laptop on a train has not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """One program to start. It runs in the cluster's directory."""
+
+    arguments: tuple[str, ...]
+    environment: dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Where a cluster keeps what."""
+
+    directory: Path
+
+    @property
+    def pki(self) -> Pki:
+        """Keys and certificates."""
+        return Pki(self.directory / "pki")
+
+    @property
+    def etcd_socket(self) -> Path:
+        """The socket of etcd for clients."""
+        return self.directory / ETCD_SOCKET
+
+    def kubeconfig(self, user: str) -> Path:
+        """A component's or the admin's kubeconfig."""
+        return self.directory / f"{user}.kubeconfig"
+
+    @property
+    def tokens(self) -> Path:
+        """Fixed tokens the API server accepts; there is no such file for most clusters."""
+        return self.directory / "tokens.csv"
+
+    def log(self, component: str) -> Path:
+        """A component's log."""
+        return self.directory / "logs" / f"{component}.log"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Components:
+    """The commands of one cluster's components.
+
+    `scheduler` runs the scheduler of the cluster's own minor, flags follow; None emulates the minor.
+    """
+
+    tools: ToolPaths
+    layout: Layout
+    version: KubernetesVersion
+    scheduler: tuple[str, ...] | None
+
+    def etcd(self) -> Command:
+        """The store. Without fsync: a rehearsal survives kill -9, not a power cut."""
+        return self._command(
+            str(self.tools.controlplane),
+            ETCD,
+            "--name=rehearsal",
+            f"--data-dir={self.layout.directory / 'etcd'}",
+            f"--listen-client-urls=unix://{ETCD_SOCKET}",
+            f"--advertise-client-urls=unix://{ETCD_SOCKET}",
+            f"--listen-peer-urls=unix://{PEER_SOCKET}",
+            f"--initial-advertise-peer-urls=unix://{PEER_SOCKET}",
+            f"--initial-cluster=rehearsal=unix://{PEER_SOCKET}",
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+        )
+
+    def api_server(self, port: int) -> Command:
+        """The API server on the loopback, with RBAC."""
+        pki = self.layout.pki
+        tokens = self.layout.tokens
+        return self._command(
+            str(self.tools.controlplane),
+            API_SERVER,
+            *([f"--token-auth-file={tokens}"] if tokens.exists() else []),
+            f"--emulated-version={self.version.minor}",
+            f"--etcd-servers=unix://{ETCD_SOCKET}",
+            f"--bind-address={LOOPBACK}",
+            f"--secure-port={port}",
+            f"--advertise-address={UNREACHABLE_ADDRESS}",
+            "--endpoint-reconciler-type=none",
+            f"--tls-cert-file={pki.certificate('server')}",
+            f"--tls-private-key-file={pki.key('server')}",
+            f"--client-ca-file={pki.ca}",
+            "--authorization-mode=Node,RBAC",
+            "--enable-admission-plugins=NodeRestriction",
+            f"--service-account-issuer={ISSUER}",
+            f"--service-account-key-file={pki.service_account_public_key}",
+            f"--service-account-signing-key-file={pki.service_account_key}",
+            f"--service-cluster-ip-range={SERVICE_RANGE}",
+            "--allow-privileged=true",
+            "--max-requests-inflight=3000",
+            "--max-mutating-requests-inflight=1000",
+            "--shutdown-send-retry-after=false",
+            "--profiling=false",
+        )
+
+    def kube_scheduler(self) -> Command:
+        """The scheduler under its own role, of the cluster's own minor where there is one."""
+        emulating = (str(self.tools.controlplane), SCHEDULER, f"--emulated-version={self.version.minor}")
+        return self._command(*(self.scheduler or emulating), *self._client("scheduler"))
+
+    def controller_manager(self) -> Command:
+        """All controllers, each under its own ServiceAccount, so that their RBAC counts."""
+        pki = self.layout.pki
+        return self._command(
+            str(self.tools.controlplane),
+            CONTROLLERS,
+            *self._client("controller-manager"),
+            f"--emulated-version={self.version.minor}",
+            "--controllers=*",
+            "--use-service-account-credentials=true",
+            f"--service-account-private-key-file={pki.service_account_key}",
+            f"--root-ca-file={pki.ca}",
+            "--kube-api-qps=200",
+            "--kube-api-burst=400",
+        )
+
+    def kwok(self) -> Command:
+        """Stands for the kubelets of all nodes, by the rules of stages.yaml."""
+        return self._command(
+            str(self.tools.kwok),
+            f"--kubeconfig={self.layout.kubeconfig('kwok')}",
+            f"--config={STAGES}",
+            "--manage-all-nodes=true",
+            "--node-lease-duration-seconds=40",
+            f"--cidr={POD_RANGE}",
+            "--v=WARN",
+        )
+
+    def _client(self, user: str) -> tuple[str, ...]:
+        return (f"--kubeconfig={self.layout.kubeconfig(user)}", "--leader-elect=false", "--secure-port=0")
+
+    def _command(self, *arguments: str) -> Command:
+        return Command(arguments=arguments, environment={"CONTROLPLANE_GIT_VERSION": str(self.version)})

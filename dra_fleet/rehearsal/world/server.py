@@ -1,0 +1,132 @@
+"""The world's HTTP API on its Unix socket. Errors are {"error": one clear sentence}."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from typing import TYPE_CHECKING
+
+import httpx2
+from aiohttp import web
+
+from dra_fleet.clusters.client import ApiError
+from dra_fleet.rehearsal.world.bodies import command, json_body, mapping, text
+from dra_fleet.rehearsal.world.cloud_routes import cloud_routes
+from dra_fleet.rehearsal.world.errors import InvalidRequestError, WorldError
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Awaitable, Callable
+
+    from dra_fleet.rehearsal.clouds.registry import Clouds
+    from dra_fleet.rehearsal.home import Home
+    from dra_fleet.rehearsal.world.cluster import Cluster
+    from dra_fleet.rehearsal.world.world import World
+
+INTERNAL_ERROR = 500
+BAD_GATEWAY = 502
+UNAVAILABLE = 503
+FILE_ERRORS = (OSError, sqlite3.OperationalError)
+
+logger = logging.getLogger(__name__)
+
+
+def application(
+    world: World, clouds: Clouds, home: Home, done: asyncio.Event, *, code: str
+) -> web.Application:
+    """The API; `done` is set once a client has shut the world down, `code` says what it runs."""
+    api = _Api(world, home, done, code)
+    app = web.Application(middlewares=[web.middleware(_errors_as_json)])
+    app.add_routes(
+        [
+            web.get("/v1/status", api.status),
+            web.put("/v1/clusters/{name}", api.put),
+            web.get("/v1/clusters/{name}", api.get),
+            web.delete("/v1/clusters/{name}", api.delete),
+            web.post("/v1/clusters/{name}/ready", api.ready),
+            web.post("/v1/clusters/{name}/tokens", api.token),
+            web.post("/v1/shutdown", api.shutdown),
+        ]
+    )
+    app.add_routes(cloud_routes(clouds))
+    return app
+
+
+class _Api:
+    def __init__(self, world: World, home: Home, done: asyncio.Event, code: str) -> None:
+        self._world = world
+        self._home = home
+        self._done = done
+        self._code = code
+
+    async def status(self, _: web.Request) -> web.Response:
+        clusters = [cluster.details() for cluster in self._world.all()]
+        return web.json_response(
+            {"pid": os.getpid(), "code": self._code, "home": str(self._home.root), "clusters": clusters}
+        )
+
+    async def put(self, request: web.Request) -> web.Response:
+        body = await json_body(request)
+        unknown = sorted(body.keys() - {"version", "hardware", "scheduler"})
+        if unknown:
+            raise InvalidRequestError(
+                f"unknown keys {', '.join(unknown)}; known are version, hardware, scheduler"
+            )
+        cluster = await self._world.put(
+            request.match_info["name"],
+            version=text(body, "version"),
+            hardware=mapping(body, "hardware"),
+            scheduler=command(body, "scheduler"),
+        )
+        return web.json_response(cluster.summary())
+
+    async def get(self, request: web.Request) -> web.Response:
+        return web.json_response(self._cluster(request).details())
+
+    async def delete(self, request: web.Request) -> web.Response:
+        await self._world.remove(request.match_info["name"])
+        return web.json_response({})
+
+    async def ready(self, request: web.Request) -> web.Response:
+        await self._cluster(request).ready()
+        return web.json_response({})
+
+    async def token(self, request: web.Request) -> web.Response:
+        return web.json_response(await self._world.token(request.match_info["name"]))
+
+    async def shutdown(self, request: web.Request) -> web.Response:
+        body = await json_body(request)
+        await self._world.stop(remove=body.get("remove") is True)
+        self._done.set()
+        return web.json_response({})
+
+    def _cluster(self, request: web.Request) -> Cluster:
+        return self._world.get(request.match_info["name"])
+
+
+async def _errors_as_json(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except Exception as error:  # noqa: BLE001 - every failure becomes an answer; unforeseen ones are logged
+        status, message = _explain(request, error)
+    return web.json_response({"error": message}, status=status)
+
+
+def _explain(request: web.Request, error: Exception) -> tuple[int, str]:
+    """The HTTP status and the sentence for a failure."""
+    match error:
+        case WorldError():
+            return error.status, str(error)
+        case web.HTTPException():
+            return error.status, f"{request.method} {request.path}: {error.reason}"
+        case ApiError():
+            return BAD_GATEWAY, f"the cluster's API server refused: {error.message}"
+        case httpx2.TransportError():
+            return UNAVAILABLE, f"the cluster's API server does not answer now ({error}); try again"
+        case _:
+            logger.error("%s %s failed", request.method, request.path, exc_info=error)
+            what = "cannot read or write its files" if isinstance(error, FILE_ERRORS) else "failed"
+            return INTERNAL_ERROR, f"the world {what}: {type(error).__name__}: {error}; see its log"

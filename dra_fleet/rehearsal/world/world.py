@@ -1,0 +1,237 @@
+"""All simulated clusters of one home: what is asked for is recorded first and then made true."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from dra_fleet.rehearsal.world.cluster import Cluster
+from dra_fleet.rehearsal.world.controlplane.bootstrap import request_token
+from dra_fleet.rehearsal.world.controlplane.kubeconfig import merged_kubeconfig
+from dra_fleet.rehearsal.world.controlplane.version import KubernetesVersion
+from dra_fleet.rehearsal.world.errors import (
+    ConflictError,
+    InvalidRequestError,
+    NoSuchClusterError,
+    WorldError,
+)
+from dra_fleet.rehearsal.world.files import write_private
+from dra_fleet.rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.world.store import ClusterRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_fleet.rehearsal.home import Home
+    from dra_fleet.rehearsal.world.store import Store
+
+NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
+
+logger = logging.getLogger(__name__)
+
+
+class World:
+    """The clusters of one home. Use only with the home's lock held."""
+
+    def __init__(self, home: Home, store: Store) -> None:
+        self._home = home
+        self._store = store
+        self._clusters: dict[str, Cluster] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def resume(self) -> None:
+        """Take up what an earlier world left: adopt, finish starts, finish removals.
+
+        Raises:
+            WorldError: a cluster that an earlier version of this program recorded cannot be simulated now.
+        """
+        for record in self._store.clusters():
+            try:
+                cluster = self._clusters[record.name] = self._new(record)
+            except (ValidationError, InvalidRequestError) as error:
+                raise WorldError(
+                    f"cluster {record.name!r} of this home was made by another version of dra-fleet and "
+                    f"cannot be taken up: {error}. Remove the home with `dra-fleet rehearse down --remove`, "
+                    "then rehearse again"
+                ) from error
+            if record.phase == "deleting":
+                await cluster.remove()
+                del self._clusters[record.name]
+            else:
+                cluster.begin().add_done_callback(_retrieve)
+        self._write_kubeconfig()
+
+    async def put(
+        self, name: str, *, version: str, hardware: Mapping[str, Any], scheduler: tuple[str, ...] | None
+    ) -> Cluster:
+        """Make a cluster, or wait for the one of that name, version and hardware to be ready.
+
+        Raises:
+            InvalidRequestError: the name, version or hardware is wrong.
+            ConflictError: one of that name is there with another version or hardware.
+            ComponentFailedError: it does not start.
+        """
+        wanted = _wanted(name, version, hardware, scheduler)
+        async with self._lock(name):
+            recorded = self._store.cluster(name)
+            if recorded is None:
+                self._store.add(wanted)
+                self._clusters[name] = self._new(wanted)
+            else:
+                _refuse_difference(recorded, wanted)
+            cluster = self._clusters[name]
+        await cluster.ready()
+        return cluster
+
+    def get(self, name: str) -> Cluster:
+        """The cluster of that name.
+
+        Raises:
+            NoSuchClusterError: there is none.
+        """
+        try:
+            return self._clusters[name]
+        except KeyError:
+            raise NoSuchClusterError(name, list(self._clusters)) from None
+
+    def all(self) -> list[Cluster]:
+        """All clusters by name."""
+        return [self._clusters[name] for name in sorted(self._clusters)]
+
+    async def upgrade(self, name: str, version: str, scheduler: tuple[str, ...] | None) -> Cluster:
+        """Let a cluster's control plane run another release on the same data; its nodes stay.
+
+        Args:
+            name: of the cluster.
+            version: such as "v1.35.6".
+            scheduler: the command of that minor's own scheduler, None where it is emulated.
+
+        Raises:
+            NoSuchClusterError: there is none of that name.
+            InvalidRequestError: no cluster of that version can be simulated.
+            ComponentFailedError: it does not start.
+        """
+        KubernetesVersion.parse(version)
+        async with self._lock(name):
+            cluster = self.get(name)
+            if cluster.version != version:
+                # Stopped before it is recorded: a world that is killed in between goes on with the old one.
+                await cluster.stop()
+                self._store.set_version(name, version, scheduler)
+                record = self._store.cluster(name)
+                if record is None:
+                    raise NoSuchClusterError(name, list(self._clusters))
+                cluster = self._clusters[name] = self._new(record)
+        await cluster.ready()
+        return cluster
+
+    async def remove(self, name: str) -> None:
+        """Stop a cluster and delete its data.
+
+        Raises:
+            NoSuchClusterError: there is none of that name.
+        """
+        async with self._lock(name):
+            await self.get(name).remove()
+            del self._clusters[name]
+
+    async def token(self, name: str) -> Mapping[str, str]:
+        """A token of the rehearsal's user in that cluster, valid for an hour.
+
+        Raises:
+            NoSuchClusterError: there is none of that name.
+            NotReadyError: it cannot be asked now.
+        """
+        cluster = self.get(name)
+        cluster.require_ready()
+        async with cluster.plane.connect() as api:
+            status = await request_token(api)
+        return {"token": status["token"], "expirationTimestamp": status["expirationTimestamp"]}
+
+    async def stop(self, *, remove: bool) -> None:
+        """Stop all clusters; with `remove` delete their data too."""
+        if remove:
+            await asyncio.gather(*(self.remove(name) for name in list(self._clusters)))
+            self._store.clear_clouds()
+        else:
+            await asyncio.gather(*(cluster.stop() for cluster in self.all()))
+
+    async def detach(self) -> None:
+        """Leave all control planes running for the next world."""
+        await asyncio.gather(*(cluster.detach() for cluster in self.all()))
+
+    def _new(self, record: ClusterRecord) -> Cluster:
+        return Cluster(record, self._home, self._store, self._write_kubeconfig)
+
+    def _lock(self, name: str) -> asyncio.Lock:
+        return self._locks.setdefault(name, asyncio.Lock())
+
+    def _write_kubeconfig(self) -> None:
+        servers = {
+            cluster.name: (server, authority)
+            for cluster in self.all()
+            if cluster.state != "deleting"
+            and (server := cluster.plane.server)
+            and (authority := cluster.authority)
+        }
+        write_private(self._home.kubeconfig, merged_kubeconfig(servers))
+
+
+def _wanted(
+    name: str, version: str, hardware: Mapping[str, Any], scheduler: tuple[str, ...] | None
+) -> ClusterRecord:
+    if not NAME.fullmatch(name):
+        raise InvalidRequestError(
+            f"cluster name {name!r} is not allowed; use 1 to 40 of a-z, 0-9 and -, not at either end"
+        )
+    KubernetesVersion.parse(version)
+    try:
+        model = ClusterHardware.model_validate(hardware)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}"
+            for problem in error.errors()
+        )
+        raise InvalidRequestError(f"hardware of cluster {name!r} is not valid: {problems}") from error
+    return ClusterRecord(
+        name=name,
+        version=version,
+        hardware=model.model_dump(mode="json", by_alias=True),
+        scheduler=scheduler,
+        port=None,
+        phase="creating",
+    )
+
+
+def _refuse_difference(recorded: ClusterRecord, wanted: ClusterRecord) -> None:
+    there = _today(recorded.hardware)
+    differences: list[str] = []
+    if recorded.version != wanted.version:
+        differences.append(f"it runs {recorded.version}, asked for is {wanted.version}")
+    keys = sorted({*there, *wanted.hardware})
+    differing = [key for key in keys if there.get(key) != wanted.hardware.get(key)]
+    if differing:
+        differences.append(f"its hardware differs in: {', '.join(differing)}")
+    if differences:
+        raise ConflictError(
+            f"the simulated cluster {wanted.name!r} is there already, but {' and '.join(differences)}; "
+            "remove it first (`make down`), it is then made anew"
+        )
+
+
+def _today(recorded: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Recorded hardware with the defaults of fields that came since; as it is where it is not valid now."""
+    try:
+        return ClusterHardware.model_validate(recorded).model_dump(mode="json", by_alias=True)
+    except ValidationError:
+        return recorded
+
+
+def _retrieve(start: asyncio.Task[None]) -> None:
+    # The failure is logged and kept as the cluster's problem; nobody awaits this start.
+    if not start.cancelled():
+        start.exception()
