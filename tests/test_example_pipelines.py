@@ -14,7 +14,7 @@ import pytest
 import typer.testing
 import yaml
 
-from cli.main import app
+from dra_fleet.cli.main import app
 from dra_fleet.rehearsal.tools import actionlint
 
 PIPELINES = Path(__file__).parents[1] / "examples" / "pipelines"

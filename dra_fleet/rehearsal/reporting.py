@@ -1,6 +1,6 @@
 """What long work tells about itself: steps with a detail line and, where it is known, a count.
 
-The command line decides how it looks; see `cli.progress`.
+The command line decides how it looks; see `dra_fleet.cli.progress`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def process_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Undo what `cli.main.run` does to its process."""
+    """Undo what `dra_fleet.cli.main.run` does to its process."""
     monkeypatch.setenv("PYDANTIC_DISABLE_PLUGINS", "__all__")
     thresholds = gc.get_threshold()
     yield

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
-from cli.output import STYLED
+from dra_fleet.cli.main import app
+from dra_fleet.cli.output import STYLED
 
 ROOT = Path(__file__).parents[2]
 RECIPES = ROOT / "tests" / "data" / "recipes"

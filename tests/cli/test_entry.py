@@ -11,13 +11,13 @@ import os, signal, sys
 
 class Interrupt:
     def find_spec(self, name, path=None, target=None):
-        if name == "cli.main":
+        if name == "dra_fleet.cli.main":
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Interrupt())
 {before}
 sys.argv = ["dra-fleet", "--version"]
-from cli.entry import run
+from dra_fleet.cli.entry import run
 run()
 """
 """Presses Ctrl-C at the moment at which the commands are imported."""

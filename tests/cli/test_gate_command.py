@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
+from dra_fleet.cli.main import app
 from dra_fleet.policy import pack
 from dra_fleet.policy.rule import StackRule
 

@@ -11,8 +11,8 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner
 
-from cli import main
-from cli.schemas import PUBLISHED, Published
+from dra_fleet.cli import main
+from dra_fleet.cli.schemas import PUBLISHED, Published
 from dra_fleet.clusters.allocation import Allocation, HeldDevice, PodDevices, PoolDevices, WorkloadAllocation
 from dra_fleet.rehearsal.status import ClusterStatus, StackStatus
 from dra_fleet.settings import read_stack_file
@@ -42,7 +42,7 @@ def models(schema: Any) -> list[Any]:
 @pytest.mark.parametrize("published", PUBLISHED, ids=lambda published: published.file)
 def test_the_published_schema_is_current_and_exact(published: Published) -> None:
     text = published.path.read_text(encoding="utf-8")
-    assert text == published.text(), "run: python -m cli.schemas"
+    assert text == published.text(), "run: python -m dra_fleet.cli.schemas"
     assert {model["additionalProperties"] for model in models(json.loads(text))} == {False}
 
 

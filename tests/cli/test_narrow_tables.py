@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from cli.output import NARROW, STYLED, new_table, print_lines, print_table
+from dra_fleet.cli.output import NARROW, STYLED, new_table, print_lines, print_table
 
 
 def printed(width: int, least: int = NARROW) -> str:

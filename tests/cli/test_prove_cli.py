@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
+from dra_fleet.cli.main import app
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.settings import SettingsInvalid, read_stack_file
 

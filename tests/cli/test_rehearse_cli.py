@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import cli.main
+import dra_fleet.cli.main
 
 PROJECT = Path(__file__).resolve().parents[2]
 COMMANDS = ("", "rehearse", "rehearse up", "rehearse status", "rehearse env", "rehearse down", "doctor")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from cli.main import run
+from dra_fleet.cli.main import run
 from tests.review.samples import DATA
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from typer.testing import CliRunner
 
-from cli.main import app
+from dra_fleet.cli.main import app
 from dra_fleet.policy import pack
 from dra_fleet.policy.gate import preset
 from dra_fleet.policy.gate.record import read_record

@@ -11,7 +11,7 @@ def run() -> None:
     if answer is signal.default_int_handler:  # not where a shell has it ignored
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Takes a moment, in which people press Ctrl-C.
-    from cli.main import run as run_commands
+    from dra_fleet.cli.main import run as run_commands
 
     signal.signal(signal.SIGINT, answer)
     run_commands()

@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.examples import examples
-from cli.output import new_table, print_error, print_json, print_table, stderr_console, stdout_console
+from dra_fleet.cli.examples import examples
+from dra_fleet.cli.output import (
+    new_table,
+    print_error,
+    print_json,
+    print_table,
+    stderr_console,
+    stdout_console,
+)
 from dra_fleet.policy.rule import Preset  # noqa: TC001 - Typer reads it
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The published JSON Schemas of what commands print with `--json`: `python -m cli.schemas` writes them.
+"""The published JSON Schemas of what commands print with `--json`: `python -m dra_fleet.cli.schemas` writes them.
 
 They are generated from the values that the commands print; a test holds them current.
 """
@@ -19,7 +19,7 @@ from dra_fleet.findings.finding import Finding
 from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, WorkloadProof
 from dra_fleet.rehearsal.status import StatusJson
 
-FOLDER = Path(__file__).parents[1] / "schema"
+FOLDER = Path(__file__).parents[2] / "schema"
 _ATTRIBUTE = re.compile(r"^    (?P<name>\w+): (?P<text>.+(?:\n {8}.+)*)", re.MULTILINE)
 
 

@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from cli.output import progress_bar, stderr_console
+from dra_fleet.cli.output import progress_bar, stderr_console
 
 if TYPE_CHECKING:
     from collections.abc import Generator

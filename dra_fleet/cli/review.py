@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.examples import examples
-from cli.output import print_json, stderr_console, stdout_console
-from cli.progress import reporting
+from dra_fleet.cli.examples import examples
+from dra_fleet.cli.output import print_json, stderr_console, stdout_console
+from dra_fleet.cli.progress import reporting
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import FleetPlan

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.examples import examples
-from cli.output import print_json, print_table, stderr_console, stdout_console
-from cli.progress import reporting
-from cli.tables import pools_table, up_caption, workloads_table
+from dra_fleet.cli.examples import examples
+from dra_fleet.cli.output import print_json, print_table, stderr_console, stdout_console
+from dra_fleet.cli.progress import reporting
+from dra_fleet.cli.tables import pools_table, up_caption, workloads_table
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.session import UpReport

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.examples import examples
-from cli.output import print_json, print_lines, stdout_console
+from dra_fleet.cli.examples import examples
+from dra_fleet.cli.output import print_json, print_lines, stdout_console
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,9 +11,9 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from cli import check, doctor, gate, prove, rehearse, review
-from cli.examples import examples
-from cli.output import give_streams, print_error, print_json
+from dra_fleet.cli import check, doctor, gate, prove, rehearse, review
+from dra_fleet.cli.examples import examples
+from dra_fleet.cli.output import give_streams, print_error, print_json
 
 EXAMPLES = examples(
     ("rehearse the dev stack on this machine", "dra-fleet rehearse up"),

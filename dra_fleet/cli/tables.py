@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.output import new_table
+from dra_fleet.cli.output import new_table
 
 if TYPE_CHECKING:
     from rich.table import Table

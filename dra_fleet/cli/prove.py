@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.examples import examples
-from cli.output import new_table, print_json, print_lines, print_table, stdout_console
+from dra_fleet.cli.examples import examples
+from dra_fleet.cli.output import new_table, print_json, print_lines, print_table, stdout_console
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
