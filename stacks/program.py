@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pulumi
 
+from components.fleet import build
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.errors import DoesNotFit
 from dra_fleet.proof.prove import prove
 from dra_fleet.settings import SettingsInvalid
 from stacks import load
-from stacks.build import build
 
 
 def run() -> None:

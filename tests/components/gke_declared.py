@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from components.fleet import build
 from dra_fleet.clouds.gke.settings import GkeClusterSettings
 from dra_fleet.plan import make_plan
 from dra_fleet.settings import parse
-from stacks.build import build
 
 if TYPE_CHECKING:
     import pulumi

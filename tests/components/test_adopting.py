@@ -9,9 +9,9 @@ import grpc
 import pulumi
 import pytest
 
+from components.fleet import build
 from dra_fleet.plan import make_plan
 from dra_fleet.settings import parse
-from stacks.build import build
 from tests.components.test_aks import returned
 from tests.fleet.plan.aks_fleets import vgpu
 from tests.fleet.plan.eks_fleets import h100

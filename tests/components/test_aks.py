@@ -15,11 +15,11 @@ import pulumi
 import pytest
 import yaml
 
-from components.platforms.aks_kubeconfig import login_kubeconfig
+from components.clouds.aks.kubeconfig import login_kubeconfig
+from components.fleet import build
 from dra_fleet.clouds.aks.settings import AksClusterSettings
 from dra_fleet.plan import make_plan
 from dra_fleet.settings import parse, read_stack_file
-from stacks.build import build
 from tests.fleet.plan.aks_fleets import cluster, mig, pool, vgpu
 from tests.pulumi_recorder import Secret
 
@@ -270,7 +270,7 @@ def test_intent_is_plain_so_that_policies_can_judge_it(azure: Recorder) -> None:
 
 def test_a_stack_without_azure_does_not_load_its_sdk() -> None:
     program = (
-        "import sys; from components.platforms import resolve; import stacks.build; resolve('existing');"
+        "import sys; from components.clouds import resolve; import components.fleet; resolve('existing');"
         "assert 'pulumi_azure_native' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], cwd=PROJECT, check=True)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from components.fleet import build
 from dra_fleet.plan import make_plan
 from dra_fleet.rehearsal.clouds.aks.models import faults
 from dra_fleet.settings import parse
-from stacks.build import build
 from tests.components.test_aks import (
     CLUSTER,
     CREDENTIALS,

@@ -14,12 +14,12 @@ import pulumi
 import pytest
 
 import components
+from components.clouds import PLATFORMS, resolve
+from components.clouds.platform import Platform
 from components.core.component import FleetComponent
-from components.platforms import PLATFORMS, resolve
-from components.platforms.platform import Platform
 
 FOLDER = Path(components.__file__).parent
-SHARED = {"components.platforms.platform", "components.core.component"}
+SHARED = {"components.clouds.platform", "components.core.component"}
 
 
 def found() -> list[type[FleetComponent]]:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from components.fleet import build
 from dra_fleet.plan import make_plan
 from dra_fleet.settings import parse, read_stack_file
-from stacks.build import build
 from tests.fleet.plan.eks_fleets import RESERVATION, cluster, h100, mig, pool, ultra
 from tests.pulumi_recorder import Secret
 
@@ -274,7 +274,7 @@ def test_every_resource_of_aws_names_the_cluster_s_provider(aws: Recorder) -> No
 
 def test_a_stack_without_aws_does_not_load_its_sdk() -> None:
     program = (
-        "import sys; from components.platforms import resolve; import stacks.build; resolve('existing');"
+        "import sys; from components.clouds import resolve; import components.fleet; resolve('existing');"
         "assert 'pulumi_aws' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], cwd=PROJECT, check=True)
@@ -282,7 +282,7 @@ def test_a_stack_without_aws_does_not_load_its_sdk() -> None:
 
 def test_a_stack_of_aws_loads_no_other_cloud_s_sdk() -> None:
     program = (
-        "import sys; from components.platforms import resolve; import stacks.build; resolve('eks');"
+        "import sys; from components.clouds import resolve; import components.fleet; resolve('eks');"
         "others = {'pulumi_azure_native', 'pulumi_gcp', 'pulumi_alicloud'};"
         "assert not others & set(sys.modules), others & set(sys.modules)"
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
-from components.platforms.existing import ExistingCluster, ExistingClusterArgs, kubeconfig_text
+from components.clouds.existing.cluster import ExistingCluster, ExistingClusterArgs, kubeconfig_text
 from tests.pulumi_recorder import Secret
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from gke_declared import (
     fleet_plan,
 )
 
-from components.platforms.gke_kubeconfig import login_kubeconfig
+from components.clouds.gke.kubeconfig import login_kubeconfig
 from tests.fleet.plan.gke_fleets import cluster, l4, pool
 from tests.pulumi_recorder import Secret
 

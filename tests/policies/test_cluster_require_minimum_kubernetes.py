@@ -7,7 +7,7 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from components.platforms import PLATFORMS, resolve
+from components.clouds import PLATFORMS, resolve
 from dra_fleet.policy.judging import judge_resource
 from dra_fleet.policy.reading.versions import FIELDS
 from policies.rules.cluster_require_minimum_kubernetes import FLOOR, RULE

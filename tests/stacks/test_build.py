@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pytest
 
+from components.fleet import build
 from dra_fleet.plan import make_plan
 from dra_fleet.settings import read_stack_file
-from stacks.build import build
 from tests.pulumi_recorder import Secret
 
 if TYPE_CHECKING:
+    from components.outputs import Outputs
     from dra_fleet.model.plan import FleetPlan
-    from stacks.outputs import Outputs
     from tests.pulumi_recorder import Recorder, Registration
 
 PROJECT = Path(__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from components.platforms import PLATFORMS
+from components.clouds import PLATFORMS
 from dra_fleet.settings.clusters import CLOUDS
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -81,6 +81,6 @@ def test_a_stack_of_one_cloud_imports_no_other_cloud_s_sdk(cloud: str, imported:
 def test_a_stack_of_one_cloud_builds_no_other_cloud_s_models_and_rules(
     cloud: str, imported: dict[str, set[str]]
 ) -> None:
-    rooms = ("dra_fleet.settings", "dra_fleet.hardware", "dra_fleet.plan", "components.platforms")
+    rooms = ("dra_fleet.settings", "dra_fleet.hardware", "dra_fleet.plan", "components.clouds")
     found = {other for other in PLATFORMS for room in rooms if f"{room}.{other}" in imported[cloud]}
     assert found == {cloud}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aws_program import AwsProgram
 
-from components.platforms.eks_kubeconfig import login_kubeconfig
+from components.clouds.eks.kubeconfig import login_kubeconfig
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google_program import GoogleProgram
 
-from components.platforms.gke_kubeconfig import login_kubeconfig
+from components.clouds.gke.kubeconfig import login_kubeconfig
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
+from components.clouds.platform import Platform
 from components.core.naming import logical
-from components.platforms.platform import Platform
 from dra_fleet.clouds.existing.kubeconfig import KubeconfigFile, KubeconfigSecret, KubeconfigStack
 from dra_fleet.clouds.existing.settings import ExistingClusterSettings
 
 if TYPE_CHECKING:
-    from components.platforms.platform import Declaration, SecretReader
+    from components.clouds.platform import Declaration, SecretReader
     from dra_fleet.model.plan import ClusterPlan
 
 USUAL_PLACES = ""

@@ -8,22 +8,22 @@ import pulumi
 
 from components.claim import Claim, ClaimArgs
 from components.claim_template import ClaimTemplate, ClaimTemplateArgs
-from components.compute_domain import ComputeDomain, ComputeDomainArgs
+from components.clouds import resolve
 from components.core.identity import Identity
 from components.core.naming import logical
 from components.device_class import DeviceClass, DeviceClassArgs
+from components.drivers.nvidia.compute_domain import ComputeDomain, ComputeDomainArgs
 from components.namespace import Namespace, NamespaceArgs
-from components.platforms import resolve
+from components.outputs import Outputs, cluster_outputs
 from components.release import DriverRelease, DriverReleaseArgs
 from components.workload import Workload, WorkloadArgs
-from stacks.outputs import Outputs, cluster_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from components.platforms.platform import Platform, SecretReader
+    from components.clouds.platform import Platform, SecretReader
+    from components.outputs import Exported
     from dra_fleet.model.plan import ClusterPlan, FleetPlan, WorkloadPlan
-    from stacks.outputs import Exported
 
 PROTECTED = "production"
 """The environment whose clusters refuse to be destroyed."""

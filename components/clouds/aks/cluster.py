@@ -16,17 +16,17 @@ from pulumi_azure_native import resources
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
-from components.core.naming import logical
-from components.platforms.adopting import readable
-from components.platforms.aks_arguments import (
+from components.clouds.adopting import readable
+from components.clouds.aks.arguments import (
     cluster_arguments,
     maintenance_windows,
     pool_arguments,
     prioritised,
     window_arguments,
 )
-from components.platforms.aks_kubeconfig import login_kubeconfig
-from components.platforms.platform import Platform
+from components.clouds.aks.kubeconfig import login_kubeconfig
+from components.clouds.platform import Platform
+from components.core.naming import logical
 from dra_fleet.clouds.aks.pools import agent_pool_name
 from dra_fleet.clouds.aks.settings import AksClusterSettings
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     import pulumi_kubernetes
 
-    from components.platforms.platform import Declaration, SecretReader
+    from components.clouds.platform import Declaration, SecretReader
     from dra_fleet.clouds.aks.settings import AdoptCluster
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 

@@ -14,17 +14,17 @@ from pulumi_gcp import container
 from pulumi_kubernetes import apiextensions
 from pulumi_kubernetes.meta import v1 as meta
 
-from components.core.naming import logical
-from components.platforms.adopting import readable
-from components.platforms.gke_arguments import (
+from components.clouds.adopting import readable
+from components.clouds.gke.arguments import (
     SYSTEM_POOL,
     cluster_arguments,
     pool_arguments,
     system_pool_arguments,
 )
-from components.platforms.gke_installer import driver_installer
-from components.platforms.gke_kubeconfig import login_kubeconfig
-from components.platforms.platform import Platform
+from components.clouds.gke.installer import driver_installer
+from components.clouds.gke.kubeconfig import login_kubeconfig
+from components.clouds.platform import Platform
+from components.core.naming import logical
 from dra_fleet.clouds.gke.names import is_zone, region_of
 from dra_fleet.clouds.gke.pools import installer_of, pool_name
 from dra_fleet.clouds.gke.settings import GkeClusterSettings
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     import pulumi_kubernetes
 
-    from components.platforms.platform import Declaration, SecretReader
+    from components.clouds.platform import Declaration, SecretReader
     from dra_fleet.clouds.gke.settings import AdoptGkeCluster
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 

@@ -12,9 +12,8 @@ import pulumi
 import pulumi_aws
 from pulumi_aws import ec2, eks
 
-from components.core.naming import logical
-from components.platforms.adopting import readable
-from components.platforms.eks_arguments import (
+from components.clouds.adopting import readable
+from components.clouds.eks.arguments import (
     Joining,
     cluster_arguments,
     group_arguments,
@@ -24,17 +23,18 @@ from components.platforms.eks_arguments import (
     system_arguments,
     template_arguments,
 )
-from components.platforms.eks_kubeconfig import login_kubeconfig
-from components.platforms.eks_network import Network, small_network
-from components.platforms.eks_roles import CLUSTER_POLICIES, NODE_POLICIES, administrators, role
-from components.platforms.platform import Platform
+from components.clouds.eks.kubeconfig import login_kubeconfig
+from components.clouds.eks.network import Network, small_network
+from components.clouds.eks.roles import CLUSTER_POLICIES, NODE_POLICIES, administrators, role
+from components.clouds.platform import Platform
+from components.core.naming import logical
 from dra_fleet.clouds.eks.pools import image_of, placed_together, zones_of
 from dra_fleet.clouds.eks.settings import EksClusterSettings, OwnImage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from components.platforms.platform import Declaration, SecretReader
+    from components.clouds.platform import Declaration, SecretReader
     from dra_fleet.clouds.eks.settings import AdoptEks, CreateEks, EksPoolSettings
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 

@@ -9,13 +9,13 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from components.platforms.platform import Platform
+    from components.clouds.platform import Platform
 
 PLATFORMS = {
-    "aks": "components.platforms.aks:AksCluster",
-    "eks": "components.platforms.eks:EksCluster",
-    "gke": "components.platforms.gke:GkeCluster",
-    "existing": "components.platforms.existing:ExistingCluster",
+    "aks": "components.clouds.aks.cluster:AksCluster",
+    "eks": "components.clouds.eks.cluster:EksCluster",
+    "gke": "components.clouds.gke.cluster:GkeCluster",
+    "existing": "components.clouds.existing.cluster:ExistingCluster",
 }
 """Cloud -> where its component is."""
 

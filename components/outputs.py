@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from components.claim import Claim
     from components.claim_template import ClaimTemplate
-    from components.compute_domain import ComputeDomain
+    from components.drivers.nvidia.compute_domain import ComputeDomain
     from dra_fleet.model.plan import ClusterPlan
 
 VERSION = 1

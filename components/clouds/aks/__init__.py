@@ -1,0 +1,1 @@
+"""AKS clusters and their pools."""

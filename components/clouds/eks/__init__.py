@@ -1,0 +1,1 @@
+"""EKS clusters and their node groups."""

@@ -1,0 +1,1 @@
+"""Objects of the drivers' own."""

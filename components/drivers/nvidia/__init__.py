@@ -1,0 +1,1 @@
+"""The NVIDIA driver's own objects."""
