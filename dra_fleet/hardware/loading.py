@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.gke.facts import GkeFacts
 
 _MACHINES = {
-    "existing": "machines.yaml",
-    "aks": "machines_azure.yaml",
-    "gke": "machines_google.yaml",
-    "eks": "machines_aws.yaml",
+    "existing": "hardware",
+    "aks": "clouds.aks",
+    "gke": "clouds.gke",
+    "eks": "clouds.eks",
 }
-"""Cloud -> where its machine types are; those of no cloud are `existing`."""
+"""Cloud -> the package with its machine types; those of no cloud are `existing`."""
 _DRIVERS = ("nvidia", "tpu", "efa", "example")
 
 NamedT = TypeVar("NamedT", GpuModel, Machine, DriverFacts)
@@ -37,12 +37,14 @@ class Catalogue:
     @cached_property
     def kubernetes(self) -> KubernetesFacts:
         """The minors of Kubernetes."""
-        return KubernetesFacts.model_validate(_read("kubernetes.yaml"))
+        return KubernetesFacts.model_validate(_read("kubernetes", "minors.yaml"))
 
     @cached_property
     def gpus(self) -> Mapping[str, GpuModel]:
         """GPU models by name."""
-        return _by_name(GpuModel.model_validate(entry) for entry in _read("gpus.yaml")["gpus"])
+        return _by_name(
+            GpuModel.model_validate(entry) for entry in _read("drivers.nvidia", "gpus.yaml")["gpus"]
+        )
 
     @cached_property
     def machines(self) -> Mapping[str, Machine]:
@@ -53,43 +55,47 @@ class Catalogue:
     @cache
     def machines_of(cloud: str) -> Mapping[str, Machine]:
         """Machine types of one cloud by name."""
-        return _by_name(Machine.model_validate(entry) for entry in _read(_MACHINES[cloud])["machines"])
+        return _by_name(
+            Machine.model_validate(entry) for entry in _read(_MACHINES[cloud], "machines.yaml")["machines"]
+        )
 
     @cached_property
     def drivers(self) -> Mapping[str, DriverFacts]:
         """DRA drivers by name."""
-        return _by_name(DriverFacts.model_validate(_read(f"driver_{name}.yaml")) for name in _DRIVERS)
+        return _by_name(
+            DriverFacts.model_validate(_read(f"drivers.{name}", "driver.yaml")) for name in _DRIVERS
+        )
 
     @cached_property
     def cuda(self) -> CudaFacts:
         """CUDA's versions."""
-        return CudaFacts.model_validate(_read("cuda.yaml"))
+        return CudaFacts.model_validate(_read("drivers.nvidia", "cuda.yaml"))
 
     @cached_property
     def gpu_operator(self) -> GpuOperatorFacts:
         """The NVIDIA GPU Operator."""
-        return GpuOperatorFacts.model_validate(_read("gpu_operator.yaml"))
+        return GpuOperatorFacts.model_validate(_read("drivers.nvidia", "gpu_operator.yaml"))
 
     @cached_property
     def aks(self) -> AksFacts:
         """Azure Kubernetes Service."""
         from dra_fleet.clouds.aks.facts import AksFacts  # noqa: PLC0415 - one cloud's
 
-        return AksFacts.model_validate(_read("aks.yaml"))
+        return AksFacts.model_validate(_read("clouds.aks", "aks.yaml"))
 
     @cached_property
     def eks(self) -> EksFacts:
         """Elastic Kubernetes Service."""
         from dra_fleet.clouds.eks.facts import EksFacts  # noqa: PLC0415 - one cloud's
 
-        return EksFacts.model_validate(_read("eks.yaml"))
+        return EksFacts.model_validate(_read("clouds.eks", "eks.yaml"))
 
     @cached_property
     def gke(self) -> GkeFacts:
         """Google Kubernetes Engine."""
         from dra_fleet.clouds.gke.facts import GkeFacts  # noqa: PLC0415 - one cloud's
 
-        return GkeFacts.model_validate(_read("gke.yaml"))
+        return GkeFacts.model_validate(_read("clouds.gke", "gke.yaml"))
 
 
 @cache
@@ -98,8 +104,8 @@ def load() -> Catalogue:
     return Catalogue()
 
 
-def _read(name: str) -> dict[str, Any]:
-    text = resources.files("dra_fleet.hardware").joinpath(name).read_text(encoding="utf-8")
+def _read(package: str, name: str) -> dict[str, Any]:
+    text = resources.files(f"dra_fleet.{package}").joinpath(name).read_text(encoding="utf-8")
     return cast("dict[str, Any]", yaml12.parse_yaml(text))
 
 
