@@ -1,8 +1,9 @@
-"""The Pulumi program; what it does is in stacks/program.py."""
+"""The Pulumi program: the stack of stacks/program.py, declared by components/fleet.py."""
 
 from stacks.start import quick_start
 
 with quick_start():
+    from components.fleet import build
     from stacks.program import run
 
-    run()
+    run(build)

@@ -25,8 +25,8 @@ from dra_fleet.rehearsal import tools
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `tests` is not installed
 
-from tests.policies.other_project import PACK, OtherProject
-from tests.policies.rule_cases import Declared
+from tests.policy.other_project import PACK, OtherProject
+from tests.policy.rule_cases import Declared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

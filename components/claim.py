@@ -9,12 +9,13 @@ import pulumi
 from pulumi_kubernetes.meta import v1 as meta
 from pulumi_kubernetes.resource import v1 as resource
 
-from components.core.component import FleetComponent
-from components.device_arguments import claim_spec
+from .core.component import FleetComponent
+from .device_arguments import claim_spec
 
 if TYPE_CHECKING:
-    from components.core.identity import Identity
     from dra_fleet.kubernetes.devices.claim import ClaimSpec
+
+    from .core.identity import Identity
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from pulumi_kubernetes.meta import v1 as meta
 from pulumi_kubernetes.resource import v1 as resource
 
-from components.core.component import FleetComponent
-from components.device_arguments import device_class_spec
+from .core.component import FleetComponent
+from .device_arguments import device_class_spec
 
 if TYPE_CHECKING:
     import pulumi
 
-    from components.core.identity import Identity
     from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
+
+    from .core.identity import Identity
 
 
 @dataclass(frozen=True, kw_only=True)

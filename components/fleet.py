@@ -6,24 +6,25 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.claim import Claim, ClaimArgs
-from components.claim_template import ClaimTemplate, ClaimTemplateArgs
-from components.clouds import resolve
-from components.core.identity import Identity
-from components.core.naming import logical
-from components.device_class import DeviceClass, DeviceClassArgs
-from components.drivers.nvidia.compute_domain import ComputeDomain, ComputeDomainArgs
-from components.namespace import Namespace, NamespaceArgs
-from components.outputs import Outputs, cluster_outputs
-from components.release import DriverRelease, DriverReleaseArgs
-from components.workload import Workload, WorkloadArgs
+from .claim import Claim, ClaimArgs
+from .claim_template import ClaimTemplate, ClaimTemplateArgs
+from .clouds import resolve
+from .core.identity import Identity
+from .core.naming import logical
+from .device_class import DeviceClass, DeviceClassArgs
+from .drivers.nvidia.compute_domain import ComputeDomain, ComputeDomainArgs
+from .namespace import Namespace, NamespaceArgs
+from .outputs import Outputs, cluster_outputs
+from .release import DriverRelease, DriverReleaseArgs
+from .workload import Workload, WorkloadArgs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from components.clouds.platform import Platform, SecretReader
-    from components.outputs import Exported
     from dra_fleet.model.plan import ClusterPlan, FleetPlan, WorkloadPlan
+
+    from .clouds.platform import Platform, SecretReader
+    from .outputs import Exported
 
 PROTECTED = "production"
 """The environment whose clusters refuse to be destroyed."""

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
-from components.core.component import FleetComponent
+from .core.component import FleetComponent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pulumi
 
-    from components.core.identity import Identity
+    from .core.identity import Identity
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,10 +25,11 @@ import pulumi
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from components.claim import Claim
-    from components.claim_template import ClaimTemplate
-    from components.drivers.nvidia.compute_domain import ComputeDomain
     from dra_fleet.model.plan import ClusterPlan
+
+    from .claim import Claim
+    from .claim_template import ClaimTemplate
+    from .drivers.nvidia.compute_domain import ComputeDomain
 
 VERSION = 1
 

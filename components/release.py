@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pulumi
 from pulumi_kubernetes.helm import v3 as helm
 
-from components.core.component import FleetComponent
+from .core.component import FleetComponent
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import ChartValues

@@ -10,14 +10,16 @@ from pulumi_kubernetes.batch import v1 as batch
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
-from components.core.component import FleetComponent
 from dra_fleet.drivers.nvidia.objects.compute_domain import CLIQUE_LABEL
+
+from .core.component import FleetComponent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from components.core.identity import Identity
     from dra_fleet.model.plan import Toleration
+
+    from .core.identity import Identity
 
 CLAIM = "devices"
 """The name of the claim inside a pod."""

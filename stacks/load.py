@@ -51,11 +51,6 @@ def settings() -> FleetSettings:
     return parse(cast("Mapping[str, Any]", value))
 
 
-def load() -> FleetSettings:
-    """The same as `settings`."""
-    return settings()
-
-
 def secret(key: str) -> pulumi.Output[str]:
     """A secret value of the stack's configuration by its key, which stays secret.
 

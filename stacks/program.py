@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pulumi
 
-from components.fleet import build
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.errors import DoesNotFit
 from dra_fleet.proof.prove import prove
 from dra_fleet.settings import SettingsInvalid
-from stacks import load
+
+from . import load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from dra_fleet.model.plan import FleetPlan
+
+    class Declared(Protocol):
+        """A fleet whose resources are declared."""
+
+        def export(self) -> None:
+            """Make its outputs the stack's."""
+
+    class Build(Protocol):
+        """Declares the resources of a plan."""
+
+        def __call__(self, plan: FleetPlan, secret: Callable[[str], pulumi.Output[str]], /) -> Declared:
+            """Declare them.
+
+            Args:
+                plan: the whole stack.
+                secret: reads a secret configuration value by its key.
+            """
+            ...
 
 
-def run() -> None:
+def run(build: Build) -> None:
     """Declare the stack that runs.
+
+    Args:
+        build: declares the plan's resources.
 
     Raises:
         pulumi.RunError: The stack file is wrong, or a workload does not fit; every reason in one message.

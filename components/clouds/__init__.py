@@ -9,17 +9,17 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from components.clouds.platform import Platform
+    from .platform import Platform
 
 PLATFORMS = {
-    "aks": "components.clouds.aks.cluster:AksCluster",
-    "eks": "components.clouds.eks.cluster:EksCluster",
-    "gke": "components.clouds.gke.cluster:GkeCluster",
-    "existing": "components.clouds.existing.cluster:ExistingCluster",
+    "aks": ".aks.cluster:AksCluster",
+    "eks": ".eks.cluster:EksCluster",
+    "gke": ".gke.cluster:GkeCluster",
+    "existing": ".existing.cluster:ExistingCluster",
 }
-"""Cloud -> where its component is."""
+"""Cloud -> where its component is, from this package on."""
 
 
 def resolve(cloud: str) -> type[Platform]:
     """The component of a cloud."""
-    return resolve_name(PLATFORMS[cloud])
+    return resolve_name(f"{__name__}{PLATFORMS[cloud]}")

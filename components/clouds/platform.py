@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pulumi
 import pulumi_kubernetes
 
-from components.core.component import FleetComponent
-from components.core.naming import logical
+from ..core.component import FleetComponent
+from ..core.naming import logical
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -63,7 +63,7 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the review as one JSON object.")] = False,
 ) -> None:
-    """Preview a stack once and write index.html, review.md, review.json, dra_fleet.review.sarif and plan.json.
+    """Preview a stack once and write index.html, review.md, review.json, review.sarif and plan.json.
 
     It runs the engine with your login, as `pulumi preview` does, and changes nothing. The plan binds
     `pulumi up --plan` to what was reviewed.

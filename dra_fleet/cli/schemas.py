@@ -1,4 +1,6 @@
-"""The published JSON Schemas of what commands print with `--json`: `python -m dra_fleet.cli.schemas` writes them.
+"""The published JSON Schemas of what commands print with `--json`.
+
+`python -m dra_fleet.cli.schemas` writes them.
 
 They are generated from the values that the commands print; a test holds them current.
 """

@@ -22,9 +22,9 @@ PRESET_FILES: Final = PROJECT / "policies" / "presets"
 _INTRODUCTION: Final = """\
 # Rules of the policy pack
 
-Made by `python -m dra_fleet.policy.docs` from `policies/rules/`; how the gate works is in [gate.md](gate.md). Levels
-are those of the presets `standard` and `production`; in the preset `advisory` no rule stops a run. Every
-rule also takes `acceptUnknown`: values that may stay unknown at preview, each as
+Made by `python -m dra_fleet.policy.docs` from `policies/rules/`; how the gate works is in [gate.md](gate.md).
+Levels are those of the presets `standard` and `production`; in the preset `advisory` no rule stops a run.
+Every rule also takes `acceptUnknown`: values that may stay unknown at preview, each as
 `<resource name>/<property path>`.
 """
 

@@ -46,7 +46,7 @@ def write_review(review: Review, directory: Path, stack: StackText) -> dict[str,
         "html": ("index.html", render_page(review)),
         "markdown": ("review.md", render_markdown(review)),
         "json": ("review.json", review.model_dump_json(indent=2) + "\n"),
-        "sarif": ("dra_fleet.review.sarif", render_sarif(review, stack.path, stack.text)),
+        "sarif": ("review.sarif", render_sarif(review, stack.path, stack.text)),
     }
     written: dict[str, Path] = {}
     for kind, (name, text) in texts.items():

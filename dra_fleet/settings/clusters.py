@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.gke.settings import GkeClusterSettings
 
 CLOUDS = {
-    "aks": "dra_fleet.settings.aks:AksClusterSettings",
-    "eks": "dra_fleet.settings.eks:EksClusterSettings",
-    "gke": "dra_fleet.settings.gke:GkeClusterSettings",
-    "existing": "dra_fleet.settings.existing:ExistingClusterSettings",
+    "aks": "dra_fleet.clouds.aks.settings:AksClusterSettings",
+    "eks": "dra_fleet.clouds.eks.settings:EksClusterSettings",
+    "gke": "dra_fleet.clouds.gke.settings:GkeClusterSettings",
+    "existing": "dra_fleet.clouds.existing.settings:ExistingClusterSettings",
 }
 """Cloud -> where its settings are. A stack imports those of the clouds it names."""
 _TAG = "cloud"

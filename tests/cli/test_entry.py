@@ -26,7 +26,7 @@ run()
 COMMANDS = """\
 import signal
 {before}
-from cli import entry, main
+from dra_fleet.cli import entry, main
 main.run = lambda: print(signal.getsignal(signal.SIGINT))
 entry.run()
 """

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import dra_fleet.cli.main
+from dra_fleet.cli import main as cli_main
 
 PROJECT = Path(__file__).resolve().parents[2]
 COMMANDS = ("", "rehearse", "rehearse up", "rehearse status", "rehearse env", "rehearse down", "doctor")
@@ -27,7 +27,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
     def run(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["dra-fleet", *arguments])
         with pytest.raises(SystemExit) as ended:
-            cli.main.run()
+            cli_main.run()
         printed = capsys.readouterr()
         assert "Traceback" not in printed.err
         code = ended.value.code
@@ -193,7 +193,7 @@ def test_a_defect_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dra_fleet.rehearsal.session.up", broken)
     monkeypatch.setattr(sys, "argv", ["dra-fleet", "rehearse", "up"])
     with pytest.raises(FileNotFoundError):
-        cli.main.run()
+        cli_main.run()
 
 
 def test_an_interruption_exits_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

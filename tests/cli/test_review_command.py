@@ -57,7 +57,7 @@ def test_the_exit_code_is_the_verdict(
     assert done.returncode == code, done.stderr
     assert done.stdout.startswith(says)
     assert {file.name for file in tmp_path.iterdir()} == {
-        "index.html", "review.md", "review.json", "dra_fleet.review.sarif",
+        "index.html", "review.md", "review.json", "review.sarif",
     }  # fmt: skip
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from gke_declared import GET_CLUSTER, answered
+
+from tests.components.clouds.gke.gke_declared import GET_CLUSTER, answered
 
 if TYPE_CHECKING:
     from tests.pulumi_recorder import Recorder

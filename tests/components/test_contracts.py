@@ -53,7 +53,7 @@ def test_the_folders_hold_components() -> None:
 
 def test_every_platform_is_registered() -> None:
     platforms = {f"{cls.__module__}:{cls.__name__}" for cls in found() if issubclass(cls, Platform)}
-    assert set(PLATFORMS.values()) == platforms
+    assert {f"components.clouds{place}" for place in PLATFORMS.values()} == platforms
     assert {resolve(cloud).__name__ for cloud in PLATFORMS} == {p.partition(":")[2] for p in platforms}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.settings import parse
-from tests.fleet.proof.proof_helpers import fleet, pool
+from tests.proof.proof_helpers import fleet, pool
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import ClaimTemplatePlan, ClusterPlan, WorkloadPlan

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.fleet.plan.aks_fleets import vgpu
-from tests.fleet.plan.eks_fleets import h100
-from tests.fleet.plan.gke_fleets import l4
+from tests.clouds.aks.aks_fleets import vgpu
+from tests.clouds.eks.eks_fleets import h100
+from tests.clouds.gke.gke_fleets import l4
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,7 +22,7 @@ from dra_fleet.kubernetes.devices.resource_slice import ResourceSliceSpec
 from dra_fleet.kubernetes.devices.validate import validate_object
 from dra_fleet.settings.classes import IntentClass
 from tests.engine_support import FLOOR, NEWEST
-from tests.fleet.devices.random_objects import ObjectMaker
+from tests.kubernetes.devices.random_objects import ObjectMaker
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Iterator, Mapping

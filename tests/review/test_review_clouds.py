@@ -9,7 +9,9 @@ import pytest
 from dra_fleet.plan import make_plan
 from dra_fleet.review.exposure import exposure
 from dra_fleet.settings import parse
-from tests.fleet.plan import aks_fleets, eks_fleets, gke_fleets
+from tests.clouds.aks import aks_fleets
+from tests.clouds.eks import eks_fleets
+from tests.clouds.gke import gke_fleets
 from tests.review.cloud_pools import pool_change
 
 if TYPE_CHECKING:

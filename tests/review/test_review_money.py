@@ -10,7 +10,7 @@ from dra_fleet.review.cost import cost
 from dra_fleet.review.page import render_page
 from dra_fleet.review.was import Was
 from dra_fleet.settings import parse
-from tests.fleet.plan import aks_fleets
+from tests.clouds.aks import aks_fleets
 from tests.review import samples
 
 if TYPE_CHECKING:

@@ -81,6 +81,7 @@ def test_a_stack_of_one_cloud_imports_no_other_cloud_s_sdk(cloud: str, imported:
 def test_a_stack_of_one_cloud_builds_no_other_cloud_s_models_and_rules(
     cloud: str, imported: dict[str, set[str]]
 ) -> None:
-    rooms = ("dra_fleet.settings", "dra_fleet.hardware", "dra_fleet.plan", "components.clouds")
-    found = {other for other in PLATFORMS for room in rooms if f"{room}.{other}" in imported[cloud]}
+    parts = ("dra_fleet.clouds.{}.settings", "dra_fleet.clouds.{}.facts", "dra_fleet.clouds.{}.plan")
+    places = (*parts, "components.clouds.{}")
+    found = {other for other in PLATFORMS for place in places if place.format(other) in imported[cloud]}
     assert found == {cloud}

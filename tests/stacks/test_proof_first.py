@@ -27,7 +27,7 @@ def test_a_workload_that_does_not_fit_stops_the_program_before_any_resource(
     def _declare(*given: object) -> None:
         declared.append(given)
 
-    monkeypatch.setattr("stacks.program.build", _declare)
+    monkeypatch.setattr("components.fleet.build", _declare)
     try:
         with pytest.raises(pulumi.RunError, match="9 x 1 devices are asked for and 8 can match"):
             runpy.run_path(str(ROOT / "__main__.py"))

@@ -16,28 +16,30 @@ from pulumi_azure_native import resources
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
-from components.clouds.adopting import readable
-from components.clouds.aks.arguments import (
+from dra_fleet.clouds.aks.pools import agent_pool_name
+from dra_fleet.clouds.aks.settings import AksClusterSettings
+
+from ...core.naming import logical
+from ..adopting import readable
+from ..platform import Platform
+from .arguments import (
     cluster_arguments,
     maintenance_windows,
     pool_arguments,
     prioritised,
     window_arguments,
 )
-from components.clouds.aks.kubeconfig import login_kubeconfig
-from components.clouds.platform import Platform
-from components.core.naming import logical
-from dra_fleet.clouds.aks.pools import agent_pool_name
-from dra_fleet.clouds.aks.settings import AksClusterSettings
+from .kubeconfig import login_kubeconfig
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pulumi_kubernetes
 
-    from components.clouds.platform import Declaration, SecretReader
     from dra_fleet.clouds.aks.settings import AdoptCluster
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
+
+    from ..platform import Declaration, SecretReader
 
 _PRIORITIES = "cluster-autoscaler-priority-expander"
 """The ConfigMap that the autoscaler reads, by its exact name in kube-system."""

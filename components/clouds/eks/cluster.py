@@ -12,8 +12,13 @@ import pulumi
 import pulumi_aws
 from pulumi_aws import ec2, eks
 
-from components.clouds.adopting import readable
-from components.clouds.eks.arguments import (
+from dra_fleet.clouds.eks.pools import image_of, placed_together, zones_of
+from dra_fleet.clouds.eks.settings import EksClusterSettings, OwnImage
+
+from ...core.naming import logical
+from ..adopting import readable
+from ..platform import Platform
+from .arguments import (
     Joining,
     cluster_arguments,
     group_arguments,
@@ -23,20 +28,17 @@ from components.clouds.eks.arguments import (
     system_arguments,
     template_arguments,
 )
-from components.clouds.eks.kubeconfig import login_kubeconfig
-from components.clouds.eks.network import Network, small_network
-from components.clouds.eks.roles import CLUSTER_POLICIES, NODE_POLICIES, administrators, role
-from components.clouds.platform import Platform
-from components.core.naming import logical
-from dra_fleet.clouds.eks.pools import image_of, placed_together, zones_of
-from dra_fleet.clouds.eks.settings import EksClusterSettings, OwnImage
+from .kubeconfig import login_kubeconfig
+from .network import Network, small_network
+from .roles import CLUSTER_POLICIES, NODE_POLICIES, administrators, role
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from components.clouds.platform import Declaration, SecretReader
     from dra_fleet.clouds.eks.settings import AdoptEks, CreateEks, EksPoolSettings
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
+
+    from ..platform import Declaration, SecretReader
 
 _BEFORE_NODES = ("kube-proxy", "vpc-cni")
 _AFTER_NODES = ("coredns", "eks-node-monitoring-agent")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pulumi_aws import ec2
 
-from components.core.naming import logical
+from ...core.naming import logical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pulumi_aws import eks, iam
 
-from components.core.naming import logical
+from ...core.naming import logical
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

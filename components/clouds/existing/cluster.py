@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.clouds.platform import Platform
-from components.core.naming import logical
 from dra_fleet.clouds.existing.kubeconfig import KubeconfigFile, KubeconfigSecret, KubeconfigStack
 from dra_fleet.clouds.existing.settings import ExistingClusterSettings
 
+from ...core.naming import logical
+from ..platform import Platform
+
 if TYPE_CHECKING:
-    from components.clouds.platform import Declaration, SecretReader
     from dra_fleet.model.plan import ClusterPlan
+
+    from ..platform import Declaration, SecretReader
 
 USUAL_PLACES = ""
 """Makes the provider look at $KUBECONFIG and ~/.kube/config itself.

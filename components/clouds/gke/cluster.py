@@ -14,29 +14,31 @@ from pulumi_gcp import container
 from pulumi_kubernetes import apiextensions
 from pulumi_kubernetes.meta import v1 as meta
 
-from components.clouds.adopting import readable
-from components.clouds.gke.arguments import (
+from dra_fleet.clouds.gke.names import is_zone, region_of
+from dra_fleet.clouds.gke.pools import installer_of, pool_name
+from dra_fleet.clouds.gke.settings import GkeClusterSettings
+
+from ...core.naming import logical
+from ..adopting import readable
+from ..platform import Platform
+from .arguments import (
     SYSTEM_POOL,
     cluster_arguments,
     pool_arguments,
     system_pool_arguments,
 )
-from components.clouds.gke.installer import driver_installer
-from components.clouds.gke.kubeconfig import login_kubeconfig
-from components.clouds.platform import Platform
-from components.core.naming import logical
-from dra_fleet.clouds.gke.names import is_zone, region_of
-from dra_fleet.clouds.gke.pools import installer_of, pool_name
-from dra_fleet.clouds.gke.settings import GkeClusterSettings
+from .installer import driver_installer
+from .kubeconfig import login_kubeconfig
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pulumi_kubernetes
 
-    from components.clouds.platform import Declaration, SecretReader
     from dra_fleet.clouds.gke.settings import AdoptGkeCluster
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
+
+    from ..platform import Declaration, SecretReader
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,6 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta import v1 as meta
 
-from components.core.component import FleetComponent
-from components.core.naming import by_content
 from dra_fleet.drivers.nvidia.objects.compute_domain import (
     API,
     KIND,
@@ -19,10 +17,13 @@ from dra_fleet.drivers.nvidia.objects.compute_domain import (
     ComputeDomainSpec,
 )
 
+from ...core.component import FleetComponent
+from ...core.naming import by_content
+
 if TYPE_CHECKING:
     from typing import Literal
 
-    from components.core.identity import Identity
+    from ...core.identity import Identity
 
 
 @dataclass(frozen=True, kw_only=True)

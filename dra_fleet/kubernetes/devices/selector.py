@@ -1,4 +1,4 @@
-"""Selectors: CEL expressions over one device. Only their size is judged here; `dra_fleet.proof` compiles them."""
+"""Selectors: CEL expressions over one device. Only their size is judged here; `cel` compiles them."""
 
 from typing import Annotated
 

@@ -1,8 +1,8 @@
 """Do all pods find devices, in every order of arrival? `guaranteed`, `possible`, `never` or `unknown`.
 
 The rules, in this order; the first that tells is named in the answer:
-counting (dra_fleet.proof.search.counting: sound); alike pods (nobody else can hold their devices: exact); every order of
-arrival (dra_fleet.proof.search.orders: exact up to a number of states); a sample of orders, which guarantees nothing.
+counting (search/counting.py: sound); alike pods (nobody else can hold their devices: exact); every order of
+arrival (search/orders.py: exact up to a number of states); a sample of orders, which guarantees nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m dra_fleet.rehearsal.tools [--json] [--oracles]`: makes every tool ready and prints where each is."""
+"""`python -m dra_fleet.rehearsal.tools [--json] [--oracles]`: makes every tool ready, prints where it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each tool is built from. Versions stand in the Go modules under rehearsal/engine and nowhere else."""
+"""What each tool is built from. Versions stand in the Go modules under ../engine and nowhere else."""
 
 from __future__ import annotations
 

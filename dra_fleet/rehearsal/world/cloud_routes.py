@@ -1,6 +1,6 @@
 """The simulated clouds' part of the world's API: one route for each call of a plugin.
 
-Bodies and answers are those of `dra_fleet.rehearsal.clouds.cloud`; the plugins' side is `dra_fleet.rehearsal.providers.clouds`.
+Bodies and answers are those of `rehearsal/clouds/cloud.py`; the plugins' side is in `providers/clouds`.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def _render(review: Review, rows: int) -> str:
 
 def _head(review: Review, rows: int) -> Iterator[str]:
     yield marker(review.stack)
-    yield f"## {_TITLES[dra_fleet.review.verdict.decision]}: stack {inline(review.stack)}"
+    yield f"## {_TITLES[review.verdict.decision]}: stack {inline(review.stack)}"
     yield _lead(review)
     reasons = [
         f"- **{_REASONS[item.decision]}** {inline(item.text)}" for item in review.verdict.reasons[:rows]
@@ -68,7 +68,7 @@ def _lead(review: Review) -> str:
         f"{counted(total.claims, 'claim')} of {counted(total.workloads, 'workload')}",
         f"{counted(total.changed_resources, 'resource')} to change",
     ]
-    against = f" Compared with {inline(dra_fleet.review.against)}." if review.against else ""
+    against = f" Compared with {inline(review.against)}." if review.against else ""
     return f"{', '.join(told)}. Previewed {review.previewed:%Y-%m-%d %H:%M} UTC.{against}"
 
 

@@ -1,6 +1,6 @@
 """What a review says, as frozen plain values: the one contract between what fills it and what renders it.
 
-`review.json` is `Review` by its aliases; `dra_fleet/review/schema/review.schema.json` is generated from it. Texts are
+`review.json` is `Review` by its aliases; `schema/review.schema.json` is generated from it. Texts are
 plain, already masked, and never HTML or Markdown. None means not known, never zero.
 """
 

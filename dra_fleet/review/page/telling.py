@@ -134,7 +134,7 @@ def notes(review: Review) -> Mapping[str, str]:
         "pools": counted(len(review.pools), "pool"),
         "findings": _named(item.severity for item in review.findings) or "none",
         "versions": _named(item.status for item in review.versions),
-        "cost": f"{told_money(dra_fleet.review.cost.now)} now, {told_money(dra_fleet.review.cost.after)} after"
+        "cost": f"{told_money(review.cost.now)} now, {told_money(review.cost.after)} after"
         if review.cost.pools
         else "unknown",
         "sharing": counted(

@@ -1,4 +1,4 @@
-"""The published JSON Schema of review.json: `python -m dra_fleet.review.schema` writes it; a test holds it current."""
+"""The JSON Schema of review.json: `python -m dra_fleet.review.schema` writes it; a test holds it."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.chart_forbid_gate_conflicts import RULE
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 
 def driver(version: str, **gates: bool) -> Declared:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.chart_forbid_unknown_values import RULE
-from tests.policies.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
 
 TOKEN = "kubernetes:helm.sh/v3:Release"  # noqa: S105 - a type token
 DRIVER = Declared(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.rules.chart_pin_version import RULE
-from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 NVIDIA = "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu"
 

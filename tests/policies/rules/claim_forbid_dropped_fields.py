@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.rules.claim_forbid_dropped_fields import RULE
-from tests.policies.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
 
 GROUP = "kubernetes:resource.k8s.io/v1"
 FIX = "run the cluster at 1.36 or newer, or leave the field out"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.rules.claim_forbid_health_taints import RULE
-from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 PATH = ("spec", "devices", "requests", 0, "exactly", "tolerations")
 PLACE = "spec.devices.requests[0].exactly.tolerations"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.claim_limit_admin_access import RULE
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 PLACE = "spec.spec.devices.requests[0].exactly.adminAccess"
 PROBLEM = f"{PLACE} is true in the namespace 'team'"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.claim_limit_count import RULE
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 PATH = ("spec", "spec", "devices", "requests", 0, "exactly", "count")
 PLACE = "spec.spec.devices.requests[0].exactly.count"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.claim_require_stable_api import RULE
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 GROUP = "kubernetes:resource.k8s.io"
 KINDS = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "ResourceClaimPatch")

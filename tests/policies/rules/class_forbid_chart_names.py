@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.class_forbid_chart_names import RULE
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 FIX = "choose another name, or list it in own of class-forbid-chart-names where no chart is installed"
 ALLOWED = "a name that no driver's chart owns"

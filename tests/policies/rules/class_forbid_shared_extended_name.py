@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.class_forbid_shared_extended_name import RULE
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 PATH = ("spec", "extendedResourceName")
 PLACE = "spec.extendedResourceName"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dra_fleet.policy.reading.devices import Selection, whole_gpus
 from policies.rules.class_forbid_whole_gpus import RULE
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 MIG = "device.attributes['gpu.nvidia.com'].type == 'mig'"
 PATH = ("spec", "selectors", 0, "cel", "expression")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.class_require_selector import RULE
-from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 GOOD = Declared(
     type="kubernetes:resource.k8s.io/v1:DeviceClass",

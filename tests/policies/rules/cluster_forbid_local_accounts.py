@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.cluster_forbid_local_accounts import RULE
-from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 AKS = Declared(
     type="azure-native:containerservice:ManagedCluster",

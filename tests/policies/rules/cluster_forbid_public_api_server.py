@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.rules.cluster_forbid_public_api_server import RULE
-from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 RANGES = ["203.0.113.0/24"]
 AKS = "azure-native:containerservice:ManagedCluster"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.rules.cluster_limit_end_of_life import RULE
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 AKS = "azure-native:containerservice:ManagedCluster"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.rules.cluster_require_minimum_kubernetes import RULE
-from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 ALLOWED = "1.34 or newer (resource.k8s.io/v1, which everything here uses, is served from 1.34)"
 UPGRADE = "upgrade, one minor at a time, to 1.34 or newer"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.cluster_require_protection import RULE
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 TYPES = (
     "azure-native:containerservice:ManagedCluster",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.cluster_require_safe_patch import FACTS, RULE
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 GKE = Declared(
     type="gcp:container/cluster:Cluster", name="c", properties={"minMasterVersion": "1.35.8-gke.1036000"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.driver_forbid_default_namespace import RULE
-from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 ALLOWED = "a namespace of the driver's own"
 KUBERNETES = "pulumi:providers:kubernetes"

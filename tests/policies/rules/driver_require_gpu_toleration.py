@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.driver_require_gpu_toleration import RULE, TOLERATION
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 TOKEN = "kubernetes:helm.sh/v3:Release"  # noqa: S105 - a type token
 OLD = Declared(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.rules.driver_require_owner import RULE
-from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 ALLOWED = "one owner of the GPU driver on each pool"

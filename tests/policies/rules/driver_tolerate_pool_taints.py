@@ -6,7 +6,7 @@ from typing import Any
 
 from dra_fleet.clouds.gke.pools import TPU_DRA
 from policies.rules.driver_tolerate_pool_taints import ALLOWED, RULE
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 PATH = ("values", "kubeletPlugin", "tolerations")
 PLACE = "values.kubeletPlugin.tolerations"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.namespace_limit_admin_access import LABEL, RULE
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 PATH = ("metadata", "labels", LABEL)
 PLACE = f"metadata.labels.{LABEL}"

@@ -6,7 +6,7 @@ from typing import Any
 
 from dra_fleet.clouds.gke.pools import GPU_PRESENT, TRIPLE
 from policies.rules.node_limit_advertisers import RULE
-from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 ONE = "one advertiser for the GPUs of a node"
 APART = "remove it, or keep it off the pools of the DRA driver by a nodeSelector"

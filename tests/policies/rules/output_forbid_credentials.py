@@ -6,7 +6,7 @@ from typing import Any
 
 from dra_fleet.policy.values import Secret
 from policies.rules.output_forbid_credentials import RULE
-from tests.policies.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
 
 ALLOWED = "credentials marked secret, or none at all"
 CLEAR = "users:\n- name: admin\n  user:\n    token: s3cr3t-canary\n"

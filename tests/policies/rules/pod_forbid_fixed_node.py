@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.rules.pod_forbid_fixed_node import RULE
-from tests.policies.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
 
 ALLOWED = "no nodeName on pods with claims"
 FIX = "choose the node by nodeSelector: {kubernetes.io/hostname: …}, which the scheduler honours"

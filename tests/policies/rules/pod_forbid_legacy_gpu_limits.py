@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.rules.pod_forbid_legacy_gpu_limits import RULE
-from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 ALLOWED = "a limit that a DeviceClass maps, from Kubernetes 1.36"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.pod_require_used_claims import RULE
-from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 POD = Declared(
     type="kubernetes:apps/v1:Deployment",

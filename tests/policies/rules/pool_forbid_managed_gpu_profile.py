@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.rules.pool_forbid_managed_gpu_profile import RULE
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 DRIVER = Declared(
     type="kubernetes:helm.sh/v3:Release",

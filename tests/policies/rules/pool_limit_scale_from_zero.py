@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.rules.pool_limit_scale_from_zero import KNOWN, RULE
-from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 DRIVER = Declared(
     type="kubernetes:helm.sh/v3:Release",

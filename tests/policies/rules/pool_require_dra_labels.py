@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.pool_require_dra_labels import RULE, TRIPLE, WHY
-from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 INSTALLATION = ("nodeConfig", "guestAccelerators", 0, "gpuDriverInstallationConfig", "gpuDriverVersion")
 PLACE = "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.provider_require_exec_credentials import ALLOWED, FIX, RULE
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 EXEC = "users:\n- name: me\n  user:\n    exec: {command: kubelogin}\n"
 PROVIDER = Declared(type="pulumi:providers:kubernetes", name="p", properties={"kubeconfig": EXEC})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.selector_require_valid_cel import RULE
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 PATH = ("spec", "selectors", 0, "cel", "expression")
 PLACE = "spec.selectors[0].cel.expression"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.rules.sharing_require_driver_gates import RULE
-from tests.policies.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 GATE = ("values", "featureGates", "TimeSlicingSettings")
 PLACE = "values.featureGates.TimeSlicingSettings"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.rules.template_require_safe_replacement import RULE
-from tests.policies.rule_cases import Break, Declared, RuleCase, said
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 TOKEN = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"  # noqa: S105 - a type token
 ALLOWED = "no name, a name that changes with the content (…-3f9c1a2b, …-v2), or delete before replace"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tool_workshop import Workshop
 
 from dra_fleet.rehearsal.tools import cache
+from tests.rehearsal.tools.tool_workshop import Workshop
 
 if TYPE_CHECKING:
     from pathlib import Path

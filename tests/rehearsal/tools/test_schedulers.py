@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tool_workshop import Told, Workshop
 
 from dra_fleet.rehearsal.tools import ToolsError, ensure, recipes, toolset
+from tests.rehearsal.tools.tool_workshop import Told, Workshop
 
 
 def test_the_scheduler_of_the_control_planes_own_minor_is_the_control_plane(workshop: Workshop) -> None:

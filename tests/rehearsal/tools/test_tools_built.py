@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-from tool_workshop import Told, Workshop
 
 from dra_fleet.rehearsal.tools import ToolsError, Toolset, ensure, recipes
+from tests.rehearsal.tools.tool_workshop import Told, Workshop
 
 
 def wait_for(path: Path) -> None:

@@ -10,9 +10,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tool_workshop import Told, Workshop
-
 from dra_fleet.rehearsal.tools import ensure, installer, recipes, toolset
+from tests.rehearsal.tools.tool_workshop import Told, Workshop
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -32,13 +32,13 @@ def test_a_changed_file_changes_the_digest(project: Path, room: str) -> None:
 @pytest.mark.parametrize("name", ["b.py", "facts.yaml"])
 def test_a_new_file_changes_the_digest(project: Path, name: str) -> None:
     before = code_digest(project)
-    (project / "fleet" / name).touch()
+    (project / ROOMS[0] / name).touch()
     assert code_digest(project) != before
 
 
 def test_what_python_leaves_behind_does_not(project: Path) -> None:
     before = code_digest(project)
-    (project / "fleet" / "a.cpython-311.pyc").touch()
+    (project / ROOMS[0] / "a.cpython-311.pyc").touch()
     assert code_digest(project) == before
 
 

@@ -1,1 +1,1 @@
-"""dra_fleet/rehearsal/drivers/efa"""
+"""The node side of AWS's driver for Elastic Fabric Adapters."""

@@ -1,1 +1,1 @@
-"""dra_fleet/rehearsal/drivers/example"""
+"""The node side of the Kubernetes project's example driver."""

@@ -1,1 +1,1 @@
-"""dra_fleet/rehearsal/drivers/nvidia"""
+"""The node side of NVIDIA's driver."""

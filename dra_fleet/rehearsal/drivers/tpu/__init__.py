@@ -1,1 +1,1 @@
-"""dra_fleet/rehearsal/drivers/tpu"""
+"""The node side of Google's TPU driver."""

@@ -1,4 +1,4 @@
-"""Start the plugin: `python -m dra_fleet.rehearsal.clouds.eks.plugin ENGINE_ADDRESS`. The engine does this."""
+"""Start the plugin: `python -m dra_fleet.rehearsal.clouds.eks.plugin ENGINE_ADDRESS`; the engine does."""
 
 from __future__ import annotations
 

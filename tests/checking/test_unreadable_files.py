@@ -1,0 +1,44 @@
+"""Files that cannot be judged are told at their line, in bounded time and memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.checking.check_helpers import findings
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join(['*' + before] * 10)}]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"a: [", "2:1: error: is no YAML: did not find expected node content"),
+        (b"a: \x07b", "1:4: error: is no YAML: control characters are not allowed"),
+        (b"a: *b", "1:4: error: is no YAML: found undefined alias b"),
+        (b"a: 1\nb: \xff\xfe", "2:4: error: is no UTF-8 text"),
+        (b"x" * 1_048_577, "1:1: error: is larger than 1048576 bytes"),
+        (BOMB.encode(), "error: holds more than 100000 values once its anchors are followed"),
+        (b"a: &a [*a]", "1:8: error: holds an anchor that contains itself: a"),
+        (b"[" * 1_000_000, "1:66: error: is nested more than 64 levels deep"),
+        (b"---\na: [b]\n" * 45_000, "error: holds more than 100000 values"),
+        (b"? [a]\n: b\n", "1:3: error: has a key that is no text"),
+        (b"just text", "1:1: error: is no Kubernetes object: apiVersion and kind are required"),
+    ],
+)
+def test_it_is_told_and_nothing_is_raised(data: bytes, told: str) -> None:
+    [finding] = findings(data)
+    assert told in finding
+
+
+def test_an_empty_file_and_other_kinds_say_nothing() -> None:
+    assert findings("") == []
+    assert findings("---\n---\napiVersion: v1\nkind: Service\nmetadata: {name: a}\n") == []
+
+
+def test_the_items_of_a_list_are_judged_one_by_one() -> None:
+    item = "{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: a}, spec: {}}"
+    [finding] = findings(f"apiVersion: v1\nkind: List\nitems:\n  - {item}\n")
+    assert finding.startswith("4:")

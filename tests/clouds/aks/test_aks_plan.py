@@ -1,0 +1,187 @@
+"""What pools and releases on AKS come to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia.mig_config import config_file, config_name
+from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu, warnings
+from tests.plan.plan_helpers import ROOT, planned, refused
+
+if TYPE_CHECKING:
+    from dra_fleet.model.plan import ReleasePlan
+
+EXAMPLES = sorted((ROOT / "examples").glob("s0[123]-aks-*.yaml"))
+
+
+def releases(fleet: dict[str, Any]) -> dict[str, ReleasePlan]:
+    return {release.name: release for release in planned(fleet).clusters[0].releases}
+
+
+def terms(release: ReleasePlan) -> list[list[dict[str, Any]]]:
+    affinity = release.values["kubeletPlugin"]["affinity"]["nodeAffinity"]
+    return [
+        term["matchExpressions"]
+        for term in affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    ]
+
+
+def test_azure_s_driver_is_at_the_root_of_the_host() -> None:
+    found = releases(vgpu())
+    assert list(found) == ["dra-driver-nvidia-gpu"]
+    assert found["dra-driver-nvidia-gpu"].values["nvidiaDriverRoot"] == "/"
+    assert found["dra-driver-nvidia-gpu"].after == ()
+
+
+def test_the_operator_s_driver_is_below_run_and_comes_first() -> None:
+    found = releases(mig())
+    assert list(found) == ["gpu-operator", "nvidia-dra-driver-gpu"]
+    driver, operator = found["nvidia-dra-driver-gpu"], found["gpu-operator"]
+    assert driver.values["nvidiaDriverRoot"] == "/run/nvidia/driver"
+    assert driver.after == ("gpu-operator",)
+    assert operator.values["driver"]["enabled"] is True
+    assert operator.values["toolkit"]["enabled"] is True
+    assert operator.values["operator"]["runtimeClass"] == "nvidia"
+    assert operator.values["devicePlugin"] == {"enabled": False}
+
+
+def test_an_operator_beside_azure_s_driver_only_makes_partitions() -> None:
+    fleet = mig()
+    pool(fleet)["gpuDriver"] = "aks"
+    found = releases(fleet)["gpu-operator"].values
+    assert found["driver"] == {"enabled": False}
+    assert found["toolkit"] == {"enabled": False}
+    assert found["operator"]["runtimeClass"] == "nvidia-container-runtime"
+    assert found["migManager"]["enabled"] is True
+    assert releases(fleet)["nvidia-dra-driver-gpu"].values["nvidiaDriverRoot"] == "/"
+
+
+def test_the_newer_operator_is_kept_from_installing_a_dra_driver() -> None:
+    fleet = mig()
+    cluster(fleet)["gpuOperator"]["version"] = "v26.7.0"
+    found = releases(fleet)["gpu-operator"].values
+    assert found["clusterPolicy"] == {"deployCR": True}
+    assert found["gpuCluster"] == {"deployCR": False}
+
+
+def test_on_partitioned_pools_the_plugin_waits_for_the_partitions() -> None:
+    whole, cut = terms(releases(mig())["nvidia-dra-driver-gpu"])
+    assert {"key": "dra-fleet/pool", "operator": "NotIn", "values": ["gpu"]} in whole
+    assert {"key": "dra-fleet/pool", "operator": "In", "values": ["gpu"]} in cut
+    assert {"key": "nvidia.com/mig.config.state", "operator": "In", "values": ["success"]} in cut
+
+
+def test_everything_that_runs_on_a_tainted_pool_tolerates_its_taint() -> None:
+    found = releases(mig())
+    sku = {"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
+    assert sku in found["nvidia-dra-driver-gpu"].values["kubeletPlugin"]["tolerations"]
+    assert sku in found["gpu-operator"].values["daemonsets"]["tolerations"]
+    assert sku in found["gpu-operator"].values["node-feature-discovery"]["worker"]["tolerations"]
+
+
+def test_what_the_operator_runs_itself_fits_on_the_system_pool() -> None:
+    found = releases(mig())["gpu-operator"].values
+    critical = {"key": "CriticalAddonsOnly", "operator": "Exists"}
+    assert critical in found["operator"]["tolerations"]
+    assert critical in found["node-feature-discovery"]["master"]["tolerations"]
+
+
+def test_labels_are_the_pool_s_own() -> None:
+    labels = planned(mig()).clusters[0].pools[0].labels
+    assert labels == {
+        "dra-fleet/pool": "gpu",
+        "nvidia.com/dra-kubelet-plugin": "true",
+        "nvidia.com/gpu.present": "true",
+        "nvidia.com/mig.config": "all-1g.10gb",
+    }
+
+
+def test_a_spot_pool_is_tolerated_by_what_runs_on_it() -> None:
+    fleet = vgpu()
+    pool(fleet)["spot"] = True
+    tolerations = releases(fleet)["dra-driver-nvidia-gpu"].values["kubeletPlugin"]["tolerations"]
+    assert "kubernetes.azure.com/scalesetpriority" in {item["key"] for item in tolerations}
+
+
+@pytest.mark.parametrize(
+    ("version", "nodes"), [("25.8.1", ["system"]), ("25.12.0", ["system"]), ("0.5.0", None)]
+)
+def test_an_old_chart_s_controller_is_put_on_the_system_pool(version: str, nodes: list[str] | None) -> None:
+    fleet = mig()
+    cluster(fleet)["drivers"]["nvidia"]["version"] = version
+    values(fleet, {"resources": {"computeDomains": {"enabled": True}}})
+    found = next(item for name, item in releases(fleet).items() if name != "gpu-operator")
+    controller = found.values.get("controller")
+    assert (controller is None) is (nodes is None)
+    if controller is not None:
+        affinity = controller["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        assert affinity["nodeSelectorTerms"] == [
+            {"matchExpressions": [{"key": "kubernetes.azure.com/mode", "operator": "In", "values": nodes}]}
+        ]
+
+
+def test_a_layout_of_our_own_is_written_out_for_the_mig_manager() -> None:
+    gpu = catalogue.load().gpus["A100-SXM4-80GB"]
+    layout = {"3g.40gb": 1, "1g.10gb": 4}
+    assert config_name(gpu, layout) == "dra-fleet-4x1g.10gb-1x3g.40gb"
+    assert config_name(gpu, {"1g.10gb+me": 1}) == "all-1g.10gb.me"
+    assert '"mig-devices": {"1g.10gb": 4, "3g.40gb": 1}' in config_file([(gpu, layout)])
+
+
+def test_surge_needs_quota_and_says_so() -> None:
+    fleet = vgpu()
+    pool(fleet)["upgrade"] = {"surge": 1}
+    told = (
+        "cluster studio: pool gpu upgrades by surge 1, which needs Azure quota for that many more "
+        "Standard_NV6ads_A10_v5 (6 vCPUs each)"
+    )
+    assert warnings(fleet) == (told,)
+
+
+def test_what_isolates_is_stated_per_pool() -> None:
+    assert planned(vgpu()).clusters[0].pools[0].isolation.startswith("vGPU, 1/6 of a GPU: memory and faults")
+    assert planned(mig()).clusters[0].pools[0].isolation.startswith("MIG partitions: memory and faults")
+
+
+@pytest.mark.parametrize(
+    ("size", "fraction", "gigabytes"),
+    [
+        ("Standard_NV6ads_A10_v5", "1/6", 4),
+        ("Standard_NV12ads_A10_v5", "1/3", 8),
+        ("Standard_NV18ads_A10_v5", "1/2", 12),
+    ],
+)
+def test_a_fraction_of_an_a10_is_one_gpu_of_that_part_of_its_memory(
+    size: str, fraction: str, gigabytes: int
+) -> None:
+    facts = catalogue.load()
+    machine = facts.machines[size]
+    assert (machine.gpus, machine.gpu_fraction) == (1, fraction)
+    gpu = facts.gpus[machine.gpu or ""]
+    assert (gpu.nominal_gb, gpu.memory_mib, gpu.mig) == (gigabytes, None, None)
+    assert machine.price is not None
+    assert machine.price.region == "eastus"
+
+
+def test_a_chart_that_crashes_on_azure_s_machines_is_warned_of() -> None:
+    fleet = vgpu()
+    cluster(fleet)["drivers"]["nvidia"]["version"] = "25.3.2"
+    assert warnings(fleet) == (
+        (
+            "cluster studio: chart 25.3.2 was seen to crash on Azure machines, which do not show the PCIe "
+            "root of a GPU as it expects (issue 575 of the driver); use 25.8.1 or later"
+        ),
+    )
+
+
+def test_partitions_need_a_chart_that_does_not_publish_their_gpu_as_well() -> None:
+    fleet = mig()
+    cluster(fleet)["drivers"]["nvidia"]["version"] = "25.3.2"
+    assert refused(fleet) == {
+        "clusters.studio.drivers.nvidia": "publishes each GPU beside its partitions, so that it would be "
+        "given away twice, on pools with partitions (gpu)\n"
+        "  got: 25.3.2\n  fix: use version 25.8.1 or later, where it is fixed"
+    }

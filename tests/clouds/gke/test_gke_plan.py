@@ -1,0 +1,265 @@
+"""What a GKE cluster of the stack file comes to: labels, taints, names, driver values."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.gke.names import node_pool_name, region_of
+from dra_fleet.clouds.gke.pools import installer_of, pool_name
+from dra_fleet.clouds.gke.settings import GkeClusterSettings
+from dra_fleet.model.plan import Taint
+from dra_fleet.proof.prove import prove
+from dra_fleet.settings import SettingsInvalid, parse
+from dra_fleet.settings.stack_file import read_fleet
+from tests.clouds.gke.gke_fleets import cluster, l4, part, pool, tpu, warnings
+from tests.plan.plan_helpers import planned, refused
+
+if TYPE_CHECKING:
+    from dra_fleet.model.plan import ClusterPlan
+
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+def render(fleet: dict[str, Any]) -> ClusterPlan:
+    return planned(fleet).clusters[0]
+
+
+def physical(fleet: dict[str, Any]) -> str:
+    plan = render(fleet)
+    assert isinstance(plan.settings, GkeClusterSettings)
+    return pool_name(plan.pools[0], plan.settings.pools["gpu"])
+
+
+def installer(fleet: dict[str, Any]) -> str | None:
+    plan = render(fleet)
+    assert isinstance(plan.settings, GkeClusterSettings)
+    return installer_of(plan.pools[0], plan.settings.pools["gpu"])
+
+
+def test_gpu_nodes_have_the_three_labels_and_the_taint_that_gke_adds() -> None:
+    only = render(l4()).pools[0]
+    assert only.labels == {
+        "dra-fleet/pool": "gpu",
+        "gke-no-default-nvidia-gpu-device-plugin": "true",
+        "nvidia.com/gpu.present": "true",
+        "cloud.google.com/gke-nvidia-gpu-dra-driver": "true",
+    }
+    assert only.taints == (Taint(key="nvidia.com/gpu", value="present", effect="NoSchedule"),)
+
+
+def test_tpu_nodes_have_the_label_that_turns_the_plugin_off() -> None:
+    only = render(tpu()).pools[0]
+    assert only.labels == {"dra-fleet/pool": "gpu", "cloud.google.com/gke-tpu-dra-driver": "true"}
+    assert only.taints == (Taint(key="google.com/tpu", value="present", effect="NoSchedule"),)
+    assert only.driver_root is None
+
+
+def test_the_nodes_of_a_slice_are_known_by_the_topology_of_the_whole() -> None:
+    fleet = tpu()
+    pool(fleet).update(placement={"topology": "4x4"}, nodes={"min": 4, "max": 4})
+    chips = render(fleet).pools[0].machine.tpu
+    assert chips is not None
+    assert (chips.topology, chips.chips) == ("4x4", 4)
+
+
+def roce() -> dict[str, Any]:
+    """Each pod gets a GPU and a network card below one PCIe root."""
+    fleet = l4()
+    pool(fleet).update(machine="a3-ultragpu-8g", dranet=True)
+    fleet["claims"] = {
+        "near": {
+            "requests": {"gpu": {"class": "gpu.nvidia.com"}, "nic": {"class": "mrdma.google.com"}},
+            "constraints": [{"matchAttribute": "resource.kubernetes.io/pcieRoot"}],
+        }
+    }
+    fleet["workloads"] = {"train": {"cluster": "render", "claim": "near", "copies": 8}}
+    return fleet
+
+
+def test_claims_may_ask_for_the_network_cards_of_gke_s_own_dranet() -> None:
+    [only] = prove(planned(roce())).workloads
+    assert only.word == "unknown"
+    assert "what driver mrdma.google.com publishes cannot be predicted" in only.reason
+
+
+def test_without_dranet_there_is_no_class_of_network_cards() -> None:
+    fleet = roce()
+    del pool(fleet)["dranet"]
+    [told] = refused(fleet).items()
+    assert told[0] == "claims.near.requests.nic.class"
+    assert told[1].startswith("is neither a class of this stack nor one that a driver's chart installs\n")
+
+
+def test_a_driver_that_does_not_allocate_gpus_leaves_their_plugin_on() -> None:
+    fleet = l4()
+    cluster(fleet)["drivers"] = {"tpu": {"version": "0.1.0"}}
+    assert render(fleet).pools[0].labels == {"dra-fleet/pool": "gpu"}
+
+
+def test_a_pool_of_a_compute_class_carries_its_label_and_its_taint() -> None:
+    fleet = l4()
+    cluster(fleet)["computeClasses"] = {"any": {"priorities": ["gpu"]}}
+    only = render(fleet).pools[0]
+    assert only.labels["cloud.google.com/compute-class"] == "any"
+    assert Taint(key="cloud.google.com/compute-class", value="any", effect="NoSchedule") in only.taints
+
+
+def test_workloads_tolerate_what_gke_adds() -> None:
+    fleet = tpu()
+    tolerated = render(fleet).workloads[0].tolerations
+    assert [(item.key, item.value) for item in tolerated] == [("google.com/tpu", "present")]
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ({}, "cos"),
+        ({"machine": "g4-standard-6"}, "cos-vgpu"),
+        ({"machine": "a4x-highgpu-4g"}, "cos-a4x"),
+        ({"image": "UBUNTU_CONTAINERD"}, "ubuntu"),
+        ({"gpuDriver": "external"}, None),
+        ({"machine": "ct6e-standard-4t"}, None),
+    ],
+)
+def test_the_installer_follows_from_machine_and_image(change: dict[str, Any], wanted: str | None) -> None:
+    fleet = l4()
+    pool(fleet).update(change)
+    assert installer(fleet) == wanted
+
+
+@pytest.mark.parametrize(
+    ("version", "controller"),
+    [("0.5.0", {"priorityClassName": ""}), ("25.8.1", {"priorityClassName": "", "affinity": None})],
+)
+def test_driver_pods_are_not_critical_and_bear_every_taint(version: str, controller: dict[str, Any]) -> None:
+    fleet = l4()
+    cluster(fleet)["drivers"]["nvidia"] = {
+        "version": version,
+        "values": {"resources": {"computeDomains": {"enabled": True}}},
+    }
+    values = render(fleet).releases[0].values
+    assert values["kubeletPlugin"] == {"priorityClassName": "", "tolerations": [{"operator": "Exists"}]}
+    assert values["controller"] == controller
+    assert values["nvidiaDriverRoot"] == "/home/kubernetes/bin/nvidia"
+
+
+def test_what_cannot_change_in_place_gets_a_new_pool() -> None:
+    changes: list[dict[str, Any]] = [
+        {},
+        {"machine": "g2-standard-12"},
+        {"image": "UBUNTU_CONTAINERD"},
+        {"spot": True},
+        {"flexStart": True, "autoRepair": False},
+        {"maxRunDuration": "3600s"},
+        {"reservation": {"consume": "ANY_RESERVATION"}},
+        {"placement": {"compact": True}},
+    ]
+    names: set[str] = set()
+    for change in changes:
+        fleet = l4()
+        pool(fleet).update(change)
+        names.add(physical(fleet))
+    assert len(names) == len(changes)
+
+
+def test_what_can_change_in_place_keeps_the_pool() -> None:
+    fleet = l4()
+    pool(fleet).update(nodes={"min": 2, "max": 9}, labels={"a": "b"}, upgrade={"surge": 1})
+    assert physical(fleet) == physical(l4())
+
+
+@given(st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True), st.text(max_size=20))
+def test_every_pool_gets_a_name_that_gke_takes(name: str, identity: str) -> None:
+    assert re.fullmatch(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])", node_pool_name(name, identity))
+
+
+def test_long_names_that_begin_alike_stay_apart() -> None:
+    long = "a" * 60
+    assert node_pool_name(f"{long}1") != node_pool_name(f"{long}2")
+
+
+@pytest.mark.parametrize("location", ["us-central1", "us-central1-a"])
+def test_a_zone_and_its_region_have_one_region(location: str) -> None:
+    assert region_of(location) == "us-central1"
+
+
+def test_every_machine_with_gpus_has_a_name_in_google_s_words() -> None:
+    machines = [item for item in catalogue.load().machines.values() if item.cloud == "gke"]
+    assert len(machines) >= 44
+    for machine in machines:
+        assert (machine.accelerator is None) is (machine.gpus == 0)
+        assert (machine.tpu is None) is (machine.gpus > 0)
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "text"),
+    [
+        ({"create": None}, "render", "must have exactly one of create and adopt"),
+        ({"access": None}, "render", "must say who reaches the API server"),
+        (
+            {"upgrades": {"window": {"days": ["Sunday"], "start": "02:00", "hours": 4}}},
+            "window",
+            "must leave at least 48 hours of maintenance in four weeks, this leaves 16",
+        ),
+        ({"location": "us-central"}, "location", "is not written as it must be"),
+    ],
+)
+def test_a_wrong_cluster_is_refused_when_it_is_read(change: dict[str, Any], path: str, text: str) -> None:
+    fleet = l4()
+    cluster(fleet).update(change)
+    for key in [key for key, value in change.items() if value is None]:
+        del cluster(fleet)[key]
+    with pytest.raises(SettingsInvalid) as caught:
+        parse(fleet)
+    [error] = caught.value.errors
+    assert error.path.endswith(path)
+    assert text in str(error)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (
+            {"reservation": {"consume": "SPECIFIC_RESERVATION"}},
+            "must have names with SPECIFIC_RESERVATION, and only then",
+        ),
+        ({"upgrade": {"surge": 0, "unavailable": 0}}, "must have surge or unavailable of at least 1"),
+        (
+            {"upgrade": {"strategy": "BLUE_GREEN", "surge": 2}},
+            "must have no surge with strategy BLUE_GREEN, which makes new nodes first",
+        ),
+    ],
+)
+def test_a_wrong_pool_is_refused_when_it_is_read(change: dict[str, Any], text: str) -> None:
+    fleet = l4()
+    pool(fleet).update(change)
+    with pytest.raises(SettingsInvalid) as caught:
+        parse(fleet)
+    assert [text in str(error) for error in caught.value.errors] == [True]
+
+
+def test_parts_are_kept_apart_by_the_hypervisor() -> None:
+    assert render(part()).pools[0].isolation.startswith("vGPU, 1/8 of a GPU")
+
+
+def test_production_takes_no_parts_of_a_gpu_that_nothing_keeps_apart() -> None:
+    fleet = read_fleet(PROJECT / "examples" / "s11-shared-gpu.yaml")
+    what = (
+        "shares devices by parts of one GPU that only the scheduler counts, which isolates neither memory "
+        "nor faults"
+    )
+    assert warnings({**fleet}) == (f"workload notebooks {what}",)
+    assert refused({**fleet, "environment": "production"}) == {
+        "workloads.notebooks.claim": f"{what}; production needs a reason for that\n  got: part\n"
+        "  allowed: exclusive GPUs, MIG partitions, vGPUs\n"
+        "  fix: ask for a MIG partition, or say why in accept: {isolation: the reason}"
+    }
+    whole = {"part": {"requests": {"gpu": {"class": "gpu.nvidia.com"}}}}
+    assert warnings({**fleet, "claims": whole}) == ()

@@ -1,0 +1,276 @@
+"""AKS clusters as the engine sees them: typed inputs, names, order, protection, no secret in clear."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+import pytest
+import yaml
+
+from components.clouds.aks.kubeconfig import login_kubeconfig
+from components.fleet import build
+from dra_fleet.clouds.aks.settings import AksClusterSettings
+from dra_fleet.plan import make_plan
+from dra_fleet.settings import parse, read_stack_file
+from tests.clouds.aks.aks_fleets import cluster, mig, pool, vgpu
+from tests.pulumi_recorder import Secret
+
+if TYPE_CHECKING:
+    from dra_fleet.model.plan import FleetPlan
+    from tests.pulumi_recorder import Recorder, Registration
+
+PROJECT = Path(__file__).resolve().parents[4]
+UPDATE = "UPDATE_GOLDEN"
+EXAMPLES = ["s01-aks-vgpu", "s02-aks-mig", "s03-aks-strategies"]
+CREDENTIALS = "azure-native:containerservice:listManagedClusterUserCredentials"
+CLUSTER = "azure-native:containerservice:ManagedCluster"
+POOL = "azure-native:containerservice:AgentPool"
+GROUP = "azure-native:resources:ResourceGroup"
+WINDOW = "azure-native:containerservice:MaintenanceConfiguration"
+RELEASE = "kubernetes:helm.sh/v3:Release"
+COMPONENT = "dra-fleet:platforms:AksCluster"
+
+
+def returned(user: dict[str, Any]) -> dict[str, Any]:
+    """What Azure returns for a cluster whose user is that."""
+    config = {
+        "clusters": [
+            {
+                "name": "c",
+                "cluster": {"server": "https://studio.example.com", "certificate-authority-data": "Q0E="},
+            }
+        ],
+        "users": [{"name": "u", "user": user}],
+    }
+    value = base64.b64encode(yaml.safe_dump(config).encode()).decode()
+    return {"kubeconfigs": [{"name": "clusterUser", "value": value}]}
+
+
+@pytest.fixture
+def azure(recorder: Recorder) -> Recorder:
+    """A recorded engine whose Azure hands out kubeconfigs with a login."""
+    recorder.answers[CREDENTIALS] = returned({"exec": {"command": "kubelogin"}})
+    return recorder
+
+
+def no_secret(key: str) -> pulumi.Output[str]:
+    raise AssertionError(f"the program asked for the secret {key}")
+
+
+def declare(azure: Recorder, plan: FleetPlan) -> None:
+    settings = plan.clusters[0].settings
+    assert isinstance(settings, AksClusterSettings)
+    if settings.create is not None:
+        azure.outputs[GROUP] = {"name": settings.create.resource_group}
+        azure.outputs[CLUSTER] = {"name": plan.clusters[0].name}
+    azure.run(lambda: build(plan, no_secret))
+
+
+def fleet_plan(fleet: dict[str, Any]) -> FleetPlan:
+    return make_plan(parse(fleet))
+
+
+def shown(entry: Registration) -> dict[str, Any]:
+    fields = dataclasses.asdict(entry)
+    fields["dependencies"] = sorted(entry.dependencies)
+    fields["replace_on_changes"] = list(entry.replace_on_changes)
+    return {key: value for key, value in fields.items() if value not in ({}, [], "", None, False)}
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_is_declared_exactly_as_before(example: str, azure: Recorder) -> None:
+    declare(azure, make_plan(read_stack_file(PROJECT / "examples" / f"{example}.yaml").settings))
+    compare(azure, example.partition("-")[0])
+
+
+def compare(azure: Recorder, name: str) -> None:
+    """Compare every registration with the golden file of a name."""
+    golden = PROJECT / "tests" / "golden" / f"aks_{name}.json"
+    entries = sorted(azure.registrations.values(), key=lambda entry: entry.urn)
+    got = json.dumps([shown(entry) for entry in entries], indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    if os.environ.get(UPDATE):
+        golden.write_text(got, encoding="utf-8")
+    assert json.loads(got) == json.loads(golden.read_text(encoding="utf-8")), f"if meant: {UPDATE}=1 pytest"
+
+
+def test_the_kubeconfig_is_a_login_and_secret_everywhere(azure: Recorder) -> None:
+    declare(azure, fleet_plan(vgpu()))
+    secret = azure.only("pulumi:providers:kubernetes").inputs["kubeconfig"]
+    assert isinstance(secret, Secret)
+    config = json.loads(secret.value)
+    assert config["clusters"][0]["cluster"]["server"] == "https://studio.example.com"
+    assert config["users"][0]["user"]["exec"]["args"] == [
+        "get-token",
+        "--server-id",
+        "6dae42f8-4368-4678-94ff-3960e28e3630",
+        "--login",
+        "azurecli",
+    ]
+    assert azure.published[azure.only(COMPONENT).urn]["kubeconfig"] == secret
+
+
+def test_credentials_are_asked_for_by_login_from_the_cluster_s_own_provider(azure: Recorder) -> None:
+    declare(azure, fleet_plan(vgpu()))
+    provider = azure.only("pulumi:providers:azure-native")
+    assert azure.calls == [
+        (
+            CREDENTIALS,
+            {"resourceGroupName": "rg", "resourceName": "studio", "format": "exec"},
+            f"{provider.urn}::{provider.name}-id",
+        )
+    ]
+
+
+@pytest.mark.parametrize("user", [{"token": "t0ps3cret"}, {"client-key-data": "t0ps3cret"}])
+def test_a_kubeconfig_with_a_credential_is_refused_without_showing_it(user: dict[str, str]) -> None:
+    encoded = returned(user)["kubeconfigs"][0]["value"]
+    with pytest.raises(pulumi.RunError) as refused:
+        login_kubeconfig("studio", encoded, "azurecli")
+    assert str(refused.value) == (
+        "cluster studio: its kubeconfig holds a credential instead of a login, because local accounts are "
+        "on; "
+        "allowed: a cluster with Entra ID and without local accounts; "
+        "fix: az aks update --enable-aad --disable-local-accounts"
+    )
+
+
+@pytest.mark.parametrize("encoded", ["", "%%%", base64.b64encode(b"[1]").decode()])
+def test_what_is_no_kubeconfig_is_refused(encoded: str) -> None:
+    with pytest.raises(pulumi.RunError, match="cluster studio: Azure returned no kubeconfig"):
+        login_kubeconfig("studio", encoded, "azurecli")
+
+
+def test_local_accounts_are_off_and_identities_are_entra_s(azure: Recorder) -> None:
+    declare(azure, fleet_plan(vgpu()))
+    inputs = azure.only(CLUSTER).inputs
+    assert inputs["disableLocalAccounts"] is True
+    assert inputs["aadProfile"] == {"managed": True, "enableAzureRBAC": True}
+    assert inputs["apiServerAccessProfile"] == {"enablePrivateCluster": True}
+
+
+def test_long_term_support_takes_the_premium_tier(azure: Recorder) -> None:
+    fleet = vgpu()
+    cluster(fleet)["longTermSupport"] = True
+    declare(azure, fleet_plan(fleet))
+    inputs = azure.only(CLUSTER).inputs
+    assert inputs["sku"] == {"name": "Base", "tier": "Premium"}
+    assert inputs["supportPlan"] == "AKSLongTermSupport"
+
+
+@pytest.mark.parametrize(("fleet", "driver"), [(vgpu, "Install"), (mig, "None")])
+def test_one_owner_installs_the_driver(fleet: Any, driver: str, azure: Recorder) -> None:
+    declare(azure, fleet_plan(fleet()))
+    assert azure.only(POOL).inputs["gpuProfile"] == {"driver": driver}
+
+
+def test_labels_and_taints_are_the_pool_s(azure: Recorder) -> None:
+    fleet = mig()
+    pool(fleet)["spot"] = True
+    declare(azure, fleet_plan(fleet))
+    inputs = azure.only(POOL).inputs
+    assert inputs["nodeLabels"]["nvidia.com/mig.config"] == "all-1g.10gb"
+    assert inputs["nodeTaints"] == ["sku=gpu:NoSchedule"]
+    assert inputs["scaleSetPriority"] == "Spot"
+    assert not any(label.startswith("kubernetes.azure.com/") for label in inputs["nodeLabels"])
+
+
+@pytest.mark.parametrize(
+    ("upgrade", "surge", "unavailable"),
+    [({}, "0", "1"), ({"surge": "33%"}, "33%", "0"), ({"unavailable": 2}, "0", "2")],
+)
+def test_upgrades_surge_or_make_do_with_fewer(
+    upgrade: dict[str, Any], surge: str, unavailable: str, azure: Recorder
+) -> None:
+    fleet = vgpu()
+    pool(fleet)["upgrade"] = upgrade
+    declare(azure, fleet_plan(fleet))
+    settings = azure.only(POOL).inputs["upgradeSettings"]
+    assert (settings["maxSurge"], settings["maxUnavailable"]) == (surge, unavailable)
+    assert settings["drainTimeoutInMinutes"] == 60
+
+
+def test_what_cannot_change_in_place_gets_a_new_pool(azure: Recorder) -> None:
+    names: set[str] = set()
+    for change in ({}, {"zones": ["1"]}, {"machine": "Standard_NV12ads_A10_v5"}, {"osSku": "AzureLinux3"}):
+        fleet = vgpu()
+        pool(fleet).update(change)
+        azure.registrations.clear()
+        declare(azure, fleet_plan(fleet))
+        names.add(azure.only(POOL).inputs["agentPoolName"])
+    assert len(names) == 4
+
+
+def test_a_window_is_made_for_each_automatic_channel(azure: Recorder) -> None:
+    fleet = vgpu()
+    cluster(fleet)["upgrades"] = {"nodeImage": "NodeImage", "window": {"day": "Sunday", "start": "02:00"}}
+    declare(azure, fleet_plan(fleet))
+    inputs = azure.only(WINDOW).inputs
+    assert inputs["configName"] == "aksManagedNodeOSUpgradeSchedule"
+    assert inputs["maintenanceWindow"]["startTime"] == "02:00"
+
+
+def test_an_adopted_cluster_is_not_made_and_gets_its_pools(azure: Recorder) -> None:
+    fleet = vgpu()
+    del cluster(fleet)["create"], cluster(fleet)["access"]
+    cluster(fleet)["adopt"] = {"resourceGroup": "theirs", "name": "old"}
+    declare(azure, fleet_plan(fleet))
+    types = {entry.type for entry in azure.registrations.values()}
+    assert not types & {CLUSTER, GROUP}
+    inputs = azure.only(POOL).inputs
+    assert (inputs["resourceGroupName"], inputs["resourceName"]) == ("theirs", "old")
+
+
+@pytest.mark.parametrize(("environment", "protected"), [("development", False), ("production", True)])
+def test_a_production_cluster_is_protected_and_its_pools_may_change(
+    environment: str, protected: bool, azure: Recorder
+) -> None:
+    declare(azure, dataclasses.replace(fleet_plan(vgpu()), environment=environment))
+    assert bool(azure.only(COMPONENT).protect) is protected
+    assert azure.only(POOL).protect is False
+    assert bool(azure.only(CLUSTER).protect) is protected
+
+
+def test_what_lives_in_the_cluster_goes_before_its_pools(azure: Recorder) -> None:
+    declare(azure, fleet_plan(mig()))
+    provider = azure.only("pulumi:providers:kubernetes")
+    assert {azure.only(POOL).urn, azure.only(CLUSTER).urn} <= provider.dependencies
+
+
+def test_the_operator_is_there_before_the_dra_driver(azure: Recorder) -> None:
+    declare(azure, fleet_plan(mig()))
+    operator = azure.only(RELEASE, "studio-gpu-operator")
+    assert operator.urn in azure.only(RELEASE, "studio-nvidia-dra-driver-gpu").dependencies
+
+
+def test_every_resource_of_azure_names_the_cluster_s_provider(azure: Recorder) -> None:
+    declare(azure, fleet_plan(vgpu()))
+    provider = azure.only("pulumi:providers:azure-native")
+    for entry in azure.registrations.values():
+        if entry.type.startswith("azure-native:"):
+            assert entry.provider == f"{provider.urn}::{provider.name}-id"
+
+
+def test_intent_is_plain_so_that_policies_can_judge_it(azure: Recorder) -> None:
+    declare(azure, fleet_plan(vgpu()))
+    assert azure.only(COMPONENT).inputs == {
+        "cloud": "aks",
+        "kubernetes": "1.36",
+        "region": "eastus",
+        "adopted": False,
+    }
+
+
+def test_a_stack_without_azure_does_not_load_its_sdk() -> None:
+    program = (
+        "import sys; from components.clouds import resolve; import components.fleet; resolve('existing');"
+        "assert 'pulumi_azure_native' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=PROJECT, check=True)

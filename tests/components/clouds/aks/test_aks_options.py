@@ -1,0 +1,122 @@
+"""Every option of AKS clusters and pools, from the stack file to inputs that Azure's own models take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from components.fleet import build
+from dra_fleet.plan import make_plan
+from dra_fleet.rehearsal.clouds.aks.models import faults
+from dra_fleet.settings import parse
+from tests.clouds.aks.aks_fleets import cluster, pool, vgpu
+from tests.components.clouds.aks.test_aks import (
+    CLUSTER,
+    CREDENTIALS,
+    GROUP,
+    POOL,
+    WINDOW,
+    compare,
+    no_secret,
+    returned,
+)
+
+if TYPE_CHECKING:
+    from tests.pulumi_recorder import Recorder
+
+IDENTITY = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i"
+RESERVED = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/capacityReservationGroups/r"
+ADMINS = "11111111-2222-3333-4444-555555555555"
+PATH = frozenset({"resourceGroupName", "resourceName", "agentPoolName", "configName"})
+
+
+def everything() -> dict[str, Any]:
+    fleet = vgpu()
+    cluster(fleet).update(
+        {
+            "create": {"resourceGroup": "rg", "identity": IDENTITY},
+            "access": {"authorizedRanges": ["203.0.113.0/24"], "adminGroups": [ADMINS], "login": "spn"},
+            "longTermSupport": True,
+            "systemPool": {"machine": "Standard_D8ds_v5", "nodes": {"min": 3, "max": 3}, "zones": ["1"]},
+            "upgrades": {
+                "kubernetes": "patch",
+                "nodeImage": "SecurityPatch",
+                "window": {"day": "Sunday", "start": "02:00", "hours": 6},
+            },
+        }
+    )
+    pool(fleet).update(
+        {
+            "zones": ["1", "2"],
+            "capacityReservationGroup": RESERVED,
+            "priority": 10,
+            "upgrade": {"surge": "33%", "drainTimeout": 120},
+            "labels": {"team": "ml"},
+            "taints": [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}],
+        }
+    )
+    return fleet
+
+
+@pytest.fixture
+def declared(recorder: Recorder) -> Recorder:
+    recorder.answers[CREDENTIALS] = returned({"exec": {"command": "kubelogin"}})
+    recorder.outputs[GROUP] = {"name": "rg"}
+    # Azure takes a list of identities and returns a map.
+    recorder.outputs[CLUSTER] = {"name": "studio", "identity": {"type": "UserAssigned"}}
+    plan = make_plan(parse(everything()))
+    recorder.run(lambda: build(plan, no_secret))
+    return recorder
+
+
+def test_every_option_is_declared_exactly_as_before(declared: Recorder) -> None:
+    compare(declared, "options")
+
+
+def test_an_adopted_cluster_is_declared_exactly_as_before(recorder: Recorder) -> None:
+    recorder.answers[CREDENTIALS] = returned({"exec": {"command": "kubelogin"}})
+    fleet = vgpu()
+    del cluster(fleet)["create"], cluster(fleet)["access"]
+    cluster(fleet)["adopt"] = {"resourceGroup": "theirs", "name": "old"}
+    recorder.run(lambda: build(make_plan(parse(fleet)), no_secret))
+    compare(recorder, "adopted")
+
+
+def test_azure_s_own_models_take_all_of_it(declared: Recorder) -> None:
+    models = {CLUSTER: "ManagedCluster", POOL: "AgentPool", WINDOW: "MaintenanceConfiguration"}
+    judged = [entry for entry in declared.registrations.values() if entry.type in models]
+    assert len(judged) == 4
+    for entry in judged:
+        assert faults(models[entry.type], entry.inputs, beside=PATH) == [], entry.name
+
+
+def test_the_cluster_has_its_identity_its_guests_and_its_system_pool(declared: Recorder) -> None:
+    inputs = declared.only(CLUSTER).inputs
+    assert inputs["identity"] == {"type": "UserAssigned", "userAssignedIdentities": [IDENTITY]}
+    assert inputs["aadProfile"]["adminGroupObjectIDs"] == [ADMINS]
+    assert inputs["apiServerAccessProfile"]["authorizedIPRanges"] == ["203.0.113.0/24"]
+    assert inputs["autoScalerProfile"] == {"expander": "priority"}
+    assert inputs["autoUpgradeProfile"] == {
+        "upgradeChannel": "patch",
+        "nodeOSUpgradeChannel": "SecurityPatch",
+    }
+    [system] = inputs["agentPoolProfiles"]
+    assert (system["vmSize"], system["count"], system["availabilityZones"]) == ("Standard_D8ds_v5", 3, ["1"])
+    assert system["nodeTaints"] == ["CriticalAddonsOnly=true:NoSchedule"]
+
+
+def test_the_pool_has_its_zones_its_reservation_and_its_way_of_upgrading(declared: Recorder) -> None:
+    inputs = declared.only(POOL).inputs
+    assert inputs["availabilityZones"] == ["1", "2"]
+    assert inputs["capacityReservationGroupID"] == RESERVED
+    assert inputs["upgradeSettings"]["maxSurge"] == "33%"
+    assert inputs["upgradeSettings"]["drainTimeoutInMinutes"] == 120
+    assert inputs["nodeTaints"] == ["sku=gpu:NoSchedule"]
+
+
+def test_the_autoscaler_reads_its_priorities_by_the_pools_names_in_azure(declared: Recorder) -> None:
+    name = declared.only(POOL).inputs["agentPoolName"]
+    config = declared.only("kubernetes:core/v1:ConfigMap").inputs
+    assert config["metadata"]["name"] == "cluster-autoscaler-priority-expander"
+    assert config["data"]["priorities"] == f'{{"10": [".*-{name}-.*"]}}'

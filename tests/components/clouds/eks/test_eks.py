@@ -1,0 +1,289 @@
+"""EKS clusters as the engine sees them: typed inputs, names, order, protection, no secret in clear."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from components.fleet import build
+from dra_fleet.plan import make_plan
+from dra_fleet.settings import parse, read_stack_file
+from tests.clouds.eks.eks_fleets import RESERVATION, cluster, h100, mig, pool, ultra
+from tests.pulumi_recorder import Secret
+
+if TYPE_CHECKING:
+    import pulumi
+
+    from dra_fleet.model.plan import FleetPlan
+    from tests.pulumi_recorder import Recorder, Registration
+
+PROJECT = Path(__file__).resolve().parents[4]
+UPDATE = "UPDATE_GOLDEN"
+EXAMPLES = sorted(file.stem for file in (PROJECT / "examples").glob("*-eks-*.yaml"))
+CLUSTER = "aws:eks/cluster:Cluster"
+GROUP = "aws:eks/nodeGroup:NodeGroup"
+TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+PLACEMENT = "aws:ec2/placementGroup:PlacementGroup"
+SECURITY = "aws:ec2/securityGroup:SecurityGroup"
+SUBNET = "aws:ec2/subnet:Subnet"
+ROLE = "aws:iam/role:Role"
+GET_CLUSTER = "aws:eks/getCluster:getCluster"
+COMPONENT = "dra-fleet:platforms:EksCluster"
+TOLD = {
+    "endpoint": "https://train.example.com",
+    "certificateAuthority": {"data": "Q0E="},
+    "kubernetesNetworkConfig": {"serviceIpv4Cidr": "172.20.0.0/16"},
+}
+VPC = {"vpcId": "vpc-0a", "clusterSecurityGroupId": "sg-0c"}
+GIVEN = {"us-east-1a": "subnet-0000000a", "us-east-1b": "subnet-0000000b"}
+
+
+@pytest.fixture
+def aws(recorder: Recorder) -> Recorder:
+    """A recorded engine whose AWS tells what a cluster's address is."""
+    recorder.outputs[CLUSTER] = {**TOLD, "vpcConfig": VPC}
+    recorder.outputs[TEMPLATE] = {"latestVersion": 3}
+    recorder.answers[GET_CLUSTER] = {
+        "endpoint": TOLD["endpoint"],
+        "certificateAuthorities": [TOLD["certificateAuthority"]],
+        "kubernetesNetworkConfigs": [TOLD["kubernetesNetworkConfig"]],
+        "vpcConfig": VPC,
+    }
+    return recorder
+
+
+def no_secret(key: str) -> pulumi.Output[str]:
+    raise AssertionError(f"the program asked for the secret {key}")
+
+
+def declare(aws: Recorder, plan: FleetPlan) -> None:
+    aws.run(lambda: build(plan, no_secret))
+
+
+def fleet_plan(fleet: dict[str, Any]) -> FleetPlan:
+    return make_plan(parse(fleet))
+
+
+def group(aws: Recorder) -> Registration:
+    return aws.only(GROUP, "train-gpu")
+
+
+def shown(entry: Registration) -> dict[str, Any]:
+    fields = dataclasses.asdict(entry)
+    fields["dependencies"] = sorted(entry.dependencies)
+    fields["replace_on_changes"] = list(entry.replace_on_changes)
+    return {key: value for key, value in fields.items() if value not in ({}, [], "", None, False)}
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_is_declared_exactly_as_before(example: str, aws: Recorder) -> None:
+    declare(aws, make_plan(read_stack_file(PROJECT / "examples" / f"{example}.yaml").settings))
+    golden = PROJECT / "tests" / "golden" / f"{example.replace('-', '_')}.json"
+    entries = sorted(aws.registrations.values(), key=lambda entry: entry.urn)
+    got = json.dumps([shown(entry) for entry in entries], indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    if os.environ.get(UPDATE):
+        golden.write_text(got, encoding="utf-8")
+    assert json.loads(got) == json.loads(golden.read_text(encoding="utf-8")), f"if meant: {UPDATE}=1 pytest"
+
+
+def test_there_are_examples() -> None:
+    assert EXAMPLES
+
+
+def test_the_kubeconfig_is_a_login_and_secret_everywhere(aws: Recorder) -> None:
+    declare(aws, fleet_plan(h100()))
+    secret = aws.only("pulumi:providers:kubernetes").inputs["kubeconfig"]
+    assert isinstance(secret, Secret)
+    config = json.loads(secret.value)
+    assert config["clusters"][0]["cluster"] == {
+        "server": "https://train.example.com",
+        "certificate-authority-data": "Q0E=",
+    }
+    login = config["users"][0]["user"]["exec"]
+    assert (login["command"], login["args"]) == (
+        "aws",
+        ["eks", "get-token", "--cluster-name", "train", "--region", "us-east-1", "--output", "json"],
+    )
+    assert aws.published[aws.only(COMPONENT).urn]["kubeconfig"] == secret
+
+
+def test_iam_alone_says_who_may_enter(aws: Recorder) -> None:
+    fleet = h100()
+    cluster(fleet)["access"] = {
+        "publicRanges": ["203.0.113.0/24"],
+        "admins": ["arn:aws:iam::123456789012:role/ops"],
+    }
+    declare(aws, fleet_plan(fleet))
+    inputs = aws.only(CLUSTER).inputs
+    assert inputs["accessConfig"]["authenticationMode"] == "API"
+    assert inputs["vpcConfig"]["publicAccessCidrs"] == ["203.0.113.0/24"]
+    assert inputs["upgradePolicy"] == {"supportType": "STANDARD"}
+    policy = aws.only("aws:eks/accessPolicyAssociation:AccessPolicyAssociation").inputs
+    assert policy["principalArn"] == "arn:aws:iam::123456789012:role/ops"
+    assert policy["accessScope"] == {"type": "cluster"}
+
+
+def test_given_subnets_and_roles_make_no_network_and_no_role(aws: Recorder) -> None:
+    fleet = h100()
+    arn = "arn:aws:iam::123456789012:role/given"
+    cluster(fleet)["create"] = {"subnets": GIVEN, "clusterRole": arn, "nodeRole": arn}
+    declare(aws, fleet_plan(fleet))
+    types = {entry.type for entry in aws.registrations.values()}
+    assert not types & {SUBNET, ROLE, "aws:ec2/vpc:Vpc"}
+    assert aws.only(CLUSTER).inputs["vpcConfig"]["subnetIds"] == list(GIVEN.values())
+    assert group(aws).inputs["nodeRoleArn"] == arn
+
+
+def test_an_adopted_cluster_is_not_made_and_gets_its_node_groups(aws: Recorder) -> None:
+    fleet = h100()
+    del cluster(fleet)["create"], cluster(fleet)["access"]
+    cluster(fleet)["adopt"] = {"name": "old", "subnets": GIVEN}
+    declare(aws, fleet_plan(fleet))
+    assert CLUSTER not in {entry.type for entry in aws.registrations.values()}
+    assert group(aws).inputs["clusterName"] == "old"
+    provider = aws.only("pulumi:providers:aws")
+    assert aws.calls == [(GET_CLUSTER, {"name": "old"}, f"{provider.urn}::{provider.name}-id")]
+
+
+def test_a_gpu_group_has_the_image_with_the_driver_and_repairs_itself(aws: Recorder) -> None:
+    fleet = mig()
+    pool(fleet)["taints"] = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+    declare(aws, fleet_plan(fleet))
+    inputs = group(aws).inputs
+    assert inputs["amiType"] == "AL2023_x86_64_NVIDIA"
+    assert inputs["labels"]["nvidia.com/mig.config"] == "all-1g.10gb"
+    assert inputs["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}]
+    assert inputs["nodeRepairConfig"] == {"enabled": True}
+    assert inputs["updateConfig"] == {"maxUnavailable": 1, "updateStrategy": "MINIMAL"}
+    assert inputs["launchTemplate"]["version"] == "3"
+    assert aws.only(TEMPLATE).inputs["metadataOptions"]["httpTokens"] == "required"
+
+
+def test_bottlerocket_is_told_to_turn_its_device_plugin_off(aws: Recorder) -> None:
+    fleet = h100()
+    pool(fleet)["image"] = "BOTTLEROCKET_x86_64_NVIDIA"
+    declare(aws, fleet_plan(fleet))
+    told = base64.b64decode(aws.only(TEMPLATE).inputs["userData"]).decode()
+    assert told == "[settings.kubelet-device-plugins.nvidia]\nenabled = false\n"
+
+
+def test_an_image_of_one_s_own_is_told_how_to_join(aws: Recorder) -> None:
+    fleet = h100()
+    pool(fleet)["image"] = {"id": "ami-0123456789abcdef0", "nvidiaDriver": "580.173.02"}
+    declare(aws, fleet_plan(fleet))
+    template = aws.only(TEMPLATE).inputs
+    told = base64.b64decode(template["userData"]).decode()
+    assert template["imageId"] == "ami-0123456789abcdef0"
+    assert '"apiServerEndpoint": "https://train.example.com"' in told
+    assert "--node-labels=dra-fleet/pool=gpu,nvidia.com/gpu.present=true" in told
+    assert group(aws).inputs["amiType"] == "CUSTOM"
+    assert "version" not in group(aws).inputs
+
+
+def test_an_ultra_server_is_a_capacity_block_with_all_its_cards(aws: Recorder) -> None:
+    declare(aws, fleet_plan(ultra()))
+    template, inputs = aws.only(TEMPLATE).inputs, group(aws).inputs
+    assert inputs["amiType"] == "AL2023_ARM_64_NVIDIA"
+    assert inputs["capacityType"] == "CAPACITY_BLOCK"
+    assert inputs["releaseVersion"] == "1.35.2-20260415"
+    assert len(inputs["subnetIds"]) == 1
+    assert template["instanceMarketOptions"] == {"marketType": "capacity-block"}
+    target = template["capacityReservationSpecification"]["capacityReservationTarget"]
+    assert target == {"capacityReservationId": RESERVATION}
+    cards = template["networkInterfaces"]
+    assert [card["networkCardIndex"] for card in cards] == list(range(17))
+    assert "interfaceType" not in cards[0]
+    assert {card["interfaceType"] for card in cards[1:]} == {"efa-only"}
+    assert aws.only(PLACEMENT).inputs["strategy"] == "cluster"
+    rule = aws.only(SECURITY).inputs
+    assert rule["ingress"] == rule["egress"] == [{"fromPort": 0, "protocol": "-1", "self": True, "toPort": 0}]
+
+
+@pytest.mark.parametrize(("capacity", "market"), [("ON_DEMAND", None), ("SPOT", None)])
+def test_spot_is_asked_for_by_the_group_and_never_by_the_template(
+    capacity: str, market: str | None, aws: Recorder
+) -> None:
+    fleet = h100()
+    pool(fleet)["capacity"] = capacity
+    declare(aws, fleet_plan(fleet))
+    assert group(aws).inputs["capacityType"] == capacity
+    assert aws.only(TEMPLATE).inputs.get("instanceMarketOptions") == market
+
+
+def test_what_cannot_change_in_place_gets_a_new_group(aws: Recorder) -> None:
+    names: set[str] = set()
+    changes: list[dict[str, Any]] = [
+        {},
+        {"zones": ["us-east-1a"]},
+        {"machine": "p4d.24xlarge"},
+        {"capacity": "SPOT"},
+        {"image": "BOTTLEROCKET_x86_64_NVIDIA"},
+    ]
+    for change in changes:
+        fleet = h100()
+        pool(fleet).update(change)
+        aws.registrations.clear()
+        declare(aws, fleet_plan(fleet))
+        names.add(group(aws).inputs["nodeGroupName"])
+    assert len(names) == len(changes)
+
+
+@pytest.mark.parametrize(("environment", "protected"), [("development", False), ("production", True)])
+def test_a_production_cluster_is_protected_and_its_groups_may_change(
+    environment: str, protected: bool, aws: Recorder
+) -> None:
+    declare(aws, dataclasses.replace(fleet_plan(h100()), environment=environment))
+    assert bool(aws.only(COMPONENT).protect) is protected
+    assert bool(aws.only(CLUSTER).protect) is protected
+    assert group(aws).protect is False
+
+
+def test_what_lives_in_the_cluster_goes_before_its_nodes(aws: Recorder) -> None:
+    declare(aws, fleet_plan(h100()))
+    provider = aws.only("pulumi:providers:kubernetes")
+    assert {group(aws).urn, aws.only(CLUSTER).urn} <= provider.dependencies
+
+
+def test_nodes_join_after_their_roles_and_routes_are_there(aws: Recorder) -> None:
+    declare(aws, fleet_plan(h100()))
+    needed = {
+        entry.urn
+        for entry in aws.registrations.values()
+        if entry.type.endswith((":RolePolicyAttachment", ":RouteTableAssociation"))
+        and "train-cluster" not in entry.name
+    }
+    assert needed
+    assert needed <= group(aws).dependencies
+
+
+def test_every_resource_of_aws_names_the_cluster_s_provider(aws: Recorder) -> None:
+    declare(aws, fleet_plan(ultra()))
+    provider = aws.only("pulumi:providers:aws")
+    for entry in aws.registrations.values():
+        if entry.type.startswith("aws:"):
+            assert entry.provider == f"{provider.urn}::{provider.name}-id"
+
+
+def test_a_stack_without_aws_does_not_load_its_sdk() -> None:
+    program = (
+        "import sys; from components.clouds import resolve; import components.fleet; resolve('existing');"
+        "assert 'pulumi_aws' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=PROJECT, check=True)
+
+
+def test_a_stack_of_aws_loads_no_other_cloud_s_sdk() -> None:
+    program = (
+        "import sys; from components.clouds import resolve; import components.fleet; resolve('eks');"
+        "others = {'pulumi_azure_native', 'pulumi_gcp', 'pulumi_alicloud'};"
+        "assert not others & set(sys.modules), others & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=PROJECT, check=True)

@@ -1,0 +1,151 @@
+"""GKE clusters as the engine sees them: typed inputs, login, protection, no secret in clear."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING
+
+import pulumi
+import pytest
+
+from components.clouds.gke.kubeconfig import login_kubeconfig
+from tests.clouds.gke.gke_fleets import cluster, l4, pool
+from tests.components.clouds.gke.gke_declared import (
+    CLUSTER,
+    COMPONENT,
+    COMPUTE_CLASS,
+    GET_CLUSTER,
+    HOST,
+    POOL,
+    declare,
+    every,
+    fleet_plan,
+)
+from tests.pulumi_recorder import Secret
+
+if TYPE_CHECKING:
+    from tests.pulumi_recorder import Recorder
+
+
+def test_the_kubeconfig_is_a_login_and_secret_everywhere(google: Recorder) -> None:
+    declare(google, fleet_plan(l4()))
+    secret = google.only("pulumi:providers:kubernetes").inputs["kubeconfig"]
+    assert isinstance(secret, Secret)
+    config = json.loads(secret.value)
+    assert config["clusters"][0]["cluster"] == {"server": f"https://{HOST}"}
+    assert config["users"][0]["user"]["exec"]["command"] == "gke-gcloud-auth-plugin"
+    assert google.published[google.only(COMPONENT).urn]["kubeconfig"] == secret
+
+
+def test_an_address_needs_the_cluster_s_own_authority() -> None:
+    config = json.loads(login_kubeconfig("render", "10.0.0.2", "Q0E="))
+    assert config["clusters"][0]["cluster"] == {
+        "server": "https://10.0.0.2",
+        "certificate-authority-data": "Q0E=",
+    }
+
+
+def test_a_cluster_without_an_address_is_refused() -> None:
+    with pytest.raises(pulumi.RunError) as refused:
+        login_kubeconfig("render", "", "")
+    assert str(refused.value) == (
+        "cluster render: Google told no address of its API server; allowed: a cluster with a DNS endpoint; "
+        "fix: gcloud container clusters update --enable-dns-access"
+    )
+
+
+def test_the_address_is_asked_for_with_the_cluster_s_own_provider(google: Recorder) -> None:
+    declare(google, fleet_plan(l4()))
+    provider = google.only("pulumi:providers:gcp")
+    [(token, arguments, asked)] = google.calls
+    assert (token, asked) == (GET_CLUSTER, f"{provider.urn}::{provider.name}-id")
+    assert (arguments["name"], arguments["location"], arguments["project"]) == (
+        "render",
+        "us-central1",
+        "ml-render",
+    )
+
+
+def test_the_cluster_is_reached_by_dns_and_has_workload_identity_and_dataplane_v2(google: Recorder) -> None:
+    declare(google, fleet_plan(l4()))
+    inputs = google.only(CLUSTER).inputs
+    assert inputs["controlPlaneEndpointsConfig"] == {
+        "dnsEndpointConfig": {"allowExternalTraffic": True},
+        "ipEndpointsConfig": {"enabled": False},
+    }
+    assert inputs["workloadIdentityConfig"] == {"workloadPool": "ml-render.svc.id.goog"}
+    assert inputs["datapathProvider"] == "ADVANCED_DATAPATH"
+    assert inputs["releaseChannel"] == {"channel": "REGULAR"}
+    assert inputs["minMasterVersion"] == "1.36"
+
+
+def test_a_window_recurs_on_its_days(google: Recorder) -> None:
+    fleet = l4()
+    window = {"days": ["Saturday", "Sunday"], "start": "22:00", "hours": 6}
+    cluster(fleet)["upgrades"] = {"window": window}
+    declare(google, fleet_plan(fleet))
+    assert google.only(CLUSTER).inputs["maintenancePolicy"] == {
+        "recurringWindow": {
+            "startTime": "2026-01-05T22:00:00Z",
+            "endTime": "2026-01-06T04:00:00Z",
+            "recurrence": "FREQ=WEEKLY;BYDAY=SA,SU",
+        }
+    }
+
+
+def test_the_system_pool_is_there_before_gpu_pools(google: Recorder) -> None:
+    declare(google, fleet_plan(l4()))
+    system = google.only(POOL, "render-system")
+    assert system.urn in google.only(POOL, "render-gpu").dependencies
+
+
+def test_a_compute_class_names_the_pools_in_order(google: Recorder) -> None:
+    fleet = l4()
+    cluster(fleet)["pools"]["second"] = {**pool(fleet), "machine": "a2-highgpu-1g"}
+    cluster(fleet)["computeClasses"] = {"any": {"priorities": ["second", "gpu"]}}
+    declare(google, fleet_plan(fleet))
+    names = {entry.name: entry.inputs["name"] for entry in every(google, POOL)}
+    inputs = google.only(COMPUTE_CLASS).inputs
+    assert inputs["spec"] == {
+        "priorities": [{"nodepools": [names["render-second"]]}, {"nodepools": [names["render-gpu"]]}],
+        "whenUnsatisfiable": "DoNotScaleUp",
+    }
+
+
+def test_an_adopted_cluster_is_not_made_and_gets_its_pools(google: Recorder) -> None:
+    fleet = l4()
+    del cluster(fleet)["create"], cluster(fleet)["access"]
+    cluster(fleet)["adopt"] = {"name": "theirs"}
+    declare(google, fleet_plan(fleet))
+    assert not every(google, CLUSTER)
+    assert [entry.inputs["cluster"] for entry in every(google, POOL)] == ["theirs"]
+
+
+@pytest.mark.parametrize(("environment", "protected"), [("development", False), ("production", True)])
+def test_a_production_cluster_is_protected_and_its_pools_may_change(
+    environment: str, protected: bool, google: Recorder
+) -> None:
+    declare(google, dataclasses.replace(fleet_plan(l4()), environment=environment))
+    assert bool(google.only(COMPONENT).protect) is protected
+    assert google.only(POOL, "render-gpu").protect is False
+    assert bool(google.only(CLUSTER).protect) is protected
+
+
+def test_every_resource_of_google_names_the_cluster_s_provider(google: Recorder) -> None:
+    declare(google, fleet_plan(l4()))
+    provider = google.only("pulumi:providers:gcp")
+    for entry in google.registrations.values():
+        if entry.type.startswith("gcp:"):
+            assert entry.provider == f"{provider.urn}::{provider.name}-id"
+
+
+def test_intent_is_plain_so_that_policies_can_judge_it(google: Recorder) -> None:
+    declare(google, fleet_plan(l4()))
+    assert google.only(COMPONENT).inputs == {
+        "cloud": "gke",
+        "kubernetes": "1.36",
+        "project": "ml-render",
+        "location": "us-central1",
+        "adopted": False,
+    }

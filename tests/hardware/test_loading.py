@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+import dra_fleet
+
+ROOT = Path(dra_fleet.__file__).parent
+FILES = [
+    file
+    for room in ("clouds", "drivers", "hardware", "kubernetes")
+    for file in sorted((ROOT / room).rglob("*.yaml"))
+]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_no_data_file_holds_a_key_twice(file: Path) -> None:
+    """The catalogue's own reader would let the later one win; this one raises DuplicateKeyError."""
+    content: object = YAML(typ="safe", pure=True).load(file)  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
+    assert isinstance(content, dict)

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dra_fleet.model.plan import Toleration
+from dra_fleet.plan import make_plan
+from dra_fleet.settings import read_stack_file
+from tests.plan.plan_helpers import ROOT, dev, planned, refused
+
+
+@pytest.fixture
+def fleet() -> dict[str, Any]:
+    return dev()
+
+
+@pytest.fixture
+def lab(fleet: dict[str, Any]) -> dict[str, Any]:
+    return fleet["clusters"]["lab"]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda path: path.name)
+def test_every_example_is_planned(path: Any) -> None:
+    plan = make_plan(read_stack_file(path).settings)
+    assert all(cluster.workloads for cluster in plan.clusters)
+
+
+def test_the_dev_stack_uses_every_device_there_is(fleet: dict[str, Any]) -> None:
+    [cluster] = planned(fleet).clusters
+    per_copy = {"train": 1, "train-pair": 2, "infer": 1, "infer-pair": 2}
+    used = {workload.name: workload.copies * per_copy[workload.name] for workload in cluster.workloads}
+    assert used["train"] + used["train-pair"] == 8
+    assert used["infer"] + used["infer-pair"] == 28
+
+
+def test_two_plans_of_one_file_are_equal(fleet: dict[str, Any]) -> None:
+    assert planned(fleet) == planned(dev())
+
+
+def test_the_driver_s_namespace_admits_privileged_pods_and_the_workloads_one_does_not(
+    fleet: dict[str, Any],
+) -> None:
+    [cluster] = planned(fleet).clusters
+    assert {namespace.name: dict(namespace.labels) for namespace in cluster.namespaces} == {
+        "dra-driver-nvidia-gpu": {"pod-security.kubernetes.io/enforce": "privileged"},
+        "gpu-workloads": {},
+    }
+
+
+def test_the_release_carries_the_values_of_the_dev_stack(fleet: dict[str, Any]) -> None:
+    [release] = planned(fleet).clusters[0].releases
+    assert release.chart == "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu"
+    assert release.name == "dra-driver-nvidia-gpu"
+    assert release.values == {
+        "gpuResourcesEnabledOverride": True,
+        "resources": {"gpus": {"enabled": True}, "computeDomains": {"enabled": False}},
+        "nvidiaDriverRoot": "/",
+        "resourceApiVersion": "resource.k8s.io/v1",
+    }
+
+
+def test_a_machine_that_is_unknown_names_the_nearest_and_the_way_to_describe_it(
+    fleet: dict[str, Any], lab: dict[str, Any]
+) -> None:
+    lab["pools"]["h100"]["machine"] = "hgx-h100"
+    told = refused(fleet)["clusters.lab.pools.h100.machine"]
+    assert told.startswith("is no machine of the catalogue\n  got: hgx-h100\n  allowed: hgx-h100-8")
+    assert "fix: did you mean hgx-h100-8? Or describe the machine in the stack file: machine: {gpu:" in told
+    lab["pools"]["h100"]["machine"] = "zzz"
+    assert (
+        "fix: describe the machine in the stack file: machine: {gpu:"
+        in refused(fleet)["clusters.lab.pools.h100.machine"]
+    )
+
+
+def test_a_machine_can_be_described_in_the_stack_file(fleet: dict[str, Any], lab: dict[str, Any]) -> None:
+    lab["pools"]["h100"]["machine"] = {"gpu": "H100-SXM5-80GB", "gpus": 8, "cpus": 64, "memory": 512}
+    machine = next(pool for pool in planned(fleet).clusters[0].pools if pool.name == "h100").machine
+    assert (machine.gpu, machine.gpus, machine.topology) == ("H100-SXM5-80GB", 8, None)
+    lab["pools"]["h100"]["machine"]["gpu"] = "H100-80GB"
+    assert "H100-PCIE-80GB" in refused(fleet)["clusters.lab.pools.h100.machine.gpu"]
+
+
+def test_pools_that_select_the_same_nodes_are_refused(fleet: dict[str, Any], lab: dict[str, Any]) -> None:
+    lab["pools"]["a100"]["nodeSelector"]["example.com/pool"] = "h100"
+    assert refused(fleet)["clusters.lab.pools.h100.nodeSelector"].startswith(
+        "also selects every node of pool a100"
+    )
+
+
+def test_a_cluster_without_a_minor_is_refused(fleet: dict[str, Any]) -> None:
+    del fleet["kubernetes"]
+    assert refused(fleet)["clusters.lab.kubernetes"].startswith("is required, here or for the whole fleet")
+
+
+def test_a_minor_past_its_end_of_life_is_warned_about_and_others_are_not(fleet: dict[str, Any]) -> None:
+    assert planned(fleet).warnings == ()
+    fleet["kubernetes"] = "1.34"
+    [warning] = planned(fleet).warnings
+    assert warning.startswith("cluster lab: Kubernetes 1.34 has had no upstream fixes since 2026-10-27")
+
+
+def test_workloads_and_the_driver_tolerate_the_taints_of_the_pools(
+    fleet: dict[str, Any], lab: dict[str, Any]
+) -> None:
+    lab["pools"]["h100"]["taints"] = [
+        {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},
+        {"key": "team", "value": "ml", "effect": "NoExecute"},
+        {"key": "soft", "effect": "PreferNoSchedule"},
+    ]
+    [cluster] = planned(fleet).clusters
+    assert cluster.workloads[0].tolerations == (
+        Toleration(key="nvidia.com/gpu", value="present", effect="NoSchedule"),
+        Toleration(key="team", value="ml", effect="NoExecute"),
+    )
+    assert cluster.releases[0].values["kubeletPlugin"]["tolerations"] == [
+        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+        {"key": "team", "operator": "Equal", "value": "ml", "effect": "NoExecute"},
+    ]
+
+
+def test_a_workload_s_own_tolerations_replace_the_defaults(fleet: dict[str, Any]) -> None:
+    fleet["workloads"]["train"]["tolerations"] = [{"operator": "Exists"}]
+    workloads = {item.name: item for item in planned(fleet).clusters[0].workloads}
+    assert workloads["train"].tolerations == (Toleration(operator="Exists"),)
+
+
+def test_admin_access_labels_the_namespace_and_is_warned_about(fleet: dict[str, Any]) -> None:
+    fleet["claims"]["single-gpu"]["requests"]["gpu"]["adminAccess"] = True
+    plan = planned(fleet)
+    namespace = next(item for item in plan.clusters[0].namespaces if item.name == "gpu-workloads")
+    assert namespace.labels == {"resource.kubernetes.io/admin-access": "true"}
+    assert len(plan.warnings) == 1
+
+
+@pytest.mark.parametrize("name", ["default", "kube-system"])
+def test_a_namespace_that_every_cluster_has_cannot_be_owned(fleet: dict[str, Any], name: str) -> None:
+    fleet["namespace"] = name
+    assert refused(fleet)["namespace"].startswith("exists in every cluster")
+
+
+def test_the_driver_s_namespace_is_not_for_workloads(fleet: dict[str, Any]) -> None:
+    fleet["namespace"] = "dra-driver-nvidia-gpu"
+    assert "where pods may be privileged" in refused(fleet)["namespace"]
+
+
+def test_all_errors_of_a_plan_come_at_once(fleet: dict[str, Any], lab: dict[str, Any]) -> None:
+    lab["pools"]["h100"]["machine"] = "x"
+    lab["drivers"]["nvidia"]["version"] = "0.5.1"
+    fleet["workloads"]["train"]["claim"] = "x"
+    fleet["classes"]["mig-5g"]["type"] = "gpv"
+    assert set(refused(fleet)) == {
+        "clusters.lab.pools.h100.machine",
+        "clusters.lab.drivers.nvidia.version",
+        "workloads.train.claim",
+        "classes.mig-5g.type",
+    }

@@ -1,0 +1,123 @@
+"""A program that breaks every rule of the pack, put together from the cases of the rules.
+
+It grows by itself with the pack. Some rules look at a whole cluster, so each rule's resources are in a place
+of their own, and each rule takes its first break that is still told beside all the others.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from dra_fleet.policy import pack
+from dra_fleet.policy.judging import judge_all
+from tests.policy.rule_cases import UNKNOWN, Declared, declared_with
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from dra_fleet.policy.rule import Rule, Settings
+    from tests.policy.rule_cases import Break, RuleCase
+
+JUDGING = [rule for rule in pack.RULES if rule is not pack.UNJUDGED]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """How a rule is broken.
+
+    Attributes:
+        told: what the rule then says, without what it allows, which depends on the whole program.
+    """
+
+    rule: Rule
+    settings: dict[str, object]
+    resources: tuple[Declared, ...]
+    told: tuple[str, ...]
+
+
+Program = list[Chosen]
+_STACK = "pulumi:pulumi:Stack"
+"""Its name is the engine's."""
+_PLACE = "eks:index:Cluster"
+"""A cluster of which nothing is demanded: what it is made of is judged by itself."""
+
+
+@cache
+def broken_program() -> Program:
+    """A wrong value for each rule."""
+    return _told_together({rule.name: list(_breaks(rule)) for rule in JUDGING})
+
+
+@cache
+def unknown_program() -> Program:
+    """An unknown value for each rule; rules that never ask for one are left out."""
+    candidates = {rule.name: list(_breaks(rule, unknown=True)) for rule in JUDGING}
+    return _told_together({name: found for name, found in candidates.items() if found})
+
+
+def resources_of(program: Program) -> list[Declared]:
+    """What a program declares."""
+    return [declared for chosen in program for declared in chosen.resources]
+
+
+def _breaks(rule: Rule, *, unknown: bool = False) -> Iterator[Chosen]:
+    for case in cases_of(rule):
+        if any(found.parent or found.dependencies or found.provider for found in case.passing):
+            continue  # what hangs together by URN is not put together anew
+        for broken in case.breaks:
+            if unknown and (broken.unknown is None or rule.judged_at_update):
+                continue
+            yield _chosen(case, broken, unknown=unknown)
+
+
+def _chosen(case: RuleCase, broken: Break, *, unknown: bool) -> Chosen:
+    changed = declared_with(case, broken, UNKNOWN if unknown else broken.value)
+    settings = dict(case.settings)
+    place = Declared(type=_PLACE, name=f"{case.rule.name}-place")
+    resources = (place, *(_placed(found, case.rule.name, place) for found in changed))
+    return Chosen(
+        rule=case.rule,
+        settings=settings,
+        resources=resources,
+        told=_messages(case.rule, resources, case.rule.settings(settings)),
+    )
+
+
+def _placed(declared: Declared, rule: str, place: Declared) -> Declared:
+    if declared.type == _STACK:
+        return declared
+    return replace(declared, name=f"{rule}-{declared.name}", parent=place.urn)
+
+
+def _messages(rule: Rule, resources: Iterable[Declared], settings: Settings) -> tuple[str, ...]:
+    found = judge_all([rule], [declared.resource() for declared in resources], {rule.name: settings})
+    return tuple(problem_of(violation.message) for violation in found)
+
+
+def problem_of(message: str) -> str:
+    """A message without what is allowed and the fix."""
+    return message.partition("; allowed: ")[0]
+
+
+def _told_together(candidates: dict[str, list[Chosen]]) -> Program:
+    chosen = {name: found[0] for name, found in candidates.items()}
+    for name, found in candidates.items():
+        for candidate in found:
+            chosen[name] = candidate
+            if is_told(candidate, [*chosen.values()]):
+                break
+    return list(chosen.values())
+
+
+def is_told(one: Chosen, program: Program) -> bool:
+    """Whether the rule says what it says alone also in the whole program."""
+    messages = _messages(one.rule, resources_of(program), one.rule.settings(one.settings))
+    return bool(one.told) and set(one.told) <= set(messages)
+
+
+def cases_of(rule: Rule) -> tuple[RuleCase, ...]:
+    """The cases of a rule."""
+    return importlib.import_module(f"tests.policies.rules.{rule.name.replace('-', '_')}").CASES

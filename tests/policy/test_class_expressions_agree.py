@@ -1,0 +1,98 @@
+"""Whether a class reaches a whole GPU is decided as Kubernetes itself evaluates its expression."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dra_fleet.cel import UNKNOWN, CelInvalid, environment
+from dra_fleet.policy.judging import judge_all
+from dra_fleet.policy.reading.devices import MINOR, KnownDevice, whole_gpus
+from policies.rules.class_forbid_whole_gpus import RULE
+from tests.policy.class_expressions import DRIVER, ClassExpressions
+from tests.policy.rule_cases import Declared
+from tests.proof.kubernetes_oracle import ask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+
+    Compared = Callable[[str, Mapping[str, int]], None]
+
+pytestmark = pytest.mark.engine
+
+SEED = 20261121
+CASES = 200
+NAMES = ("NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3", "Tesla T4", "nobody knows")
+# Whatever a host may say where the catalogue does not know; None: nothing.
+UNSURE: dict[str, tuple[dict[str, Any] | None, ...]] = {
+    "uuid": ({"string": "GPU-0"}, {"string": "1"}),
+    "driverVersion": ({"version": "580.126.9"}, {"version": "560.28.3"}),
+    "resource.kubernetes.io/pcieRoot": ({"string": "pci0000:10"}, {"string": "0"}, None),
+    "productName": tuple({"string": name} for name in NAMES),
+    "memory": tuple({"value": f"{size}Gi"} for size in (1, 400)),
+}
+
+
+def on_hosts(known: KnownDevice, read: Collection[str]) -> Iterator[dict[str, Any]]:
+    """The device on every kind of host that an expression can tell apart by what it reads."""
+    unsure = [name for name in UNSURE if UNKNOWN in (known.attributes.get(name), known.capacity.get(name))]
+    names = [name for name in unsure if name.rpartition("/")[2] in read]
+    for chosen in product(*(UNSURE[name] for name in names)):
+        says = {name: value for name, value in zip(names, chosen, strict=True) if value is not None}
+        yield {
+            "name": "gpu-0",
+            "attributes": said(known.attributes, says),
+            "capacity": said(known.capacity, says),
+        }
+
+
+def said(held: Mapping[str, object], says: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known, and what this host says of the rest."""
+    given = {name: says.get(name) if value is UNKNOWN else value for name, value in held.items()}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def drawn(seed: int) -> list[dict[str, Any]]:
+    """Expressions that an API server would store, each with the whole GPUs it may meet."""
+    generator = ClassExpressions(seed)
+    found: list[dict[str, Any]] = []
+    while len(found) < CASES:
+        expression = generator.draw()
+        try:
+            environment(MINOR).compile(expression)
+        except CelInvalid:
+            continue
+        devices = [device for known in whole_gpus() for device in on_hosts(known, generator.read)]
+        found.append({"expression": expression, "driver": DRIVER, "devices": devices})
+    return found
+
+
+def told(expression: str) -> bool:
+    """Whether the rule says that a class named for partitions is wider than that."""
+    declared = Declared(
+        type="kubernetes:resource.k8s.io/v1:DeviceClass",
+        name="mig-small",
+        properties={"spec": {"selectors": [{"cel": {"expression": expression}}]}},
+    )
+    found = judge_all([RULE], [declared.resource()], {RULE.name: RULE.settings({})})
+    assert all("select whole GPUs" in violation.message for violation in found)
+    return bool(found)
+
+
+def test_a_class_is_wide_where_kubernetes_selects_a_whole_gpu(
+    compared: Compared,
+) -> None:
+    questions = drawn(SEED)
+    counts: Counter[str] = Counter()
+    answers = ask("selector", questions, minor=int(MINOR.partition(".")[2]))
+    for question, theirs in zip(questions, answers, strict=True):
+        expression = question["expression"]
+        assert not theirs["refused"], expression
+        reaches = any(result["matches"] for result in theirs["results"])
+        counts["reach a whole GPU" if reaches else "reach none"] += 1
+        assert told(expression) is reaches, expression
+    compared(f"class expressions (seed {SEED})", counts)
+    assert min(counts.values()) > CASES / 5

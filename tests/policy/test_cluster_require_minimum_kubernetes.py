@@ -1,0 +1,91 @@
+"""The version floor: what is a version, whose types are judged, and where the floor comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pulumi
+import pytest
+
+from components.clouds import PLATFORMS, resolve
+from dra_fleet.policy.judging import judge_resource
+from dra_fleet.policy.reading.versions import FIELDS
+from policies.rules.cluster_require_minimum_kubernetes import FLOOR, RULE
+from tests.policy.rule_cases import Declared
+
+TOKENS = {
+    "pulumi_azure_native/containerservice/managed_cluster.py": "azure-native:containerservice:ManagedCluster",
+    "pulumi_azure_native/containerservice/agent_pool.py": "azure-native:containerservice:AgentPool",
+    "pulumi_gcp/container/cluster.py": "gcp:container/cluster:Cluster",
+    "pulumi_gcp/container/node_pool.py": "gcp:container/nodePool:NodePool",
+    "pulumi_aws/eks/cluster.py": "aws:eks/cluster:Cluster",
+    "pulumi_aws/eks/node_group.py": "aws:eks/nodeGroup:NodeGroup",
+    "pulumi_alicloud/cs/managed_kubernetes.py": "alicloud:cs/managedKubernetes:ManagedKubernetes",
+    "pulumi_alicloud/cs/serverless_kubernetes.py": "alicloud:cs/serverlessKubernetes:ServerlessKubernetes",
+    "pulumi_alicloud/cs/edge_kubernetes.py": "alicloud:cs/edgeKubernetes:EdgeKubernetes",
+    "pulumi_alicloud/cs/kubernetes.py": "alicloud:cs/kubernetes:Kubernetes",
+}
+"""Where each SDK writes the token of a type that the floor judges."""
+
+
+def told(token: str, properties: dict[str, object]) -> list[str]:
+    resource = Declared(type=token, name="c", properties=properties).resource()
+    return [violation.message for violation in judge_resource(RULE, resource, RULE.settings({}))]
+
+
+@pytest.mark.parametrize(
+    "version", ["1.34", "v1.34.9", "1.35.8-gke.1036000", "1.34.1-aliyun.1", "1.100", "2.0"]
+)
+def test_every_clouds_grammar_is_read(version: str) -> None:
+    assert told("aws:eks/cluster:Cluster", {"version": version}) == []
+
+
+@pytest.mark.parametrize("version", ["latest", "", "-", "1", "1.34; rm", 1.34, True, {"a": "b"}])
+def test_what_is_no_version_is_refused(version: object) -> None:
+    (message,) = told("aws:eks/cluster:Cluster", {"version": version})
+    assert f"is {version!r}, no Kubernetes version" in message
+    assert message.endswith('fix: write it as text, such as "1.34"')
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "azure-native:containerservice:AgentPool",
+        "gcp:container/nodePool:NodePool",
+        "aws:eks/nodeGroup:NodeGroup",
+    ],
+)
+def test_a_pool_without_a_version_takes_its_clusters(token: str) -> None:
+    assert told(token, {}) == []
+
+
+@pytest.mark.parametrize(
+    "token", ["aws:eks/addon:Addon", "kubernetes:core/v1:Namespace", "dra-fleet:devices:Claim"]
+)
+def test_other_resources_are_not_its_business(token: str) -> None:
+    assert told(token, {"version": "1.1", "kubernetes": "1.1"}) == []
+
+
+def test_every_place_is_judged_in_a_case() -> None:
+    from tests.policies.rules.cluster_require_minimum_kubernetes import CASES  # noqa: PLC0415
+
+    judged = {(case.passing[0].type, broken.path[0]) for case in CASES for broken in case.breaks}
+    for field in FIELDS:
+        assert any(field.types.fullmatch(token) and path == field.path[0] for token, path in judged), field
+
+
+def test_the_floor_judges_every_platform_of_this_program() -> None:
+    for cloud in PLATFORMS:
+        assert any(field.types.fullmatch(resolve(cloud).TOKEN) for field in FIELDS), cloud
+
+
+@pytest.mark.parametrize(("file", "token"), TOKENS.items())
+def test_the_tokens_judged_are_the_sdks_own(file: str, token: str) -> None:
+    source = (Path(pulumi.__file__).parents[1] / file).read_text(encoding="utf-8")
+    assert f"'{token}'" in source
+    assert any(field.types.fullmatch(token) for field in FIELDS)
+
+
+def test_the_floor_is_the_catalogues() -> None:
+    assert FLOOR == "1.34"
+    assert "Kubernetes 1.34 or newer" in RULE.description

@@ -1,0 +1,126 @@
+"""The gate on the real engine: by path, from another project, without any cloud's plugin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dra_fleet.clouds.gke.pools import TRIPLE
+from dra_fleet.policy.gate import preset, running
+from dra_fleet.policy.gate.errors import GateError
+from dra_fleet.policy.gate.record import read_record
+from dra_fleet.policy.gate.verdict import Expected, judge
+from dra_fleet.policy.gate.without_engine import judge_record
+from tests.policy.other_project import PACK, OtherProject
+from tests.policy.rule_cases import UNKNOWN, Declared
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dra_fleet.rehearsal.tools import Toolset
+
+pytestmark = pytest.mark.engine
+
+FLOOR = "cluster-require-minimum-kubernetes"
+REFUSED = (
+    "is {got}; allowed: 1.34 or newer (resource.k8s.io/v1, which everything here uses, is served from 1.34); "
+)
+POOL = Declared(
+    type="gcp:container/nodePool:NodePool",
+    name="gpus",
+    properties={"nodeConfig": {"labels": {TRIPLE[0]: "true", TRIPLE[2]: "true"}}},
+)
+
+WITH_DEFAULT_PROVIDER = """
+import pulumi
+pulumi.CustomResource("kubernetes:core/v1:Namespace", "team", {"metadata": {"name": "team"}})
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, tools: Toolset) -> OtherProject:
+    """A program that is not ours and knows nothing of the pack."""
+    return OtherProject(tmp_path, tools)
+
+
+def cluster(token: str, version: object) -> Declared:
+    return Declared(type=token, name="judged", properties={"version": version, "kubernetes": version})
+
+
+@pytest.mark.parametrize("token", ["dra-fleet:platforms:ExistingCluster", "aws:eks/cluster:Cluster"])
+def test_an_old_cluster_stops_preview_and_update(token: str, project: OtherProject) -> None:
+    project.declare([cluster(token, "1.33")])
+    for command in (["preview"], ["up", "--yes", "--skip-preview"]):
+        result = project.run(*command, "--policy-pack", str(PACK))
+        assert result.returncode != 0, result.stdout
+        assert f"[mandatory] [severity: critical]  {FLOOR}" in result.stdout
+        assert REFUSED.format(got="'1.33'") in result.stdout
+    assert '"judged"' not in project.run("stack", "export").stdout
+
+
+def test_a_version_that_is_unknown_at_preview_stops_it(project: OtherProject) -> None:
+    project.declare([cluster("aws:eks/cluster:Cluster", UNKNOWN)])
+    result = project.run("preview", "--policy-pack", str(PACK))
+    assert result.returncode != 0, result.stdout
+    assert "version is unknown at preview; allowed: a value that is known at preview" in result.stdout
+
+
+def test_a_new_cluster_passes_with_no_plugin_of_a_cloud(project: OtherProject) -> None:
+    arguments = ("up", "--yes", "--skip-preview", "--policy-pack", str(PACK))
+    project.declare([cluster("gcp:container/cluster:Cluster", "1.35.8-gke.1036000")])
+    # GKE's own words: the floor looks at minMasterVersion, which this program leaves out.
+    assert "minMasterVersion is absent" in project.run(*arguments).stdout
+    project.declare([cluster("dra-fleet:platforms:ExistingCluster", "1.34")])
+    result = project.run(*arguments)
+    assert result.returncode == 0, result.stdout
+
+
+def test_a_missing_label_is_added_where_the_policy_config_says_so(
+    project: OtherProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in project.environment.items():
+        monkeypatch.setenv(name, value)
+    project.declare([POOL])
+    rule = "pool-require-dra-labels"
+    config = preset.config("standard")
+    found = judge(
+        running.preview("dev", directory=project.folder, config=config), Expected(preset="standard")
+    )
+    assert found.exit_code == 1
+    assert rule in {finding.rule for finding in found.findings}
+
+    config[rule]["enforcementLevel"] = "remediate"
+    events = project.folder / "events.jsonl"
+    record = running.preview("dev", directory=project.folder, config=config, save=events)
+    corrected = judge(record, Expected(preset="standard"))
+    assert corrected.problems == ()
+    assert rule not in {finding.rule for finding in corrected.findings}
+    assert [(item.rule, item.urn.rpartition("::")[2]) for item in corrected.remediated] == [(rule, "gpus")]
+    assert f'"{TRIPLE[1]}":"true"' in events.read_text(encoding="utf-8")
+
+
+def test_saved_events_of_a_preview_without_the_pack_are_judged_alike(project: OtherProject) -> None:
+    project.declare([cluster("aws:eks/cluster:Cluster", "1.33"), POOL])
+    record = read_record(project.preview_as_json(streaming=True), "events")
+    judge_record(record, preset.config("standard"))
+    found = judge(record, Expected(preset="standard"))
+    assert found.problems == ()
+    assert {(finding.rule, finding.urn.rpartition("::")[2]) for finding in found.findings} >= {
+        (FLOOR, "judged"),
+        ("pool-require-dra-labels", "gpus"),
+    }
+    with pytest.raises(GateError, match="is what plain `pulumi preview --json` prints"):
+        read_record(project.preview_as_json(streaming=False), "plain.json")
+
+
+def test_resources_of_a_default_provider_are_judged_completely(
+    tmp_path: Path, tools: Toolset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = OtherProject(tmp_path, tools, WITH_DEFAULT_PROVIDER)
+    for name, value in project.environment.items():
+        monkeypatch.setenv(name, value)
+    record = running.preview("dev", directory=project.folder, config=preset.config("standard"))
+    assert any("core/v1:Namespace::team" in urn for urn in record.resources)
+    found = judge(record, Expected(preset="standard"))
+    assert (found.problems, found.exit_code) == ((), 0)

@@ -1,0 +1,175 @@
+"""The rules judge saved events of a preview without the pack; what events do not tell never passes."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from typer.testing import CliRunner
+
+from dra_fleet.cli.main import app
+from dra_fleet.policy import pack
+from dra_fleet.policy.gate import preset
+from dra_fleet.policy.gate.record import read_record
+from dra_fleet.policy.gate.verdict import Expected, Verdict, judge
+from dra_fleet.policy.gate.without_engine import judge_record, was_judged
+from dra_fleet.policy.judging import judge_all
+from dra_fleet.policy.values import Secret
+from tests.policy.other_project import marked
+from tests.policy.rule_cases import UNKNOWN, Declared
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from dra_fleet.policy.rule import Rule
+
+ROOT = Declared(type="pulumi:pulumi:Stack", name="other-dev", outputs={})
+CLUSTER = Declared(
+    type="dra-fleet:platforms:ExistingCluster", name="train", properties={"kubernetes": "1.35"}
+)
+TEMPLATE = Declared(
+    type="kubernetes:resource.k8s.io/v1:ResourceClaimTemplate",
+    name="t",
+    properties={"metadata": {"name": "single-gpu"}, "spec": {"spec": {"devices": {"requests": []}}}},
+)
+FLOOR = "cluster-require-minimum-kubernetes"
+SIGNATURE = "4dabf18193072939515e22adb298388d"
+SECRET = {SIGNATURE: "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "[secret]"}
+UNKNOWN_TEXT = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+
+
+def in_events(value: Any) -> Any:
+    """Properties as the engine's events hold them: secrets blinded, unknown values by their mark."""
+    if isinstance(value, list):
+        return [in_events(item) for item in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    mapping = cast("dict[str, Any]", value)
+    if "$secret" in mapping:
+        return SECRET
+    return UNKNOWN_TEXT if "$unknown" in mapping else {key: in_events(item) for key, item in mapping.items()}
+
+
+def lines(*program: Declared) -> list[str]:
+    """The events of a preview without any policy."""
+    found: list[dict[str, Any]] = []
+    for declared in program:
+        outputs = declared.properties if declared.outputs is None else declared.outputs
+        state = {
+            "type": declared.type,
+            "urn": declared.urn,
+            "parent": declared.parent,
+            "protect": declared.protect,
+            "inputs": in_events(marked(declared.properties)),
+        }
+        metadata = {"op": "create", "urn": declared.urn, "new": state}
+        ended = {**metadata, "new": {**state, "outputs": in_events(marked(outputs))}}
+        found += [{"resourcePreEvent": {"metadata": metadata}}, {"resOutputsEvent": {"metadata": ended}}]
+    return [json.dumps(event) for event in [*found, {"summaryEvent": {"result": "succeeded"}}]]
+
+
+def judged(*program: Declared, **settings: Mapping[str, object]) -> Verdict:
+    record = read_record(lines(*program), "events")
+    assert not was_judged(record)
+    config = preset.config("standard")
+    for name, given in settings.items():
+        config[name.replace("_", "-")] |= given
+    judge_record(record, config)
+    return judge(record, Expected(preset="standard"))
+
+
+def test_a_program_that_keeps_every_rule_passes() -> None:
+    verdict = judged(ROOT, CLUSTER)
+    assert (verdict.problems, verdict.findings, verdict.exit_code) == ((), (), 0)
+    assert (verdict.resources, verdict.without_engine) == (2, True)
+    assert verdict.rules == len([rule for rule in pack.RULES if rule.standard != "disabled"])
+
+
+def test_a_rule_finds_in_events_what_it_finds_in_the_engine() -> None:
+    verdict = judged(ROOT, replace(CLUSTER, properties={"kubernetes": "1.33"}))
+    (finding,) = [found for found in verdict.findings if found.level == "mandatory"]
+    assert (finding.rule, finding.urn) == (FLOOR, CLUSTER.urn)
+    assert finding.message.startswith(
+        "train (dra-fleet:platforms:ExistingCluster): kubernetes is '1.33'; allowed: 1.34"
+    )
+    assert verdict.exit_code == 1
+
+
+@pytest.mark.parametrize("hidden", [UNKNOWN, Secret("1.33")], ids=["unknown", "secret"])
+def test_a_value_that_events_do_not_show_is_unknown(hidden: object) -> None:
+    verdict = judged(ROOT, replace(CLUSTER, properties={"kubernetes": hidden}))
+    assert f"{FLOOR} in the policy config" in verdict.findings[0].message
+    assert all(
+        "train (dra-fleet:platforms:ExistingCluster): kubernetes is unknown" in found.message
+        for found in verdict.findings
+    )
+    assert verdict.exit_code == 1
+
+
+def test_an_unknown_value_is_accepted_by_name_in_the_policy_config() -> None:
+    accepted = {"acceptUnknown": ["train/kubernetes"]}
+    names = [rule for rule in pack.RULES if rule.name.startswith("cluster-")]
+    settings = {rule.name.replace("-", "_"): accepted for rule in names}
+    verdict = judged(ROOT, replace(CLUSTER, properties={"kubernetes": UNKNOWN}), **settings)
+    assert verdict.exit_code == 0
+    assert {found.rule for found in verdict.findings} == {pack.UNJUDGED.name}
+
+
+def test_outputs_of_the_stack_are_judged() -> None:
+    verdict = judged(replace(ROOT, outputs={"kubeconfig": "users: [{user: {token: canary}}]"}))
+    assert [found.rule for found in verdict.findings] == ["output-forbid-credentials"]
+    assert judged(replace(ROOT, outputs={"kubeconfig": Secret("canary")})).exit_code == 0
+
+
+def test_what_hangs_on_an_option_is_said_not_to_be_judged() -> None:
+    verdict = judged(ROOT, TEMPLATE)
+    (problem,) = verdict.problems
+    assert problem.startswith(
+        "the rule template-require-safe-replacement cannot be judged without an engine, "
+        "because saved events tell no options: t (kubernetes:resource.k8s.io/v1:ResourceClaimTemplate)"
+    )
+    assert verdict.exit_code == 3
+    record = read_record(lines(ROOT, TEMPLATE), "events")
+    judge_record(record, preset.config("standard"))
+    let_off = Expected(preset="standard", without=frozenset({"template-require-safe-replacement"}))
+    assert judge(record, let_off).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "rule", [rule for rule in pack.RULES if rule is not pack.UNJUDGED], ids=lambda r: r.name
+)
+def test_only_rules_that_need_options_misjudge_a_resource_whose_options_are_not_told(rule: Rule) -> None:
+    cases = importlib.import_module(f"tests.policies.rules.{rule.name.replace('-', '_')}").CASES
+    wrong = False
+    for case in cases:
+        resources = [
+            replace(declared, delete_before_replace=None, dependencies=()).resource()
+            for declared in case.passing
+        ]
+        for resource in resources:
+            resource.partial = True
+        wrong |= bool(judge_all([rule], resources, {rule.name: rule.settings(case.settings)}))
+    assert wrong is rule.needs_options
+
+
+def test_events_that_end_early_prove_nothing() -> None:
+    record = read_record(lines(ROOT, CLUSTER)[:-1], "events")
+    judge_record(record, preset.config("standard"))
+    (problem,) = judge(record, Expected(preset="standard")).problems
+    assert problem.startswith("the events end before the engine's summary")
+
+
+def test_the_command_judges_a_file_of_events(tmp_path: Path) -> None:
+    events = tmp_path / "events.jsonl"
+    events.write_text(
+        "\n".join(lines(ROOT, replace(CLUSTER, properties={"kubernetes": "1.33"}))), encoding="utf-8"
+    )
+    result = CliRunner().invoke(app, ["gate", "--events", str(events), "--json"])
+    assert result.exit_code == 1
+    told = json.loads(result.stdout)
+    assert (told["withoutEngine"], told["passed"], told["exitCode"]) == (True, False, 1)
+    assert told["findings"][0]["rule"] == FLOOR

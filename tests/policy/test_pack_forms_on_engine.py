@@ -1,0 +1,186 @@
+"""The pack in every form that an engine starts, and what the gate says of packs that do not do all of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import grpc
+import pytest
+import yaml
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import analyzer_pb2_grpc
+
+from dra_fleet.policy import pack
+from dra_fleet.policy.gate import preset, running
+from dra_fleet.policy.gate.verdict import Expected, Verdict, judge
+from tests.policy.other_project import PACK, OtherProject
+from tests.policy.rule_cases import Declared
+
+if TYPE_CHECKING:
+    from pulumi.runtime.proto import analyzer_pb2
+
+    from dra_fleet.rehearsal.tools import Toolset
+
+pytestmark = pytest.mark.engine
+
+PROJECT = Path(__file__).resolve().parents[2]
+SHIM = "pulumi-analyzer-policy-python"
+CLUSTER = "dra-fleet:platforms:ExistingCluster"
+OLD = Declared(type=CLUSTER, name="train", properties={"kubernetes": "1.33"})
+NEW = Declared(type=CLUSTER, name="train", properties={"kubernetes": "1.35"})
+FOUND = "cluster-require-minimum-kubernetes"
+
+
+@pytest.fixture
+def project(tmp_path: Path, tools: Toolset) -> OtherProject:
+    """Another project, with one cluster that is too old."""
+    made = OtherProject(tmp_path, tools)
+    made.declare([OLD])
+    return made
+
+
+@pytest.fixture
+def standing(project: OtherProject) -> OtherProject:
+    """The same, and the cluster is there already."""
+    done = project.run("up", "--yes", "--skip-preview")
+    assert done.returncode == 0, done.stdout
+    return project
+
+
+def analyze(project: OtherProject, form: Path, first: Path) -> subprocess.CompletedProcess[str]:
+    """`pulumi policy analyze`, which runs no program, with no Python of use on PATH."""
+    path = os.pathsep.join([str(first), str(project.pulumi.parent), "/usr/bin", "/bin"])
+    return project.run("policy", "analyze", "--stack", "dev", "--policy-pack", str(form), PATH=path)
+
+
+def test_the_executable_pack_runs_its_own_interpreter(standing: OtherProject, tmp_path: Path) -> None:
+    others = tmp_path / "others"
+    others.mkdir()
+    for name in ("python", "python3"):
+        (others / name).write_text("#!/bin/sh\nexit 9\n", encoding="utf-8")
+        (others / name).chmod(0o755)
+    result = analyze(standing, PACK, others)
+    assert result.returncode != 0
+    assert f"[mandatory] [severity: critical]  {FOUND}" in result.stdout
+
+
+def test_the_directory_form_serves_the_pack_from_any_folder(tmp_path: Path) -> None:
+    described = yaml.safe_load((PACK.parent / "PulumiPolicy.yaml").read_text(encoding="utf-8"))
+    assert (described["runtime"]["name"], described["version"]) == ("python", pack.VERSION)
+    python = PACK.parent / described["runtime"]["options"]["virtualenv"] / "bin" / "python"
+    # As a language host starts it; this project's built one is too old to start packs.
+    command = [str(python), "-u", "-m", "pulumi.policy", "127.0.0.1:1", str(PACK.parent)]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as served:
+        assert served.stdout is not None
+        port = int(served.stdout.readline())
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            asked: Any = analyzer_pb2_grpc.AnalyzerStub(channel)
+            info = cast("analyzer_pb2.AnalyzerInfo", asked.GetAnalyzerInfo(empty_pb2.Empty()))
+        served.kill()
+    assert (info.name, info.version) == (pack.NAME, pack.VERSION)
+    assert [policy.name for policy in info.policies] == [rule.name for rule in pack.RULES]
+
+
+def shim(tools: Toolset) -> Path:
+    """The folder of the official CLI's own start of policy packs in Python."""
+    if (tools.language_host_dir / SHIM).is_file():
+        return tools.language_host_dir
+    module = subprocess.run(
+        ["go", "list", "-m", "-f", "{{.Dir}}", "github.com/pulumi/pulumi/sdk/v3"],
+        cwd=PROJECT / "rehearsal" / "engine" / "langhost",
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    return Path(module) / "python" / "dist"
+
+
+def test_the_directory_form_is_started_by_the_policy_runtime_in_its_own_environment(
+    standing: OtherProject, tools: Toolset, tmp_path: Path
+) -> None:
+    plugins = tmp_path / "official"
+    plugins.mkdir()
+    start = plugins / SHIM
+    start.write_bytes((shim(tools) / SHIM).read_bytes())
+    start.chmod(0o755)
+    result = analyze(standing, PACK.parent, plugins)
+    assert result.returncode != 0
+    assert f"[mandatory] [severity: critical]  {FOUND}" in result.stdout
+
+
+def test_an_existing_stack_that_keeps_every_rule_passes(standing: OtherProject) -> None:
+    standing.declare([NEW])
+    assert standing.run("up", "--yes", "--skip-preview").returncode == 0
+    result = standing.run("policy", "analyze", "--stack", "dev", "--policy-pack", str(PACK))
+    assert result.returncode == 0, result.stdout
+
+
+def serving(folder: Path, change: str) -> Path:
+    """This pack, changed by a line of Python before it is served."""
+    start = folder / "changed-pack"
+    program = f"from dataclasses import replace; from policies import pack; {change}"
+    started = "from dra_fleet.policy.serving import start; start()"
+    start.write_text(
+        f"#!/bin/sh\nPYTHONPATH={PROJECT} exec {sys.executable} -u -c '\n{program}\n{started}\n'\n",
+        encoding="utf-8",
+    )
+    start.chmod(0o755)
+    return start
+
+
+def verdict(project: OtherProject, start: Path, patch: pytest.MonkeyPatch, *, levels: bool = True) -> Verdict:
+    """The gate's, with a pack in place of this one; an engine refuses levels of rules that a pack lacks."""
+    project.declare([NEW])
+    patch.setattr(running, "RUN_PACK", start)
+    for name, value in project.environment.items():
+        patch.setenv(name, value)
+    record = running.preview(
+        "dev", directory=project.folder, config=preset.config("standard") if levels else {}
+    )
+    return judge(record, Expected(preset="standard"))
+
+
+def test_the_whole_pack_passes(project: OtherProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = verdict(project, PACK, monkeypatch)
+    assert (found.problems, found.exit_code) == ((), 0)
+    assert found.rules == len([rule for rule in pack.RULES if rule.standard != "disabled"])
+
+
+def test_a_rule_that_breaks_fails_the_gate(
+    project: OtherProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = f'pack.RULES = tuple(replace(r, judge=None) if r.name == "{FOUND}" else r for r in pack.RULES)'
+    found = verdict(project, serving(tmp_path, change), monkeypatch)
+    assert found.exit_code == 3
+    assert any(
+        "a rule of the policy pack dra-fleet broke: TypeError" in problem for problem in found.problems
+    )
+
+
+def test_a_pack_that_ends_at_once_fails_the_gate(
+    project: OtherProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = verdict(project, serving(tmp_path, "raise SystemExit(7)"), monkeypatch)
+    assert found.exit_code == 3
+    assert any("the policy pack dra-fleet did not run" in problem for problem in found.problems)
+
+
+def test_a_pack_without_a_mandatory_rule_fails_the_gate_naming_it(
+    project: OtherProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = f'pack.RULES = tuple(r for r in pack.RULES if r.name != "{FOUND}")'
+    found = verdict(project, serving(tmp_path, change), monkeypatch, levels=False)
+    assert found.exit_code == 3
+    assert [problem.split()[2] for problem in found.problems] == [FOUND]
+
+
+def test_an_empty_pack_fails_the_gate(
+    project: OtherProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = verdict(project, serving(tmp_path, "pack.RULES = ()"), monkeypatch, levels=False)
+    assert found.exit_code == 3
+    assert any(FOUND in problem or "did not run" in problem for problem in found.problems)

@@ -1,0 +1,100 @@
+"""The stack's own classes on each pool, whoever asks for them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.proof.proof_helpers import fleet, gpus, pool, proved
+
+POOLS = {"whole": pool("hgx-h100-8", "whole"), "cut": pool("dgx-a100-80-8", "cut")}
+CUT = {"sharing": {"strategy": "mig", "layout": {"1g.10gb": 7}}}
+
+
+def stack(classes: dict[str, Any], claims: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    pools = {"whole": POOLS["whole"], "cut": {**POOLS["cut"], **CUT}}
+    return fleet(pools, classes=classes, claims=claims, **more)
+
+
+def test_each_class_says_how_many_devices_of_a_node_are_of_it() -> None:
+    proof = proved(
+        stack({"parts": {"driver": "nvidia", "type": "mig"}, "gpus": {"driver": "nvidia", "type": "gpu"}})
+    )
+    found = {item.name: {fit.pool: fit.matches for fit in item.pools} for item in proof.classes}
+    assert found == {"parts": {"whole": 0, "cut": 56}, "gpus": {"whole": 8, "cut": 0}}
+    assert proof.warnings == ()
+
+
+def test_a_class_that_no_device_is_of_is_told_with_clause_value_and_fix() -> None:
+    proof = proved(stack({"large": {"driver": "nvidia", "type": "mig", "memory": {"min": "10Gi"}}}))
+    assert proof.fits
+    [warning] = proof.warnings
+    assert warning.startswith("dra-fleet:fleet.classes.large: no device of any cluster is of this class: ")
+    assert "memory.compareTo(quantity('10Gi')) >= 0" in warning
+    assert warning.endswith(
+        "; ask for memory of at most 9728Mi, or choose a machine or layout with other devices"
+    )
+
+
+def test_a_class_that_a_claim_asks_for_is_told_once_by_the_claim() -> None:
+    proof = proved(
+        stack(
+            {"large": {"driver": "nvidia", "type": "mig", "memory": {"min": "10Gi"}}},
+            {"one": {"requests": {"gpu": {"class": "large"}}}},
+        )
+    )
+    assert len(proof.failures) == 1
+    assert proof.warnings == ()
+
+
+def test_a_class_on_values_that_nobody_knows_is_not_counted() -> None:
+    newer = (
+        "device.driver == 'gpu.nvidia.com' && "
+        "device.attributes['gpu.nvidia.com'].driverVersion.isGreaterThan(semver('570.0.0'))"
+    )
+    proof = proved(stack({"newer": {"cel": [newer]}}))
+    [item] = proof.classes
+    assert [fit.matches for fit in item.pools] == [None, None]
+    assert "hangs on a value that is unknown" in item.pools[0].reason
+    assert proof.warnings == ()
+
+
+def test_a_class_that_does_not_compile_is_left_to_the_refusal() -> None:
+    proof = proved(stack({"wrong": {"cel": ["device.driver == 1"]}}))
+    assert proof.classes == ()
+    assert len(proof.failures) == 1
+
+
+def test_the_json_has_the_documented_keys() -> None:
+    settings = fleet(
+        {"a": pool(gpus(4), "a")},
+        classes={"any": {"driver": "nvidia", "type": "gpu"}},
+        claims={"one": {"requests": {"gpu": {"class": "any"}}}},
+        workloads={"train": ("one", 4)},
+    )
+    told = json.loads(json.dumps(proved(settings).to_json()))
+    assert list(told) == ["fits", "classes", "claims", "workloads", "failures", "warnings"]
+    assert list(told["classes"][0]) == ["cluster", "name", "pools"]
+    assert list(told["classes"][0]["pools"][0]) == ["pool", "matches", "devices", "reason", "fix"]
+    assert list(told["claims"][0]) == ["cluster", "name", "word", "reason", "fix", "pools"]
+    assert list(told["workloads"][0]) == [
+        *(
+            "cluster",
+            "name",
+            "claim",
+            "copies",
+            "word",
+            "atMin",
+            "reason",
+            "fix",
+            "order",
+            "accepted",
+            "pools",
+        ),
+    ]
+    fit = told["workloads"][0]["pools"][0]
+    assert list(fit) == [
+        *("pool", "requests", "devices", "perNode", "atMin", "atMax", "reason", "fix", "cost"),
+    ]
+    assert list(fit["cost"]) == ["asked", "got", "stranded", "leftOnNode", "parts"]
+    assert fit["cost"]["asked"] == {"memory": None, "multiprocessors": None}

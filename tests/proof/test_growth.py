@@ -1,0 +1,110 @@
+# ruff: noqa: E501, ISC004 - messages are written as they are told
+"""What an autoscaler must do, and whether it can where a pool has no node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.proof.prove import prove
+from dra_fleet.proof.supply.growth import gke_devices
+from tests.proof.proof_helpers import fleet, plan_of, pool
+
+AMPERE = {
+    "cel": [
+        "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].architecture == 'Ampere'"
+    ]
+}
+NEEDS_MEMORY = {"driver": "nvidia", "type": "gpu", "memory": {"min": "20Gi"}}
+VERSIONED = {
+    "cel": [
+        "device.driver == 'gpu.nvidia.com' && "
+        "device.attributes['gpu.nvidia.com'].cudaComputeCapability.isGreaterThan(semver('7.0.0'))"
+    ]
+}
+A100 = "nvidia-tesla-a100"
+
+
+def warning(
+    cloud: str, wanted: dict[str, Any], nodes: tuple[int, int], accelerator: str = A100, **more: Any
+) -> str:
+    """What is said of one workload on a pool of A100 machines in a cloud."""
+    settings = fleet(
+        {"a100": pool("dgx-a100-40-8", "a100", nodes, **more)},
+        classes={"wanted": wanted},
+        claims={"one": {"requests": {"gpu": {"class": "wanted"}}}},
+        workloads={"train": ("one", 12)},
+    )
+    plan = plan_of(settings)
+    (cluster,) = plan.clusters
+    (only,) = cluster.pools
+    machine = only.machine.model_copy(update={"accelerator": accelerator})
+    changed = replace(cluster, cloud=cloud, pools=(replace(only, machine=machine),))
+    [told] = [item for item in prove(replace(plan, clusters=(changed,))).warnings if "workload train" in item]
+    return told.partition("least number of nodes: ")[2]
+
+
+def test_a_pool_with_a_node_grows_by_the_devices_of_that_node() -> None:
+    told = warning("existing", AMPERE, (1, 4))
+    assert (
+        told
+        == "a100 must grow beyond 1 of 4 nodes, which its autoscaler does by the devices of a node that it has"
+    )
+
+
+@pytest.mark.parametrize(
+    ("cloud", "who", "otherwise"),
+    [
+        ("existing", "an autoscaler", ""),
+        ("aks", "the cluster autoscaler of AKS", ""),
+        (
+            "eks",
+            "the Cluster Autoscaler on EKS",
+            ", or let Karpenter do it (from 1.15, with its alpha setting enableDRA)",
+        ),
+    ],
+)
+def test_a_pool_without_a_node_never_grows_by_itself(cloud: str, who: str, otherwise: str) -> None:
+    assert warning(cloud, AMPERE, (0, 4)) == (
+        f"a100 must grow beyond 0 of 4 nodes, but {who} sees devices only through a node that the pool has: "
+        f"keep nodes.min at 1, or grow it by hand{otherwise}"
+    )
+
+
+def test_gke_grows_from_zero_for_what_it_predicts() -> None:
+    told = warning("gke", AMPERE, (0, 4))
+    assert told == "a100 must grow beyond 0 of 4 nodes, which GKE's autoscaler does also from zero"
+
+
+def test_gke_never_grows_from_zero_for_a_memory_floor() -> None:
+    told = warning("gke", NEEDS_MEMORY, (0, 4))
+    assert "from zero it never does" in told
+    assert "memory.compareTo(quantity('20Gi')) >= 0" in told
+    assert "the largest device has memory 136" in told
+
+
+def test_gke_never_grows_from_zero_for_an_attribute_that_it_does_not_predict() -> None:
+    told = warning("gke", VERSIONED, (0, 4))
+    assert "from zero it never does" in told
+    assert "cudaComputeCapability" in told
+
+
+def test_gke_never_grows_from_zero_for_an_accelerator_that_it_does_not_know() -> None:
+    told = warning("gke", AMPERE, (0, 4), "nvidia-b200")
+    assert "from zero it never does: GKE's autoscaler does not know accelerator nvidia-b200" in told
+
+
+def test_gke_imagines_the_devices_of_the_machine_in_its_own_words() -> None:
+    plan = plan_of(fleet({"a100": pool("dgx-a100-40-8", "a100")}))
+    only = plan.clusters[0].pools[0]
+    machine = only.machine.model_copy(update={"accelerator": A100})
+    devices, reason = gke_devices(replace(only, machine=machine), catalogue.load().gke.scale_from_zero)
+    assert (len(devices), reason) == (8, "")
+    attributes = devices[7].seen["attributes"]
+    assert attributes["productName"] == {"string": "A100 40GB"}
+    assert attributes["index"] == {"int": 7}
+    assert "driverVersion" not in attributes
+    assert set(devices[7].origins.values()) == {"documented"}

@@ -1,0 +1,127 @@
+"""What nodes will publish, as predicted and as recorded."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dra_fleet.cel import UNKNOWN
+from dra_fleet.proof.errors import RecordingInvalid
+from dra_fleet.proof.prove import prove
+from dra_fleet.proof.supply.recorded import read_recordings
+from dra_fleet.proof.supply.slices import predict
+from tests.proof.proof_helpers import fleet, gpus, plan_of, pool
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dra_fleet.model.nodes import Shape
+
+MIG = {"strategy": "mig", "layout": {"1g.20gb": 4}}
+WHOLE = {"whole": {"requests": {"gpu": {"class": "gpu.nvidia.com"}}}}
+
+
+def shape(pools: dict[str, Any], drivers: dict[str, Any] | None = None) -> Shape:
+    (group,) = predict(plan_of(fleet(pools, drivers=drivers)).clusters[0])
+    return group.shape
+
+
+def test_what_the_host_decides_is_unknown_and_what_the_product_decides_is_documented() -> None:
+    device = shape({"h": pool("hgx-h100-8", "h")}).devices[0]
+    assert device.seen["attributes"]["uuid"] == {"string": UNKNOWN}
+    assert device.seen["attributes"]["driverVersion"] == {"version": UNKNOWN}
+    assert device.seen["capacity"]["memory"] == {"value": "81559Mi"}
+    assert (device.origins["uuid"], device.origins["memory"]) == ("unknown", "documented")
+
+
+def test_a_profile_without_a_recorded_memory_has_an_unknown_one() -> None:
+    device = shape({"m": pool("dgx-a100-80-8", "m", sharing=MIG)}).devices[0]
+    assert device.seen["capacity"]["memory"] == {"value": UNKNOWN}
+    assert device.seen["attributes"]["profile"] == {"string": "1g.20gb"}
+
+
+def test_partitions_of_one_gpu_share_a_stand_in_for_its_unknown_uuid() -> None:
+    first, second, *_, last = shape({"m": pool("dgx-a100-80-8", "m", sharing=MIG)}).devices
+    parents = [device.placed["attributes"]["parentUUID"] for device in (first, second, last)]
+    assert parents[0] == parents[1] != parents[2]
+
+
+def test_where_gpus_sit_is_unknown_for_a_machine_that_is_only_counted() -> None:
+    device = shape({"a": pool(gpus(2), "a")}).devices[0]
+    assert device.placed["attributes"]["resource.kubernetes.io/pcieRoot"] == {"string": UNKNOWN}
+
+
+def test_an_older_driver_does_not_publish_the_numa_node() -> None:
+    devices = shape({"h": pool("hgx-h100-8", "h")}, {"nvidia": {"version": "0.4.1"}}).devices
+    assert "resource.kubernetes.io/numaNode" not in devices[0].seen["attributes"]
+
+
+def test_a_gate_that_changes_what_is_published_makes_it_unpredictable() -> None:
+    values = {"featureGates": {"PassthroughSupport": True}}
+    found = shape({"h": pool("hgx-h100-8", "h")}, {"nvidia": {"version": "0.5.0", "values": values}})
+    assert found.devices == ()
+    assert "feature gate PassthroughSupport changes" in found.unpredictable["gpu.nvidia.com"]
+
+
+def test_a_cluster_with_drivers_of_its_own_is_predicted_by_the_newest_chart() -> None:
+    found = shape({"h": pool("hgx-h100-8", "h")}, {})
+    assert {device.driver for device in found.devices} == {"gpu.nvidia.com"}
+    reason = found.unpredictable["compute-domain.nvidia.com"]
+    assert "publishes channels of ComputeDomains cannot be predicted" in reason
+
+
+def recording(tmp_path: Path, devices: int, **changes: Any) -> str:
+    node = {
+        "kind": "Node",
+        "metadata": {"name": "n1", "labels": {"example.com/pool": "l40s"}},
+        "status": {"allocatable": {"cpu": "60", "memory": "500Gi", "pods": "110"}},
+    }
+    published = [
+        {
+            "name": f"gpu-{index}",
+            "attributes": {"type": {"string": "gpu"}, "uuid": {"string": f"GPU-{index}"}},
+            "capacity": {"memory": {"value": "46068Mi"}},
+        }
+        for index in range(devices)
+    ]
+    spec = {
+        "driver": "gpu.nvidia.com",
+        "nodeName": "n1",
+        "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1},
+        "devices": published,
+        **changes,
+    }
+    file = tmp_path / "recorded.json"
+    file.write_text(
+        json.dumps({"items": [node, {"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": spec}]})
+    )
+    return str(file)
+
+
+def test_recorded_slices_win_and_make_unknown_values_known(tmp_path: Path) -> None:
+    plan = plan_of(
+        fleet(
+            {"l40s": pool("pcie-l40s-4", "l40s", (1, 2))},
+            classes={"big": {"driver": "nvidia", "type": "gpu", "memory": {"min": "40Gi"}}},
+            claims={"one": {"requests": {"gpu": {"class": "big"}}}},
+            workloads={"render": ("one", 6)},
+        )
+    )
+    assert [item.word for item in prove(plan).workloads] == ["unknown"]
+    proof = prove(plan, read_recordings(plan, [recording(tmp_path, 3)]))
+    assert [item.word for item in proof.workloads] == ["guaranteed"]
+    assert proof.workloads[0].pools[0].per_node == 3
+
+
+def test_a_recording_that_cannot_be_used_says_why(tmp_path: Path) -> None:
+    plan = plan_of(fleet({"l40s": pool("pcie-l40s-4", "l40s")}, claims=WHOLE))
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    with pytest.raises(RecordingInvalid, match="is no JSON"):
+        read_recordings(plan, [str(broken)])
+    with pytest.raises(RecordingInvalid, match="cannot be read: No such file"):
+        read_recordings(plan, [str(tmp_path / "absent.json")])
+    with pytest.raises(RecordingInvalid, match="names no cluster of the stack"):
+        read_recordings(plan, [f"other={broken}"])

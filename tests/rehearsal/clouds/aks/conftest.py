@@ -1,0 +1,20 @@
+"""A simulated subscription for each test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dra_fleet.rehearsal.world.store import Store
+from tests.rehearsal.clouds.aks.azure_subscription import Subscription
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def azure(tmp_path: Path) -> Iterator[Subscription]:
+    with Store(tmp_path / "world.db") as store:
+        yield Subscription(store)

@@ -1,0 +1,260 @@
+"""The simulated Azure without control planes: every refusal, with its words."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dra_fleet.rehearsal.clouds.aks.cloud import AzureCloud
+from dra_fleet.rehearsal.clouds.aks.kubeconfig import SERVER_ID
+from dra_fleet.rehearsal.clouds.aks.limits import family
+from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
+from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
+from dra_fleet.rehearsal.world.store import Store
+from tests.rehearsal.clouds.aks.azure_subscription import (
+    A100,
+    ADMIN_CREDENTIALS,
+    CLUSTER,
+    GROUP,
+    POOL,
+    USER_CREDENTIALS,
+    Subscription,
+    pool_inputs,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_nodes_have_the_names_labels_taints_and_drivers_aks_gives(azure: Subscription) -> None:
+    made = azure.cluster()
+    azure.pool(count=2, nodeLabels={"team": "ml"}, nodeTaints=["nvidia.com/gpu=present:NoSchedule"])
+    assert azure.planes.versions == {"studio": "v1.36.2"}
+    assert made["currentKubernetesVersion"] == "1.36.2"
+    assert made["nodeResourceGroup"] == "MC_studio_studio_westeurope"
+    assert made["provisioningState"] == "Succeeded"
+    assert made["fqdn"].startswith("studio-")
+    assert made["fqdn"].endswith(".hcp.westeurope.azmk8s.io")
+    system, first, second = azure.planes.nodes["studio"]
+    assert system.nvidia is None
+    assert first.name.startswith("aks-gpu-")
+    assert (first.name[-10:], second.name[-10:]) == ("vmss000000", "vmss000001")
+    assert first.labels["accelerator"] == "nvidia"
+    assert first.labels["agentpool"] == "gpu"
+    assert first.labels["kubernetes.azure.com/mode"] == "user"
+    assert first.labels["team"] == "ml"
+    assert [(taint.key, taint.value, taint.effect) for taint in first.taints] == [
+        ("nvidia.com/gpu", "present", "NoSchedule")
+    ]
+    assert first.nvidia is not None
+    assert first.machine == A100
+
+
+def test_a_pool_that_installs_no_driver_has_bare_hosts(azure: Subscription) -> None:
+    azure.cluster()
+    azure.pool(gpuProfile={"driver": "None"})
+    assert azure.planes.nodes["studio"][1].nvidia is None
+
+
+def test_a_gpu_instance_profile_partitions_every_gpu(azure: Subscription) -> None:
+    azure.cluster()
+    azure.pool(gpuInstanceProfile="MIG1g")
+    host = azure.planes.nodes["studio"][1].nvidia
+    assert host is not None
+    assert host.mig == {"1g.10gb": 7}
+
+
+def test_a_spot_pool_gets_its_label_and_taint(azure: Subscription) -> None:
+    azure.cluster()
+    azure.pool(scaleSetPriority="Spot")
+    node = azure.planes.nodes["studio"][1]
+    assert node.labels["kubernetes.azure.com/scalesetpriority"] == "spot"
+    assert node.taints[0].key == "kubernetes.azure.com/scalesetpriority"
+
+
+def test_a_scaled_and_then_deleted_pool_takes_its_nodes_away(azure: Subscription) -> None:
+    azure.cluster()
+    pool = azure.pool(count=3)
+    there = azure.resource(POOL, "gpu", pool["id"])
+    asyncio.run(azure.cloud.update(there, pool_inputs(count=3), pool_inputs(count=1), preview=False))
+    assert len(azure.planes.nodes["studio"]) == 2
+    asyncio.run(azure.cloud.delete(there))
+    assert len(azure.planes.nodes["studio"]) == 1
+    assert asyncio.run(azure.cloud.read(there)) is None
+
+
+def test_a_deleted_cluster_stops_its_control_plane_and_forgets_its_pools(azure: Subscription) -> None:
+    made = azure.cluster()
+    pool = azure.pool()
+    asyncio.run(azure.cloud.delete(azure.resource(CLUSTER, "studio", made["id"])))
+    assert not azure.planes.versions
+    assert asyncio.run(azure.cloud.read(azure.resource(POOL, "gpu", pool["id"]))) is None
+
+
+def test_what_was_made_is_there_for_the_next_world(azure: Subscription, tmp_path: Path) -> None:
+    made = azure.cluster()
+    with Store(tmp_path / "world.db") as store:
+        again = AzureCloud(store, azure.planes)
+        found = asyncio.run(again.read(azure.resource(CLUSTER, "studio", made["id"])))
+    assert found is not None
+    assert found.state["fqdn"] == made["fqdn"]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (
+            {"vmSize": "Standard_NC24ads_A200_v4"},
+            "The VM size of Standard_NC24ads_A200_v4 is not known to the simulated Azure",
+        ),
+        ({"count": 1001}, "Agent pool gpu: count is 1001; it must be 0 to 1000 in a user pool"),
+        ({"minCount": 1}, "Agent pool gpu: minCount and maxCount need enableAutoScaling"),
+        ({"enableAutoScaling": True}, "Agent pool gpu: enableAutoScaling needs minCount and maxCount"),
+        (
+            {"enableAutoScaling": True, "minCount": 2, "maxCount": 3},
+            "Agent pool gpu: count 1 is not between minCount 2 and maxCount 3",
+        ),
+        (
+            {"vmSize": "Standard_D4ds_v5", "gpuInstanceProfile": "MIG1g"},
+            "Agent pool gpu: gpuInstanceProfile MIG1g is not supported with VM size Standard_D4ds_v5",
+        ),
+        (
+            {"nodeLabels": {"kubernetes.azure.com/x": "y"}},
+            "Agent pool gpu: label kubernetes.azure.com/x is reserved",
+        ),
+        ({"nodeTaints": ["broken"]}, "agentPoolProfile.nodeTaints is invalid: 'broken'"),
+        (
+            {"mode": "System", "scaleSetPriority": "Spot"},
+            "Agent pool gpu: a system pool cannot be a spot pool",
+        ),
+    ],
+)
+def test_a_pool_aks_would_not_take_is_refused(
+    azure: Subscription, more: dict[str, Any], message: str
+) -> None:
+    azure.cluster()
+    with pytest.raises(CloudRefusal) as refused:
+        azure.pool(**more)
+    assert message in str(refused.value)
+
+
+def test_a_quota_is_counted_in_cpus_of_the_family(azure: Subscription) -> None:
+    azure.cloud.configure({"limits": {"quotas": {"standardNCADSA100v4Family": 24}}})
+    azure.cluster()
+    with pytest.raises(CloudRefusal) as refused:
+        azure.pool(count=2)
+    assert str(refused.value) == (
+        'Code="ErrCode_InsufficientVCPUQuota" Message="Insufficient vcpu quota requested 48, remaining 24 '
+        "for family standardNCADSA100v4Family for region westeurope. "
+        'Ask for more quota, or for fewer machines"'
+    )
+    azure.pool(count=1)
+
+
+def test_a_size_out_of_stock_is_refused(azure: Subscription) -> None:
+    azure.cloud.configure({"limits": {"stockOuts": [A100]}})
+    azure.cluster()
+    with pytest.raises(CloudRefusal, match='Code="AllocationFailed"'):
+        azure.pool()
+
+
+def test_a_version_aks_does_not_offer_is_refused(azure: Subscription) -> None:
+    with pytest.raises(CloudRefusal) as refused:
+        azure.cluster(kubernetesVersion="1.33")
+    assert "Managed cluster studio is on version 1.33, which is not supported" in str(refused.value)
+
+
+def test_a_pool_without_its_cluster_is_refused(azure: Subscription) -> None:
+    with pytest.raises(CloudRefusal, match='Code="ParentResourceNotFound"'):
+        azure.pool()
+
+
+def test_a_cluster_without_its_group_is_refused(azure: Subscription) -> None:
+    inputs = {"resourceGroupName": "nope", "resourceName": "x", "dnsPrefix": "x"}
+    with pytest.raises(CloudRefusal, match="Resource group 'nope' could not be found"):
+        azure.make(CLUSTER, "x", inputs)
+
+
+def test_the_same_declaration_may_create_again_another_may_not(azure: Subscription) -> None:
+    made = azure.cluster()
+    assert azure.cluster()["id"] == made["id"]
+    with pytest.raises(CloudRefusal, match="cannot create already existing resource"):
+        azure.make(GROUP, "other", {"resourceGroupName": "studio"})
+
+
+def test_the_users_kubeconfig_in_exec_form_holds_no_secret(azure: Subscription) -> None:
+    azure.cluster(aadProfile={"managed": True}, disableLocalAccounts=True)
+    value = azure.invoke(USER_CREDENTIALS, format="exec")["kubeconfigs"][0]
+    assert value["name"] == "clusterUser"
+    with pytest.raises(CloudRefusal, match="set to disable local accounts"):
+        azure.invoke(ADMIN_CREDENTIALS)
+    with pytest.raises(CloudRefusal, match='ask for format "exec"'):
+        azure.invoke(USER_CREDENTIALS)
+
+
+def test_a_token_is_only_for_the_server_application_of_aks(azure: Subscription) -> None:
+    assert azure.cloud.credential({"serverId": SERVER_ID})["token"]
+    with pytest.raises(CloudRefusal, match="AADSTS500011"):
+        azure.cloud.credential({"serverId": "other"})
+
+
+def test_a_type_that_is_not_covered_is_named(azure: Subscription) -> None:
+    with pytest.raises(TypeNotCoveredError) as refused:
+        azure.cloud.check(azure.resource("azure-native:network:VirtualNetwork", "x"), {}, {}, "")
+    assert "has no resource type azure-native:network:VirtualNetwork; it has: azure-native" in str(
+        refused.value
+    )
+
+
+@pytest.mark.parametrize(
+    ("inputs", "path", "reason"),
+    [
+        ({"agentPoolName": "toolongforapool"}, "agentPoolName", "1 to 12 lower-case letters and digits"),
+        ({"gpuProfile": {"driver": "Maybe"}}, "gpuProfile.driver", "'Maybe' is none of Install, None"),
+        ({"vmsize": "x"}, "vmsize", "'vmsize' is no property of AgentPool; it has: "),
+        ({"count": "two"}, "count", "'two' must be a whole number"),
+        ({"nodeTaints": "x"}, "nodeTaints", "'x' must be a list"),
+    ],
+)
+def test_inputs_are_held_to_the_sdk(
+    azure: Subscription, inputs: dict[str, Any], path: str, reason: str
+) -> None:
+    checked = azure.cloud.check(azure.resource(POOL, "gpu"), {}, pool_inputs(**inputs), "")
+    assert [failure.path for failure in checked.failures] == [path]
+    assert reason in checked.failures[0].reason
+
+
+def test_what_is_not_yet_known_is_not_checked(azure: Subscription) -> None:
+    inputs = pool_inputs(resourceName=UNKNOWN_TEXT, count=UNKNOWN_TEXT, gpuProfile=UNKNOWN_TEXT)
+    assert not azure.cloud.check(azure.resource(POOL, "gpu"), {}, inputs, "").failures
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "replaces"),
+    [
+        ("vmSize", "Standard_NC48ads_A100_v4", True),
+        ("gpuInstanceProfile", "MIG2g", True),
+        ("gpuProfile", {"driver": "None"}, True),
+        ("count", 2, False),
+        ("nodeLabels", {"a": "b"}, False),
+        ("nodeTaints", ["a=b:NoSchedule"], False),
+    ],
+)
+def test_only_immutable_fields_replace(azure: Subscription, key: str, value: Any, replaces: bool) -> None:
+    change = azure.cloud.diff(azure.resource(POOL, "gpu"), pool_inputs(), pool_inputs(**{key: value}))
+    assert change.changed
+    assert bool(change.replacing) is replaces
+
+
+def test_a_made_name_stays_the_same(azure: Subscription) -> None:
+    resource = azure.resource(GROUP, "studio")
+    first = azure.cloud.check(resource, {}, {}, "1a2b3c4d").inputs
+    assert first == {"resourceGroupName": "studio1a2b3c4d", "location": "westeurope"}
+    assert azure.cloud.check(resource, first, {}, "ffffffff").inputs == first
+
+
+def test_families_are_named_as_quotas_are() -> None:
+    assert family("Standard_NV6ads_A10_v5") == "standardNVADSA10v5Family"
+    assert family("Standard_D4ds_v5") == "standardDDSv5Family"

@@ -1,0 +1,20 @@
+"""A simulated project of Google Cloud for each test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dra_fleet.rehearsal.world.store import Store
+from tests.rehearsal.clouds.gke.google_project import Project
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    with Store(tmp_path / "world.db") as store:
+        yield Project(store)

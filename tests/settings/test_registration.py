@@ -1,0 +1,60 @@
+"""A new variant is one file and one row; these tests find the file and demand the row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import get_args
+
+import pytest
+
+from dra_fleet import drivers
+from dra_fleet.clouds.aks.settings import AksClusterSettings
+from dra_fleet.clouds.cloud import CLOUDS as RULES
+from dra_fleet.clouds.cloud import CloudRules
+from dra_fleet.clouds.eks.settings import EksClusterSettings
+from dra_fleet.clouds.existing.settings import ExistingClusterSettings
+from dra_fleet.clouds.gke.settings import GkeClusterSettings
+from dra_fleet.drivers import DRIVERS
+from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing, MigSharing, SharingSettings
+from dra_fleet.hardware.models import Machine
+from dra_fleet.settings.cluster import CommonClusterSettings
+from dra_fleet.settings.clusters import CLOUDS
+from dra_fleet.settings.fleet import FleetSettings
+
+DRIVER_FOLDERS = Path(drivers.__file__).parent
+
+
+def test_every_cloud_s_settings_are_in_the_union() -> None:
+    clouds = {AksClusterSettings, EksClusterSettings, ExistingClusterSettings, GkeClusterSettings}
+    assert set(CommonClusterSettings.__subclasses__()) == clouds
+    assert {cloud.__name__ for cloud in clouds} <= set(FleetSettings.model_json_schema()["$defs"])
+
+
+def test_every_cloud_has_settings_rules_and_machines_of_its_name() -> None:
+    assert CLOUDS.keys() == RULES.keys() == set(get_args(Machine.model_fields["cloud"].annotation))
+    for cloud in CLOUDS:
+        settings: type[CommonClusterSettings] = resolve_name(CLOUDS[cloud])
+        assert get_args(settings.model_fields["cloud"].annotation) == (cloud,)
+        assert isinstance(resolve_name(RULES[cloud]), CloudRules)
+
+
+def test_every_strategy_is_in_the_union_and_has_its_file() -> None:
+    members = get_args(get_args(SharingSettings)[0])
+    assert set(members) == {ExclusiveSharing, MigSharing}
+    strategies = {member.model_fields["strategy"].default for member in members}
+    assert strategies == {path.stem for path in (DRIVER_FOLDERS / "nvidia" / "sharing").glob("*.py")} - {
+        "__init__"
+    }
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+def test_every_driver_has_its_file_and_its_facts(name: str) -> None:
+    assert (DRIVER_FOLDERS / name / "values.py").is_file()
+    assert (DRIVER_FOLDERS / name / "driver.yaml").is_file()
+    assert DRIVERS[name].name == name
+    assert DRIVERS[name].facts.name == name
+
+
+def test_every_driver_s_facts_are_registered() -> None:
+    assert {path.parent.name for path in DRIVER_FOLDERS.glob("*/driver.yaml")} == set(DRIVERS)
