@@ -15,9 +15,9 @@ import grpc
 from google.protobuf import empty_pb2, json_format
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc, plugin_pb2
 
+from dra_fleet.declared.resources import Provider, Resource, Stack
 from dra_fleet.policy import judging
 from dra_fleet.policy.decoding import decode, encode
-from dra_fleet.policy.resources import Provider, Resource, Stack
 from dra_fleet.policy.rule import ResourceRule, StackRule
 
 if TYPE_CHECKING:

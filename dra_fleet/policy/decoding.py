@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.protobuf.struct_pb2 import Struct
 
-from dra_fleet.policy.values import Missing, Secret
+from dra_fleet.declared.values import Missing, Secret
 
 if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Value as WireValue

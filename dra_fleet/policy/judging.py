@@ -6,16 +6,16 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dra_fleet.policy.resources import Stack
+from dra_fleet.declared.resources import Stack
+from dra_fleet.declared.values import REDACTED
 from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule, StackRule
-from dra_fleet.policy.values import REDACTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dra_fleet.policy.resources import Resource
+    from dra_fleet.declared.resources import Resource
+    from dra_fleet.declared.values import Value
     from dra_fleet.policy.rule import Finding, Rule, Settings
-    from dra_fleet.policy.values import Value
 
 SHORTEST_SECRET = 4
 """Shorter ones are hidden where they stand alone; taken out of the middle of words they would say more."""

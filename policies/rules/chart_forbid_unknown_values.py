@@ -17,12 +17,12 @@ from dra_fleet.policy.rule import Finding, ResourceRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.declared.resources import Resource
+    from dra_fleet.declared.values import Value
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.driver import Refusal
     from dra_fleet.policy.reading.charts import Release
-    from dra_fleet.policy.resources import Resource
     from dra_fleet.policy.rule import Settings
-    from dra_fleet.policy.values import Value
 
 
 def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:

@@ -17,10 +17,10 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.values import Value
     from dra_fleet.kubernetes.minors import FeatureGate
-    from dra_fleet.policy.resources import Resource, Stack
     from dra_fleet.policy.rule import Settings
-    from dra_fleet.policy.values import Value
 
 NAME = "claim-forbid-dropped-fields"
 

@@ -14,9 +14,9 @@ from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.policy.resources import Resource
+    from dra_fleet.declared.resources import Resource
+    from dra_fleet.declared.values import Value
     from dra_fleet.policy.rule import Settings
-    from dra_fleet.policy.values import Value
 
 NAME: Final = "claim-forbid-health-taints"
 NAMESPACES: Final = Parameter(

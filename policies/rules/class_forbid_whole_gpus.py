@@ -21,9 +21,9 @@ from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dra_fleet.policy.resources import Resource, Stack
+    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.values import Value
     from dra_fleet.policy.rule import Settings
-    from dra_fleet.policy.values import Value
 
 MIXED: Final = Parameter(
     name="mixed",

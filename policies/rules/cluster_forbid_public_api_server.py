@@ -15,9 +15,9 @@ from dra_fleet.policy.rule import Finding, ResourceRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.policy.resources import Resource
+    from dra_fleet.declared.resources import Resource
+    from dra_fleet.declared.values import Value
     from dra_fleet.policy.rule import Settings
-    from dra_fleet.policy.values import Value
 
 AKS: Final = re.compile(rf"{AZURE}:ManagedCluster")
 GKE: Final = re.compile(r"gcp:container/cluster:Cluster")

@@ -16,7 +16,7 @@ from dra_fleet.policy.rule import TODAY, Finding, Parameter, ResourceRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.policy.resources import Resource
+    from dra_fleet.declared.resources import Resource
     from dra_fleet.policy.rule import Settings
 
 FACTS = catalogue.load()

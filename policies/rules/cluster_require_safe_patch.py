@@ -14,7 +14,7 @@ from dra_fleet.policy.rule import Finding, ResourceRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.policy.resources import Resource
+    from dra_fleet.declared.resources import Resource
     from dra_fleet.policy.rule import Settings
 
 FACTS = catalogue.load().kubernetes

@@ -21,11 +21,11 @@ from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.values import Value
     from dra_fleet.policy.reading.charts import Release
     from dra_fleet.policy.reading.pools import Pool
-    from dra_fleet.policy.resources import Resource, Stack
     from dra_fleet.policy.rule import Settings
-    from dra_fleet.policy.values import Value
 
 NAME: Final = "driver-require-owner"
 ALLOWED: Final = "one owner of the GPU driver on each pool"

@@ -16,11 +16,11 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.declared.resources import Stack
+    from dra_fleet.declared.values import Value
     from dra_fleet.hardware.models import Machine
     from dra_fleet.policy.reading.pools import Pool
-    from dra_fleet.policy.resources import Stack
     from dra_fleet.policy.rule import Settings
-    from dra_fleet.policy.values import Value
 
 LABEL: Final = "nvidia.com/mig.config"
 OFF: Final = ("", "all-disabled")

@@ -17,9 +17,9 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from dra_fleet.declared.resources import Stack
     from dra_fleet.policy.reading.advertisers import Advertiser
     from dra_fleet.policy.reading.pools import Pool
-    from dra_fleet.policy.resources import Stack
     from dra_fleet.policy.rule import Settings
 
 

@@ -14,9 +14,9 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.policy.resources import Stack
+    from dra_fleet.declared.resources import Stack
+    from dra_fleet.declared.values import Value
     from dra_fleet.policy.rule import Settings
-    from dra_fleet.policy.values import Value
 
 ROOT = re.compile(r"pulumi:pulumi:Stack")
 NAMES = re.compile(r"(?i)kube_?-?config|token|passw|credential|secret|private_?-?key")

@@ -22,9 +22,9 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.policy.resources import Resource, Stack
+    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.values import Value
     from dra_fleet.policy.rule import Settings
-    from dra_fleet.policy.values import Value
 
 NAME: Final = "pod-forbid-legacy-gpu-limits"
 GATE: Final = catalogue.load().kubernetes.gate("DRAExtendedResource")

@@ -16,9 +16,9 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.policy.resources import Resource, Stack
+    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.values import Value
     from dra_fleet.policy.rule import Settings
-    from dra_fleet.policy.values import Value
 
 TYPES: Final = re.compile(rf"{AZURE}:(AgentPool|ManagedCluster)|azure-native:resources:Resource")
 _MODE: Final = ("gpuProfile", "nvidia", "managementMode")

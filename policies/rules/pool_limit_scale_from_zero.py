@@ -19,8 +19,8 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.declared.resources import Stack
     from dra_fleet.policy.reading.pools import Pool
-    from dra_fleet.policy.resources import Stack
     from dra_fleet.policy.rule import Settings
 
 FACTS: Final = catalogue.load().gke.scale_from_zero

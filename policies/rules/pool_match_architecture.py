@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.clouds.eks.facts import EksImage
+    from dra_fleet.declared.resources import Stack
+    from dra_fleet.declared.values import Value
     from dra_fleet.hardware.models import Machine
     from dra_fleet.policy.reading.pools import Pool
-    from dra_fleet.policy.resources import Stack
     from dra_fleet.policy.rule import Settings
-    from dra_fleet.policy.values import Value
 
 # Graviton: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
 ARM: Final = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\.[\w-]+")

@@ -11,15 +11,15 @@ import re
 from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet.clouds.gke.pools import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TRIPLE
+from dra_fleet.declared.values import Secret
 from dra_fleet.policy.reading.pools import pools
 from dra_fleet.policy.rule import Finding, ResourceRule
-from dra_fleet.policy.values import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from dra_fleet.declared.resources import Resource
     from dra_fleet.policy.reading.pools import Pool
-    from dra_fleet.policy.resources import Resource
     from dra_fleet.policy.rule import Settings
 
 WHY: Final = {

@@ -17,7 +17,7 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.policy.resources import Stack
+    from dra_fleet.declared.resources import Stack
     from dra_fleet.policy.rule import Settings
 
 KNOWN: Final = tuple(entry.minor for entry in catalogue.load().kubernetes.minors)

@@ -17,8 +17,8 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.policy.reading.charts import Release
-    from dra_fleet.policy.resources import Resource, Stack
     from dra_fleet.policy.rule import Settings
 
 GATES: Final = "featureGates"

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.policy.resources import Provider, Resource
-from dra_fleet.policy.values import Missing, Secret
+from dra_fleet.declared.resources import Provider, Resource
+from dra_fleet.declared.values import Missing, Secret
 
 if TYPE_CHECKING:
     from dra_fleet.policy.rule import Rule

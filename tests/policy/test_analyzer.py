@@ -12,10 +12,10 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import analyzer_pb2
 
 from dra_fleet.clouds.gke.pools import TRIPLE
+from dra_fleet.declared.values import Missing, Secret
 from dra_fleet.policy import pack
 from dra_fleet.policy.analyzer import Analyzer
 from dra_fleet.policy.decoding import SECRET, SIGNATURE, decode, encode
-from dra_fleet.policy.values import Missing, Secret
 from policies.rules import (
     class_forbid_whole_gpus,
     cluster_require_minimum_kubernetes,
@@ -25,7 +25,7 @@ from policies.rules import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.policy.resources import Stack
+    from dra_fleet.declared.resources import Stack
 
 FLOOR = cluster_require_minimum_kubernetes.RULE
 CANARY = "s3cr3t-canary"

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet.declared.values import REDACTED
 from dra_fleet.policy import pack
 from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.running import preview
 from dra_fleet.policy.gate.verdict import Expected, judge
 from dra_fleet.policy.gate.without_engine import judge_record
 from dra_fleet.policy.judging import SHORTEST_SECRET
-from dra_fleet.policy.values import REDACTED
 from tests.policy.breaking_program import (
     JUDGING,
     broken_program,

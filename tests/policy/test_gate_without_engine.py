@@ -11,13 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from dra_fleet.cli.main import app
+from dra_fleet.declared.values import Secret
 from dra_fleet.policy import pack
 from dra_fleet.policy.gate import preset
 from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.verdict import Expected, Verdict, judge
 from dra_fleet.policy.gate.without_engine import judge_record, was_judged
 from dra_fleet.policy.judging import judge_all
-from dra_fleet.policy.values import Secret
 from tests.policy.other_project import marked
 from tests.policy.rule_cases import UNKNOWN, Declared
 

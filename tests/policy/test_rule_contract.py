@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet.declared.values import REDACTED
 from dra_fleet.policy import pack
 from dra_fleet.policy.judging import SHORTEST_SECRET, judge_all
 from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule, StackRule
-from dra_fleet.policy.values import REDACTED
 from policies import rules
 from tests.policy.rule_cases import REMOVED, UNKNOWN, all_secret, changed, declared_with, scalars
 
 if TYPE_CHECKING:
+    from dra_fleet.declared.resources import Resource
     from dra_fleet.policy.judging import Violation
-    from dra_fleet.policy.resources import Resource
     from dra_fleet.policy.rule import Rule
     from tests.policy.rule_cases import Break, RuleCase
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from dra_fleet.declared.values import Secret
 from dra_fleet.policy import pack
 from dra_fleet.policy.judging import judge_all
 from dra_fleet.policy.rule import ResourceRule
-from dra_fleet.policy.values import Secret
 from tests.json_places import places
 from tests.policy.breaking_program import JUDGING, cases_of
 from tests.policy.rule_cases import UNKNOWN, all_secret, declared_with, put

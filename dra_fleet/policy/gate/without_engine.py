@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.declared.resources import Provider, Resource, Stack
 from dra_fleet.policy import pack
 from dra_fleet.policy.decoding import from_plain
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.record import Judgement, Reported
 from dra_fleet.policy.judging import judge_resource, judge_stack
-from dra_fleet.policy.resources import Provider, Resource, Stack
 from dra_fleet.policy.rule import ResourceRule, StackRule
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from dra_fleet.policy.reading.tolerations import Tolerated, Toleration
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.values import Value
     from dra_fleet.policy.reading.charts import Release
     from dra_fleet.policy.reading.pools import Pool
-    from dra_fleet.policy.resources import Resource, Stack
-    from dra_fleet.policy.values import Value
 
 Kind = Literal["dra", "plugin"]
 

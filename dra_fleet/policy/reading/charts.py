@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet import hardware as catalogue
 
 if TYPE_CHECKING:
+    from dra_fleet.declared.resources import Resource
+    from dra_fleet.declared.values import Value
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
-    from dra_fleet.policy.resources import Resource
-    from dra_fleet.policy.values import Value
 
 RELEASE_TYPES: Final = re.compile(r"kubernetes:helm\.sh/(?:v3:Release|v3:Chart|v4:Chart)")
 _VERSION_PREFIX: Final = "v"

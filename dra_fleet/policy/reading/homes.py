@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet.policy.reading.versions import ALICLOUD, AZURE
 
 if TYPE_CHECKING:
-    from dra_fleet.policy.resources import Resource, Stack
+    from dra_fleet.declared.resources import Resource, Stack
 
 CLUSTER_TYPES: Final = re.compile(
     rf"{AZURE}:ManagedCluster|gcp:container/cluster:Cluster|aws:eks/cluster:Cluster|aws-native:eks:Cluster"

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet import hardware as catalogue
 
 if TYPE_CHECKING:
+    from dra_fleet.declared.resources import Stack
+    from dra_fleet.declared.values import Value
     from dra_fleet.hardware.models import GpuModel, Machine
     from dra_fleet.policy.reading.pools import Pool
-    from dra_fleet.policy.resources import Stack
-    from dra_fleet.policy.values import Value
 
 _TEMPLATES: Final = re.compile(r"aws:ec2/launchTemplate:LaunchTemplate|aws-native:ec2:LaunchTemplate")
 

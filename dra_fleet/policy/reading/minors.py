@@ -9,8 +9,8 @@ from dra_fleet.policy.reading.versions import FIELDS, KubernetesVersion
 from dra_fleet.policy.rule import Parameter
 
 if TYPE_CHECKING:
+    from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.kubernetes.minors import FeatureGate
-    from dra_fleet.policy.resources import Resource, Stack
     from dra_fleet.policy.rule import Settings
 
 KUBERNETES: Final = Parameter(

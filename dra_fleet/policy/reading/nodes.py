@@ -12,10 +12,10 @@ from dra_fleet.policy.reading.taints import declared_taints
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.policy.reading.advertisers import Advertiser
     from dra_fleet.policy.reading.plugins import DriverPlugin
     from dra_fleet.policy.reading.pools import Pool
-    from dra_fleet.policy.resources import Resource, Stack
 
 
 class Nodes:

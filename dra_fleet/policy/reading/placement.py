@@ -11,8 +11,8 @@ from dra_fleet.clouds.gke.pools import GPU_DRA, NO_PLUGIN, TPU_DRA
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from dra_fleet.declared.values import Value
     from dra_fleet.policy.reading.pools import Pool
-    from dra_fleet.policy.values import Value
 
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
 Held = str | None | Literal[False]

@@ -11,11 +11,11 @@ from dra_fleet.policy.reading.placement import Placement, any_of, placement
 from dra_fleet.policy.reading.tolerations import Tolerated, Toleration
 
 if TYPE_CHECKING:
+    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.values import Value
     from dra_fleet.drivers.common.facts import DriverFacts
     from dra_fleet.policy.reading.charts import Release
     from dra_fleet.policy.reading.pools import Pool
-    from dra_fleet.policy.resources import Resource, Stack
-    from dra_fleet.policy.values import Value
 
 NVIDIA: Final = "nvidia"
 _SECTION: Final = "kubeletPlugin"

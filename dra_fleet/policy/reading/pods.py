@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.policy.resources import Resource
-    from dra_fleet.policy.values import Value
+    from dra_fleet.declared.resources import Resource
+    from dra_fleet.declared.values import Value
 
 _POD: Final = re.compile(r"kubernetes:core/v1:Pod(Patch)?")
 _CRON_JOB: Final = re.compile(r"kubernetes:batch/v\w+:CronJob(Patch)?")

@@ -15,8 +15,8 @@ from dra_fleet.policy.reading.versions import AZURE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.policy.resources import Resource
-    from dra_fleet.policy.values import Step, Value
+    from dra_fleet.declared.resources import Resource
+    from dra_fleet.declared.values import Step, Value
 
 Cloud = Literal["aks", "gke", "eks", "ack"]
 

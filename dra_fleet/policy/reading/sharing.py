@@ -10,9 +10,9 @@ from dra_fleet.policy.reading.claims import configs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.declared.resources import Resource
+    from dra_fleet.declared.values import Value
     from dra_fleet.drivers.common.facts import DriverFacts
-    from dra_fleet.policy.resources import Resource
-    from dra_fleet.policy.values import Value
 
 
 def shared(resource: Resource) -> Iterator[tuple[DriverFacts, Value]]:

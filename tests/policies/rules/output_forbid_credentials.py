@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dra_fleet.policy.values import Secret
+from dra_fleet.declared.values import Secret
 from policies.rules.output_forbid_credentials import RULE
 from tests.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
 

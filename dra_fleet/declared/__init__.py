@@ -1,0 +1,1 @@
+"""What any Pulumi program declares: its resources and their values, known, absent or unknown at preview."""
