@@ -19,6 +19,7 @@ from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import Allocation, Failure, Node, NoFit, allocate
 from dra_fleet.proof.demand.asks import ask_of, class_objects, drivers_of
 from dra_fleet.proof.search.placements import Held, after
+from dra_fleet.proof.supply.node_slices import inventory_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -143,7 +144,7 @@ class Fitting:
             outcome = allocate(
                 [ask.body for ask in asks],
                 self._classes,
-                pool.shape.inventory,
+                inventory_of(pool.shape),
                 Node(NODE, pool.shape.labels),
                 in_use=held.in_use,
                 minor=self._cluster.plan.kubernetes,

@@ -8,9 +8,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from dra_fleet.cel import CelDevice
-from dra_fleet.drivers.common.published import slice_specs
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from dra_fleet.proof.allocator import Inventory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +20,8 @@ Origin = Literal["recorded", "documented", "unknown"]
 
 NODE = "node"
 """The name under which a shape's devices are allocated; nodes of one shape differ in nothing else."""
+GIVE_SLICES = "give recorded slices (`kubectl get nodes,resourceslices -o json`) with --slices"
+"""What makes known what cannot be predicted of a node."""
 MOST_PODS = 110
 """Pods a kubelet admits by default: https://kubernetes.io/docs/setup/best-practices/cluster-large/."""
 
@@ -117,29 +117,6 @@ class Shape:
         """Whether each device is held whole or free: no shares, counters, taints or binding conditions."""
         special = ("allowMultipleAllocations", "consumesCounters", "taints", "bindingConditions")
         return not any(device.seen.get(key) for device in self.devices for key in special)
-
-    @cached_property
-    def inventory(self) -> Inventory:
-        """Its slices for the allocator."""
-        by_driver: dict[str, dict[str, list[Object]]] = {}
-        for device in self.devices:
-            by_driver.setdefault(device.driver, {}).setdefault(device.group, []).append(device.placed)
-        return Inventory(
-            {"metadata": {"name": f"{driver}-{number:03}"}, "spec": spec}
-            for driver, groups in sorted(by_driver.items())
-            for number, spec in enumerate(self._specs(driver, groups))
-        )
-
-    def _specs(self, driver: str, groups: Mapping[str, list[Object]]) -> list[Object]:
-        """Slices as the driver splits them: counters and one for each group, or all devices together."""
-        if driver not in self.counters:
-            return slice_specs(driver, NODE, [device for group in groups.values() for device in group], 1)
-        pool = {"name": NODE, "generation": 1, "resourceSliceCount": len(groups) + 1}
-        base: Object = {"driver": driver, "nodeName": NODE, "pool": pool}
-        return [
-            {**base, "sharedCounters": list(self.counters[driver])},
-            *({**base, "devices": devices} for devices in groups.values()),
-        ]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,6 +10,7 @@ from dra_fleet.cel import UNKNOWN
 from dra_fleet.drivers.common.installed import drivers_of
 from dra_fleet.drivers.nvidia.slices import nvidia_devices_of
 from dra_fleet.kubernetes.dropped_fields import stored
+from dra_fleet.proof.supply.node_slices import inventory_of
 from dra_fleet.proof.supply.slices import predict
 from tests.proof.proof_helpers import fleet, plan_of, pool, proved
 
@@ -52,7 +53,7 @@ def workloads(
 
 def test_partitions_on_demand_are_published_beside_the_gpu_one_slice_each_and_one_with_all_counters() -> None:
     found = shape("hgx-h100-8", ON_DEMAND)
-    slices = [item.spec for item in found.inventory.slices]
+    slices = [item.spec for item in inventory_of(found).slices]
     assert len(slices) == 9
     assert [entry["name"] for entry in slices[0]["sharedCounters"]][:2] == [
         "gpu-0-counter-set",

@@ -14,7 +14,7 @@ from dra_fleet.drivers.example.devices import COMPUTE, MEMORY, example_devices
 from dra_fleet.drivers.nvidia.slices import known_device
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
-from dra_fleet.proof.answer.explain import RECORD
+from dra_fleet.model.nodes import GIVE_SLICES
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.common.installed import Installed
@@ -45,7 +45,11 @@ def example_devices_of(driver: Installed, minor: str) -> tuple[list[ShapeDevice]
     values = driver.values
     changed = [key for key, usual in _UNUSUAL if value_at(values, key) not in (None, "", usual)]
     if changed:
-        return [], f"value {changed[0]} changes what the {driver.facts.name} driver publishes; {RECORD}", ()
+        return (
+            [],
+            f"value {changed[0]} changes what the {driver.facts.name} driver publishes; {GIVE_SLICES}",
+            (),
+        )
     count = cast("int", value_at(values, "kubeletPlugin.numDevices", default=8))
     parts = cast("int", value_at(values, "kubeletPlugin.gpuPartitions", default=0))
     if count > MOST_DEVICES:

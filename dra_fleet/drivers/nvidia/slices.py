@@ -17,8 +17,7 @@ from dra_fleet.drivers.nvidia.devices import (
 )
 from dra_fleet.drivers.nvidia.modes import dynamic_partitions, with_shares
 from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
-from dra_fleet.model.nodes import Object, Origin, ShapeDevice
-from dra_fleet.proof.answer.explain import RECORD
+from dra_fleet.model.nodes import GIVE_SLICES, Object, Origin, ShapeDevice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +33,8 @@ _CHANGING_GATES = ("PassthroughSupport", "FabricManagerPartitioning", "DRAListTy
 _OVERLAPPING = (
     "with feature gate DynamicMIG the driver sends counters that keep partitions apart, and the API server "
     f"of Kubernetes {{minor}} drops them, for its gate {PARTITIONS} is off: pods would get partitions that "
-    f"overlap, and all but the first would never start; turn DynamicMIG off, use Kubernetes 1.36, or {RECORD}"
+    f"overlap, and all but the first would never start; turn DynamicMIG off, use Kubernetes 1.36, or "
+    f"{GIVE_SLICES}"
 )
 
 
@@ -82,7 +82,7 @@ def _changing_gate(gates: Mapping[str, bool], driver: Installed) -> str:
     """Why feature gates keep us from telling what the driver publishes."""
     on = [gate for gate in _CHANGING_GATES if gates.get(gate)]
     if on:
-        return f"feature gate {on[0]} changes what the {driver.facts.name} driver publishes; {RECORD}"
+        return f"feature gate {on[0]} changes what the {driver.facts.name} driver publishes; {GIVE_SLICES}"
     return ""
 
 
@@ -92,10 +92,11 @@ def _changing_layout(gates: Mapping[str, bool], pool: PoolPlan, model: GpuModel)
         return ""
     if pool.sharing.strategy == "mig":
         return (
-            f"with feature gate DynamicMIG the driver destroys the layout's partitions at its start; {RECORD}"
+            "with feature gate DynamicMIG the driver destroys the layout's partitions at its start; "
+            f"{GIVE_SLICES}"
         )
     if any(profile.placements is None for profile in model.mig.profiles):
-        return f"where the partitions of a {model.name} may lie is not public, for DynamicMIG; {RECORD}"
+        return f"where the partitions of a {model.name} may lie is not public, for DynamicMIG; {GIVE_SLICES}"
     return ""
 
 

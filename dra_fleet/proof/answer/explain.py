@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dra_fleet.cel import UNKNOWN, CelInvalid, CelUnsupported, environment, judgeable_clauses
 from dra_fleet.kubernetes.devices.quantity import Quantity
+from dra_fleet.model.nodes import GIVE_SLICES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.model.nodes import Shape, ShapeDevice
     from dra_fleet.proof.demand.asks import Ask, Selector
-
-RECORD = "give recorded slices (`kubectl get nodes,resourceslices -o json`) with --slices"
-"""What makes unknown values known."""
 
 Outcome = Literal["false", "error", "unknown"]
 
@@ -167,7 +165,7 @@ def sentence(ask: Ask, misses: Sequence[Miss], matched: int, total: int, where: 
 
 def _fix(miss: Miss, value: str) -> str:
     if miss.outcome == "unknown":
-        return f"do without it, or {RECORD}"
+        return f"do without it, or {GIVE_SLICES}"
     driver = _DRIVER.match(miss.clause)
     if driver:
         return f"install the driver that publishes {driver['name']}, or select {miss.device.driver}"

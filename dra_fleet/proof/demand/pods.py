@@ -10,7 +10,8 @@ from dra_fleet import hardware as catalogue
 from dra_fleet.cel import UNKNOWN
 from dra_fleet.drivers.efa.devices import DRIVER as NETWORK_DRIVER
 from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
-from dra_fleet.proof.answer.explain import RECORD, Match, Miss, match
+from dra_fleet.model.nodes import GIVE_SLICES
+from dra_fleet.proof.answer.explain import Match, Miss, match
 from dra_fleet.proof.demand.asks import drivers_of
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def _unknown_devices(ask: Ask, shape: Shape) -> str:
     familiar = {COMPUTE_DOMAIN_DRIVER, *(driver.driver for driver in facts)} - {NETWORK_DRIVER} | shape.told
     strange = sorted(named - familiar - {device.driver for device in shape.devices})
     if strange and not shape.knows_labels:
-        return f"what driver {strange[0]} publishes cannot be predicted; {RECORD}"
+        return f"what driver {strange[0]} publishes cannot be predicted; {GIVE_SLICES}"
     return ""
 
 

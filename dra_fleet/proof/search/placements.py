@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import Allocation, DeviceId, InUse, Node, NoFit, allocate
+from dra_fleet.proof.supply.node_slices import inventory_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +71,7 @@ class Placements:
         outcome = allocate(
             [claim.body],
             self._classes,
-            shape.inventory,
+            inventory_of(shape),
             Node(NODE, shape.labels),
             in_use=held.in_use,
             minor=self.minor,

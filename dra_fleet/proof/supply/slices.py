@@ -15,8 +15,7 @@ from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
 from dra_fleet.drivers.nvidia.slices import known_device, nvidia_devices_of
 from dra_fleet.drivers.tpu.devices import tpu_devices
 from dra_fleet.kubernetes.dropped_fields import stored
-from dra_fleet.model.nodes import MOST_PODS, NodeGroup, Object, Room, Shape, ShapeDevice
-from dra_fleet.proof.answer.explain import RECORD
+from dra_fleet.model.nodes import GIVE_SLICES, MOST_PODS, NodeGroup, Object, Room, Shape, ShapeDevice
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -31,7 +30,7 @@ _ANY_MEMORY = "1Ei"
 """More than any machine has: where its memory is not known, nothing is refused for it."""
 _UNKNOWN_DOMAINS = (
     "whether the driver that the cluster brings publishes channels of ComputeDomains cannot be predicted; "
-    f"{RECORD}"
+    f"{GIVE_SLICES}"
 )
 
 
@@ -178,5 +177,5 @@ def _efa(pool: PoolPlan, driver: Installed) -> tuple[list[ShapeDevice], str]:
     name = driver.facts.driver
     if driver.is_assumed:
         # Other builds of the driver publish other cards, and other networks.
-        return [], f"what driver {name} publishes cannot be predicted; {RECORD}"
+        return [], f"what driver {name} publishes cannot be predicted; {GIVE_SLICES}"
     return [known_device(name, device, PLACES) for device in efa_devices(cards=pool.efa, roots=())], ""

@@ -9,6 +9,7 @@ import pytest
 from dra_fleet.drivers.common.installed import drivers_of
 from dra_fleet.drivers.example.slices import example_devices_of
 from dra_fleet.kubernetes.dropped_fields import stored
+from dra_fleet.proof.supply.node_slices import inventory_of
 from dra_fleet.proof.supply.slices import predict
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
 
@@ -65,7 +66,7 @@ def test_partitions_of_a_device_are_given_to_different_claims(copies: int, word:
 def test_partitions_stand_before_the_whole_device_and_all_counters_in_a_slice_of_their_own() -> None:
     plan = plan_of(settings(devices(2, plugin={"gpuPartitions": 2}), {}, 1))
     (group,) = predict(plan.clusters[0])
-    counters, published = [item.spec for item in group.shape.inventory.slices]
+    counters, published = [item.spec for item in inventory_of(group.shape).slices]
     assert [entry["name"] for entry in counters["sharedCounters"]] == ["gpu-0-counters", "gpu-1-counters"]
     assert [device["name"] for device in published["devices"]][:3] == [
         "gpu-0-partition-0",
