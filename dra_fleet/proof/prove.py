@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.installed import drivers_of
-from dra_fleet.drivers.nvidia.channels import channel_asks
 from dra_fleet.model.nodes import Room
 from dra_fleet.proof.answer import explain
 from dra_fleet.proof.answer import workloads as fits
@@ -16,7 +15,7 @@ from dra_fleet.proof.answer.workloads import Answer, Question
 from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
 from dra_fleet.proof.demand.parameters import refuse_parameters
 from dra_fleet.proof.demand.pods import Unit, View, view
-from dra_fleet.proof.demand.workloads import claim_of, units_of
+from dra_fleet.proof.demand.workloads import channel_asks, claim_of, units_of
 from dra_fleet.proof.search.placements import Placements
 from dra_fleet.proof.supply.growth import must_grow
 from dra_fleet.proof.supply.pools import pool_fits

@@ -6,23 +6,12 @@ on one NVLink fabric is the plan's and the scheduler's business; here they only 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia.objects.channel import CHANNEL_CLASS, CHANNEL_REQUEST
-from dra_fleet.proof.demand.asks import ask_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from dra_fleet.model.plan import ClusterPlan
-    from dra_fleet.proof.demand.asks import ClaimAsk, Object
-
-
-def channel_asks(cluster: ClusterPlan, classes: Mapping[str, Object]) -> dict[str, ClaimAsk]:
-    """By ComputeDomain the claim for a channel of it."""
-    return {
-        domain.name: ask_of(domain.template, channel_spec(), classes) for domain in cluster.compute_domains
-    }
+    from dra_fleet.model.nodes import Object
 
 
 def channel_spec() -> Object:
@@ -30,9 +19,9 @@ def channel_spec() -> Object:
     return {"devices": {"requests": [_request(CHANNEL_REQUEST)]}}
 
 
-def with_channel(claim: ClaimAsk, classes: Mapping[str, Object]) -> ClaimAsk:
-    """A claim and one for a channel as one claim: a pod gets both on one node or neither."""
-    devices: Object = claim.body["spec"].get("devices", {})
+def with_channel(spec: Object) -> Object:
+    """The spec of a claim and of one for a channel as one: a pod gets both on one node or neither."""
+    devices: Object = spec.get("devices", {})
     requests: list[Object] = devices.get("requests", [])
     names = [request["name"] for request in requests]
     name = next(name for name in _names() if name not in names)
@@ -42,10 +31,10 @@ def with_channel(claim: ClaimAsk, classes: Mapping[str, Object]) -> ClaimAsk:
     together = {**devices, "requests": [*requests, _request(name)]}
     if constraints:
         together["constraints"] = constraints
-    return ask_of(claim.name, {**claim.body["spec"], "devices": together}, classes)
+    return {**spec, "devices": together}
 
 
-def _request(name: str) -> dict[str, Any]:
+def _request(name: str) -> Object:
     return {
         "name": name,
         "exactly": {"deviceClassName": CHANNEL_CLASS, "allocationMode": "ExactCount", "count": 1},

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers.nvidia.channels import with_channel
+from dra_fleet.drivers.nvidia.channels import channel_spec, with_channel
 from dra_fleet.model.nodes import Room
+from dra_fleet.proof.demand.asks import ask_of
 from dra_fleet.proof.demand.pods import Unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.model.plan import WorkloadPlan
+    from dra_fleet.model.plan import ClusterPlan, WorkloadPlan
     from dra_fleet.proof.demand.asks import ClaimAsk, Object
 
 
@@ -41,7 +42,7 @@ def units_of(
             units.append(
                 Unit(
                     name=item.name,
-                    claim=asks[claim] if item.compute_domain is None else with_channel(asks[claim], classes),
+                    claim=asks[claim] if item.compute_domain is None else _with_channel(asks[claim], classes),
                     copies=1 if is_shared else item.copies,
                     room=Room(0, 0, 0).plus(room, item.copies) if is_shared else room,
                     node_selector=item.node_selector,
@@ -53,6 +54,17 @@ def units_of(
                 shared[claim] = number
         of_workload[item.name] = number
     return units, of_workload
+
+
+def channel_asks(cluster: ClusterPlan, classes: Mapping[str, Object]) -> dict[str, ClaimAsk]:
+    """By ComputeDomain the claim for a channel of it."""
+    return {
+        domain.name: ask_of(domain.template, channel_spec(), classes) for domain in cluster.compute_domains
+    }
+
+
+def _with_channel(claim: ClaimAsk, classes: Mapping[str, Object]) -> ClaimAsk:
+    return ask_of(claim.name, with_channel(claim.body["spec"]), classes)
 
 
 def _both(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:

@@ -6,7 +6,6 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia.channels import with_channel
-from dra_fleet.proof.demand.asks import ask_of, class_objects
 from dra_fleet.proof.prove import prove
 from tests.clouds.eks.eks_fleets import pool, values
 from tests.drivers.nvidia.test_compute_domains import domain
@@ -65,10 +64,9 @@ def test_a_driver_that_publishes_no_channels_is_told_at_the_domain() -> None:
 
 
 def test_the_constraints_of_the_claim_stay_its_own() -> None:
-    classes = class_objects(planned(domain()).clusters[0])
     attribute = "resource.kubernetes.io/pcieRoot"
-    body = {"devices": {"requests": [REQUEST], "constraints": [{"matchAttribute": attribute}]}}
-    joined = with_channel(ask_of("node", body, classes), classes)
-    names = [request["name"] for request in joined.body["spec"]["devices"]["requests"]]
+    spec = {"devices": {"requests": [REQUEST], "constraints": [{"matchAttribute": attribute}]}}
+    joined = with_channel(spec)["devices"]
+    names = [request["name"] for request in joined["requests"]]
     assert names == ["channel", "channel-0"]
-    assert joined.constraints == [{"matchAttribute": attribute, "requests": ["channel"]}]
+    assert joined["constraints"] == [{"matchAttribute": attribute, "requests": ["channel"]}]
