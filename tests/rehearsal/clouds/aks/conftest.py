@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.rehearsal.world.store import Store
-from tests.rehearsal.clouds.aks.azure_subscription import Subscription
+from tests.rehearsal.clouds.aks.aks_subscription import Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def azure(tmp_path: Path) -> Iterator[Subscription]:
+def aks(tmp_path: Path) -> Iterator[Subscription]:
     with Store(tmp_path / "world.db") as store:
         yield Subscription(store)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.rehearsal.world.store import Store
-from tests.rehearsal.clouds.eks.aws_region import Region
+from tests.rehearsal.clouds.eks.eks_region import Region
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def aws(tmp_path: Path) -> Iterator[Region]:
+def eks(tmp_path: Path) -> Iterator[Region]:
     with Store(tmp_path / "world.db") as store:
         yield Region(store)

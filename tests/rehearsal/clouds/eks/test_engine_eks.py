@@ -12,7 +12,7 @@ import pytest
 from components.clouds.eks.kubeconfig import login_kubeconfig
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
-from tests.rehearsal.clouds.eks.aws_program import AwsProgram
+from tests.rehearsal.clouds.eks.eks_program import EksProgram
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ async def seen_by(kubeconfig: Path) -> dict[str, Any]:
 def test_a_cluster_with_a_gpu_group_lives_scales_and_ends(
     tmp_path: Path, tools: Toolset, rehearsal_world: RehearsalWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = AwsProgram(tmp_path / "tiny", tools, rehearsal_world)
+    project = EksProgram(tmp_path / "tiny", tools, rehearsal_world)
     project.given(**L4)
     project.run("up", "--yes", "--skip-preview")
 
@@ -77,7 +77,7 @@ def test_a_cluster_with_a_gpu_group_lives_scales_and_ends(
 def test_what_aws_refuses_comes_out_in_its_words_and_the_next_try_goes_on(
     tmp_path: Path, tools: Toolset, rehearsal_world: RehearsalWorld
 ) -> None:
-    project = AwsProgram(tmp_path / "tiny", tools, rehearsal_world)
+    project = EksProgram(tmp_path / "tiny", tools, rehearsal_world)
     project.given(**{**L4, "image": "AL2023_ARM_64_NVIDIA"})
     refused = project.try_to("up", "--yes", "--skip-preview")
     assert refused.returncode != 0

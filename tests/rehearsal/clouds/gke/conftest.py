@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.rehearsal.world.store import Store
-from tests.rehearsal.clouds.gke.google_project import Project
+from tests.rehearsal.clouds.gke.gke_project import Project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
+def gke(tmp_path: Path) -> Iterator[Project]:
     with Store(tmp_path / "world.db") as store:
         yield Project(store)

@@ -12,7 +12,7 @@ import pytest
 from components.clouds.gke.kubeconfig import login_kubeconfig
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
-from tests.rehearsal.clouds.gke.google_program import GoogleProgram
+from tests.rehearsal.clouds.gke.gke_program import GkeProgram
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,7 @@ async def seen_by(kubeconfig: Path) -> dict[str, Any]:
 def test_a_cluster_with_a_gpu_pool_lives_scales_and_ends(
     tmp_path: Path, tools: Toolset, rehearsal_world: RehearsalWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = GoogleProgram(tmp_path / "tiny", tools, rehearsal_world)
+    project = GkeProgram(tmp_path / "tiny", tools, rehearsal_world)
     project.given(**L4)
     project.run("up", "--yes", "--skip-preview")
 
@@ -79,7 +79,7 @@ def test_a_cluster_with_a_gpu_pool_lives_scales_and_ends(
 def test_what_google_refuses_comes_out_in_its_words_and_the_next_try_goes_on(
     tmp_path: Path, tools: Toolset, rehearsal_world: RehearsalWorld
 ) -> None:
-    project = GoogleProgram(tmp_path / "tiny", tools, rehearsal_world)
+    project = GkeProgram(tmp_path / "tiny", tools, rehearsal_world)
     project.given(**{**L4, "machine": "g2-standard-24"})
     refused = project.try_to("up", "--yes", "--skip-preview")
     assert refused.returncode != 0

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tests.rehearsal.clouds.remembering_planes import Planes
 
 
-class SimulatedCloud:
+class CloudOnPlanes:
     """One cloud. `config`: of the program's provider."""
 
     config: ClassVar[dict[str, str]]

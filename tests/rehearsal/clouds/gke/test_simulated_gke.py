@@ -10,42 +10,40 @@ import pytest
 from dra_fleet.rehearsal.clouds.gke.cloud import GET_CLUSTER
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
-from tests.rehearsal.clouds.gke.google_project import CLUSTER, L4, POOL
+from tests.rehearsal.clouds.gke.gke_project import CLUSTER, L4, POOL
 
 if TYPE_CHECKING:
-    from tests.rehearsal.clouds.gke.google_project import Project
+    from tests.rehearsal.clouds.gke.gke_project import Project
 
 
-def test_a_cluster_runs_the_channel_s_default_of_its_minor(project: Project) -> None:
-    made = project.cluster()
+def test_a_cluster_runs_the_channel_s_default_of_its_minor(gke: Project) -> None:
+    made = gke.cluster()
     assert made["id"] == "projects/ml/locations/us-central1/clusters/render"
     assert made["masterVersion"] == "1.35.8-gke.1036000"
-    assert project.planes.versions == {"render": "v1.35.8-gke.1036000"}
-    assert [item["metadata"]["name"] for item in project.planes.applied] == [
-        "computeclasses.cloud.google.com"
-    ]
+    assert gke.planes.versions == {"render": "v1.35.8-gke.1036000"}
+    assert [item["metadata"]["name"] for item in gke.planes.applied] == ["computeclasses.cloud.google.com"]
 
 
 @pytest.mark.parametrize("asked", ["1.35.8-gke.1036000", "1.35.8", "1.35", "1.35.7-gke.99"])
-def test_versions_are_asked_for_in_google_s_grammar(asked: str, project: Project) -> None:
-    version = project.cluster(minMasterVersion=asked)["masterVersion"]
+def test_versions_are_asked_for_in_google_s_grammar(asked: str, gke: Project) -> None:
+    version = gke.cluster(minMasterVersion=asked)["masterVersion"]
     assert version == ("1.35.7-gke.99" if asked.endswith("99") else "1.35.8-gke.1036000")
 
 
 @pytest.mark.parametrize("asked", ["1.33", "v1.35", "1.35.8-eks-1", "1.99.1-gke.1"])
-def test_a_version_that_is_not_offered_is_refused(asked: str, project: Project) -> None:
+def test_a_version_that_is_not_offered_is_refused(asked: str, gke: Project) -> None:
     with pytest.raises(CloudRefusal) as refused:
-        project.cluster(minMasterVersion=asked)
+        gke.cluster(minMasterVersion=asked)
     assert str(refused.value) == (
         f'googleapi: Error 400: Master version "{asked}" is unsupported; available: 1.34.9-gke.1234000, '
         "1.35.8-gke.1036000, 1.36.3-gke.1089000, INVALID_ARGUMENT"
     )
 
 
-def test_the_function_tells_where_the_api_server_is(project: Project) -> None:
-    project.cluster()
+def test_the_function_tells_where_the_api_server_is(gke: Project) -> None:
+    gke.cluster()
     found = asyncio.run(
-        project.cloud.invoke(GET_CLUSTER, {"name": "render", "location": "us-central1"}, {"project": "ml"})
+        gke.cloud.invoke(GET_CLUSTER, {"name": "render", "location": "us-central1"}, {"project": "ml"})
     )
     [config] = found["controlPlaneEndpointsConfigs"]
     assert config["dnsEndpointConfigs"] == [{"endpoint": "127.0.0.1:1/render"}]
@@ -77,21 +75,21 @@ def test_the_function_tells_where_the_api_server_is(project: Project) -> None:
     ],
 )
 def test_inputs_are_held_to_the_protobufs(
-    kind: str, inputs: dict[str, Any], path: str, text: str, project: Project
+    kind: str, inputs: dict[str, Any], path: str, text: str, gke: Project
 ) -> None:
     complete = {"cluster": "render", **inputs} if kind == POOL else inputs
-    [failure] = project.check(kind, complete).failures
+    [failure] = gke.check(kind, complete).failures
     assert failure.path == path
     assert text in failure.reason
 
 
-def test_what_becomes_known_later_is_not_judged(project: Project) -> None:
+def test_what_becomes_known_later_is_not_judged(gke: Project) -> None:
     inputs = {"cluster": UNKNOWN_TEXT, "nodeConfig": {"labels": {"a": UNKNOWN_TEXT}, "spot": UNKNOWN_TEXT}}
-    assert project.check(POOL, inputs).failures == []
+    assert gke.check(POOL, inputs).failures == []
 
 
-def test_names_and_places_are_completed(project: Project) -> None:
-    inputs = project.check(CLUSTER, {}).inputs
+def test_names_and_places_are_completed(gke: Project) -> None:
+    inputs = gke.check(CLUSTER, {}).inputs
     assert (inputs["name"], inputs["project"], inputs["location"]) == ("it-1a2b3c4", "ml", "us-central1")
 
 
@@ -107,44 +105,44 @@ def test_names_and_places_are_completed(project: Project) -> None:
     ],
 )
 def test_what_cannot_change_in_place_replaces(
-    kind: str, olds: dict[str, Any], news: dict[str, Any], replacing: list[str], project: Project
+    kind: str, olds: dict[str, Any], news: dict[str, Any], replacing: list[str], gke: Project
 ) -> None:
-    assert project.diff(kind, olds, news).replacing == replacing
+    assert gke.diff(kind, olds, news).replacing == replacing
 
 
-def test_a_pool_changes_in_place_and_goes(project: Project) -> None:
-    project.cluster()
-    made = project.pool()
-    where = project.resource(POOL, "gpu", made["id"])
+def test_a_pool_changes_in_place_and_goes(gke: Project) -> None:
+    gke.cluster()
+    made = gke.pool()
+    where = gke.resource(POOL, "gpu", made["id"])
     inputs = {key: made[key] for key in ("name", "cluster", "location", "project", "nodeConfig")}
     news = {**inputs, "nodeLocations": ["us-central1-a"], "nodeCount": 2}
-    asyncio.run(project.cloud.update(where, {}, news, preview=False))
-    assert len(project.planes.nodes["render"]) == 2
-    asyncio.run(project.cloud.delete(where))
-    assert project.planes.nodes["render"] == []
-    assert asyncio.run(project.cloud.read(where)) is None
+    asyncio.run(gke.cloud.update(where, {}, news, preview=False))
+    assert len(gke.planes.nodes["render"]) == 2
+    asyncio.run(gke.cloud.delete(where))
+    assert gke.planes.nodes["render"] == []
+    assert asyncio.run(gke.cloud.read(where)) is None
 
 
-def test_a_control_plane_is_upgraded_in_place(project: Project) -> None:
-    made = project.cluster()
-    where = project.resource(CLUSTER, "render", made["id"])
+def test_a_control_plane_is_upgraded_in_place(gke: Project) -> None:
+    made = gke.cluster()
+    where = gke.resource(CLUSTER, "render", made["id"])
     news = {
         "name": "render",
         "location": "us-central1",
         "removeDefaultNodePool": True,
         "minMasterVersion": "1.36",
     }
-    found = asyncio.run(project.cloud.update(where, {}, news, preview=False))
+    found = asyncio.run(gke.cloud.update(where, {}, news, preview=False))
     assert found.state["masterVersion"] == "1.36.3-gke.1089000"
-    assert project.planes.versions == {"render": "v1.36.3-gke.1089000"}
+    assert gke.planes.versions == {"render": "v1.36.3-gke.1089000"}
 
 
-def test_a_locked_cluster_is_not_deleted(project: Project) -> None:
-    made = project.cluster(deletionProtection=True)
+def test_a_locked_cluster_is_not_deleted(gke: Project) -> None:
+    made = gke.cluster(deletionProtection=True)
     with pytest.raises(
         CloudRefusal, match="Cannot destroy cluster render because deletion_protection is set"
     ):
-        asyncio.run(project.cloud.delete(project.resource(CLUSTER, "render", made["id"])))
+        asyncio.run(gke.cloud.delete(gke.resource(CLUSTER, "render", made["id"])))
 
 
 @pytest.mark.parametrize(
@@ -158,35 +156,35 @@ def test_a_locked_cluster_is_not_deleted(project: Project) -> None:
         ),
     ],
 )
-def test_a_cluster_that_cannot_be_is_refused(more: dict[str, Any], text: str, project: Project) -> None:
+def test_a_cluster_that_cannot_be_is_refused(more: dict[str, Any], text: str, gke: Project) -> None:
     with pytest.raises(CloudRefusal, match=text):
-        project.cluster(**more)
+        gke.cluster(**more)
 
 
-def test_a_name_is_given_once(project: Project) -> None:
-    project.cluster()
+def test_a_name_is_given_once(gke: Project) -> None:
+    gke.cluster()
     with pytest.raises(
         CloudRefusal, match="Already exists: projects/ml/locations/us-central1/clusters/render"
     ):
-        project.cluster(network="other")
+        gke.cluster(network="other")
 
 
-def test_a_type_that_is_not_simulated_is_named(project: Project) -> None:
+def test_a_type_that_is_not_simulated_is_named(gke: Project) -> None:
     with pytest.raises(
         TypeNotCoveredError, match="the simulated Google Cloud has no resource type gcp:x/y:Z"
     ):
-        project.check("gcp:x/y:Z", {})
+        gke.check("gcp:x/y:Z", {})
 
 
-def test_the_token_is_good_for_every_cluster(project: Project) -> None:
-    first, second = project.cloud.credential({}), project.cloud.credential({})
+def test_the_token_is_good_for_every_cluster(gke: Project) -> None:
+    first, second = gke.cloud.credential({}), gke.cloud.credential({})
     assert first["token"] == second["token"]
 
 
-def test_a_name_that_another_stack_s_cluster_has_is_refused(project: Project) -> None:
-    project.cluster()
+def test_a_name_that_another_stack_s_cluster_has_is_refused(gke: Project) -> None:
+    gke.cluster()
     with pytest.raises(CloudRefusal) as refused:
-        project.cluster(location="europe-west4")
+        gke.cluster(location="europe-west4")
     assert str(refused.value) == (
         "googleapi: Error 409: (rehearsal) this rehearsal has a cluster render already, and a simulated "
         "cluster's name is its own in all clouds and stacks. Give it another name, end the other stack with "

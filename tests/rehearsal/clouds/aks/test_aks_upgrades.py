@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
-from tests.rehearsal.clouds.aks.azure_subscription import CLUSTER, MAINTENANCE, POOL, SYSTEM, pool_inputs
+from tests.rehearsal.clouds.aks.aks_subscription import CLUSTER, MAINTENANCE, POOL, SYSTEM, pool_inputs
 
 if TYPE_CHECKING:
-    from tests.rehearsal.clouds.aks.azure_subscription import Subscription
+    from tests.rehearsal.clouds.aks.aks_subscription import Subscription
 
 SCHEDULE = "aksManagedAutoUpgradeSchedule"
 NODE_SCHEDULE = "aksManagedNodeOSUpgradeSchedule"
@@ -37,64 +37,64 @@ def maintenance_inputs(name: str = SCHEDULE, **more: Any) -> dict[str, Any]:
     return {**path, "maintenanceWindow": window(), **more}
 
 
-def kubelets(azure: Subscription) -> list[str | None]:
-    return [node.kubelet for node in azure.planes.nodes["studio"]]
+def kubelets(aks: Subscription) -> list[str | None]:
+    return [node.kubelet for node in aks.planes.nodes["studio"]]
 
 
-def test_a_control_plane_goes_up_one_minor_and_its_pools_follow_when_told(azure: Subscription) -> None:
-    made = azure.cluster(kubernetesVersion="1.34")
-    pool = azure.pool(orchestratorVersion="1.34")
-    upgraded = azure.change(CLUSTER, made, cluster_inputs("1.35", orchestratorVersion="1.35"))
-    assert azure.planes.versions == {"studio": "v1.35.6"}
+def test_a_control_plane_goes_up_one_minor_and_its_pools_follow_when_told(aks: Subscription) -> None:
+    made = aks.cluster(kubernetesVersion="1.34")
+    pool = aks.pool(orchestratorVersion="1.34")
+    upgraded = aks.change(CLUSTER, made, cluster_inputs("1.35", orchestratorVersion="1.35"))
+    assert aks.planes.versions == {"studio": "v1.35.6"}
     assert upgraded["currentKubernetesVersion"] == "1.35.6"
-    assert kubelets(azure) == ["v1.35.6", "v1.34.9"]
-    changed = azure.change(POOL, pool, pool_inputs(orchestratorVersion="1.35"))
+    assert kubelets(aks) == ["v1.35.6", "v1.34.9"]
+    changed = aks.change(POOL, pool, pool_inputs(orchestratorVersion="1.35"))
     assert changed["currentOrchestratorVersion"] == "1.35.6"
-    assert kubelets(azure) == ["v1.35.6", "v1.35.6"]
+    assert kubelets(aks) == ["v1.35.6", "v1.35.6"]
 
 
 @pytest.mark.parametrize(("now", "asked", "available"), [("1.34", "1.36", "1.35.6"), ("1.36", "1.35", "")])
 def test_minors_are_neither_skipped_nor_taken_back(
-    azure: Subscription, now: str, asked: str, available: str
+    aks: Subscription, now: str, asked: str, available: str
 ) -> None:
-    made = azure.cluster(kubernetesVersion=now)
+    made = aks.cluster(kubernetesVersion=now)
     with pytest.raises(CloudRefusal) as refused:
-        azure.change(CLUSTER, made, cluster_inputs(asked))
+        aks.change(CLUSTER, made, cluster_inputs(asked))
     full = {"1.34": "1.34.9", "1.35": "1.35.6", "1.36": "1.36.2"}
     assert str(refused.value) == (
         f'Code="OperationNotAllowed" Message="Upgrading Kubernetes version {full[now]} to {full[asked]} is '
         f"not allowed. Available upgrades: [{available}]. "
         'Minors are taken one at a time, and none is taken back"'
     )
-    assert azure.planes.versions == {"studio": f"v{full[now]}"}
+    assert aks.planes.versions == {"studio": f"v{full[now]}"}
 
 
-def test_a_pool_is_never_newer_than_its_control_plane(azure: Subscription) -> None:
-    azure.cluster(kubernetesVersion="1.35")
+def test_a_pool_is_never_newer_than_its_control_plane(aks: Subscription) -> None:
+    aks.cluster(kubernetesVersion="1.35")
     with pytest.raises(CloudRefusal) as refused:
-        azure.pool(orchestratorVersion="1.36")
+        aks.pool(orchestratorVersion="1.36")
     assert 'Code="NodePoolMcVersionIncompatible"' in str(refused.value)
     assert "Node pool gpu version 1.36.2 and control plane version 1.35.6 are incompatible" in str(
         refused.value
     )
 
 
-def test_a_pool_is_not_taken_back(azure: Subscription) -> None:
-    azure.cluster(kubernetesVersion="1.36")
-    pool = azure.pool()
+def test_a_pool_is_not_taken_back(aks: Subscription) -> None:
+    aks.cluster(kubernetesVersion="1.36")
+    pool = aks.pool()
     with pytest.raises(CloudRefusal, match=r"downgrading from 1\.36\.2 to 1\.35\.6 is not allowed"):
-        azure.change(POOL, pool, pool_inputs(orchestratorVersion="1.35"))
+        aks.change(POOL, pool, pool_inputs(orchestratorVersion="1.35"))
 
 
-def test_a_window_is_kept_and_changed_in_place(azure: Subscription) -> None:
-    azure.cluster()
-    made = azure.make(MAINTENANCE, "window", maintenance_inputs())
+def test_a_window_is_kept_and_changed_in_place(aks: Subscription) -> None:
+    aks.cluster()
+    made = aks.make(MAINTENANCE, "window", maintenance_inputs())
     assert made["id"].endswith(f"/managedClusters/studio/maintenanceConfigurations/{SCHEDULE}")
     assert made["name"] == SCHEDULE
-    changed = azure.change(MAINTENANCE, made, maintenance_inputs(maintenanceWindow=window(durationHours=6)))
+    changed = aks.change(MAINTENANCE, made, maintenance_inputs(maintenanceWindow=window(durationHours=6)))
     assert changed["maintenanceWindow"]["durationHours"] == 6
-    asyncio.run(azure.cloud.delete(azure.resource(MAINTENANCE, "window", made["id"])))
-    assert asyncio.run(azure.cloud.read(azure.resource(MAINTENANCE, "window", made["id"]))) is None
+    asyncio.run(aks.cloud.delete(aks.resource(MAINTENANCE, "window", made["id"])))
+    assert asyncio.run(aks.cloud.read(aks.resource(MAINTENANCE, "window", made["id"]))) is None
 
 
 @pytest.mark.parametrize(
@@ -123,38 +123,38 @@ def test_a_window_is_kept_and_changed_in_place(azure: Subscription) -> None:
     ],
 )
 def test_a_window_aks_would_not_take_is_refused(
-    azure: Subscription, inputs: dict[str, Any], message: str
+    aks: Subscription, inputs: dict[str, Any], message: str
 ) -> None:
-    azure.cluster()
+    aks.cluster()
     with pytest.raises(CloudRefusal) as refused:
-        azure.make(MAINTENANCE, "window", inputs)
+        aks.make(MAINTENANCE, "window", inputs)
     assert str(refused.value) == f'Code="InvalidParameter" Message="{message}"'
 
 
-def test_a_window_without_its_cluster_is_refused(azure: Subscription) -> None:
+def test_a_window_without_its_cluster_is_refused(aks: Subscription) -> None:
     with pytest.raises(CloudRefusal, match='Code="ParentResourceNotFound"'):
-        azure.make(MAINTENANCE, "window", maintenance_inputs())
+        aks.make(MAINTENANCE, "window", maintenance_inputs())
 
 
-def test_a_deleted_cluster_takes_its_windows_with_it(azure: Subscription) -> None:
-    made = azure.cluster()
-    maintenance = azure.make(MAINTENANCE, "window", maintenance_inputs())
-    asyncio.run(azure.cloud.delete(azure.resource(CLUSTER, "studio", made["id"])))
-    assert asyncio.run(azure.cloud.read(azure.resource(MAINTENANCE, "window", maintenance["id"]))) is None
+def test_a_deleted_cluster_takes_its_windows_with_it(aks: Subscription) -> None:
+    made = aks.cluster()
+    maintenance = aks.make(MAINTENANCE, "window", maintenance_inputs())
+    asyncio.run(aks.cloud.delete(aks.resource(CLUSTER, "studio", made["id"])))
+    assert asyncio.run(aks.cloud.read(aks.resource(MAINTENANCE, "window", maintenance["id"]))) is None
 
 
-def test_another_cluster_of_the_same_name_is_refused_in_one_rehearsal(azure: Subscription) -> None:
-    azure.cluster()
-    azure.make("azure-native:resources:ResourceGroup", "other", {"resourceGroupName": "other"})
+def test_another_cluster_of_the_same_name_is_refused_in_one_rehearsal(aks: Subscription) -> None:
+    aks.cluster()
+    aks.make("azure-native:resources:ResourceGroup", "other", {"resourceGroupName": "other"})
     inputs = {**cluster_inputs("1.36"), "resourceGroupName": "other", "resourceName": "Studio"}
     with pytest.raises(CloudRefusal, match=r"this rehearsal has a cluster studio already"):
-        azure.make(CLUSTER, "second", inputs)
+        aks.make(CLUSTER, "second", inputs)
 
 
-def test_a_node_says_its_machine_in_azure_and_what_the_system_keeps(azure: Subscription) -> None:
-    azure.cluster(networkProfile={"networkPlugin": "azure", "networkPluginMode": "overlay"})
-    azure.pool(vmSize="Standard_NV6ads_A10_v5")
-    node = azure.planes.nodes["studio"][1]
+def test_a_node_says_its_machine_in_azure_and_what_the_system_keeps(aks: Subscription) -> None:
+    aks.cluster(networkProfile={"networkPlugin": "azure", "networkPluginMode": "overlay"})
+    aks.pool(vmSize="Standard_NV6ads_A10_v5")
+    node = aks.planes.nodes["studio"][1]
     scale_set = node.name.removesuffix("000000")
     assert node.provider_id == (
         "azure:///subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/"
@@ -165,20 +165,20 @@ def test_a_node_says_its_machine_in_azure_and_what_the_system_keeps(azure: Subsc
     assert node.allocatable == {"cpu": "5840m", "memory": "51170Mi", "pods": "250"}
 
 
-def test_a_grace_machine_is_an_arm_machine(azure: Subscription) -> None:
-    azure.cluster()
-    azure.pool(vmSize="Standard_ND128isr_NDR_GB200_v6")
-    assert [host.arch for node in azure.planes.nodes["studio"] for host in node.hosts()] == ["amd64", "arm64"]
+def test_a_grace_machine_is_an_arm_machine(aks: Subscription) -> None:
+    aks.cluster()
+    aks.pool(vmSize="Standard_ND128isr_NDR_GB200_v6")
+    assert [host.arch for node in aks.planes.nodes["studio"] for host in node.hosts()] == ["amd64", "arm64"]
 
 
-def test_identities_are_taken_as_a_list_and_returned_by_id(azure: Subscription) -> None:
+def test_identities_are_taken_as_a_list_and_returned_by_id(aks: Subscription) -> None:
     user = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i"
-    made = azure.cluster(identity={"type": "UserAssigned", "userAssignedIdentities": [user]})
+    made = aks.cluster(identity={"type": "UserAssigned", "userAssignedIdentities": [user]})
     [(identifier, ids)] = made["identity"]["userAssignedIdentities"].items()
     assert identifier == user
     assert sorted(ids) == ["clientId", "principalId"]
 
 
-def test_the_system_s_identity_gets_its_ids(azure: Subscription) -> None:
-    made = azure.cluster(identity={"type": "SystemAssigned"})
+def test_the_system_s_identity_gets_its_ids(aks: Subscription) -> None:
+    made = aks.cluster(identity={"type": "SystemAssigned"})
     assert set(made["identity"]) == {"type", "principalId", "tenantId"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dra_fleet.rehearsal.clouds.eks.cloud import AwsCloud
+from tests.rehearsal.clouds.cloud_on_planes import CloudOnPlanes
 from tests.rehearsal.clouds.remembering_planes import Planes
-from tests.rehearsal.clouds.simulated_cloud import SimulatedCloud
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.world.hardware import NodeHardware
@@ -19,7 +19,7 @@ ROLE = "arn:aws:iam::123456789012:role/given"
 SUBNETS = ["subnet-0000000a", "subnet-0000000b"]
 
 
-class Region(SimulatedCloud):
+class Region(CloudOnPlanes):
     """A simulated AWS."""
 
     config: ClassVar = {"region": "us-east-1"}

@@ -10,21 +10,21 @@ import pytest
 
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
-from tests.rehearsal.clouds.eks.aws_region import CLUSTER, GROUP, TEMPLATE, cluster_inputs, group_inputs
+from tests.rehearsal.clouds.eks.eks_region import CLUSTER, GROUP, TEMPLATE, cluster_inputs, group_inputs
 
 if TYPE_CHECKING:
-    from tests.rehearsal.clouds.eks.aws_region import Region
+    from tests.rehearsal.clouds.eks.eks_region import Region
 
 PLUGIN_OFF = "[settings.kubelet-device-plugins.nvidia]\nenabled = false\n"
 
 
-def test_nodes_have_the_labels_taints_and_drivers_of_eks(aws: Region) -> None:
-    made = aws.cluster()
+def test_nodes_have_the_labels_taints_and_drivers_of_eks(eks: Region) -> None:
+    made = eks.cluster()
     taint = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
-    aws.group(labels={"team": "ml"}, taints=[taint])
-    assert aws.planes.versions == {"train": "v1.35.2-eks-f69f56f"}
+    eks.group(labels={"team": "ml"}, taints=[taint])
+    assert eks.planes.versions == {"train": "v1.35.2-eks-f69f56f"}
     assert (made["status"], made["version"]) == ("ACTIVE", "1.35")
-    (node,) = aws.nodes
+    (node,) = eks.nodes
     assert node.name.endswith(".ec2.internal")
     assert node.labels["eks.amazonaws.com/nodegroup"] == "gpu"
     assert node.labels["nvidia.com/gpu.present"] == "true"
@@ -37,25 +37,25 @@ def test_nodes_have_the_labels_taints_and_drivers_of_eks(aws: Region) -> None:
 
 @pytest.mark.parametrize(("told", "advertised"), [("", {"nvidia.com/gpu": 8}), (PLUGIN_OFF, {})])
 def test_bottlerocket_advertises_gpus_until_it_is_told_not_to(
-    told: str, advertised: dict[str, int], aws: Region
+    told: str, advertised: dict[str, int], eks: Region
 ) -> None:
-    aws.cluster()
-    template = aws.template(userData=base64.b64encode(told.encode()).decode())
+    eks.cluster()
+    template = eks.template(userData=base64.b64encode(told.encode()).decode())
     launch = {"id": template["id"], "version": "1"}
-    aws.group(amiType="BOTTLEROCKET_x86_64_NVIDIA", instanceTypes=None, launchTemplate=launch)
-    assert aws.nodes[0].advertised == advertised
-    assert "nvidia.com/gpu.present" not in aws.nodes[0].labels
+    eks.group(amiType="BOTTLEROCKET_x86_64_NVIDIA", instanceTypes=None, launchTemplate=launch)
+    assert eks.nodes[0].advertised == advertised
+    assert "nvidia.com/gpu.present" not in eks.nodes[0].labels
 
 
-def test_a_standard_image_has_no_driver(aws: Region) -> None:
-    aws.cluster()
-    aws.group(amiType="AL2023_x86_64_STANDARD")
-    assert aws.nodes[0].nvidia is None
+def test_a_standard_image_has_no_driver(eks: Region) -> None:
+    eks.cluster()
+    eks.group(amiType="AL2023_x86_64_STANDARD")
+    assert eks.nodes[0].nvidia is None
 
 
-def test_an_enum_is_held_to_which_botocore_does_not_hold(aws: Region) -> None:
-    assert "none of" in aws.faults(GROUP, group_inputs(amiType="BOGUS"))["amiType"]
-    assert "none of" in aws.faults(GROUP, group_inputs(capacityType="CHEAP"))["capacityType"]
+def test_an_enum_is_held_to_which_botocore_does_not_hold(eks: Region) -> None:
+    assert "none of" in eks.faults(GROUP, group_inputs(amiType="BOGUS"))["amiType"]
+    assert "none of" in eks.faults(GROUP, group_inputs(capacityType="CHEAP"))["capacityType"]
 
 
 @pytest.mark.parametrize(
@@ -74,15 +74,15 @@ def test_an_enum_is_held_to_which_botocore_does_not_hold(aws: Region) -> None:
     ],
 )
 def test_inputs_are_held_to_the_api_s_shapes(
-    kind: str, inputs: dict[str, Any], path: str, told: str, aws: Region
+    kind: str, inputs: dict[str, Any], path: str, told: str, eks: Region
 ) -> None:
-    found = aws.faults(kind, inputs)
+    found = eks.faults(kind, inputs)
     assert list(found) == [path]
     assert found[path].startswith(told)
 
 
-def test_what_is_not_known_yet_is_no_fault(aws: Region) -> None:
-    assert aws.faults(GROUP, group_inputs(nodeRoleArn=UNKNOWN_TEXT, subnetIds=[UNKNOWN_TEXT])) == {}
+def test_what_is_not_known_yet_is_no_fault(eks: Region) -> None:
+    assert eks.faults(GROUP, group_inputs(nodeRoleArn=UNKNOWN_TEXT, subnetIds=[UNKNOWN_TEXT])) == {}
 
 
 @pytest.mark.parametrize(
@@ -103,57 +103,57 @@ def test_what_is_not_known_yet_is_no_fault(aws: Region) -> None:
         ),
     ],
 )
-def test_eks_refuses(changes: dict[str, Any], told: str, aws: Region) -> None:
-    aws.cluster()
+def test_eks_refuses(changes: dict[str, Any], told: str, eks: Region) -> None:
+    eks.cluster()
     with pytest.raises(CloudRefusal) as refused:
-        aws.group(**changes)
+        eks.group(**changes)
     assert told in str(refused.value)
 
 
-def test_quota_and_stock_run_out_in_aws_s_words(aws: Region) -> None:
-    aws.cluster()
-    aws.limit(quotas={"P": 100})
+def test_quota_and_stock_run_out_in_aws_s_words(eks: Region) -> None:
+    eks.cluster()
+    eks.limit(quotas={"P": 100})
     with pytest.raises(CloudRefusal, match=r"VcpuLimitExceeded .* current vCPU limit of 100"):
-        aws.group()
-    aws.limit(stockOuts=["p5.48xlarge"])
+        eks.group()
+    eks.limit(stockOuts=["p5.48xlarge"])
     with pytest.raises(CloudRefusal, match=r"InsufficientInstanceCapacity .* sufficient p5"):
-        aws.group()
+        eks.group()
 
 
 @pytest.mark.parametrize("version", ["1.33", "1.35.2"])
-def test_versions_are_minors_that_eks_offers(version: str, aws: Region) -> None:
+def test_versions_are_minors_that_eks_offers(version: str, eks: Region) -> None:
     with pytest.raises(CloudRefusal, match="unsupported Kubernetes version"):
-        aws.cluster(version=version)
+        eks.cluster(version=version)
 
 
-def test_what_cannot_change_in_place_is_replaced(aws: Region) -> None:
-    change = aws.cloud.diff(
-        aws.resource(GROUP, "gpu"), group_inputs(), group_inputs(capacityType="SPOT", labels={"a": "b"})
+def test_what_cannot_change_in_place_is_replaced(eks: Region) -> None:
+    change = eks.cloud.diff(
+        eks.resource(GROUP, "gpu"), group_inputs(), group_inputs(capacityType="SPOT", labels={"a": "b"})
     )
     assert change.replacing == ["capacityType"]
     assert set(change.changed) == {"capacityType", "labels"}
 
 
-def test_a_deleted_group_takes_its_nodes_away_and_a_cluster_waits_for_that(aws: Region) -> None:
-    aws.cluster()
-    made = aws.group()
-    there = aws.resource(CLUSTER, "train", "train")
+def test_a_deleted_group_takes_its_nodes_away_and_a_cluster_waits_for_that(eks: Region) -> None:
+    eks.cluster()
+    made = eks.group()
+    there = eks.resource(CLUSTER, "train", "train")
     with pytest.raises(CloudRefusal, match=r"Cluster has nodegroups attached \(gpu\)"):
-        asyncio.run(aws.cloud.delete(there))
-    asyncio.run(aws.cloud.delete(aws.resource(GROUP, "gpu", made["id"])))
-    assert aws.nodes == []
-    asyncio.run(aws.cloud.delete(there))
-    assert aws.planes.versions == {}
+        asyncio.run(eks.cloud.delete(there))
+    asyncio.run(eks.cloud.delete(eks.resource(GROUP, "gpu", made["id"])))
+    assert eks.nodes == []
+    asyncio.run(eks.cloud.delete(there))
+    assert eks.planes.versions == {}
 
 
-def test_a_type_that_is_not_simulated_is_named(aws: Region) -> None:
+def test_a_type_that_is_not_simulated_is_named(eks: Region) -> None:
     with pytest.raises(
         TypeNotCoveredError, match="the simulated AWS has no resource type aws:s3/bucket:Bucket"
     ):
-        aws.cloud.check(aws.resource("aws:s3/bucket:Bucket", "x"), {}, {}, "1a2b3c4d")
+        eks.cloud.check(eks.resource("aws:s3/bucket:Bucket", "x"), {}, {}, "1a2b3c4d")
 
 
-def test_a_token_is_for_a_cluster(aws: Region) -> None:
-    assert aws.cloud.credential({"clusterName": "train"})["token"].startswith("k8s-aws-v1.")
+def test_a_token_is_for_a_cluster(eks: Region) -> None:
+    assert eks.cloud.credential({"clusterName": "train"})["token"].startswith("k8s-aws-v1.")
     with pytest.raises(CloudRefusal, match="--cluster-name"):
-        aws.cloud.credential({})
+        eks.cloud.credential({})

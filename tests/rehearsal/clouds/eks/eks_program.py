@@ -48,7 +48,7 @@ pulumi.export("authority", found.certificate_authorities[0].data)
 """
 
 
-class AwsProgram(CloudProgram):
+class EksProgram(CloudProgram):
     """The program above."""
 
     def __init__(self, directory: Path, tools: Toolset, world: RehearsalWorld) -> None:

@@ -10,17 +10,17 @@ from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:
-    from tests.rehearsal.clouds.aks.azure_subscription import Subscription
+    from tests.rehearsal.clouds.aks.aks_subscription import Subscription
 
 NEW = "Standard_NV6ads_A10_v6"
 GIVEN = {"gpu": "A10-4Q", "gpus": 1, "cpus": 6, "memory": 55}
 
 
-def test_a_size_of_the_hardware_file_becomes_machines_with_its_gpus(azure: Subscription) -> None:
-    azure.cloud.configure({"limits": {"sizes": {NEW: GIVEN}}})
-    azure.cluster()
-    azure.pool(vmSize=NEW.lower(), count=2)
-    nodes = [node for node in azure.planes.nodes["studio"] if node.gpus]
+def test_a_size_of_the_hardware_file_becomes_machines_with_its_gpus(aks: Subscription) -> None:
+    aks.cloud.configure({"limits": {"sizes": {NEW: GIVEN}}})
+    aks.cluster()
+    aks.pool(vmSize=NEW.lower(), count=2)
+    nodes = [node for node in aks.planes.nodes["studio"] if node.gpus]
     assert len(nodes) == 2
     [host] = nodes[0].hosts()
     assert [gpu.model.name for gpu in host.gpus] == ["A10-4Q"]
@@ -30,17 +30,17 @@ def test_a_size_of_the_hardware_file_becomes_machines_with_its_gpus(azure: Subsc
     assert nodes[0].nvidia.driver_version.startswith("570.")
 
 
-def test_a_size_of_the_hardware_file_counts_against_its_family_s_quota(azure: Subscription) -> None:
-    azure.cloud.configure({"limits": {"sizes": {NEW: GIVEN}, "quotas": {"standardNVADSA10v6Family": 6}}})
-    azure.cluster()
+def test_a_size_of_the_hardware_file_counts_against_its_family_s_quota(aks: Subscription) -> None:
+    aks.cloud.configure({"limits": {"sizes": {NEW: GIVEN}, "quotas": {"standardNVADSA10v6Family": 6}}})
+    aks.cluster()
     with pytest.raises(CloudRefusal, match="requested 12, remaining 6 for family standardNVADSA10v6Family"):
-        azure.pool(vmSize=NEW, count=2)
+        aks.pool(vmSize=NEW, count=2)
 
 
-def test_an_unknown_size_is_refused_with_how_to_describe_it(azure: Subscription) -> None:
-    azure.cluster()
+def test_an_unknown_size_is_refused_with_how_to_describe_it(aks: Subscription) -> None:
+    aks.cluster()
     with pytest.raises(CloudRefusal) as refused:
-        azure.pool(vmSize=NEW)
+        aks.pool(vmSize=NEW)
     assert str(refused.value) == (
         f'Code="VMSizeNotSupported" Message="The VM size of {NEW} is not known to the simulated Azure; '
         "nearest: Standard_NV6ads_A10_v5, Standard_NV36ads_A10_v5, Standard_NV36adms_A10_v5. If it exists, "
@@ -49,8 +49,8 @@ def test_an_unknown_size_is_refused_with_how_to_describe_it(azure: Subscription)
     )
 
 
-def test_a_size_with_an_unknown_gpu_is_refused(azure: Subscription) -> None:
+def test_a_size_with_an_unknown_gpu_is_refused(aks: Subscription) -> None:
     with pytest.raises(
         InvalidRequestError, match="GPU model 'A10-5Q' is not in the catalogue; allowed: A10,"
     ):
-        azure.cloud.configure({"limits": {"sizes": {NEW: {**GIVEN, "gpu": "A10-5Q"}}}})
+        aks.cloud.configure({"limits": {"sizes": {NEW: {**GIVEN, "gpu": "A10-5Q"}}}})

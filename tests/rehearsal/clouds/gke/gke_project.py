@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dra_fleet.rehearsal.clouds.gke.cloud import GoogleCloud
+from tests.rehearsal.clouds.cloud_on_planes import CloudOnPlanes
 from tests.rehearsal.clouds.remembering_planes import Planes
-from tests.rehearsal.clouds.simulated_cloud import SimulatedCloud
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.cloud import Change
@@ -27,7 +27,7 @@ TRIPLE = {
 }
 
 
-class Project(SimulatedCloud):
+class Project(CloudOnPlanes):
     """A simulated Google Cloud."""
 
     config: ClassVar = {"project": "ml", "region": "us-central1"}

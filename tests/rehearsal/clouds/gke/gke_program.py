@@ -49,7 +49,7 @@ pulumi.export("version", cluster.master_version)
 """
 
 
-class GoogleProgram(CloudProgram):
+class GkeProgram(CloudProgram):
     """The program above."""
 
     def __init__(self, directory: Path, tools: Toolset, world: RehearsalWorld) -> None:

@@ -11,7 +11,7 @@ from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:
-    from tests.rehearsal.clouds.gke.google_project import Project
+    from tests.rehearsal.clouds.gke.gke_project import Project
 
 
 REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
@@ -95,21 +95,19 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("config", "more", "text"), REFUSED)
-def test_gke_refuses_a_pool(
-    config: dict[str, Any], more: dict[str, Any], text: str, project: Project
-) -> None:
-    project.cluster()
+def test_gke_refuses_a_pool(config: dict[str, Any], more: dict[str, Any], text: str, gke: Project) -> None:
+    gke.cluster()
     with pytest.raises(CloudRefusal) as refused:
-        project.pool(config=config, **more)
+        gke.pool(config=config, **more)
     assert str(refused.value) == f"googleapi: Error 400: {text}, INVALID_ARGUMENT"
 
 
-def test_a_quota_counts_all_pools_of_the_project(project: Project) -> None:
-    project.cloud.configure({"limits": {"quotas": {"nvidia-l4": 2}}})
-    project.cluster()
-    project.pool("first")
+def test_a_quota_counts_all_pools_of_the_project(gke: Project) -> None:
+    gke.cloud.configure({"limits": {"quotas": {"nvidia-l4": 2}}})
+    gke.cluster()
+    gke.pool("first")
     with pytest.raises(CloudRefusal) as refused:
-        project.pool("second", initialNodeCount=2)
+        gke.pool("second", initialNodeCount=2)
     assert str(refused.value) == (
         "googleapi: Error 429: Insufficient quota to satisfy the request: quota NVIDIA_L4_GPUS exceeded, "
         "limit 2 in region us-central1, in use 1, requested 2. Ask for more quota, or for fewer nodes, "
@@ -118,21 +116,21 @@ def test_a_quota_counts_all_pools_of_the_project(project: Project) -> None:
 
 
 @pytest.mark.parametrize("gone", ["us-central1-a", "g2-standard-8"])
-def test_a_zone_may_have_no_machine_left(gone: str, project: Project) -> None:
-    project.cloud.configure({"limits": {"stockOuts": [gone]}})
-    project.cluster()
+def test_a_zone_may_have_no_machine_left(gone: str, gke: Project) -> None:
+    gke.cloud.configure({"limits": {"stockOuts": [gone]}})
+    gke.cluster()
     with pytest.raises(CloudRefusal, match="ZONE_RESOURCE_POOL_EXHAUSTED: The zone 'us-central1-a' does not"):
-        project.pool()
+        gke.pool()
 
 
-def test_limits_that_are_none_are_refused(project: Project) -> None:
+def test_limits_that_are_none_are_refused(gke: Project) -> None:
     with pytest.raises(InvalidRequestError, match="limits of the simulated Google Cloud are not valid"):
-        project.cloud.configure({"limits": {"quotas": {"nvidia-l4": -1}}})
+        gke.cloud.configure({"limits": {"quotas": {"nvidia-l4": -1}}})
 
 
-def test_a_pool_needs_its_cluster(project: Project) -> None:
+def test_a_pool_needs_its_cluster(gke: Project) -> None:
     with pytest.raises(CloudRefusal, match="Not found: projects/ml/locations/us-central1/clusters/render"):
-        project.pool()
+        gke.pool()
 
 
 def test_a_quota_is_named_as_google_does() -> None:

@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dra_fleet.rehearsal.clouds.aks.cloud import AzureCloud
+from tests.rehearsal.clouds.cloud_on_planes import CloudOnPlanes
 from tests.rehearsal.clouds.remembering_planes import Planes
-from tests.rehearsal.clouds.simulated_cloud import SimulatedCloud
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.world.store import Store
@@ -22,7 +22,7 @@ SYSTEM = {"name": "system", "mode": "System", "count": 1, "vmSize": "Standard_D4
 A100 = "Standard_NC24ads_A100_v4"
 
 
-class Subscription(SimulatedCloud):
+class Subscription(CloudOnPlanes):
     """A simulated Azure."""
 
     config: ClassVar = {"location": "westeurope"}
