@@ -63,7 +63,7 @@ class Found:
     inputs: Properties
 
 
-class Cloud(Protocol):
+class SimulatedCloud(Protocol):
     """One simulated cloud. Every method raises `WorldError` with what the user must read."""
 
     def check(self, resource: Resource, olds: Properties, news: Properties, digits: str) -> Checked:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:
-    from dra_fleet.rehearsal.clouds.cloud import Cloud
+    from dra_fleet.rehearsal.clouds.cloud import SimulatedCloud
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
     from dra_fleet.rehearsal.world.store import Store
 
 CLOUDS: Final = {
-    "azure": "dra_fleet.rehearsal.clouds.aks.cloud:AzureCloud",
-    "aws": "dra_fleet.rehearsal.clouds.eks.cloud:AwsCloud",
-    "google": "dra_fleet.rehearsal.clouds.gke.cloud:GoogleCloud",
+    "azure": "dra_fleet.rehearsal.clouds.aks.cloud:SimulatedAks",
+    "aws": "dra_fleet.rehearsal.clouds.eks.cloud:SimulatedEks",
+    "google": "dra_fleet.rehearsal.clouds.gke.cloud:SimulatedGke",
 }
 
 
@@ -25,9 +25,9 @@ class Clouds:
     def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:
         self._store = store
         self._planes = planes
-        self._loaded: dict[str, Cloud] = {}
+        self._loaded: dict[str, SimulatedCloud] = {}
 
-    def get(self, name: str) -> Cloud:
+    def get(self, name: str) -> SimulatedCloud:
         """The cloud of that name.
 
         Raises:

@@ -49,7 +49,7 @@ Kind = TypeVar("Kind", bound=ResourceType)
 
 
 class TypedCloud(ABC, Generic[Account, Kind]):
-    """See `dra_fleet.rehearsal.clouds.cloud.Cloud`; what differs between clouds is left to them."""
+    """See `dra_fleet.rehearsal.clouds.cloud.SimulatedCloud`; what differs between clouds is left to them."""
 
     def __init__(self, account: Account, types: Mapping[str, Kind]) -> None:
         self.account = account

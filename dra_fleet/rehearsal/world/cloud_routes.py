@@ -14,7 +14,7 @@ from dra_fleet.rehearsal.clouds.cloud import Resource
 from dra_fleet.rehearsal.world.bodies import json_body, mapping, text
 
 if TYPE_CHECKING:
-    from dra_fleet.rehearsal.clouds.cloud import Cloud, Found
+    from dra_fleet.rehearsal.clouds.cloud import Found, SimulatedCloud
     from dra_fleet.rehearsal.clouds.registry import Clouds
 
 
@@ -34,7 +34,7 @@ class _CloudApi:
     def __init__(self, clouds: Clouds) -> None:
         self._clouds = clouds
 
-    def _cloud(self, request: web.Request) -> Cloud:
+    def _cloud(self, request: web.Request) -> SimulatedCloud:
         return self._clouds.get(request.match_info["cloud"])
 
     async def check(self, request: web.Request) -> web.Response:

@@ -18,9 +18,9 @@ from dra_fleet.drivers.common.published import stable_uuid
 from dra_fleet.drivers.nvidia.cuda import cuda_version_of
 from dra_fleet.drivers.nvidia.devices import GpuOnHost, MigLayoutImpossible, place
 from dra_fleet.hardware.models import GpuSlot
-from dra_fleet.rehearsal.clouds.aks.limits import AzureLimits
-from dra_fleet.rehearsal.clouds.eks.limits import AwsLimits
-from dra_fleet.rehearsal.clouds.gke.limits import GoogleLimits
+from dra_fleet.rehearsal.clouds.aks.limits import AksLimits
+from dra_fleet.rehearsal.clouds.eks.limits import EksLimits
+from dra_fleet.rehearsal.clouds.gke.limits import GkeLimits
 from dra_fleet.rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
@@ -258,9 +258,9 @@ class Hardware(_Model):
     """A whole hardware file: the machines of clusters that exist, and what a simulated cloud has to give."""
 
     clusters: dict[str, ClusterHardware]
-    azure: AzureLimits = AzureLimits()
-    aws: AwsLimits = AwsLimits()
-    google: GoogleLimits = GoogleLimits()
+    azure: AksLimits = AksLimits()
+    aws: EksLimits = EksLimits()
+    google: GkeLimits = GkeLimits()
 
     @classmethod
     def read(cls, path: Path) -> Self:

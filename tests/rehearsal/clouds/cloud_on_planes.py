@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dra_fleet.rehearsal.clouds.cloud import Resource
 
 if TYPE_CHECKING:
-    from dra_fleet.rehearsal.clouds.cloud import Checked, Cloud
+    from dra_fleet.rehearsal.clouds.cloud import Checked, SimulatedCloud
     from tests.rehearsal.clouds.remembering_planes import Planes
 
 
@@ -17,7 +17,7 @@ class CloudOnPlanes:
 
     config: ClassVar[dict[str, str]]
 
-    def __init__(self, cloud: Cloud, planes: Planes) -> None:
+    def __init__(self, cloud: SimulatedCloud, planes: Planes) -> None:
         self.cloud = cloud
         self.planes = planes
 

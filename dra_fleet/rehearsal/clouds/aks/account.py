@@ -8,7 +8,7 @@ from typing_extensions import override
 
 from dra_fleet.rehearsal.clouds.account import CloudAccount
 from dra_fleet.rehearsal.clouds.aks.kubeconfig import TENANT
-from dra_fleet.rehearsal.clouds.aks.limits import AzureLimits
+from dra_fleet.rehearsal.clouds.aks.limits import AksLimits
 from dra_fleet.rehearsal.clouds.aks.names import SUBSCRIPTION
 
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.values import Properties
 
 
-class Account(CloudAccount[AzureLimits]):
+class Account(CloudAccount[AksLimits]):
     """Records by id, the same in any case. Its token is good for every AKS cluster, as Entra's are."""
 
     cloud = "azure"
     title = "Azure"
-    model = AzureLimits
+    model = AksLimits
 
     @override
     def key(self, kind: str, identifier: str) -> str:

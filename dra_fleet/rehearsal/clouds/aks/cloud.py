@@ -39,7 +39,7 @@ TOKEN_VALID: Final = timedelta(hours=1)
 _AUTOMATIC_LOCATION: Final = (GROUP, CLUSTER)
 
 
-class AzureCloud(TypedCloud[Account, ResourceType]):
+class SimulatedAks(TypedCloud[Account, ResourceType]):
     """The types that a rehearsed program declares, and AKS's functions."""
 
     def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:

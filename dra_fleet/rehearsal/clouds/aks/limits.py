@@ -42,7 +42,7 @@ class GivenSize(_Model):
         return gpu
 
 
-class AzureLimits(_Model):
+class AksLimits(_Model):
     """Quotas and shortages of the simulated subscription, and its VM sizes beyond the catalogue's.
 
     `quotas` are vCPUs by family, such as standardNVADSA10v5Family; a family that is not named has no limit.

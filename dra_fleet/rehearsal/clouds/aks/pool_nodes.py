@@ -15,7 +15,7 @@ from dra_fleet.rehearsal.clouds.aks.versions import full_version
 from dra_fleet.rehearsal.world.hardware import InlineGpus, NodeHardware, NodeTaint, NvidiaOnHost
 
 if TYPE_CHECKING:
-    from dra_fleet.rehearsal.clouds.aks.limits import AzureLimits
+    from dra_fleet.rehearsal.clouds.aks.limits import AksLimits
     from dra_fleet.rehearsal.clouds.aks.sizes import VmSize
     from dra_fleet.rehearsal.clouds.values import Properties
 
@@ -37,7 +37,7 @@ EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 RESERVED: Final = "kubernetes.azure.com/"
 
 
-def size_of(pool: Properties, limits: AzureLimits) -> VmSize:
+def size_of(pool: Properties, limits: AksLimits) -> VmSize:
     """The pool's VM size.
 
     Raises:
@@ -61,7 +61,7 @@ def count_of(pool: Properties) -> int:
 
 
 def machines(
-    pool: Properties, name: str, cluster: Properties, cluster_id: str, limits: AzureLimits
+    pool: Properties, name: str, cluster: Properties, cluster_id: str, limits: AksLimits
 ) -> list[NodeHardware]:
     """All machines of a pool.
 

@@ -12,13 +12,13 @@ from dra_fleet.rehearsal.clouds.aks.sizes import mig_layout
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dra_fleet.rehearsal.clouds.aks.limits import AzureLimits
+    from dra_fleet.rehearsal.clouds.aks.limits import AksLimits
     from dra_fleet.rehearsal.clouds.values import Properties
 
 MOST_NODES: Final = 1000
 
 
-def refuse_invalid(name: str, pool: Properties, limits: AzureLimits) -> None:
+def refuse_invalid(name: str, pool: Properties, limits: AksLimits) -> None:
     """Check one pool by itself.
 
     Raises:
@@ -74,7 +74,7 @@ def _invalid(name: str, what: str) -> Exception:
 
 
 def refuse_beyond_limits(
-    pool: Properties, others: Iterable[Properties], region: str, limits: AzureLimits, *, had: int = 0
+    pool: Properties, others: Iterable[Properties], region: str, limits: AksLimits, *, had: int = 0
 ) -> None:
     """Check a pool against the subscription's quota and the region's stock.
 

@@ -10,7 +10,7 @@ from dra_fleet import hardware as catalogue
 from dra_fleet.rehearsal.clouds.aks.limits import SIZE
 
 if TYPE_CHECKING:
-    from dra_fleet.rehearsal.clouds.aks.limits import AzureLimits
+    from dra_fleet.rehearsal.clouds.aks.limits import AksLimits
 
 _GIB_PER_CPU: Final = {"D": 4, "E": 8, "F": 2}
 """https://learn.microsoft.com/azure/virtual-machines/sizes/overview: general purpose, memory, compute."""
@@ -33,7 +33,7 @@ class VmSize:
     gpus: int = 0
 
 
-def find_size(name: str, limits: AzureLimits) -> VmSize | None:
+def find_size(name: str, limits: AksLimits) -> VmSize | None:
     """The size of that name in any case, as Azure takes it; None where it is not known."""
     further = limits.size(name)
     if further is not None:

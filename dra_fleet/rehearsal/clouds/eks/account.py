@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from typing_extensions import override
 
 from dra_fleet.rehearsal.clouds.account import CloudAccount
-from dra_fleet.rehearsal.clouds.eks.limits import AwsLimits
+from dra_fleet.rehearsal.clouds.eks.limits import EksLimits
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.values import Properties
@@ -18,13 +18,13 @@ DEFAULT_REGION: Final = "us-east-1"
 USER: Final = f"arn:aws:iam::{ACCOUNT}:role/rehearsal"
 
 
-class Account(CloudAccount[AwsLimits]):
+class Account(CloudAccount[EksLimits]):
     """Records by type and id, each with its `region`. Its token is such as `aws eks get-token` prints."""
 
     cloud = "aws"
     title = "AWS"
     token_prefix = "k8s-aws-v1."  # noqa: S105 - how such tokens begin, not one
-    model = AwsLimits
+    model = EksLimits
 
     @override
     def key(self, kind: str, identifier: str) -> str:

@@ -34,7 +34,7 @@ TOKEN_VALID: Final = timedelta(minutes=14)
 _DIGITS: Final = 7
 
 
-class AwsCloud(TypedCloud[Account, ResourceType]):
+class SimulatedEks(TypedCloud[Account, ResourceType]):
     """The types that a rehearsed program declares, and EKS's function."""
 
     def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:

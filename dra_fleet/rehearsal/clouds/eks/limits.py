@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 _BUCKETS = {"p": "P", "g": "G and VT", "v": "G and VT"}
 
 
-class AwsLimits(BaseModel):
+class EksLimits(BaseModel):
     """Quotas, shortages and what is there of the simulated account.
 
     `quotas` are vCPUs by bucket: `P`, `G and VT` or `Standard`, with ` Spot` added for spot machines; one

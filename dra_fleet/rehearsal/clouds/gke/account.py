@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from typing_extensions import override
 
 from dra_fleet.rehearsal.clouds.account import CloudAccount
-from dra_fleet.rehearsal.clouds.gke.limits import GoogleLimits
+from dra_fleet.rehearsal.clouds.gke.limits import GkeLimits
 from dra_fleet.rehearsal.clouds.gke.names import PROJECT
 
 if TYPE_CHECKING:
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 USER: Final = "rehearsal-user@example.com"
 
 
-class Account(CloudAccount[GoogleLimits]):
+class Account(CloudAccount[GkeLimits]):
     """Records by id. Its token is good for every GKE cluster, as Google's are."""
 
     cloud = "google"
     title = "Google Cloud"
     token_prefix = "ya29."  # noqa: S105 - how Google's access tokens begin, not one
-    model = GoogleLimits
+    model = GkeLimits
 
     @override
     def key(self, kind: str, identifier: str) -> str:

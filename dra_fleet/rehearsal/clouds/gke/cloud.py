@@ -39,7 +39,7 @@ class ResourceType(typed_cloud.ResourceType, Protocol):
         ...
 
 
-class GoogleCloud(typed_cloud.TypedCloud[Account, ResourceType]):
+class SimulatedGke(typed_cloud.TypedCloud[Account, ResourceType]):
     """The types that a rehearsed program declares, and GKE's function."""
 
     def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:

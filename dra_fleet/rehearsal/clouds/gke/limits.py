@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 
-class GoogleLimits(BaseModel):
+class GkeLimits(BaseModel):
     """Quotas and shortages of the simulated project.
 
     `quotas` are accelerators by type, such as nvidia-l4 or tpu-v6e-slice; one that is not named has no limit.

@@ -12,7 +12,7 @@ from dra_fleet.rehearsal.clouds.gke.refusing import refuse
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dra_fleet.rehearsal.clouds.gke.limits import GoogleLimits
+    from dra_fleet.rehearsal.clouds.gke.limits import GkeLimits
     from dra_fleet.rehearsal.clouds.values import Properties
 
 MOST_PER_ZONE: Final = 1000
@@ -101,7 +101,7 @@ def refuse_beyond_limits(
     pool: Properties,
     cluster: Properties,
     others: Iterable[tuple[Properties, Properties]],
-    limits: GoogleLimits,
+    limits: GkeLimits,
     *,
     had: int = 0,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dra_fleet.rehearsal.clouds.aks.cloud import AzureCloud
+from dra_fleet.rehearsal.clouds.aks.cloud import SimulatedAks
 from tests.rehearsal.clouds.cloud_on_planes import CloudOnPlanes
 from tests.rehearsal.clouds.remembering_planes import Planes
 
@@ -29,7 +29,7 @@ class Subscription(CloudOnPlanes):
 
     def __init__(self, store: Store) -> None:
         planes = Planes(are_tokens=lambda text: text.endswith('"system:masters"\n'))
-        super().__init__(AzureCloud(store, planes), planes)
+        super().__init__(SimulatedAks(store, planes), planes)
 
     def cluster(self, **more: Any) -> dict[str, Any]:
         self.make(GROUP, "studio", {"resourceGroupName": "studio"})

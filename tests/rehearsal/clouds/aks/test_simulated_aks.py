@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.rehearsal.clouds.aks.cloud import AzureCloud
+from dra_fleet.rehearsal.clouds.aks.cloud import SimulatedAks
 from dra_fleet.rehearsal.clouds.aks.kubeconfig import SERVER_ID
 from dra_fleet.rehearsal.clouds.aks.limits import family
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
@@ -96,7 +96,7 @@ def test_a_deleted_cluster_stops_its_control_plane_and_forgets_its_pools(aks: Su
 def test_what_was_made_is_there_for_the_next_world(aks: Subscription, tmp_path: Path) -> None:
     made = aks.cluster()
     with Store(tmp_path / "world.db") as store:
-        again = AzureCloud(store, aks.planes)
+        again = SimulatedAks(store, aks.planes)
         found = asyncio.run(again.read(aks.resource(CLUSTER, "studio", made["id"])))
     assert found is not None
     assert found.state["fqdn"] == made["fqdn"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dra_fleet.rehearsal.clouds.eks.cloud import AwsCloud
+from dra_fleet.rehearsal.clouds.eks.cloud import SimulatedEks
 from tests.rehearsal.clouds.cloud_on_planes import CloudOnPlanes
 from tests.rehearsal.clouds.remembering_planes import Planes
 
@@ -26,7 +26,7 @@ class Region(CloudOnPlanes):
 
     def __init__(self, store: Store) -> None:
         planes = Planes(are_tokens=lambda text: text.startswith("k8s-aws-v1."))
-        super().__init__(AwsCloud(store, planes), planes)
+        super().__init__(SimulatedEks(store, planes), planes)
         self.limit()
 
     def limit(self, **limits: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dra_fleet.rehearsal.clouds.gke.cloud import GoogleCloud
+from dra_fleet.rehearsal.clouds.gke.cloud import SimulatedGke
 from tests.rehearsal.clouds.cloud_on_planes import CloudOnPlanes
 from tests.rehearsal.clouds.remembering_planes import Planes
 
@@ -34,7 +34,7 @@ class Project(CloudOnPlanes):
 
     def __init__(self, store: Store) -> None:
         planes = Planes(are_tokens=lambda text: text.endswith('"system:masters"\n'), takes_objects=True)
-        super().__init__(GoogleCloud(store, planes), planes)
+        super().__init__(SimulatedGke(store, planes), planes)
 
     def cluster(self, **more: Any) -> dict[str, Any]:
         inputs = {
