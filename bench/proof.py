@@ -115,7 +115,7 @@ def prove_here(nodes: int) -> None:
 
 def placement() -> str:
     """The same claims for the Go allocator, as one line of JSON."""
-    from dra_fleet.drivers.common.published import slice_specs  # noqa: PLC0415
+    from dra_fleet.model.published import slice_specs  # noqa: PLC0415
     from dra_fleet.proof.demand.asks import class_objects  # noqa: PLC0415
     from dra_fleet.proof.supply.slices import predict  # noqa: PLC0415
 

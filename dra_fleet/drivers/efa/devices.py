@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers.common.published import PCIE_ROOT, PublishedDevice
+from dra_fleet.model.published import PCIE_ROOT, PublishedDevice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.drivers.common.published import AttributeValue
+    from dra_fleet.model.published import AttributeValue
 
 DRIVER = "dra.net"
 PRODUCT = "Elastic Fabric Adapter (EFA)"

@@ -5,7 +5,7 @@ Source: https://github.com/kubernetes-sigs/dra-example-driver, `internal/profile
 
 from __future__ import annotations
 
-from dra_fleet.drivers.common.published import PublishedDevice, Version, stable_uuid
+from dra_fleet.model.published import PublishedDevice, Version, stable_uuid
 
 MODEL = "LATEST-GPU-MODEL"
 MEMORY = "80Gi"

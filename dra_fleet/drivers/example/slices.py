@@ -18,8 +18,8 @@ from dra_fleet.model.nodes import GIVE_SLICES
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.common.installed import Installed
-    from dra_fleet.drivers.common.published import AttributeValue, PublishedDevice, Version
     from dra_fleet.model.nodes import Object, ShapeDevice
+    from dra_fleet.model.published import AttributeValue, PublishedDevice, Version
 
 MOST_WITH_COUNTERS = 64
 """Devices of one slice that may consume counters:

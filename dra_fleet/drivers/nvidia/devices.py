@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.drivers.common.published import (
+from dra_fleet.model.published import (
     NUMA_NODE,
     PCI_BUS_ID,
     PCIE_ROOT,

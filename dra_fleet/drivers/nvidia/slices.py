@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.cel import UNKNOWN
-from dra_fleet.drivers.common.published import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia.devices import (
     COMPUTE_DOMAIN_DRIVER,
@@ -18,6 +17,7 @@ from dra_fleet.drivers.nvidia.devices import (
 from dra_fleet.drivers.nvidia.modes import dynamic_partitions, with_shares
 from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
 from dra_fleet.model.nodes import GIVE_SLICES, Object, Origin, ShapeDevice
+from dra_fleet.model.published import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ Source: https://github.com/kubernetes-sigs/dra-driver-google-tpu, `cmd/tpu-dra-k
 
 from __future__ import annotations
 
-from dra_fleet.drivers.common.published import PublishedDevice, stable_uuid
+from dra_fleet.model.published import PublishedDevice, stable_uuid
 
 DRIVER = "tpu.google.com"
 _ACCEL = ("v2", "v3", "v4")

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.cel.program import Program
-    from dra_fleet.drivers.common.published import PublishedDevice
     from dra_fleet.hardware.models import GpuModel
+    from dra_fleet.model.published import PublishedDevice
 
 MINOR: Final = "1.36"
 """The minor whose CEL judges; what older ones lack makes an expression invalid there, not wider."""

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from dra_fleet.drivers.common.published import MAX_DEVICES
+from dra_fleet.model.published import MAX_DEVICES
 from dra_fleet.proof.demand.asks import drivers_of
 from dra_fleet.proof.search import counting
 from dra_fleet.proof.search.counting import Crowd

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.cel import UNKNOWN, clauses
-from dra_fleet.drivers.common.published import mebibytes
 from dra_fleet.kubernetes.devices.quantity import Quantity
+from dra_fleet.model.published import mebibytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.drivers.common.published import PublishedDevice
 from dra_fleet.model.nodes import ShapeDevice
+from dra_fleet.model.published import PublishedDevice
 from dra_fleet.proof.answer import explain
 from dra_fleet.proof.search.packing import Undecidable
 from dra_fleet.proof.search.placements import Held

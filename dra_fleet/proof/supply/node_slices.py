@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers.common.published import slice_specs
 from dra_fleet.model.nodes import NODE
+from dra_fleet.model.published import slice_specs
 from dra_fleet.proof.allocator import Inventory
 
 if TYPE_CHECKING:

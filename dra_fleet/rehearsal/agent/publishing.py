@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet.drivers.common.published import slice_specs
+from dra_fleet.model.published import slice_specs
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object

@@ -14,10 +14,10 @@ from pydantic.alias_generators import to_camel
 from ruamel.yaml import YAML, YAMLError
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.drivers.common.published import stable_uuid
 from dra_fleet.drivers.nvidia.cuda import cuda_version_of
 from dra_fleet.drivers.nvidia.devices import GpuOnHost, MigLayoutImpossible, place
 from dra_fleet.hardware.models import GpuSlot
+from dra_fleet.model.published import stable_uuid
 from dra_fleet.rehearsal.clouds.aks.limits import AksLimits
 from dra_fleet.rehearsal.clouds.eks.limits import EksLimits
 from dra_fleet.rehearsal.clouds.gke.limits import GkeLimits

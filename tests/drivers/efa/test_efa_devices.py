@@ -9,9 +9,9 @@ import pytest
 from dra_fleet import hardware as catalogue
 from dra_fleet.cel import environment
 from dra_fleet.drivers import DRIVERS
-from dra_fleet.drivers.common.published import PCIE_ROOT
 from dra_fleet.drivers.common.selectors import selector
 from dra_fleet.drivers.efa.devices import DRIVER, PRODUCT, efa_devices
+from dra_fleet.model.published import PCIE_ROOT
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.rehearsal.drivers.efa.plugin import EfaPlugin

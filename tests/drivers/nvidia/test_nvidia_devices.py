@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.drivers.common.published import MAX_DEVICES, PublishedDevice, mebibytes, slice_specs
 from dra_fleet.drivers.nvidia.devices import (
     GpuOnHost,
     MigLayoutImpossible,
@@ -15,6 +14,7 @@ from dra_fleet.drivers.nvidia.devices import (
     place,
 )
 from dra_fleet.kubernetes.devices.resource_slice import Device
+from dra_fleet.model.published import MAX_DEVICES, PublishedDevice, mebibytes, slice_specs
 
 NVIDIA = catalogue.load().drivers["nvidia"]
 NEWEST = NVIDIA.versions[-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.drivers.common.published import stable_uuid
+from dra_fleet.model.published import stable_uuid
 from dra_fleet.rehearsal.clouds.aks import models
 from dra_fleet.rehearsal.clouds.aks.kubeconfig import TENANT
 from dra_fleet.rehearsal.clouds.aks.names import cluster_id, digits_of, letters_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.drivers.common.published import mebibytes
+from dra_fleet.model.published import mebibytes
 from dra_fleet.rehearsal.clouds.aks.names import digits_of, group_id
 from dra_fleet.rehearsal.clouds.aks.refusing import refuse
 from dra_fleet.rehearsal.clouds.aks.sizes import find_size, mig_layout, near

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.drivers.common.published import stable_uuid
+from dra_fleet.model.published import stable_uuid
 from dra_fleet.rehearsal.clouds.eks.account import made_id
 from dra_fleet.rehearsal.clouds.eks.instance_types import find_type, near
 from dra_fleet.rehearsal.clouds.eks.refusing import refuse
