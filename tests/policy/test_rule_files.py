@@ -1,0 +1,70 @@
+"""Rules are found in their folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dra_fleet.places import top_folder
+from dra_fleet.policy import pack
+from dra_fleet.policy.rule_files import RuleFileError, load_rules
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RULE = """\
+import re
+from dra_fleet.policy.rule import ResourceRule
+
+RULE = ResourceRule(
+    name="{name}", description="d", fix="f", link="https://example.com", severity="low",
+    types=re.compile("x"), judge=lambda resource, settings: (),
+)
+"""
+
+
+def written(folder: Path, file: str, text: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / file).write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_the_pack_has_every_file_of_its_folder() -> None:
+    files = sorted((top_folder("policies") / "rules").glob("[!_]*.py"))
+    assert [rule.name.replace("-", "_") for rule in pack.RULES] == [file.stem for file in files]
+
+
+def test_rules_of_anyone_s_own_are_found(tmp_path: Path) -> None:
+    folder = written(tmp_path / "own", "pod_forbid_night.py", RULE.format(name="pod-forbid-night"))
+    written(folder, "_shared.py", "raise RuntimeError")
+    assert [rule.name for rule in load_rules(folder)] == ["pod-forbid-night"]
+
+
+def test_a_file_without_a_rule_is_named(tmp_path: Path) -> None:
+    folder = written(tmp_path / "empty", "pod_forbid_day.py", "")
+    with pytest.raises(RuleFileError) as refused:
+        load_rules(folder)
+    assert str(refused.value) == (
+        f"{folder}/pod_forbid_day.py binds no rule to RULE; "
+        "fix: RULE = ResourceRule(name='pod-forbid-day', …)"
+    )
+
+
+def test_a_rule_of_another_name_than_its_file_is_named(tmp_path: Path) -> None:
+    folder = written(tmp_path / "misnamed", "pod_forbid_noon.py", RULE.format(name="pod-forbid-dusk"))
+    with pytest.raises(RuleFileError) as refused:
+        load_rules(folder)
+    assert str(refused.value) == (
+        f"{folder}/pod_forbid_noon.py holds the rule pod-forbid-dusk; "
+        "allowed: pod-forbid-noon, the name of its file"
+    )
+
+
+def test_a_folder_of_another_s_that_is_named_alike_is_not_mixed_up(tmp_path: Path) -> None:
+    folders = [tmp_path / owner / "policies" / "rules" for owner in ("one", "other")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        written(folder, "pod_forbid_x.py", RULE.format(name="pod-forbid-x"))
+    (one,), (other,) = (load_rules(folder) for folder in folders)
+    assert one is not other
