@@ -11,17 +11,20 @@ import json
 import re
 import sys
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 from dra_fleet.findings.finding import Finding
+from dra_fleet.places import ROOT
 from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, WorkloadProof
 from dra_fleet.rehearsal.status import StatusJson
 
-FOLDER = Path(__file__).parents[2] / "schema"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FOLDER = ROOT / "schema"
 _ATTRIBUTE = re.compile(r"^    (?P<name>\w+): (?P<text>.+(?:\n {8}.+)*)", re.MULTILINE)
 
 

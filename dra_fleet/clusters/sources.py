@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import json
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet.clouds.existing.kubeconfig import KubeconfigFile, KubeconfigSecret
 from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
+from dra_fleet.places import ROOT
 
 if TYPE_CHECKING:
     from lightkube.config.kubeconfig import SingleConfig
 
     from dra_fleet.model.plan import ClusterPlan
-
-PROJECT = Path(__file__).resolve().parents[2]
 
 
 def open_kubeconfig(cluster: ClusterPlan, stack: str) -> SingleConfig:
@@ -59,7 +57,7 @@ def _pulumi(*arguments: str) -> str:
     try:
         done = subprocess.run(
             ["pulumi", *arguments, "--non-interactive"],
-            cwd=PROJECT,
+            cwd=ROOT,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -6,9 +6,9 @@ python -m dra_fleet.policy.docs
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet.places import ROOT, top_folder
 from dra_fleet.policy import pack
 from dra_fleet.policy.gate import preset
 from dra_fleet.policy.rule import PRESETS, ResourceRule
@@ -16,9 +16,8 @@ from dra_fleet.policy.rule import PRESETS, ResourceRule
 if TYPE_CHECKING:
     from dra_fleet.policy.rule import Parameter, Rule
 
-PROJECT: Final = Path(__file__).resolve().parents[2]
-PAGE: Final = PROJECT / "docs" / "rules.md"
-PRESET_FILES: Final = PROJECT / "policies" / "presets"
+PAGE: Final = ROOT / "docs" / "rules.md"
+PRESET_FILES: Final = top_folder("policies") / "presets"
 _INTRODUCTION: Final = """\
 # Rules of the policy pack
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ruamel.yaml import YAML
 
+from dra_fleet.places import ROOT
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.tools.cache import Cache
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.tools import Toolset
 
-PROJECT = Path(__file__).resolve().parents[2]
 """The Pulumi project's directory."""
 
 CREDENTIAL_PREFIXES = (
@@ -50,7 +50,7 @@ def environment(home: Home, tools: Toolset) -> dict[str, str]:
     Raises:
         WrongBackendError: Pulumi.yaml pins another backend.
     """
-    refuse_foreign_backend(PROJECT / "Pulumi.yaml")
+    refuse_foreign_backend(ROOT / "Pulumi.yaml")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(CREDENTIAL_PREFIXES)}
     return {**kept, **environment_changes(home, tools)}
 
@@ -90,7 +90,7 @@ def _compiled_modules() -> dict[str, str]:
 
 def shell_exports(home: Home, tools: Toolset) -> str:
     """Lines for `eval "$(dra-fleet rehearse env)"`: what to set, and which real credentials to unset."""
-    refuse_foreign_backend(PROJECT / "Pulumi.yaml")
+    refuse_foreign_backend(ROOT / "Pulumi.yaml")
     lines = [
         f"unset {shlex.quote(name)}" for name in sorted(os.environ) if name.startswith(CREDENTIAL_PREFIXES)
     ]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from dra_fleet.clouds.existing.kubeconfig import KubeconfigSecret, KubeconfigStack
-from dra_fleet.rehearsal.environment import PROJECT
+from dra_fleet.places import ROOT
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.interrupted import clear_stale_lock
 from dra_fleet.rehearsal.project import ensure_stack
@@ -132,7 +132,7 @@ def _stand_in(
     exported = directory / EXPORTED
     if exported.exists() and exported.read_text(encoding="utf-8") == wanted:
         return
-    runtime = {"name": "python", "options": {"virtualenv": str(PROJECT / ".venv")}}
+    runtime = {"name": "python", "options": {"virtualenv": str(ROOT / ".venv")}}
     write_private(directory / "Pulumi.yaml", yaml.safe_dump({"name": project, "runtime": runtime}))
     write_private(directory / f"Pulumi.{stack}.yaml", yaml.safe_dump({"encryptionsalt": SALT}))
     write_private(directory / "__main__.py", PROGRAM)

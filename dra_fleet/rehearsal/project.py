@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from ruamel.yaml import YAML
 
+from dra_fleet.places import ROOT
 from dra_fleet.rehearsal import stack_copy
-from dra_fleet.rehearsal.environment import PROJECT
 from dra_fleet.rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def stack_file(stack: str) -> tuple[str, Path]:
         RehearsalError: there is no such file.
     """
     is_path = stack.endswith((".yaml", ".yml")) or "/" in stack
-    file = Path(stack) if is_path else PROJECT / f"Pulumi.{stack}.yaml"
+    file = Path(stack) if is_path else ROOT / f"Pulumi.{stack}.yaml"
     if not file.is_file():
-        known = ", ".join(sorted(path.name.split(".")[1] for path in PROJECT.glob("Pulumi.*.yaml")))
+        known = ", ".join(sorted(path.name.split(".")[1] for path in ROOT.glob("Pulumi.*.yaml")))
         folder = next((path for path in (file, Path(stack)) if path.is_dir()), None)
         what = f"{folder} is a directory" if folder else f"there is no stack file {file}"
         raise RehearsalError(
@@ -83,14 +83,14 @@ def project_directory(home: Home, source: StackSource) -> Path:
     """The directory to run `pulumi` in for this stack."""
     written = stack_copy.read(source.file)
     rehearsed = stack_copy.rehearsed(written)
-    if rehearsed == written and source.file == PROJECT / f"Pulumi.{source.name}.yaml":
-        return PROJECT
+    if rehearsed == written and source.file == ROOT / f"Pulumi.{source.name}.yaml":
+        return ROOT
     directory = home.root / "projects" / source.name
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     yaml = YAML(typ="safe", pure=True)
-    project: dict[str, Any] = yaml.load(PROJECT / "Pulumi.yaml")  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
-    project["main"] = str(PROJECT)
-    project["runtime"]["options"]["virtualenv"] = str(PROJECT / ".venv")
+    project: dict[str, Any] = yaml.load(ROOT / "Pulumi.yaml")  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
+    project["main"] = str(ROOT)
+    project["runtime"]["options"]["virtualenv"] = str(ROOT / ".venv")
     yaml.dump(project, directory / "Pulumi.yaml")  # pyright: ignore[reportUnknownMemberType]
     stack_copy.write(rehearsed, directory / f"Pulumi.{source.name}.yaml")
     return directory

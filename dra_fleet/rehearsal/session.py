@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.clusters.expectations import expectations
 from dra_fleet.clusters.preflight import Finding, preflight
+from dra_fleet.places import top_folder
 from dra_fleet.plan import make_plan
 from dra_fleet.rehearsal import charts, engine_session, providers, tools
 from dra_fleet.rehearsal.access import connect, simulated_name
 from dra_fleet.rehearsal.engine_run import EngineResult, run_engine
-from dra_fleet.rehearsal.environment import PROJECT, environment
+from dra_fleet.rehearsal.environment import environment
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.interrupted import StackState, clear_interrupted
 from dra_fleet.rehearsal.kubeconfig_sources import provide_kubeconfigs
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.tools import Toolset
     from dra_fleet.rehearsal.world.hardware import ClusterHardware
 
-POLICY_PACK = PROJECT / "policies" / "run-pack"
+POLICY_PACK = top_folder("policies") / "run-pack"
 POLL_SECONDS = 0.5
 ENGINE_LOG = "engine.jsonl"
 ENGINE_SESSION = "engine.session"

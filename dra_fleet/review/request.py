@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from dra_fleet.places import ROOT, top_folder
 from dra_fleet.review.against import read_against
 from dra_fleet.review.assemble import Fleet, Known, fleet_of, previewed_fleet
 from dra_fleet.review.errors import ReviewError
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from dra_fleet.review.events import Preview
     from dra_fleet.review.running import Running
 
-PROJECT = Path(__file__).resolve().parents[2]
-PACK = PROJECT / "policies" / "run-pack"
+PACK = top_folder("policies") / "run-pack"
 ENGINE = "pulumi"
 
 
@@ -78,7 +78,7 @@ class Request:
         Raises:
             ReviewError: There is no such stack file.
         """
-        project = (directory or PROJECT).resolve()
+        project = (directory or ROOT).resolve()
         is_path = stack.endswith((".yaml", ".yml"))
         file = Path(stack).resolve() if is_path else project / f"Pulumi.{stack}.yaml"
         if not file.is_file():
@@ -195,7 +195,7 @@ class Request:
 
     def _plan_command(self) -> str:
         options = [f"--stack {self.name}", f"--plan {self.out / PLAN}"]
-        if self.directory != PROJECT:
+        if self.directory != ROOT:
             options.insert(0, f"--cwd {self.directory}")
         if self.file != self.directory / f"Pulumi.{self.name}.yaml":
             options.append(f"--config-file {self.file}")

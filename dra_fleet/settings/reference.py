@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.places import ROOT
 from dra_fleet.settings.fleet import FleetSettings
 
-PAGE = Path(__file__).parents[2] / "docs" / "stack.md"
+PAGE = ROOT / "docs" / "stack.md"
 INTRODUCTION = Path(__file__).parent / "reference_introduction.md"
 ROOT = "FleetSettings"
 _TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "`true` or `false`"}

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.findings.errors import KEY
+from dra_fleet.places import ROOT
 from dra_fleet.settings.fleet import FleetSettings
 
-TARGET = Path(__file__).parents[2] / "schema" / "stack.schema.json"
+TARGET = ROOT / "schema" / "stack.schema.json"
 
 
 def stack_schema() -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from ruamel.yaml import YAML
 
-from dra_fleet.rehearsal.environment import PROJECT
+from dra_fleet.places import ROOT as PROJECT
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.project import StackSource, ensure_stack, find_stack, project_directory, stack_file

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet.places import ROOT as PROJECT
 from dra_fleet.plan import make_plan
-from dra_fleet.rehearsal.environment import PROJECT
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.project import find_stack

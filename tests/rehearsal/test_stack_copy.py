@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet.places import ROOT as PROJECT
 from dra_fleet.rehearsal import stack_copy
-from dra_fleet.rehearsal.environment import PROJECT
 
 if TYPE_CHECKING:
     from pathlib import Path

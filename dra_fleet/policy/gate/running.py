@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.findings.engine_events import STREAMING
+from dra_fleet.places import top_folder
 from dra_fleet.policy.gate.errors import GateError, NoEventsError
 from dra_fleet.policy.gate.record import read_record
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.policy.gate.record import Record
 
-RUN_PACK: Final = Path(__file__).resolve().parents[3] / "policies" / "run-pack"
+RUN_PACK: Final = top_folder("policies") / "run-pack"
 _TAIL: Final = 20
 """Lines of the engine's own text that an error shows."""
 

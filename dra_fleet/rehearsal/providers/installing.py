@@ -12,6 +12,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
+from dra_fleet.places import ROOT
 from dra_fleet.rehearsal.clouds.aks import plugin as azure_native
 from dra_fleet.rehearsal.clouds.eks import plugin as aws
 from dra_fleet.rehearsal.clouds.gke import plugin as gcp
@@ -19,7 +20,6 @@ from dra_fleet.rehearsal.providers import kubernetes
 from dra_fleet.rehearsal.providers.refusals import refusal, remember_refusal
 
 _STAND_IN_MARK: Final = "stand-in"
-_PROJECT_ROOT: Final = Path(__file__).resolve().parents[3]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ def install(pulumi_home: Path, python: Path, plugin: Plugin = KUBERNETES) -> Non
 
 
 def _script(python: Path, plugin: Plugin) -> str:
-    root, interpreter = shlex.quote(str(_PROJECT_ROOT)), shlex.quote(str(python.absolute()))
+    root, interpreter = shlex.quote(str(ROOT)), shlex.quote(str(python.absolute()))
     return (
         "#!/bin/sh\n"
         f"# Stands in for the published plugin {plugin.name} {plugin.version}.\n"

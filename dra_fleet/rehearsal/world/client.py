@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import httpx2
 from filelock import FileLock, Timeout
 
+from dra_fleet.places import ROOT
 from dra_fleet.rehearsal.credentials.install import install_helpers
 from dra_fleet.rehearsal.world.code import code_digest
 from dra_fleet.rehearsal.world.controlplane.ending import end_components
@@ -212,7 +213,7 @@ def _spawn(home: Home, words: int) -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=words,
         stderr=words,
-        cwd=Path(__file__).resolve().parents[3],
+        cwd=ROOT,
         start_new_session=True,
     )
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-PROJECT = Path(__file__).resolve().parents[3]
+from dra_fleet.places import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 ROOMS = ("dra_fleet",)
 """What the world's process imports and reads."""
 KINDS = frozenset({".py", ".yaml"})
 
 
-def code_digest(project: Path = PROJECT) -> str:
+def code_digest(project: Path = ROOT) -> str:
     """A digest of the place, names, sizes and times of change of all files that the world's process uses."""
     digest = hashlib.sha256(str(project).encode())
     for room in ROOMS:
