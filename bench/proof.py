@@ -117,7 +117,7 @@ def placement() -> str:
     """The same claims for the Go allocator, as one line of JSON."""
     from dra_fleet.model.published import slice_specs  # noqa: PLC0415
     from dra_fleet.proof.demand.asks import class_objects  # noqa: PLC0415
-    from dra_fleet.proof.supply.slices import predict  # noqa: PLC0415
+    from dra_fleet.proof.supply.prediction import predict  # noqa: PLC0415
 
     [cluster] = plan_of(NODES).clusters
     slices: list[dict[str, Any]] = []

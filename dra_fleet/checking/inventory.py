@@ -14,7 +14,7 @@ from dra_fleet.cel import UNKNOWN, CelDevice
 from dra_fleet.drivers.common.installed import drivers_of
 from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
 from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing, MigSharing
-from dra_fleet.proof.supply.slices import predict
+from dra_fleet.proof.supply.prediction import predict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dra_fleet.checking.device_objects import class_name, devices_path, requests
 from dra_fleet.checking.resources import at, mapping, sequence
 from dra_fleet.drivers.nvidia.isolation import STRATEGIES as UNISOLATED
-from dra_fleet.proof.demand.parameters import judged_parameters, mismatch, wrong_types
+from dra_fleet.proof.answer.parameters import judged_parameters, mismatch, wrong_types
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.plan import FleetPlan
+    from dra_fleet.proof.answer.costs import Amounts, Cost
     from dra_fleet.proof.answer.verdicts import PoolFit, Proof
-    from dra_fleet.proof.demand.costs import Amounts, Cost
     from dra_fleet.settings import StackFile
 
 EXAMPLES = examples(
@@ -75,7 +75,7 @@ def prove(
 def _recordings(plan: FleetPlan, files: list[str] | None) -> Mapping[str, Sequence[NodeGroup]]:
     if not files:
         return {}
-    from dra_fleet.proof.supply.recorded import read_recordings
+    from dra_fleet.proof.supply.recorded_pools import read_recordings
 
     return read_recordings(plan, files)
 

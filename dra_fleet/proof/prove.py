@@ -9,17 +9,17 @@ from dra_fleet.model.nodes import Room
 from dra_fleet.proof.answer import explain
 from dra_fleet.proof.answer import workloads as fits
 from dra_fleet.proof.answer.classes import prove_classes, warn_unmatched
+from dra_fleet.proof.answer.growth import must_grow
 from dra_fleet.proof.answer.messages import ACCEPT, STRICT, Findings, refuse_broken, tell
+from dra_fleet.proof.answer.parameters import refuse_parameters
+from dra_fleet.proof.answer.pools import pool_fits
 from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, Proof, WorkloadProof
 from dra_fleet.proof.answer.workloads import Answer, Question
 from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
-from dra_fleet.proof.demand.parameters import refuse_parameters
 from dra_fleet.proof.demand.pods import Unit, View, view
 from dra_fleet.proof.demand.workloads import channel_asks, claim_of, units_of
 from dra_fleet.proof.search.placements import Placements
-from dra_fleet.proof.supply.growth import must_grow
-from dra_fleet.proof.supply.pools import pool_fits
-from dra_fleet.proof.supply.slices import predict
+from dra_fleet.proof.supply.prediction import predict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
 from dra_fleet.proof.demand.workloads import claim_of, units_of
 from dra_fleet.proof.search.placements import Placements
-from dra_fleet.proof.supply.slices import predict
+from dra_fleet.proof.supply.prediction import predict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.model.plan import FleetPlan
+    from dra_fleet.proof.answer.costs import Amounts as Known
     from dra_fleet.proof.answer.verdicts import Proof
-    from dra_fleet.proof.demand.costs import Amounts as Known
     from dra_fleet.settings import FleetSettings
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dra_fleet.plan import make_plan
 from dra_fleet.policy.pack import RULES
-from dra_fleet.proof.supply.slices import predict
+from dra_fleet.proof.supply.prediction import predict
 from dra_fleet.settings import read_stack_file
 from tests.engine.agreement import disagreements
 from tests.engine.rehearsed import PROJECT

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dra_fleet.plan import make_plan
-from dra_fleet.proof.demand.costs import Amounts, Cost
+from dra_fleet.proof.answer.costs import Amounts, Cost
 from dra_fleet.proof.prove import prove
 from dra_fleet.settings import read_stack_file
 from tests.proof.proof_helpers import fleet, pool, proved

@@ -13,7 +13,7 @@ from dra_fleet.proof.demand.pods import view
 from dra_fleet.proof.demand.workloads import units_of
 from dra_fleet.proof.search.packing import Packing
 from dra_fleet.proof.search.placements import Placements
-from dra_fleet.proof.supply.slices import predict
+from dra_fleet.proof.supply.prediction import predict
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
 
 CLASS = "gpu.nvidia.com"

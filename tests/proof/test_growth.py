@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.proof.answer.growth import gke_devices
 from dra_fleet.proof.prove import prove
-from dra_fleet.proof.supply.growth import gke_devices
 from tests.proof.proof_helpers import fleet, plan_of, pool
 
 AMPERE = {

@@ -11,7 +11,7 @@ from dra_fleet.drivers.common.installed import drivers_of
 from dra_fleet.drivers.nvidia.slices import nvidia_devices_of
 from dra_fleet.kubernetes.dropped_fields import stored
 from dra_fleet.proof.supply.node_slices import inventory_of
-from dra_fleet.proof.supply.slices import predict
+from dra_fleet.proof.supply.prediction import predict
 from tests.proof.proof_helpers import fleet, plan_of, pool, proved
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 from dra_fleet.proof.errors import RecordingInvalid
 from dra_fleet.proof.prove import prove
-from dra_fleet.proof.supply.recorded import read_recordings
+from dra_fleet.proof.supply.recorded_pools import read_recordings
 from tests.proof.proof_helpers import fleet, plan_of, pool
 
 if TYPE_CHECKING:

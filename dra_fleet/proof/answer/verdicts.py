@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
+from dra_fleet.proof.answer.costs import Cost  # noqa: TC001 - the published schema reads the types
 from dra_fleet.proof.answer.workloads import Word  # noqa: TC001 - the published schema reads the types
-from dra_fleet.proof.demand.costs import Cost  # noqa: TC001 - the published schema reads the types
 from dra_fleet.proof.errors import DoesNotFit
 
 

@@ -10,7 +10,7 @@ from dra_fleet.drivers.common.installed import drivers_of
 from dra_fleet.drivers.example.slices import example_devices_of
 from dra_fleet.kubernetes.dropped_fields import stored
 from dra_fleet.proof.supply.node_slices import inventory_of
-from dra_fleet.proof.supply.slices import predict
+from dra_fleet.proof.supply.prediction import predict
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
 
 GPUS = gpus(1)

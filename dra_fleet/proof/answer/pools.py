@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia.modes import blocked
 from dra_fleet.proof.answer import explain
+from dra_fleet.proof.answer.costs import Cost, Shares, cost
 from dra_fleet.proof.answer.verdicts import PoolFit
-from dra_fleet.proof.demand.costs import Cost, Shares, cost
 from dra_fleet.proof.search.packing import Packing, Undecidable
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
 from dra_fleet.model.nodes import MOST_PODS, NodeGroup, Object, Room, Shape
 from dra_fleet.model.plan import Taint
 from dra_fleet.proof.errors import RecordingInvalid
+from dra_fleet.proof.supply.prediction import rooms_of
 from dra_fleet.proof.supply.recording import RECORD, read_items, recorded_nodes
-from dra_fleet.proof.supply.slices import rooms_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,8 +10,8 @@ import pytest
 from dra_fleet.cel import UNKNOWN
 from dra_fleet.proof.errors import RecordingInvalid
 from dra_fleet.proof.prove import prove
-from dra_fleet.proof.supply.recorded import read_recordings
-from dra_fleet.proof.supply.slices import predict
+from dra_fleet.proof.supply.prediction import predict
+from dra_fleet.proof.supply.recorded_pools import read_recordings
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool
 
 if TYPE_CHECKING:
