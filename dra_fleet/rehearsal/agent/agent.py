@@ -12,8 +12,7 @@ from dra_fleet.rehearsal.agent.nodes import NodeJoiner
 from dra_fleet.rehearsal.agent.view import NODE, POD, SLICES, ClusterView
 from dra_fleet.rehearsal.agent.wiping import SliceWiper
 from dra_fleet.rehearsal.agent.work_queue import Key, WorkQueue
-from dra_fleet.rehearsal.drivers.nvidia.compute_domains.parts import ComputeDomainParts
-from dra_fleet.rehearsal.drivers.nvidia.operator.daemons import Daemons
+from dra_fleet.rehearsal.drivers import node_sides
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,10 +42,11 @@ async def run(
     view = ClusterView(admin, queue, hosts)
     identities = Identities(admin, kubeconfig)
     machines = Machines(admin, identities, view, queue, hosts)
-    daemons = Daemons(identities, view, queue, machines)
-    domains = ComputeDomainParts(identities, view, queue, machines)
+    programs = [
+        made(identities, view, queue, machines) for side in node_sides().values() for made in side.programs
+    ]
     joiner = NodeJoiner(admin, hosts, hardware.kubernetes, view.pods_on, machines)
-    kubelets = Kubelets(admin, identities, view, queue, machines=machines, daemons=daemons, domains=domains)
+    kubelets = Kubelets(admin, identities, view, queue, machines=machines, programs=programs)
     wiper = SliceWiper(identities, view, queue, hardware.slice_wiping_seconds)
 
     async def handle(key: Key) -> None:
@@ -76,8 +76,7 @@ async def run(
             for task in tasks:
                 task.cancel()
     finally:
-        await daemons.close()
-        await domains.close()
+        await asyncio.gather(*(program.close() for program in programs))
         await identities.close()
 
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from dra_fleet.rehearsal.drivers import plugins_of
-from dra_fleet.rehearsal.drivers.nvidia.plugin import prestart_problem
-from dra_fleet.rehearsal.drivers.plugin import StartFailed, environment_of
+from dra_fleet.rehearsal.drivers import plugins_of, waits_for
+from dra_fleet.rehearsal.drivers.plugin import StartFailed
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
@@ -46,8 +45,7 @@ class Start:
 def start(pod: Object, host: Host) -> Start:
     """Start the containers of a driver's pod on a host."""
     for container in pod["spec"].get("initContainers", []):
-        root = environment_of(container).get("NVIDIA_DRIVER_ROOT", "/")
-        problem = prestart_problem(container, root, host)
+        problem = waits_for(container, host)
         if problem:
             return Start(waiting=problem)
     outcome = Start()

@@ -16,24 +16,22 @@ from dra_fleet.clusters.pending.state import claim_names
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.discovered import Discovered
 from dra_fleet.rehearsal.agent.events import PodEvents
-from dra_fleet.rehearsal.agent.installers import installer_problem, is_installer
 from dra_fleet.rehearsal.agent.publishing import FieldsDropped, publish
 from dra_fleet.rehearsal.agent.view import POD, RESOURCE_API, has_claims
 from dra_fleet.rehearsal.agent.work_queue import Key
-from dra_fleet.rehearsal.drivers import plugins_of
-from dra_fleet.rehearsal.drivers.nvidia.compute_domains.parts import crash_of
-from dra_fleet.rehearsal.drivers.nvidia.operator.roles import role_of
+from dra_fleet.rehearsal.drivers import plugins_of, start_problem
 from dra_fleet.rehearsal.drivers.plugin import AtWork, PrepareFailed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.rehearsal.agent.identity import Identities
     from dra_fleet.rehearsal.agent.machines import Machines
     from dra_fleet.rehearsal.agent.view import ClusterView
     from dra_fleet.rehearsal.agent.work_queue import WorkQueue
-    from dra_fleet.rehearsal.drivers.nvidia.compute_domains.parts import ComputeDomainParts
-    from dra_fleet.rehearsal.drivers.nvidia.operator.daemons import Daemons
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
+    from dra_fleet.rehearsal.drivers.programs import Programs
 
 logger = logging.getLogger(__name__)
 
@@ -52,8 +50,7 @@ class Kubelets:
         view: what there is.
         queue: where to ask for another try.
         machines: what there is on them.
-        daemons: what the GPU Operator's pods do.
-        domains: what the pods of ComputeDomains do.
+        programs: what drivers run in pods beside their node plugins.
     """
 
     def __init__(
@@ -64,19 +61,17 @@ class Kubelets:
         queue: WorkQueue,
         *,
         machines: Machines,
-        daemons: Daemons,
-        domains: ComputeDomainParts,
+        programs: Sequence[Programs],
     ) -> None:
         self._admin = admin
         self._identities = identities
         self._view = view
         self._queue = queue
         self._machines = machines
-        self._daemons = daemons
-        self._domains = domains
+        self._programs = programs
         self._discovered = Discovered(machines)
         self._events = PodEvents(identities)
-        view.when_gone += [part.forget for part in (identities, daemons, domains, self._discovered)]
+        view.when_gone += [part.forget for part in (identities, *programs, self._discovered)]
 
     async def reconcile(self, key: str) -> None:
         """Bring one pod in order."""
@@ -90,7 +85,8 @@ class Kubelets:
         annotations = pod["metadata"].get("annotations", {})
         if (deleting or ended) and has_claims(pod):
             if annotations.get(STOP) != "true":
-                await self._domains.leave(pod)
+                for program in self._programs:
+                    await program.leave(pod)
                 await self._unprepare(pod)
         elif deleting or ended:
             return
@@ -100,22 +96,19 @@ class Kubelets:
             await self._start(pod)
 
     async def _keep(self, pod: Object) -> None:
-        """A pod that runs: ready again after its node was not; a driver it installed is there for others."""
+        """A pod that runs: ready again after its node was not."""
         await self._come_back(pod)
-        await self._domains.keep(pod)
-        if is_installer(pod) and driver_pod.is_ready(pod):
-            self._view.wake_pods_on(pod["spec"]["nodeName"])
+        for program in self._programs:
+            await program.keep(pod)
 
     async def _start(self, pod: Object) -> None:
-        if role_of(pod):
-            await self._daemons.reconcile(pod)
+        host = self._machines.installed(pod["spec"]["nodeName"])
+        if program := next((item for item in self._programs if item.starts(pod)), None):
+            await program.reconcile(pod)
         elif plugins_of(pod):
             await self._start_driver(pod)
-        elif is_installer(pod):
-            await self._install_driver(pod)
-        elif (problem := crash_of(pod)) is not None:
-            container = pod["spec"]["containers"][0]["name"]
-            await self._report(pod, driver_pod.Start(failed={container: problem}), problem)
+        elif (failed := start_problem(pod, host)) is not None:
+            await self._report(pod, failed)
         elif not has_claims(pod):
             await self._run(pod)
         else:
@@ -183,16 +176,7 @@ class Kubelets:
             api = await self._identities.pod(pod)
             await api.merge("v1", "Node", node, {"metadata": {"labels": wanted}})
 
-    async def _install_driver(self, pod: Object) -> None:
-        """Run a driver installer's pod, or report as the kubelet why it keeps failing."""
-        node = pod["spec"]["nodeName"]
-        problem = installer_problem(pod, self._machines.delivered(node))
-        if problem is None:
-            await self._run(pod)
-            return
-        await self._report(pod, driver_pod.Start(waiting=problem), problem)
-
-    async def _report(self, pod: Object, outcome: driver_pod.Start, problem: str) -> None:
+    async def _report(self, pod: Object, outcome: driver_pod.Start) -> None:
         """Say as the kubelet why a pod does not start, and look at it again later."""
         status = driver_pod.status_of(pod, outcome)
         self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
@@ -202,7 +186,8 @@ class Kubelets:
         await self._identities.kubelet(node).merge(
             "v1", "Pod", meta["name"], {"status": status}, namespace=meta["namespace"], subresource="status"
         )
-        await self._events.record(node, pod, "BackOff", problem)
+        text = outcome.waiting or "; ".join(outcome.failed.values())
+        await self._events.record(node, pod, "BackOff", text)
 
     async def _prepare(self, pod: Object) -> None:
         """NodePrepareResources for every claim; the pod may run once all succeeded."""

@@ -1,4 +1,4 @@
-"""What machines hold beyond their entry in the hardware file: partitions made since, reboots, a pod's driver.
+"""What machines hold beyond the hardware file: what drivers changed since, reboots, a pod's driver.
 
 A machine's own memory is an annotation of its node, so it outlives the agent; it goes with the machine.
 """
@@ -8,17 +8,12 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
-from dra_fleet.rehearsal.agent.driver_pod import is_ready
-from dra_fleet.rehearsal.agent.installers import with_installed_driver
 from dra_fleet.rehearsal.agent.view import NODE
 from dra_fleet.rehearsal.agent.work_queue import Key
-from dra_fleet.rehearsal.drivers.nvidia.operator.capacity import extended_resources
-from dra_fleet.rehearsal.drivers.nvidia.operator.roles import Role, role_of
-from dra_fleet.rehearsal.world.hardware import NvidiaOnHost
+from dra_fleet.rehearsal.drivers import node_sides
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,14 +22,12 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.agent.identity import Identities
     from dra_fleet.rehearsal.agent.view import ClusterView
     from dra_fleet.rehearsal.agent.work_queue import WorkQueue
-    from dra_fleet.rehearsal.drivers.nvidia.operator.mig_config import Layouts
     from dra_fleet.rehearsal.world.hardware import Host
 
 MEMORY: Final = "rehearsal.dra-fleet/machine"
 DOWN: Final = "rehearsal.dra-fleet/down"
 """Annotation that keeps kwok from reporting a node as ready; see `dra_fleet/rehearsal/world/stages.yaml`."""
 REBOOT_SECONDS: Final = 3.0
-OPERATOR_ROOT: Final = "/run/nvidia/driver"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,29 +35,23 @@ class Memory:
     """What a machine remembers.
 
     Args:
-        mig: the partitions of each GPU, None with MIG mode off; None altogether while nobody changed them.
+        kept: by driver, what its node side remembers of changes it made to the machine, in its own words.
         boots: how often it was rebooted.
         down: whether it is rebooting now.
     """
 
-    mig: Layouts | None = None
+    kept: Mapping[str, str] = field(default_factory=dict[str, str])
     boots: int = 0
     down: bool = False
 
     def text(self) -> str:
         """As written into the annotation."""
-        mig = None if self.mig is None else [None if one is None else dict(one) for one in self.mig]
-        return json.dumps({"mig": mig, "boots": self.boots, "down": self.down})
+        return json.dumps(dataclasses.asdict(self))
 
     @classmethod
     def read(cls, text: str) -> Memory:
         """From the annotation."""
-        body = cast("dict[str, Any]", json.loads(text))
-        layouts = cast("list[dict[str, int] | None] | None", body["mig"])
-        mig = (
-            None if layouts is None else tuple(one if one is None else tuple(one.items()) for one in layouts)
-        )
-        return cls(mig=mig, boots=body["boots"], down=body["down"])
+        return cls(**json.loads(text))
 
 
 class Machines:
@@ -103,22 +90,18 @@ class Machines:
         return self._hosts[name]
 
     def installed(self, name: str) -> Host:
-        """A machine with what its image or a cloud's installer put on it, and the MIG layout it has now."""
-        host = with_installed_driver(self._hosts[name], self._view.pods_on(name))
-        mig = self.memory(name).mig
-        if mig is None or len(mig) != len(host.gpus):
-            return host
-        gpus = tuple(dataclasses.replace(gpu, mig=layout) for gpu, layout in zip(host.gpus, mig, strict=True))
-        return dataclasses.replace(host, gpus=gpus)
+        """A machine with what its image or a cloud's installer put on it, changed as it was since."""
+        host, kept, pods = self._hosts[name], self.memory(name).kept, list(self._view.pods_on(name))
+        for driver, side in node_sides().items():
+            host = side.installed(host, pods, kept.get(driver, ""))
+        return host
 
     def host(self, name: str) -> Host:
         """A machine with everything on it, also the driver that a pod installed."""
-        host = self.installed(name)
-        version = None if host.nvidia else self._driver_from_pod(name)
-        if version is None:
-            return host
-        nvidia = NvidiaOnHost(driver_version=version, driver_root=OPERATOR_ROOT)
-        return dataclasses.replace(host, nvidia=nvidia)
+        host, pods = self.installed(name), list(self._view.pods_on(name))
+        for side in node_sides().values():
+            host = side.with_pods(host, pods)
+        return host
 
     def memory(self, name: str) -> Memory:
         """What a machine remembers."""
@@ -139,26 +122,27 @@ class Machines:
         """The extended resources that device plugins registered with the kubelet; 0 after they left."""
         node = self._view.nodes.objects.get(name, {})
         before: dict[str, str] = node.get("status", {}).get("capacity", {})
-        gone = {key: "0" for key in before if key.startswith("nvidia.com/")}
-        pods = [
-            pod for pod in self._view.pods_on(name) if role_of(pod) is Role.DEVICE_PLUGIN and is_ready(pod)
-        ]
-        return gone | (extended_resources(pods[0], self.host(name)) if pods else {})
+        host, pods = self.host(name), list(self._view.pods_on(name))
+        found: dict[str, str] = {}
+        for side in node_sides().values():
+            found |= side.resources(host, pods, before)
+        return found
 
-    async def set_layouts(self, name: str, layouts: Layouts) -> None:
-        """Partition the GPUs of a machine, one layout each."""
-        await self._remember(name, dataclasses.replace(self.memory(name), mig=layouts))
-
-    async def reboot(self, name: str, layouts: Layouts) -> None:
-        """Reboot a machine; its GPUs come back with these layouts.
+    async def change(self, name: str, driver: str, kept: str) -> None:
+        """Change a machine for a driver.
 
         Args:
             name: the machine's.
-            layouts: MIG mode takes effect with the reset; partitions do not survive it.
+            driver: whose node side changes it.
+            kept: what that is given again by `NodeSide.installed`.
         """
+        await self._remember(name, self._changed(name, driver, kept))
+
+    async def reboot(self, name: str, driver: str, kept: str) -> None:
+        """Reboot a machine, which comes back changed; the arguments are those of `change`."""
         loop = asyncio.get_running_loop()
         self._up_at[name] = loop.time() + REBOOT_SECONDS
-        await self._remember(name, dataclasses.replace(self.memory(name), mig=layouts, down=True))
+        await self._remember(name, dataclasses.replace(self._changed(name, driver, kept), down=True))
         patch = {"status": {"conditions": _not_ready(self._view.nodes.objects[name])}}
         await self._identities.kubelet(name).merge("v1", "Node", name, patch, subresource="status")
         self._queue.add_later(Key(NODE, name), REBOOT_SECONDS)
@@ -184,22 +168,14 @@ class Machines:
         await self._remember(name, dataclasses.replace(memory, boots=memory.boots + 1, down=False))
         self._view.wake_all_on(name)
 
-    def _driver_from_pod(self, name: str) -> str | None:
-        for pod in self._view.pods_on(name):
-            if role_of(pod) is Role.DRIVER and is_ready(pod):
-                return driver_version(pod)
-        return None
+    def _changed(self, name: str, driver: str, kept: str) -> Memory:
+        memory = self.memory(name)
+        return dataclasses.replace(memory, kept={**memory.kept, driver: kept})
 
     async def _remember(self, name: str, memory: Memory) -> None:
         self._memories[name] = memory
         annotations = {MEMORY: memory.text(), DOWN: "true" if memory.down else None}
         await self._admin.merge("v1", "Node", name, {"metadata": {"annotations": annotations}})
-
-
-def driver_version(pod: Object) -> str:
-    """The driver's version in the tag of its image: 580.95.05-ubuntu24.04."""
-    found = re.search(r":(\d+\.\d+(\.\d+)?)", pod["spec"]["containers"][0]["image"])
-    return found.group(1) if found else "0.0"
 
 
 def _not_ready(node: Object) -> list[Object]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from dra_fleet.clusters.informer import Informer, key_of
 from dra_fleet.clusters.pending.state import claim_names
 from dra_fleet.rehearsal.agent.work_queue import Key
-from dra_fleet.rehearsal.drivers import plugins_of
-from dra_fleet.rehearsal.drivers.nvidia.operator.roles import CLUSTER_WIDE, Role, role_of
+from dra_fleet.rehearsal.drivers import plugins_of, reach_of
+from dra_fleet.rehearsal.drivers.node_side import Reach
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
@@ -66,7 +66,7 @@ class ClusterView:
     def wake_pods_on(self, node: str) -> None:
         """Look again at a node's pods: what just changed may concern a driver or a preparation."""
         for pod in self.pods_on(node):
-            if claim_names(pod) or plugins_of(pod) or role_of(pod):
+            if claim_names(pod) or plugins_of(pod) or reach_of(pod):
                 self._queue.add(Key(POD, key_of(pod)))
 
     def wake_all_on(self, node: str) -> None:
@@ -79,7 +79,7 @@ class ClusterView:
     def wake_cluster_wide(self) -> None:
         """Look again at the programs that look at all nodes."""
         for key, pod in self.pods.objects.items():
-            if role_of(pod) in CLUSTER_WIDE:
+            if reach_of(pod) is Reach.CLUSTER:
                 self._queue.add(Key(POD, key))
 
     def _node_changed(self, node: Object) -> None:
@@ -87,7 +87,7 @@ class ClusterView:
         self._queue.add(Key(NODE, name))
         self.wake_cluster_wide()
         for pod in self.pods_on(name):
-            if role_of(pod):
+            if reach_of(pod):
                 self._queue.add(Key(POD, key_of(pod)))
 
     def _pod_changed(self, pod: Object) -> None:
@@ -101,14 +101,12 @@ class ClusterView:
             self._wake_neighbours(pod, node)
 
     def _wake_neighbours(self, pod: Object, node: str) -> None:
-        """A part of the GPU Operator that came or went is what others on the node wait for."""
-        role = role_of(pod)
-        if role is None or role in CLUSTER_WIDE:
+        """A part of a driver that came or went is what others on the node wait for."""
+        if reach_of(pod) is not Reach.NODE:
             return
         self.wake_pods_on(node)
         self.wake_cluster_wide()
-        if role is Role.DEVICE_PLUGIN:
-            self._queue.add(Key(NODE, node))
+        self._queue.add(Key(NODE, node))
 
     def _slice_changed(self, item: Object) -> None:
         node = item["spec"].get("nodeName")

@@ -1,30 +1,56 @@
-"""The drivers' node plugins that a rehearsal can stand for, one file each.
+"""The drivers' side of simulated nodes: a folder each, with its node side.
 
 A plugin is recognised by what its container would run, and decides from the container's own specification and
-the host's hardware, as the real binary would. Adding a driver is one file and one row in `PLUGINS`.
+the host's hardware, as the real binary would.
 """
 
 from __future__ import annotations
 
+from functools import cache
+from importlib.util import find_spec
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
-from dra_fleet.rehearsal.drivers.efa.plugin import EfaPlugin
-from dra_fleet.rehearsal.drivers.example.plugin import ExamplePlugin
-from dra_fleet.rehearsal.drivers.nvidia.compute_domain import ComputeDomainPlugin
-from dra_fleet.rehearsal.drivers.nvidia.plugin import NvidiaGpuPlugin
-from dra_fleet.rehearsal.drivers.tpu.plugin import TpuPlugin
+from dra_fleet.drivers import DRIVERS
+from dra_fleet.rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
-    from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.drivers.plugin import NodePlugin
+    from collections.abc import Mapping
 
-PLUGINS: tuple[type[NodePlugin], ...] = (
-    NvidiaGpuPlugin,
-    ComputeDomainPlugin,
-    TpuPlugin,
-    EfaPlugin,
-    ExamplePlugin,
-)
+    from dra_fleet.clusters.client import Object
+    from dra_fleet.rehearsal.agent.driver_pod import Start
+    from dra_fleet.rehearsal.drivers.node_side import NodeSide, Reach
+    from dra_fleet.rehearsal.drivers.plugin import NodePlugin
+    from dra_fleet.rehearsal.world.hardware import Host
+
+
+class NotRehearsable(RehearsalError):  # noqa: N818 - a state to show, not a bug
+    """A driver whose node side is not written; the message names the file."""
+
+
+@cache
+def packages() -> Mapping[str, str]:
+    """The package of each driver's node side, by the driver's name."""
+    return {name: f"{__name__}.{name}" for name in DRIVERS}
+
+
+@cache
+def node_sides() -> Mapping[str, NodeSide]:
+    """The node side of each driver, by the driver's name.
+
+    Raises:
+        NotRehearsable: a driver has none.
+    """
+    return {name: _node_side(name, package) for name, package in packages().items()}
+
+
+def _node_side(name: str, package: str) -> NodeSide:
+    module = f"{package}.node_side"
+    if find_spec(module) is None:
+        raise NotRehearsable(
+            f"driver {name} has no node side: write {module.replace('.', '/')}.py with a NodeSide NODE_SIDE"
+        )
+    return resolve_name(f"{module}:NODE_SIDE")
 
 
 def plugins_of(pod: Object) -> list[NodePlugin]:
@@ -32,6 +58,22 @@ def plugins_of(pod: Object) -> list[NodePlugin]:
     return [
         plugin(container)
         for container in pod["spec"]["containers"]
-        for plugin in PLUGINS
+        for side in node_sides().values()
+        for plugin in side.plugins
         if plugin.runs_in(container)
     ]
+
+
+def reach_of(pod: Object) -> Reach | None:
+    """Who must look again when a pod changes; None for a pod of no driver."""
+    return next((reach for side in node_sides().values() if (reach := side.reach(pod))), None)
+
+
+def waits_for(container: Object, host: Host) -> str | None:
+    """What an init container of a driver's pod keeps waiting for on a machine; None once it passes."""
+    return next((text for side in node_sides().values() if (text := side.waits_for(container, host))), None)
+
+
+def start_problem(pod: Object, host: Host) -> Start | None:
+    """How a pod that is neither plugin nor program of a driver fails on a machine; None where it starts."""
+    return next((start for side in node_sides().values() if (start := side.start_problem(pod, host))), None)

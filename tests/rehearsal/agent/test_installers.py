@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.rehearsal.agent.installers import installer_problem, is_installer, with_installed_driver
+from dra_fleet.rehearsal.drivers.nvidia.installers import (
+    installer_problem,
+    is_installer,
+    with_installed_driver,
+)
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed, StartFailed
 from dra_fleet.rehearsal.drivers.tpu.plugin import TpuPlugin
 from dra_fleet.rehearsal.world.hardware import ClusterHardware

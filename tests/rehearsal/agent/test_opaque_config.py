@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from dra_fleet.rehearsal.drivers.nvidia.opaque import judge
 from dra_fleet.rehearsal.drivers.nvidia.plugin import NvidiaGpuPlugin
-from dra_fleet.rehearsal.drivers.opaque import judge
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 
 ON = {"TimeSlicingSettings": True, "MPSSupport": True}

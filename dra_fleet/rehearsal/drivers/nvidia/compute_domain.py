@@ -13,9 +13,9 @@ from typing_extensions import override
 from dra_fleet.clusters.client import ApiError
 from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER, as_semver, compute_domain_devices
 from dra_fleet.drivers.nvidia.objects.compute_domain import API, CLIQUE_LABEL, KIND
-from dra_fleet.rehearsal.drivers.gates import feature_gates
 from dra_fleet.rehearsal.drivers.nvidia.compute_domains.objects import CLIQUE_KIND, DOMAIN
-from dra_fleet.rehearsal.drivers.opaque import decode
+from dra_fleet.rehearsal.drivers.nvidia.gates import feature_gates
+from dra_fleet.rehearsal.drivers.nvidia.opaque import decode
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, StartFailed
 
 if TYPE_CHECKING:

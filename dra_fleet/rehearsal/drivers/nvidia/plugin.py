@@ -12,9 +12,13 @@ from typing_extensions import override
 
 from dra_fleet.drivers.nvidia.devices import DRIVER, nvidia_devices
 from dra_fleet.drivers.nvidia.shares import GATE, with_parts
-from dra_fleet.rehearsal.drivers.gates import chart_version, feature_gates, refuse_what_is_not_rehearsed
-from dra_fleet.rehearsal.drivers.opaque import DEVICE_TYPES, judge
-from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed
+from dra_fleet.rehearsal.drivers.nvidia.gates import (
+    chart_version,
+    feature_gates,
+    refuse_what_is_not_rehearsed,
+)
+from dra_fleet.rehearsal.drivers.nvidia.opaque import DEVICE_TYPES, judge
+from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, environment_of
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
@@ -26,12 +30,12 @@ SHARES = "CONSUMABLE_SHARES"
 """The variable of the chart's `consumableShares`."""
 
 
-def prestart_problem(container: Object, root: str, host: Host) -> str | None:
+def prestart_problem(container: Object, host: Host) -> str | None:
     """What the init container would keep logging while it waits for the driver; None once it passes."""
     if PRESTART not in " ".join([*container.get("command", []), *container.get("args", [])]):
         return None
     present = host.nvidia.driver_root if host.nvidia else None
-    root = root or "/"
+    root = environment_of(container).get("NVIDIA_DRIVER_ROOT") or "/"
     if present is not None and present.rstrip("/") == root.rstrip("/"):
         return None
     text = (

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
+from typing_extensions import override
+
 from dra_fleet.clusters.client import ApiError
-from dra_fleet.clusters.informer import Informer, key_of
+from dra_fleet.clusters.informer import key_of
 from dra_fleet.drivers.nvidia.objects.compute_domain import API, KIND
 from dra_fleet.rehearsal.agent.driver_pod import is_ready
-from dra_fleet.rehearsal.agent.events import PodEvents
-from dra_fleet.rehearsal.agent.identity import PodConnection
 from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key
-from dra_fleet.rehearsal.drivers.gates import feature_gates
 from dra_fleet.rehearsal.drivers.nvidia.compute_domains import membership
 from dra_fleet.rehearsal.drivers.nvidia.compute_domains.controller import Controller
 from dra_fleet.rehearsal.drivers.nvidia.compute_domains.objects import CLIQUE_KIND, CONTROLLER, DAEMON, runs
+from dra_fleet.rehearsal.drivers.nvidia.gates import feature_gates
 from dra_fleet.rehearsal.drivers.plugin import StartFailed, environment_of
+from dra_fleet.rehearsal.drivers.programs import Programs
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.agent.identity import Identities
-    from dra_fleet.rehearsal.agent.machines import Machines
-    from dra_fleet.rehearsal.agent.view import ClusterView
-    from dra_fleet.rehearsal.agent.work_queue import WorkQueue
 
 logger = logging.getLogger(__name__)
 
@@ -35,40 +31,11 @@ REFUSED: Final = (403, CONFLICT)
 CLIQUES: Final = "ComputeDomainCliques"
 
 
-class ComputeDomainParts:
-    """Controllers and daemons of ComputeDomains on simulated machines.
+class ComputeDomainParts(Programs):
+    """Controllers and daemons of ComputeDomains on simulated machines."""
 
-    Args:
-        identities: the pods act with their own tokens.
-        view: what there is.
-        queue: where to ask for another try.
-        machines: where the pods run.
-    """
-
-    def __init__(
-        self, identities: Identities, view: ClusterView, queue: WorkQueue, machines: Machines
-    ) -> None:
-        self._identities = identities
-        self._view = view
-        self._queue = queue
-        self._machines = machines
-        self._events = PodEvents(identities)
-        self._watches: dict[str, list[asyncio.Task[None]]] = {}
-
-    async def close(self) -> None:
-        """End the watches."""
-        tasks = [task for found in self._watches.values() for task in found]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def forget(self, pod: Object) -> None:
-        """A pod is gone."""
-        for task in self._watches.pop(pod["metadata"]["uid"], []):
-            task.cancel()
-
+    @override
     async def keep(self, pod: Object) -> None:
-        """Let a pod that runs do its work once."""
         if not is_ready(pod) or crash_of(pod) is not None:
             return
         try:
@@ -83,6 +50,7 @@ class ComputeDomainParts:
                 await self._events.record(pod["spec"]["nodeName"], pod, "Failed", error.message)
             self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
 
+    @override
     async def leave(self, pod: Object) -> None:
         """A daemon takes its leave; where it cannot, the garbage collector does it after it."""
         if not runs(pod, DAEMON) or crash_of(pod) is not None:
@@ -95,7 +63,11 @@ class ComputeDomainParts:
 
     async def _control(self, pod: Object) -> None:
         environment, cliques = _environment(pod), _has_cliques(pod)
-        self._watch(pod, cliques=cliques)
+        followed = [
+            (API, KIND, None),
+            *([(API, CLIQUE_KIND, pod["metadata"]["namespace"])] if cliques else []),
+        ]
+        self._watch(pod, followed)
         controller = Controller(
             api=await self._identities.pod(pod),
             namespace=pod["metadata"]["namespace"],
@@ -114,23 +86,6 @@ class ComputeDomainParts:
 
     def _clique(self, pod: Object) -> str:
         return self._machines.host(pod["spec"]["nodeName"]).clique or ""
-
-    def _watch(self, pod: Object, *, cliques: bool) -> None:
-        """Follow domains and cliques as the controller does, to see changes when they are made."""
-        uid = pod["metadata"]["uid"]
-        if uid in self._watches:
-            return
-        key = Key(POD, key_of(pod))
-        sources = [(KIND, None), *([(CLIQUE_KIND, pod["metadata"]["namespace"])] if cliques else [])]
-        self._watches[uid] = [
-            asyncio.create_task(
-                Informer(
-                    PodConnection(self._identities, pod, namespace), API, kind, lambda _: self._queue.add(key)
-                ).run(),
-                name=f"{kind}/{uid}",
-            )
-            for kind, namespace in sources
-        ]
 
 
 def _environment(pod: Object) -> dict[str, str]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from typing import TYPE_CHECKING, Final
 
+from typing_extensions import override
+
 from dra_fleet.clusters.client import ApiError
-from dra_fleet.clusters.informer import Informer, key_of
+from dra_fleet.clusters.informer import key_of
 from dra_fleet.rehearsal.agent import driver_pod
-from dra_fleet.rehearsal.agent.events import PodEvents
-from dra_fleet.rehearsal.agent.identity import PodConnection
 from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers.nvidia.operator import discovery, labels, operator, policy, starting
 from dra_fleet.rehearsal.drivers.nvidia.operator.mig_manager import MigManager
 from dra_fleet.rehearsal.drivers.nvidia.operator.roles import Role, role_of
+from dra_fleet.rehearsal.drivers.programs import Programs
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
@@ -24,13 +23,11 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.agent.view import ClusterView
     from dra_fleet.rehearsal.agent.work_queue import WorkQueue
 
-logger = logging.getLogger(__name__)
-
 RETRY_SECONDS: Final = 5.0
 FORBIDDEN: Final = 403
 
 
-class Daemons:
+class Daemons(Programs):
     """The operator's pods on simulated machines.
 
     Args:
@@ -40,31 +37,19 @@ class Daemons:
         machines: where the pods run.
     """
 
+    @override
     def __init__(
         self, identities: Identities, view: ClusterView, queue: WorkQueue, machines: Machines
     ) -> None:
-        self._identities = identities
-        self._view = view
-        self._queue = queue
-        self._machines = machines
-        self._events = PodEvents(identities)
+        super().__init__(identities, view, queue, machines)
         self._mig = MigManager(identities, view, machines)
-        self._watches: dict[str, asyncio.Task[None]] = {}
 
-    async def close(self) -> None:
-        """End the watches."""
-        for task in self._watches.values():
-            task.cancel()
-        await asyncio.gather(*self._watches.values(), return_exceptions=True)
+    @override
+    def starts(self, pod: Object) -> bool:
+        return role_of(pod) is not None
 
-    def forget(self, pod: Object) -> None:
-        """A pod is gone."""
-        task = self._watches.pop(pod["metadata"]["uid"], None)
-        if task is not None:
-            task.cancel()
-
+    @override
     async def reconcile(self, pod: Object) -> None:
-        """Start a pod if it does not run; else let it do its work once."""
         node = pod["spec"]["nodeName"]
         installed, host = self._machines.installed(node), self._machines.host(node)
         if role_of(pod) is Role.DRIVER and installed.nvidia:
@@ -103,7 +88,7 @@ class Daemons:
     async def _work(self, pod: Object) -> None:
         match role_of(pod):
             case Role.OPERATOR:
-                self._watch_policy(pod)
+                self._watch(pod, [(policy.API, policy.KIND, None)])
                 api = await self._identities.pod(pod)
                 version = pod["spec"]["containers"][0]["image"].rpartition(":")[2]
                 await operator.reconcile(api, pod["metadata"]["namespace"], version)
@@ -123,13 +108,3 @@ class Daemons:
         trouble = await self._mig.reconcile(pod)
         if trouble:
             await self._events.record(pod["spec"]["nodeName"], pod, "MigConfig", trouble)
-
-    def _watch_policy(self, pod: Object) -> None:
-        """Follow the ClusterPolicy as the operator does, to see changes when they are made."""
-        uid = pod["metadata"]["uid"]
-        if uid in self._watches:
-            return
-        key = Key(POD, key_of(pod))
-        source = PodConnection(self._identities, pod)
-        informer = Informer(source, policy.API, policy.KIND, lambda _: self._queue.add(key))
-        self._watches[uid] = asyncio.create_task(informer.run(), name=f"policy/{uid}")

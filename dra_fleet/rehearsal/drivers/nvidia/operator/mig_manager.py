@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet.clusters.client import ApiError
 from dra_fleet.clusters.pending.state import claim_names
 from dra_fleet.rehearsal.agent.driver_pod import is_ready
+from dra_fleet.rehearsal.drivers.nvidia.machine import DRIVER_NAME, layouts_text
 from dra_fleet.rehearsal.drivers.nvidia.operator import labels, mig_config
 from dra_fleet.rehearsal.drivers.nvidia.operator.mig_walk import (
     FAILED,
@@ -139,9 +140,9 @@ class MigManager:
             case Action.REBOOT:
                 await _label(api, name, {labels.MIG_STATE: REBOOTING})
                 current = tuple(gpu.mig for gpu in self._machines.host(name).gpus)
-                await self._machines.reboot(name, after_reset(wanted, current))
+                await self._machines.reboot(name, DRIVER_NAME, layouts_text(after_reset(wanted, current)))
             case Action.APPLY:
-                await self._machines.set_layouts(name, wanted)
+                await self._machines.change(name, DRIVER_NAME, layouts_text(wanted))
             case Action.SUCCEED:
                 await _label(api, name, {**resumed, labels.MIG_STATE: SUCCESS})
             case Action.FAIL:

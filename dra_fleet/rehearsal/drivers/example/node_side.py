@@ -1,0 +1,8 @@
+"""dra-example-driver on simulated machines."""
+
+from typing import Final
+
+from dra_fleet.rehearsal.drivers.example.plugin import ExamplePlugin
+from dra_fleet.rehearsal.drivers.node_side import NodeSide
+
+NODE_SIDE: Final = NodeSide(plugins=(ExamplePlugin,))
