@@ -184,9 +184,8 @@ def stand_in_charts(plan: FleetPlan, home: Home) -> list[str]:
         f"chart {item.chart.rsplit('/', 1)[-1]} {item.version} is a stand-in, unverified: "
         "the published chart cannot be downloaded here"
         for item in releases.values()
-        if charts.resolve(item.chart, item.version, item.repository or None, home=home).is_relative_to(
-            charts.STAND_INS
-        )
+        if charts.resolve(item.chart, item.version, item.repository or None, home=home)
+        in charts.stand_ins().values()
     ]
 
 

@@ -1,4 +1,4 @@
-"""The drivers' side of simulated nodes: a folder each, with its node side.
+"""The drivers' side of simulated nodes: a folder each, with its node side and the charts that stand in.
 
 A plugin is recognised by what its container would run, and decides from the container's own specification and
 the host's hardware, as the real binary would.
@@ -7,7 +7,9 @@ the host's hardware, as the real binary would.
 from __future__ import annotations
 
 from functools import cache
+from importlib.resources import files
 from importlib.util import find_spec
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
@@ -30,7 +32,7 @@ class NotRehearsable(RehearsalError):  # noqa: N818 - a state to show, not a bug
 
 @cache
 def packages() -> Mapping[str, str]:
-    """The package of each driver's node side, by the driver's name."""
+    """The package of each driver's node side and stand-in charts, by the driver's name."""
     return {name: f"{__name__}.{name}" for name in DRIVERS}
 
 
@@ -51,6 +53,12 @@ def _node_side(name: str, package: str) -> NodeSide:
             f"driver {name} has no node side: write {module.replace('.', '/')}.py with a NodeSide NODE_SIDE"
         )
     return resolve_name(f"{module}:NODE_SIDE")
+
+
+@cache
+def chart_folders() -> tuple[Path, ...]:
+    """Where each driver keeps its stand-in charts, as `<chart>/<version>/`."""
+    return tuple(Path(str(files(package))) / "charts" for package in packages().values())
 
 
 def plugins_of(pod: Object) -> list[NodePlugin]:

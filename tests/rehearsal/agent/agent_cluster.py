@@ -28,8 +28,8 @@ PRESENT = {"nvidia.com/gpu.present": "true"}
 DRIVER = {"driverVersion": "580.126.9"}
 GPUS = {"model": "A100-SXM4-40GB", "count": 2}
 TAINT = {"key": "team", "value": "a", "effect": "NoSchedule"}
-NVIDIA = charts.STAND_INS / "dra-driver-nvidia-gpu" / "0.5.0"
-EXAMPLE = charts.STAND_INS / "dra-example-driver" / "0.4.0"
+NVIDIA = charts.stand_ins()["dra-driver-nvidia-gpu", "0.5.0"]
+EXAMPLE = charts.stand_ins()["dra-example-driver", "0.4.0"]
 GUARD = 300.0
 """Seconds after which a test gives up that follows events; no measure of anything."""
 

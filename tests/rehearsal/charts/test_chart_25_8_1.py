@@ -10,12 +10,12 @@ import pytest
 import yaml
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.rehearsal.charts import STAND_INS
+from dra_fleet.rehearsal.charts import stand_ins
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.tools import Toolset
 
-CHART = STAND_INS / "nvidia-dra-driver-gpu" / "25.8.1"
+CHART = stand_ins()["nvidia-dra-driver-gpu", "25.8.1"]
 GPUS = ("gpuResourcesEnabledOverride=true",)
 CONTROL_PLANE = {"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}
 PLUGIN_LABELS = {

@@ -12,14 +12,14 @@ from dra_fleet.drivers.nvidia.objects.compute_domain import (
     ComputeDomainChannel,
     ComputeDomainSpec,
 )
-from dra_fleet.rehearsal.charts import STAND_INS
+from dra_fleet.rehearsal.charts import stand_ins
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 CHARTS = [
-    STAND_INS / "dra-driver-nvidia-gpu" / "0.5.0",
-    STAND_INS / "nvidia-dra-driver-gpu" / "25.8.1",
+    stand_ins()["dra-driver-nvidia-gpu", "0.5.0"],
+    stand_ins()["nvidia-dra-driver-gpu", "25.8.1"],
 ]
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.rehearsal.charts import STAND_INS
+from dra_fleet.rehearsal.charts import stand_ins
 from tests.rehearsal.charts.test_chart_25_8_1 import leaves
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ VERSIONS = ["v25.10.0", "v26.7.0"]
 
 def helm(tools: Toolset, version: str, *settings: str) -> subprocess.CompletedProcess[str]:
     sets = [part for setting in settings for part in ("--set", setting)]
-    chart = str(STAND_INS / "gpu-operator" / version)
+    chart = str(stand_ins()["gpu-operator", version])
     command = [str(tools.helm), "template", "gpu-operator", chart, "--namespace", "gpu-operator", *sets]
     return subprocess.run(command, check=False, capture_output=True, text=True)
 
@@ -29,7 +29,7 @@ def helm(tools: Toolset, version: str, *settings: str) -> subprocess.CompletedPr
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_schema_allows_exactly_the_values_of_the_catalogue(version: str) -> None:
     schema: dict[str, Any] = json.loads(
-        (STAND_INS / "gpu-operator" / version / "values.schema.json").read_text()
+        (stand_ins()["gpu-operator", version] / "values.schema.json").read_text()
     )
     entry = catalogue.load().gpu_operator.version(version)
     assert entry is not None

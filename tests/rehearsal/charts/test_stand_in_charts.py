@@ -10,17 +10,17 @@ import pytest
 import yaml
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.rehearsal.charts import STAND_INS
+from dra_fleet.rehearsal.charts import stand_ins
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dra_fleet.rehearsal.tools import Toolset
 
-NVIDIA = STAND_INS / "dra-driver-nvidia-gpu" / "0.5.0"
-EXAMPLE = STAND_INS / "dra-example-driver" / "0.4.0"
-TPU = STAND_INS / "dra-driver-google-tpu" / "0.1.0"
-EFA = STAND_INS / "aws-dranet" / "1.0.0"
+NVIDIA = stand_ins()["dra-driver-nvidia-gpu", "0.5.0"]
+EXAMPLE = stand_ins()["dra-example-driver", "0.4.0"]
+TPU = stand_ins()["dra-driver-google-tpu", "0.1.0"]
+EFA = stand_ins()["aws-dranet", "1.0.0"]
 PUBLISHED = {
     NVIDIA: "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu",
     EXAMPLE: "oci://registry.k8s.io/dra-example-driver/charts/dra-example-driver",

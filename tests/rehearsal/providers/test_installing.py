@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dra_fleet.rehearsal.charts import STAND_INS, ChartUnavailableError, resolve, stand_in_versions
+from dra_fleet.rehearsal.charts import ChartUnavailableError, resolve, stand_in_versions, stand_ins
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.providers import PublishedPlugin, install, published_plugin
 from dra_fleet.rehearsal.providers.refusals import VALID
@@ -79,14 +79,14 @@ REFERENCE = "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gp
 
 
 def test_a_chart_the_network_refuses_has_its_stand_in_and_is_asked_for_once(offline: Path) -> None:
-    expected = STAND_INS / "dra-driver-nvidia-gpu" / "0.5.0"
+    expected = stand_ins()["dra-driver-nvidia-gpu", "0.5.0"]
     assert resolve(REFERENCE, "0.5.0", None) == expected
     assert resolve(REFERENCE, "0.5.0", None) == expected
     assert offline.read_text().count("x") == 1
 
 
 def test_without_helm_the_network_is_asked_later(offline: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = STAND_INS / "dra-driver-nvidia-gpu" / "0.5.0"
+    expected = stand_ins()["dra-driver-nvidia-gpu", "0.5.0"]
     with monkeypatch.context() as without_helm:
         without_helm.setenv("PATH", "/nowhere")
         assert resolve(REFERENCE, "0.5.0", None) == expected

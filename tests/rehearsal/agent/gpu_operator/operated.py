@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.rehearsal.charts import STAND_INS
+from dra_fleet.rehearsal.charts import stand_ins
 from tests.rehearsal.agent.agent_cluster import RESOURCE_API, AgentCluster
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Operated(AgentCluster):
         """Install the operator, or change its values."""
         file = files / "operator.json"
         file.write_text(json.dumps(values))
-        chart = STAND_INS / "gpu-operator" / version
+        chart = stand_ins()["gpu-operator", version]
         self.helm(
             *("upgrade", "--install", "gpu-operator", str(chart), "--namespace", "gpu-operator"),
             *("--create-namespace", "--values", str(file)),

@@ -1,7 +1,7 @@
 """Find the chart of a release: published where the network has it, else our own that stands in for it.
 
 A stand-in chart has the published one's name, version, value keys and objects; it lives in
-`<chart>/<version>/` beside this file. This module renders and installs nothing.
+`charts/<chart>/<version>/` of its driver's folder. This module renders and installs nothing.
 """
 
 from __future__ import annotations
@@ -10,14 +10,18 @@ import hashlib
 import shutil
 import subprocess
 import tempfile
+from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from dra_fleet.rehearsal.drivers import chart_folders
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.providers.refusals import refusal, remember_refusal
 
-STAND_INS: Final = Path(__file__).parent
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _PULL: Final = 15.0  # seconds for the network to deliver a chart
 _NO_HELM: Final = "helm is not on PATH"
 
@@ -62,15 +66,21 @@ def resolve(
             reason = str(error)
             if reason != _NO_HELM:  # that is nothing the network said
                 remember_refusal(kept.with_suffix(".refused"), reason)
-    stand_in = STAND_INS / name / version if version else None
-    if stand_in is not None and (stand_in / "Chart.yaml").is_file():
-        return stand_in
+    if version and (name, version) in stand_ins():
+        return stand_ins()[name, version]
     raise ChartUnavailableError(_nothing_stands_in(chart, name, version, reason.strip()))
+
+
+@cache
+def stand_ins() -> Mapping[tuple[str, str], Path]:
+    """The charts that stand in for published ones, by name and version."""
+    files = [file for folder in chart_folders() for file in folder.glob("*/*/Chart.yaml")]
+    return {(file.parts[-3], file.parts[-2]): file.parent for file in files}
 
 
 def stand_in_versions(name: str) -> list[str]:
     """The versions of a chart that have a stand-in."""
-    return sorted(file.parent.name for file in STAND_INS.glob(f"{name}/*/Chart.yaml"))
+    return sorted(version for chart, version in stand_ins() if chart == name)
 
 
 def _key(name: str, version: str | None, source: str) -> str:
@@ -101,7 +111,7 @@ def _pull(chart: str, version: str | None, repository: str | None, kept: Path) -
 
 def _nothing_stands_in(chart: str, name: str, version: str | None, reason: str) -> str:
     versions = stand_in_versions(name)
-    known = sorted({file.parts[-3] for file in STAND_INS.glob("*/*/Chart.yaml")})
+    known = sorted({chart for chart, _ in stand_ins()})
     if versions:
         hint = f"versions that have a stand-in: {', '.join(versions)}"
     else:
