@@ -17,7 +17,7 @@ from .core.component import FleetComponent
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.model.plan import Toleration
+    from dra_fleet.kubernetes.scheduling.taints import Toleration
 
     from .core.identity import Identity
 

@@ -9,7 +9,8 @@ from dra_fleet.checking.resources import at, mapping, sequence
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from dra_fleet.model.plan import PoolPlan, Taint
+    from dra_fleet.kubernetes.scheduling.taints import Taint
+    from dra_fleet.model.plan import PoolPlan
 
 Answer = Literal["yes", "no", "unknown"]
 _REQUIRED = ("nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")

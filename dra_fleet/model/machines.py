@@ -9,7 +9,7 @@ from dra_fleet.drivers.nvidia import sharing
 from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing
 from dra_fleet.findings.errors import under
 from dra_fleet.hardware.models import Machine
-from dra_fleet.model.plan import Taint
+from dra_fleet.kubernetes.scheduling.taints import Taint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

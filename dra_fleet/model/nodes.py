@@ -13,7 +13,7 @@ from dra_fleet.kubernetes.devices.quantity import Quantity
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.model.plan import Taint
+    from dra_fleet.kubernetes.scheduling.taints import Taint
 
 Object = dict[str, Any]
 Origin = Literal["recorded", "documented", "unknown"]

@@ -14,30 +14,11 @@ if TYPE_CHECKING:
     from dra_fleet.hardware.models import Machine
     from dra_fleet.kubernetes.devices.claim import ClaimSpec
     from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
+    from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration
     from dra_fleet.settings.clusters import ClusterSettings
 
-Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 ChartValues = Mapping[str, Any]
 """Helm values as plain data; None means null and must reach Helm as null."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Taint:
-    """A node taint."""
-
-    key: str
-    value: str = ""
-    effect: Effect
-
-
-@dataclass(frozen=True, kw_only=True)
-class Toleration:
-    """A pod's toleration of node taints; an empty key with `Exists` tolerates all."""
-
-    key: str = ""
-    operator: Literal["Exists", "Equal"] = "Equal"
-    value: str = ""
-    effect: Effect | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia.compute_domains import domain_selector
-from dra_fleet.model.plan import Toleration, WorkloadPlan
+from dra_fleet.kubernetes.scheduling.taints import Toleration
+from dra_fleet.model.plan import WorkloadPlan
 from dra_fleet.plan.claims import missing_classes
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from components.core.identity import Identity
 from components.workload import Workload, WorkloadArgs
-from dra_fleet.model.plan import Toleration
+from dra_fleet.kubernetes.scheduling.taints import Toleration
 
 if TYPE_CHECKING:
     from tests.pulumi_recorder import Recorder, Registration

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.model.plan import Toleration
+from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.plan import make_plan
 from dra_fleet.settings import read_stack_file
 from tests.plan.plan_helpers import ROOT, dev, planned, refused

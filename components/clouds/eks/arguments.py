@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     import pulumi
 
     from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
-    from dra_fleet.model.plan import PoolPlan, Taint
+    from dra_fleet.kubernetes.scheduling.taints import Taint
+    from dra_fleet.model.plan import PoolPlan
 
 _EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
 _MARKETS = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity-block"}

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.gke.names import node_pool_name
 from dra_fleet.drivers.nvidia.isolation import isolation
+from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.model.machines import check_sharing, find_machine, taints_of
-from dra_fleet.model.plan import PoolPlan, Taint
+from dra_fleet.model.plan import PoolPlan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,15 +9,10 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers import DRIVERS
 from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia.mig_labels import READY, STATE, may_start_early
 from dra_fleet.drivers.nvidia.operator import partitioned
-from dra_fleet.kubernetes.scheduling import (
-    MIG_READY,
-    MIG_STATE,
-    may_start_early,
-    not_tolerated,
-    taint_text,
-    toleration_text,
-)
+from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
+from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated
 from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
@@ -46,12 +41,12 @@ def check_plugin_placement(
     default = list(version.plugin_tolerations) if version else []
     given = value_at(release.values, _TOLERATIONS, default=default)
     for pool in pools:
-        for taint in not_tolerated(pool, given) if pool.machine.gpus else ():
+        for taint in untolerated(pool.taints, tolerations(given)) if pool.machine.gpus else ():
             findings.error(
                 *at,
                 "values",
                 _TOLERATIONS,
-                what=f"does not tolerate {taint_text(taint)} of pool {pool.name}, so that the plugin never "
+                what=f"does not tolerate {taint} of pool {pool.name}, so that the plugin never "
                 "runs there and no device is published",
                 got=shown(given),
                 fix=f"remove it from values, for the plan tolerates the pools' taints; or add "
@@ -62,10 +57,10 @@ def check_plugin_placement(
 def _check_start(
     at: tuple[str, ...], pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
 ) -> None:
-    selector = value_at(release.values, "kubeletPlugin.nodeSelector")
     affinity = value_at(release.values, _AFFINITY)
+    wanted = RequiredNodeAffinity.of(value_at(release.values, "kubeletPlugin.nodeSelector"), affinity)
     for pool, _, _ in partitioned(pools):
-        if may_start_early(pool.labels, selector, affinity):
+        if may_start_early(some_labels(pool.labels), wanted):
             findings.error(
                 *at,
                 "values",
@@ -73,6 +68,6 @@ def _check_start(
                 what=f"lets the plugin start on pool {pool.name} before its MIG partitions exist, and "
                 "publish whole GPUs",
                 got=shown(affinity),
-                allowed=f"{MIG_STATE} In [{MIG_READY}] on the pool's nodes",
+                allowed=f"{STATE} In [{READY}] on the pool's nodes",
                 fix="remove it from values; the plan writes it",
             )

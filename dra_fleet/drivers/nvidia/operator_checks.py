@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.kubernetes.scheduling import not_tolerated, taint_text, toleration_text
+from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated
 from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
@@ -52,12 +52,12 @@ def check_operator_values(
             )
     given = value_at(final, "daemonsets.tolerations")
     for pool in pools:
-        for taint in not_tolerated(pool, given) if pool.machine.gpus else ():
+        for taint in untolerated(pool.taints, tolerations(given)) if pool.machine.gpus else ():
             findings.error(
                 *at,
                 "values",
                 "daemonsets.tolerations",
-                what=f"does not tolerate {taint_text(taint)} of pool {pool.name}, so that none of the "
+                what=f"does not tolerate {taint} of pool {pool.name}, so that none of the "
                 "operator's pods runs there",
                 got=shown(given),
                 fix="remove it from values, for the plan tolerates the pools' taints; or add "

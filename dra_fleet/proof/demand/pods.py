@@ -17,8 +17,8 @@ from dra_fleet.proof.demand.asks import drivers_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration
     from dra_fleet.model.nodes import NodeGroup, Room, Shape
-    from dra_fleet.model.plan import Taint, Toleration
     from dra_fleet.proof.demand.asks import Ask, ClaimAsk
 
 _STOPPING = ("NoSchedule", "NoExecute")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
+from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.model.nodes import MOST_PODS, NodeGroup, Object, Room, Shape
-from dra_fleet.model.plan import Taint
 from dra_fleet.proof.errors import RecordingInvalid
 from dra_fleet.proof.supply.prediction import rooms_of
 from dra_fleet.proof.supply.recording import RECORD, read_items, recorded_nodes

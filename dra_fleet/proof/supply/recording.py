@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.devices.resource_slice import ResourceSliceSpec
+from dra_fleet.kubernetes.scheduling.taints import Effect
 from dra_fleet.model.nodes import Object, Origin, ShapeDevice
-from dra_fleet.model.plan import Effect
 from dra_fleet.proof.errors import RecordingInvalid
 
 if TYPE_CHECKING:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.clouds.aks.releases import after_partitioning
-from dra_fleet.kubernetes.scheduling import may_start_early, not_tolerated
+from dra_fleet.drivers.nvidia.mig_labels import may_start_early
+from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
+from dra_fleet.kubernetes.scheduling.taints import Toleration, untolerated
 from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu
 from tests.plan.plan_helpers import planned, refused
 
@@ -67,7 +69,7 @@ def test_an_affinity_of_the_stack_s_own_that_waits_for_the_partitions_is_taken()
     ],
 )
 def test_an_affinity_that_a_node_can_meet_before_its_partitions_starts_early(written: object) -> None:
-    assert may_start_early(CUT, {}, written)
+    assert may_start_early(some_labels(CUT), RequiredNodeAffinity.of({}, written))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,7 @@ def test_an_affinity_that_a_node_can_meet_before_its_partitions_starts_early(wri
 def test_an_affinity_that_waits_or_leaves_the_pool_out_does_not(
     selector: dict[str, str], written: object
 ) -> None:
-    assert not may_start_early(CUT, selector, written)
+    assert not may_start_early(some_labels(CUT), RequiredNodeAffinity.of(selector, written))
 
 
 def test_values_that_keep_the_plugin_off_a_tainted_pool_are_refused() -> None:
@@ -120,7 +122,8 @@ def test_the_usual_taint_of_gpus_is_tolerated_on_every_chart(version: str) -> No
     ],
 )
 def test_a_taint_is_tolerated_in_each_way_of_kubernetes(tolerations: list[dict[str, str]]) -> None:
-    assert not_tolerated(planned(mig()).clusters[0].pools[0], tolerations) == []
+    [pool, *_] = planned(mig()).clusters[0].pools
+    assert untolerated(pool.taints, map(Toleration.of, tolerations)) == []
 
 
 def test_values_that_keep_the_operator_off_a_tainted_pool_are_refused() -> None:

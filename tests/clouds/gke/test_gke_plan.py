@@ -14,7 +14,7 @@ from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.gke.names import node_pool_name, region_of
 from dra_fleet.clouds.gke.pools import installer_of, pool_name
 from dra_fleet.clouds.gke.settings import GkeClusterSettings
-from dra_fleet.model.plan import Taint
+from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.proof.prove import prove
 from dra_fleet.settings import SettingsInvalid, parse
 from dra_fleet.settings.stack_file import read_fleet
