@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia.compute_domains import domain_selector
-from dra_fleet.kubernetes.scheduling.taints import Toleration
+from dra_fleet.kubernetes.scheduling.taints import Toleration, tolerations_for
 from dra_fleet.model.plan import WorkloadPlan
 from dra_fleet.plan.claims import missing_classes
 
@@ -96,8 +96,4 @@ def _tolerations(workload: WorkloadSettings, pools: Sequence[PoolPlan]) -> tuple
             Toleration(key=item.key or "", operator=item.operator, value=item.value, effect=item.effect)
             for item in workload.tolerations
         )
-    taints = {taint for pool in pools for taint in pool.taints if taint.effect != "PreferNoSchedule"}
-    return tuple(
-        Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
-        for taint in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
-    )
+    return tolerations_for(taint for pool in pools for taint in pool.taints)

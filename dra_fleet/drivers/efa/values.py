@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.driver import DriverSpec, Refusal, Release
+from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,15 +20,8 @@ _OTHER_CLOUDS = ("aks", "gke")
 
 def values(release: Release) -> ChartValues:
     """The pools' taints tolerated: the chart tolerates CriticalAddonsOnly alone."""
-    taints = {taint for pool in release.pools for taint in pool.taints if taint.effect != "PreferNoSchedule"}
-    if not taints:
-        return {}
-    return {
-        "tolerations": [
-            {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
-            for taint in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
-        ]
-    }
+    tolerations = toleration_list(taint for pool in release.pools for taint in pool.taints)
+    return {"tolerations": tolerations} if tolerations else {}
 
 
 def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:

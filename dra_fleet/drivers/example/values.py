@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.driver import DriverSpec, Refusal, Release, default_namespace
+from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,14 +22,9 @@ _PROFILES = ("gpu", "cpu", "net", "vfio-gpu")
 def values(release: Release) -> ChartValues:
     """The GPU profile, with the pools' taints tolerated."""
     chosen: dict[str, Any] = {"deviceProfile": "gpu"}
-    taints = {taint for pool in release.pools for taint in pool.taints if taint.effect != "PreferNoSchedule"}
-    if taints:
-        chosen["kubeletPlugin"] = {
-            "tolerations": [
-                {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
-                for taint in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
-            ]
-        }
+    tolerations = toleration_list(taint for pool in release.pools for taint in pool.taints)
+    if tolerations:
+        chosen["kubeletPlugin"] = {"tolerations": tolerations}
     return chosen
 
 

@@ -15,6 +15,7 @@ from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.nvidia.mig_config import config_file, is_built_in
 from dra_fleet.drivers.nvidia.operator_checks import check_operator_values, check_partitioning
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
+from dra_fleet.kubernetes.scheduling.taints import toleration_list
 from dra_fleet.model.plan import ReleasePlan
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _installs_driver(pools: Sequence[PoolPlan]) -> bool:
 
 
 def _values(version: GpuOperatorVersion, pools: Sequence[PoolPlan], host_runtime: str) -> dict[str, Any]:
-    tolerations = [_GPU, *_tolerations(pools)]
+    tolerations = toleration_list((taint for pool in pools for taint in pool.taints), [_GPU])
     chosen: dict[str, Any] = {
         **_driver_values(_installs_driver(pools), host_runtime),
         "devicePlugin": {"enabled": False},
@@ -171,15 +172,6 @@ def _mig_values(pools: Sequence[PoolPlan]) -> dict[str, Any]:
         }
     uniform = all(len(layout) == 1 for _, layout in layouts)
     return {"mig": {"strategy": "single" if uniform else "mixed"}, "migManager": manager}
-
-
-def _tolerations(pools: Sequence[PoolPlan]) -> list[dict[str, str]]:
-    taints = {taint for pool in pools for taint in pool.taints if taint.effect != "PreferNoSchedule"}
-    return [
-        {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
-        for taint in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
-        if (taint.key, taint.effect) != (_GPU["key"], _GPU["effect"])
-    ]
 
 
 def _check(at: tuple[str, ...], final: ChartValues, pools: Sequence[PoolPlan], findings: Findings) -> None:

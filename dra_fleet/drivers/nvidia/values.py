@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.driver import DriverSpec, Refusal, Release, default_namespace
+from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,10 +46,11 @@ def values(release: Release) -> ChartValues:
     if "resourceApiVersion" in release.version.values:
         # Rendering without a cluster could choose a version that the cluster does not serve.
         chosen["resourceApiVersion"] = "resource.k8s.io/v1"
-    tolerations = _tolerations(release)
-    if tolerations or _lacks_its_own(release):
-        # Helm replaces lists, so the chart's own toleration is repeated.
-        chosen["kubeletPlugin"] = {"tolerations": [_CHART_TOLERATION, *tolerations]}
+    taints = (taint for pool in release.pools for taint in pool.taints)
+    # Helm replaces lists, so the chart's own toleration is repeated.
+    tolerations = toleration_list(taints, [_CHART_TOLERATION])
+    if tolerations != [_CHART_TOLERATION] or _lacks_its_own(release):
+        chosen["kubeletPlugin"] = {"tolerations": tolerations}
     return chosen
 
 
@@ -83,15 +85,6 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
 
 def _roots(release: Release) -> list[str]:
     return sorted({pool.driver_root or ROOTS[pool.gpu_driver] for pool in release.pools if pool.machine.gpus})
-
-
-def _tolerations(release: Release) -> list[dict[str, str]]:
-    taints = {taint for pool in release.pools for taint in pool.taints if taint.effect != "PreferNoSchedule"}
-    return [
-        {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
-        for taint in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
-        if (taint.key, taint.effect) != ("nvidia.com/gpu", "NoSchedule")
-    ]
 
 
 def _lacks_its_own(release: Release) -> bool:

@@ -5,10 +5,11 @@ Source: https://github.com/kubernetes-sigs/dra-driver-google-tpu, deployments/he
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.driver import DriverSpec, Refusal, Release
+from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,22 +19,9 @@ if TYPE_CHECKING:
 
 def values(release: Release) -> ChartValues:
     """The pools' taints tolerated: the chart tolerates none itself."""
-    taints = {
-        taint
-        for pool in release.pools
-        if pool.machine.tpu is not None
-        for taint in pool.taints
-        if taint.effect != "PreferNoSchedule"
-    }
-    chosen: dict[str, Any] = {}
-    if taints:
-        chosen["kubeletPlugin"] = {
-            "tolerations": [
-                {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
-                for taint in sorted(taints, key=lambda taint: (taint.key, taint.value, taint.effect))
-            ]
-        }
-    return chosen
+    with_chips = (pool for pool in release.pools if pool.machine.tpu is not None)
+    tolerations = toleration_list(taint for pool in with_chips for taint in pool.taints)
+    return {"kubeletPlugin": {"tolerations": tolerations}} if tolerations else {}
 
 
 def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
