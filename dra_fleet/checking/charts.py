@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from dra_fleet import drivers
 from dra_fleet import hardware as catalogue
 from dra_fleet.checking.operator_values import OPERATOR
 from dra_fleet.checking.placement import label_keys, not_tolerated, selected, taint_text, toleration_text
 from dra_fleet.checking.resources import mapping, sequence
 from dra_fleet.clouds.gke.releases import CRITICAL
-from dra_fleet.drivers import DRIVERS
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.driver import Release
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dra_fleet.checking.inventory import Cluster
+    from dra_fleet.drivers import Driver
     from dra_fleet.drivers.common.facts import ChartVersion
-    from dra_fleet.drivers.driver import DriverSpec
     from dra_fleet.findings.finding import Subject
     from dra_fleet.model.plan import ChartValues, PoolPlan
     from dra_fleet.yaml_text import Path
@@ -44,7 +44,7 @@ class ChartUnknown(Exception):  # noqa: N818 - it says what the chart is
 class Chart:
     """A known version of a driver's chart."""
 
-    driver: DriverSpec
+    driver: Driver
     version: ChartVersion
 
 
@@ -55,7 +55,7 @@ def find_chart(name: str, version: str) -> Chart:
         ChartUnknown: There is no such chart or version.
     """
     charts = [
-        Chart(driver=driver, version=entry) for driver in DRIVERS.values() for entry in driver.facts.versions
+        Chart(driver=driver, version=entry) for driver in drivers.known() for entry in driver.facts.versions
     ]
     if name == OPERATOR:
         versions = [entry.version for entry in catalogue.load().gpu_operator.versions]

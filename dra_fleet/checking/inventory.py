@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.cel import UNKNOWN, CelDevice
-from dra_fleet.drivers.common.installed import drivers_of
+from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
 from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing, MigSharing
 from dra_fleet.proof.supply.prediction import predict
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from dra_fleet.drivers.common.facts import DriverFacts
-    from dra_fleet.drivers.common.installed import Installed
+    from dra_fleet.drivers.installed import Installed
     from dra_fleet.model.nodes import Shape, ShapeDevice
     from dra_fleet.model.plan import ClusterPlan, FleetPlan, PoolPlan
 

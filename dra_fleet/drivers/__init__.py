@@ -1,13 +1,49 @@
-"""DRA drivers: one file and one row each."""
+"""DRA drivers: a folder each, and one value that answers everything that is asked of it.
 
-from collections.abc import Mapping
+Others register theirs by entry points of the group `dra_fleet.drivers`.
+"""
 
-from dra_fleet.drivers.driver import DriverSpec
-from dra_fleet.drivers.efa.values import EFA
-from dra_fleet.drivers.example.values import EXAMPLE
-from dra_fleet.drivers.nvidia.values import NVIDIA
-from dra_fleet.drivers.tpu.values import TPU
+from __future__ import annotations
 
-DRIVERS: Mapping[str, DriverSpec] = {"nvidia": NVIDIA, "tpu": TPU, "efa": EFA, "example": EXAMPLE}
+from typing import TYPE_CHECKING
 
-__all__ = ["DRIVERS", "DriverSpec"]
+from dra_fleet.drivers.driver import Driver
+from dra_fleet.facts.registry import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BUILT_IN = ("nvidia", "tpu", "efa", "example")
+
+_REGISTRY = Registry(
+    kind=Driver,
+    group="dra_fleet.drivers",
+    built_in={name: f"dra_fleet.drivers.{name}:DRIVER" for name in BUILT_IN},
+)
+
+__all__ = ["BUILT_IN", "Driver", "known", "named", "names", "of_class", "publishing"]
+
+
+def named(name: str) -> Driver | None:
+    """The driver of a name in stack files; None where nobody registered it."""
+    return _REGISTRY.named(name)
+
+
+def names() -> list[str]:
+    """The names of all drivers in stack files, the built-in ones first."""
+    return _REGISTRY.names()
+
+
+def known() -> Iterator[Driver]:
+    """All drivers, the built-in ones first; those of other packages are looked for only after these."""
+    return _REGISTRY.known()
+
+
+def publishing(publisher: str) -> Driver | None:
+    """The driver that publishes ResourceSlices under a name such as `gpu.nvidia.com`."""
+    return next((driver for driver in known() if publisher in driver.publishers), None)
+
+
+def of_class(name: str) -> Driver | None:
+    """The driver some version of whose chart installs the DeviceClass of a name."""
+    return next((driver for driver in known() if name in driver.facts.owned_classes()), None)

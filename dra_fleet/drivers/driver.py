@@ -1,18 +1,31 @@
-"""What the program knows of a DRA driver beyond its facts: values for its chart, and their rules."""
+"""What the program asks of a DRA driver: one frozen value each, whose parts are resolved on use.
+
+A driver is a folder. Its package holds the value, `driver.yaml` its facts, and a module each of its parts.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
-from dra_fleet import hardware as catalogue
-from dra_fleet.drivers.common.values import value_at
+from dra_fleet.facts.loading import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
+    from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.nodes import Published
     from dra_fleet.model.plan import ChartValues, PoolPlan
+
+Part = Literal["values", "slices"]
+"""A module of a driver's package."""
+
+
+class PartMissing(NotImplementedError):  # noqa: N818 - it says what is not there
+    """A driver lacks a part; the message names it and the file to write."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,40 +49,121 @@ class Release:
     pools: Sequence[PoolPlan]
 
 
-def default_namespace(release: Release, final: ChartValues) -> list[Refusal]:
-    """The charts refuse the namespace `default` unless a value allows it."""
-    if release.namespace != "default" or value_at(final, "allowDefaultNamespace", default=False):
-        return []
-    return [
-        Refusal(
-            key="allowDefaultNamespace",
-            what="must be true to install into the namespace default; the chart refuses otherwise",
-            fix="choose another namespace",
-        )
-    ]
-
-
 @dataclass(frozen=True, kw_only=True)
-class DriverSpec:
-    """One DRA driver.
+class Installed:
+    """A driver that runs on a cluster, by this program's release or by somebody else's.
 
-    Args:
-        name: its name in stack files and in the catalogue.
-        intents: per key of a class in the stack file, the attribute or capacity that answers it.
-        values: this program's chart values for a release.
-        guards: what the chart or the driver would refuse of the final values.
-        settles: dotted keys that, given by the user, answer the question `conflicts` asks.
-        conflicts: why one release cannot serve all its pools.
+    Attributes:
+        driver: The driver.
+        version: The chart version.
+        values: The chart's values.
+        is_assumed: Whether somebody else installed it, so that version and values are a guess.
     """
 
-    name: str
-    intents: Mapping[str, str]
-    values: Callable[[Release], ChartValues]
-    guards: Callable[[Release, ChartValues], Sequence[Refusal]]
-    conflicts: Callable[[Release], Sequence[Refusal]]
-    settles: frozenset[str] = frozenset()
+    driver: Driver
+    version: ChartVersion
+    values: ChartValues
+    is_assumed: bool = False
 
     @property
     def facts(self) -> DriverFacts:
-        """The driver's entry in the catalogue."""
-        return catalogue.load().drivers[self.name]
+        """What is known of the driver."""
+        return self.driver.facts
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Driver:
+    """One DRA driver.
+
+    Attributes:
+        name: Its name in stack files.
+        package: The package that holds its parts.
+        publishers: The names under which it publishes ResourceSlices, each with a word by which the pods that
+            do so are known where their specification does not name it.
+        intents: Per key of a class in the stack file, the attribute or capacity that answers it.
+        plugin_section: The chart value under which the placement of the plugin's pods stands; empty where it
+            stands at the top.
+        settles: Dotted keys that, given by the user, answer the question `conflicts` asks.
+        is_usual: Whether a cluster that brings its own drivers is taken to run it unless told otherwise.
+    """
+
+    name: str
+    package: str
+    publishers: Mapping[str, str]
+    intents: Mapping[str, str]
+    plugin_section: str
+    settles: frozenset[str] = frozenset()
+    is_usual: bool = False
+
+    @property
+    def facts(self) -> DriverFacts:
+        """What is known of its charts and devices, with sources.
+
+        Raises:
+            PartMissing: The driver has no facts.
+        """
+        return _facts(self)
+
+    def plugin_key(self, key: str) -> str:
+        """The dotted key of a chart value about the plugin's pods, such as `tolerations`."""
+        return f"{self.plugin_section}.{key}" if self.plugin_section else key
+
+    def values(self, release: Release) -> ChartValues:
+        """This program's chart values for a release."""
+        return self._function("values", "values")(release)
+
+    def guards(self, release: Release, final: ChartValues) -> Sequence[Refusal]:
+        """What the chart or the driver would refuse of the final values."""
+        return self._function("values", "guards")(release, final)
+
+    def conflicts(self, release: Release) -> Sequence[Refusal]:
+        """Why one release cannot serve all its pools."""
+        return self._function("values", "conflicts")(release)
+
+    def priority_keys(self, values: ChartValues) -> Sequence[str]:
+        """The dotted keys by which the chart's pods, which are critical, are given another priority class."""
+        return self._function("values", "priority_keys")(values)
+
+    def serves(self, machine: Machine) -> bool:
+        """Whether a machine has devices of the driver."""
+        return self._function("slices", "serves")(machine)
+
+    def publishes(self, pool: PoolPlan, installed: Installed, minor: str) -> Published:
+        """What the driver publishes on a node of a pool, and what of it cannot be told.
+
+        Args:
+            pool: the pool.
+            installed: the driver as it runs there.
+            minor: the cluster's Kubernetes minor.
+        """
+        return self._function("slices", "publishes")(pool, installed, minor)
+
+    def _function(self, part: Part, name: str) -> Callable[..., Any]:
+        """A function of a part.
+
+        Raises:
+            PartMissing: The driver has no such part, or the part no such function.
+        """
+        module = f"{self.package}.{part}"
+        try:
+            found = getattr(import_module(module), name, None)
+        except ModuleNotFoundError as problem:
+            if problem.name != module:
+                raise
+            found = None
+        if found is None:
+            file = f"{module.replace('.', '/')}.py"
+            raise PartMissing(f"driver {self.name} lacks {part}.{name}: write {name} in {file}")
+        return found
+
+
+@cache
+def _facts(driver: Driver) -> DriverFacts:
+    from dra_fleet.drivers.common.facts import DriverFacts  # noqa: PLC0415 - models take long to build
+
+    name = "driver.yaml"
+    try:
+        return DriverFacts.model_validate(read(driver.package, name))
+    except FileNotFoundError as problem:
+        file = f"{driver.package.replace('.', '/')}/{name}"
+        raise PartMissing(f"driver {driver.name} lacks its facts: write {file}") from problem

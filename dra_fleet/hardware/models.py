@@ -11,6 +11,9 @@ from pydantic import Field
 from dra_fleet.drivers.common.facts import ChartVersion
 from dra_fleet.facts.entry import Entry, Fact
 
+OWN = "existing"
+"""The `cloud` of machines that no cloud sells; what else one has than is written down is not known."""
+
 
 class MigProfile(Fact):
     """A MIG profile of one GPU model.
@@ -101,9 +104,9 @@ class Machine(Entry):
 
     `gpu_fraction`: its one GPU is a vGPU, that part of a whole one. `managed_mig`: whether the
     cloud makes MIG partitions on it itself. `unserved`: accelerators that no driver of this program serves.
-    `mig`: False where MIG cannot be used although the GPU has it. `efa`: network cards with EFA, from
-    card `efa_from` on. `min_driver`: the branch of the NVIDIA driver its GPUs need. `reserved_only`: not sold
-    on demand.
+    `mig`: False where MIG cannot be used although the GPU has it. `efa`: network cards with EFA, from card
+    `efa_from` on; None where nobody tells. `min_driver`: the branch of the NVIDIA driver its GPUs need.
+    `reserved_only`: not sold on demand.
     `accelerator`: what the cloud calls its GPU; `instance_type`: what it calls the machine, where not this.
     """
 
@@ -117,7 +120,7 @@ class Machine(Entry):
     gpu_fraction: str | None = None
     managed_mig: bool | None = None
     mig: bool | None = None
-    efa: int = 0
+    efa: int | None = None
     efa_from: int = 0
     min_driver: str | None = None
     reserved_only: bool = False

@@ -61,6 +61,22 @@ class ShapeDevice:
         return CelDevice.of(self.seen, self.driver)
 
 
+class Published(NamedTuple):
+    """What drivers publish on a node.
+
+    Attributes:
+        devices: All devices, as the drivers send them.
+        unpredictable: Why what is published under a driver's name cannot be told, by that name.
+        counters: By driver's name the counter sets that its devices share.
+        told: The drivers' names under which it is known what is published here, even if that is nothing.
+    """
+
+    devices: tuple[ShapeDevice, ...] = ()
+    unpredictable: Mapping[str, str] = {}
+    counters: Mapping[str, tuple[Object, ...]] = {}
+    told: frozenset[str] = frozenset()
+
+
 class Room(NamedTuple):
     """Thousandths of a CPU, bytes of memory and pods: what a node has for workloads, or what pods take."""
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import drivers
 from dra_fleet.clouds.cloud import rules_of
-from dra_fleet.drivers import DRIVERS
 from dra_fleet.drivers.common.selectors import selector
 from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
 from dra_fleet.kubernetes.devices.gates import check_minor
@@ -17,6 +16,7 @@ from dra_fleet.settings.classes import CelClass, IntentClass
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dra_fleet.drivers import Driver
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.settings.classes import ClassSettings
     from dra_fleet.settings.clusters import ClusterSettings
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 def class_specs(settings: FleetSettings, findings: Findings) -> dict[str, DeviceClassSpec]:
     """The spec of every class; those that are wrong are left out."""
-    owners = {name: spec for spec in DRIVERS.values() for name in spec.facts.owned_classes()}
     specs: dict[str, DeviceClassSpec] = {}
     for name, wanted in sorted(settings.classes.items()):
-        if name in owners:
+        owner = drivers.of_class(name)
+        if owner is not None:
             findings.error(
                 "classes",
                 name,
-                what=f"is the name of a class that the {owners[name].name} driver's chart installs itself",
+                what=f"is the name of a class that the {owner.name} driver's chart installs itself",
                 got=name,
                 fix="choose another name; claims may request the chart's class without declaring it",
             )
@@ -81,12 +81,12 @@ def is_wanted(wanted: ClassSettings, cluster: ClusterSettings) -> bool:
 
 def chart_classes(cluster: ClusterSettings) -> frozenset[str]:
     """The classes that driver charts install in a cluster; all known ones if it brings its own drivers."""
-    drivers = catalogue.load().drivers
     found: set[str] = set(rules_of(cluster).own_classes(cluster))
     if not cluster.drivers:
-        return frozenset(found.union(*(facts.owned_classes() for facts in drivers.values())))
+        return frozenset(found.union(*(driver.facts.owned_classes() for driver in drivers.known())))
     for name, settings in cluster.drivers.items():
-        version = drivers[name].version(settings.version) if name in drivers else None
+        driver = drivers.named(name)
+        version = driver.facts.version(settings.version) if driver is not None else None
         found |= set(version.classes) if version is not None else set()
     return frozenset(found)
 
@@ -97,9 +97,14 @@ def _expressions(
     if isinstance(wanted, CelClass):
         return wanted.cel
     at = ("classes", name)
-    if wanted.driver not in DRIVERS:
+    driver = drivers.named(wanted.driver)
+    if driver is None:
         findings.unknown(
-            *at, "driver", what="is no DRA driver this program knows", got=wanted.driver, known=list(DRIVERS)
+            *at,
+            "driver",
+            what="is no DRA driver this program knows",
+            got=wanted.driver,
+            known=drivers.names(),
         )
         return None
     if not any(is_wanted(wanted, cluster) for cluster in settings.clusters.values()):
@@ -114,11 +119,13 @@ def _expressions(
             fix=f"add {wanted.driver} to the drivers of a cluster, or remove the class",
         )
         return None
-    return _intent(at, wanted, findings)
+    return _intent(at, wanted, driver, findings)
 
 
-def _intent(at: tuple[str, ...], wanted: IntentClass, findings: Findings) -> tuple[str, ...] | None:
-    expression, problems = selector(wanted, DRIVERS[wanted.driver])
+def _intent(
+    at: tuple[str, ...], wanted: IntentClass, driver: Driver, findings: Findings
+) -> tuple[str, ...] | None:
+    expression, problems = selector(wanted, driver)
     for problem in problems:
         findings.error(
             *at, problem.key, what=problem.what, got=problem.got, allowed=problem.allowed, fix=problem.fix

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet import drivers
 from dra_fleet.clouds.cloud import rules_of
-from dra_fleet.drivers import DRIVERS
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.driver import Refusal, Release
@@ -14,7 +14,7 @@ from dra_fleet.model.plan import NamespacePlan, ReleasePlan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.drivers.driver import DriverSpec
+    from dra_fleet.drivers import Driver
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.clusters import ClusterSettings
@@ -73,13 +73,13 @@ def _plan_release(
     after: tuple[str, ...],
     findings: Findings,
 ) -> ReleasePlan | None:
-    spec = DRIVERS.get(name)
-    if spec is None:
-        findings.unknown(*at, what="is no DRA driver this program knows", got=name, known=list(DRIVERS))
+    driver = drivers.named(name)
+    if driver is None:
+        findings.unknown(*at, what="is no DRA driver this program knows", got=name, known=drivers.names())
         return None
-    version = spec.facts.version(settings.version)
+    version = driver.facts.version(settings.version)
     if version is None:
-        known = [entry.version for entry in spec.facts.versions]
+        known = [entry.version for entry in driver.facts.versions]
         findings.unknown(
             *at,
             "version",
@@ -92,18 +92,18 @@ def _plan_release(
         return None
     rules = rules_of(cluster)
     release = Release(
-        version=version, minor=minor, namespace=settings.namespace or spec.facts.namespace, pools=pools
+        version=version, minor=minor, namespace=settings.namespace or driver.facts.namespace, pools=pools
     )
     refusals = check_values(version, settings.values)
-    ours = merged(spec.values(release), rules.driver_values(name, release, cluster, settings.values))
+    ours = merged(driver.values(release), rules.driver_values(name, release, cluster, settings.values))
     final = merged(ours, settings.values)
     if not refusals:
-        refusals += [*_conflicts(spec, release, settings), *spec.guards(release, final)]
+        refusals += [*_conflicts(driver, release, settings), *driver.guards(release, final)]
     for refusal in refusals:
         _tell(at, refusal, findings)
     planned = ReleasePlan(
         name=version.chart.rpartition("/")[2],
-        driver=spec.facts.driver,
+        driver=driver.facts.driver,
         chart=version.chart,
         version=version.version,
         repository=version.repository,
@@ -116,9 +116,9 @@ def _plan_release(
     return planned
 
 
-def _conflicts(spec: DriverSpec, release: Release, settings: DriverSettings) -> Sequence[Refusal]:
-    settled = any(value_at(settings.values, key) is not None for key in spec.settles)
-    return () if settled else spec.conflicts(release)
+def _conflicts(driver: Driver, release: Release, settings: DriverSettings) -> Sequence[Refusal]:
+    settled = any(value_at(settings.values, key) is not None for key in driver.settles)
+    return () if settled else driver.conflicts(release)
 
 
 def _tell(at: tuple[str, ...], refusal: Refusal, findings: Findings) -> None:

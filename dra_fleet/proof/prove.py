@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers.common.installed import drivers_of
+from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.model.nodes import Room
 from dra_fleet.proof.answer import explain
 from dra_fleet.proof.answer import workloads as fits

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import pytest
 
+from dra_fleet import drivers
 from dra_fleet.clusters.client import ApiError
-from dra_fleet.drivers import DRIVERS
 from dra_fleet.drivers.common.selectors import selector
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Iterator, Mapping
 
     from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.drivers.driver import DriverSpec
+    from dra_fleet.drivers import Driver
     from tests.engine_support import RehearsalWorld, SimulatedCluster
 
 pytestmark = pytest.mark.engine
@@ -101,9 +101,9 @@ def test_what_is_read_back_is_what_was_sent(cluster: SimulatedCluster) -> None:
     ]
 
 
-@pytest.mark.parametrize("driver", DRIVERS.values(), ids=lambda driver: driver.name)
+@pytest.mark.parametrize("driver", list(drivers.known()), ids=lambda driver: driver.name)
 def test_every_class_that_can_be_asked_of_a_driver_compiles(
-    driver: DriverSpec, cluster: SimulatedCluster
+    driver: Driver, cluster: SimulatedCluster
 ) -> None:
     expressions = {expression for expression in _every_selector(driver) if expression}
     objects = [_device_class(f"c{number}", text) for number, text in enumerate(sorted(expressions))]
@@ -123,7 +123,7 @@ def test_the_server_does_compile_selectors(cluster: SimulatedCluster) -> None:
     assert "undefined field 'nothing'" in answer.message
 
 
-def _every_selector(driver: DriverSpec) -> Iterator[str]:
+def _every_selector(driver: Driver) -> Iterator[str]:
     """Each key alone and all keys together, for every type; what the driver cannot answer is left out."""
     for kind in (None, *driver.facts.device_types):
         intents: list[dict[str, object]] = [{}]

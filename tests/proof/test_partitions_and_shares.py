@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.cel import UNKNOWN
-from dra_fleet.drivers.common.installed import drivers_of
-from dra_fleet.drivers.nvidia.slices import nvidia_devices_of
+from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.kubernetes.dropped_fields import stored
 from dra_fleet.proof.supply.node_slices import inventory_of
 from dra_fleet.proof.supply.prediction import predict
@@ -129,8 +128,10 @@ def early(values: dict[str, Any], minor: str = "1.35") -> tuple[list[ShapeDevice
     """What the driver publishes on a cluster of an earlier minor, whose gates are off."""
     cluster = plan("hgx-h100-8", values).clusters[0]
     (driver,) = drivers_of(cluster)
-    devices, reason, counters = nvidia_devices_of(cluster.pools[0], driver, minor)
-    return list(stored(devices, minor)), reason, counters
+    found = driver.driver.publishes(cluster.pools[0], driver, minor)
+    name = driver.facts.driver
+    devices = list(stored(found.devices, minor))
+    return devices, found.unpredictable.get(name, ""), found.counters.get(name, ())
 
 
 @pytest.mark.parametrize("minor", ["1.34", "1.35"])

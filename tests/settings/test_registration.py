@@ -15,7 +15,6 @@ from dra_fleet.clouds.cloud import CloudRules
 from dra_fleet.clouds.eks.settings import EksClusterSettings
 from dra_fleet.clouds.existing.settings import ExistingClusterSettings
 from dra_fleet.clouds.gke.settings import GkeClusterSettings
-from dra_fleet.drivers import DRIVERS
 from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing, MigSharing, SharingSettings
 from dra_fleet.hardware.models import Machine
 from dra_fleet.settings.cluster import CommonClusterSettings
@@ -48,13 +47,13 @@ def test_every_strategy_is_in_the_union_and_has_its_file() -> None:
     }
 
 
-@pytest.mark.parametrize("name", DRIVERS)
-def test_every_driver_has_its_file_and_its_facts(name: str) -> None:
-    assert (DRIVER_FOLDERS / name / "values.py").is_file()
-    assert (DRIVER_FOLDERS / name / "driver.yaml").is_file()
-    assert DRIVERS[name].name == name
-    assert DRIVERS[name].facts.name == name
+@pytest.mark.parametrize("name", drivers.BUILT_IN)
+def test_every_driver_has_its_folder_and_its_facts(name: str) -> None:
+    driver = drivers.named(name)
+    assert driver is not None
+    assert Path(str(resolve_name(driver.package).__file__)).parent == DRIVER_FOLDERS / name
+    assert driver.name == driver.facts.name == name
 
 
 def test_every_driver_s_facts_are_registered() -> None:
-    assert {path.parent.name for path in DRIVER_FOLDERS.glob("*/driver.yaml")} == set(DRIVERS)
+    assert {path.parent.name for path in DRIVER_FOLDERS.glob("*/driver.yaml")} == set(drivers.BUILT_IN)

@@ -210,7 +210,7 @@ def _cards(
             security_groups=list(groups),
             delete_on_termination="true",
         )
-        for card in range(first + plan.machine.efa)
+        for card in range(first + plan.efa)
     ]
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.drivers import DRIVERS
 from dra_fleet.drivers.common.plugin_checks import check_plugin_placement
 from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia.operator import partitioned
 from dra_fleet.settings.classes import CelClass
 
@@ -78,7 +78,7 @@ def check_aks_values(
             f"cluster {at[1]}: chart {release.version} was seen to crash on Azure machines, which do not "
             "show the PCIe root of a GPU as it expects (issue 575 of the driver); use 25.8.1 or later"
         )
-    gates = DRIVERS["nvidia"].facts.version(release.version)
+    gates = DRIVER.facts.version(release.version)
     default = gates.feature_gates.get("IMEXDaemonsWithDNSNames", False) if gates else False
     gate = value_at(release.values, "featureGates.IMEXDaemonsWithDNSNames", default=default)
     fractions = [pool.name for pool in served if pool.machine.gpu_fraction is not None]
@@ -272,7 +272,7 @@ def _check_support(at: tuple[str, ...], settings: AksClusterSettings, minor: str
 
 def check_mig_classes(cluster: str, fleet: FleetSettings, findings: Findings) -> None:
     """Refuse classes that match whole GPUs as well, on a cluster with partitions."""
-    driver = DRIVERS["nvidia"].facts.driver
+    driver = DRIVER.facts.driver
     told: Mapping[str, CelClass] = {
         name: wanted for name, wanted in fleet.classes.items() if isinstance(wanted, CelClass)
     }

@@ -58,7 +58,7 @@ def plan_eks_pool(
         gpu_driver="host",
         sharing=pool.sharing,
         isolation=isolation(machine, pool.sharing),
-        efa=machine.efa if pool.efa else 0,
+        efa=(machine.efa or 0) if pool.efa else 0,
     )
 
 

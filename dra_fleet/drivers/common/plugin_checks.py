@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers import DRIVERS
 from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia.mig_labels import READY, STATE, may_start_early
 from dra_fleet.drivers.nvidia.operator import partitioned
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
@@ -37,7 +37,7 @@ def check_plugin_placement(
         findings: collects the problems.
     """
     _check_start(at, pools, release, findings)
-    version = DRIVERS["nvidia"].facts.version(release.version)
+    version = DRIVER.facts.version(release.version)
     default = list(version.plugin_tolerations) if version else []
     given = value_at(release.values, _TOLERATIONS, default=default)
     for pool in pools:

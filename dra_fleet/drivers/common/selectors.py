@@ -15,7 +15,7 @@ from dra_fleet.findings.errors import choices, mistyped
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.drivers.driver import DriverSpec
+    from dra_fleet.drivers.driver import Driver
     from dra_fleet.settings.classes import AmountRange, IntentClass, VersionRange
 
 _P = TypeVar("_P", PublishedAttribute, PublishedCapacity)
@@ -32,14 +32,14 @@ class Unanswerable:
     fix: str = ""
 
 
-def selector(intent: IntentClass, spec: DriverSpec) -> tuple[str, list[Unanswerable]]:
+def selector(intent: IntentClass, driver: Driver) -> tuple[str, list[Unanswerable]]:
     """The CEL expression of a class, and the conditions it cannot express.
 
     Args:
         intent: the class as the stack file has it.
-        spec: its driver.
+        driver: its driver.
     """
-    builder = _Builder(intent, spec)
+    builder = _Builder(intent, driver)
     builder.type()
     builder.text("product", intent.product)
     builder.text("architecture", intent.architecture)
@@ -51,10 +51,10 @@ def selector(intent: IntentClass, spec: DriverSpec) -> tuple[str, list[Unanswera
 
 
 class _Builder:
-    def __init__(self, intent: IntentClass, spec: DriverSpec) -> None:
+    def __init__(self, intent: IntentClass, driver: Driver) -> None:
         self.intent = intent
-        self.spec = spec
-        self.facts = spec.facts
+        self.driver = driver
+        self.facts = driver.facts
         self.domain = quoted(self.facts.driver)
         self.clauses = [f"device.driver == {self.domain}"]
         self.problems: list[Unanswerable] = []
@@ -69,7 +69,7 @@ class _Builder:
             self.problems.append(
                 Unanswerable(
                     key="type",
-                    what=f"is no device type of driver {self.spec.name}",
+                    what=f"is no device type of driver {self.driver.name}",
                     got=wanted,
                     allowed=choices(wanted, types),
                     fix=mistyped(wanted, types),
@@ -109,10 +109,10 @@ class _Builder:
     def _find(self, key: str, all_published: Sequence[_P], *, wanted: bool) -> _P | None:
         if not wanted:
             return None
-        name = self.spec.intents.get(key)
+        name = self.driver.intents.get(key)
         if name is None:
-            what = f"cannot be asked of driver {self.spec.name}, which publishes no such thing"
-            self.problems.append(Unanswerable(key=key, what=what, allowed=", ".join(self.spec.intents)))
+            what = f"cannot be asked of driver {self.driver.name}, which publishes no such thing"
+            self.problems.append(Unanswerable(key=key, what=what, allowed=", ".join(self.driver.intents)))
             return None
         published = next(item for item in all_published if item.name == name)
         carriers = {*published.always, *published.sometimes}

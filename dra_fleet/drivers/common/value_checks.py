@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
+from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.driver import Refusal
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.common.facts import ChartVersion, ValueType
+    from dra_fleet.drivers.driver import Release
     from dra_fleet.model.plan import ChartValues
 
 _KINDS: Mapping[ValueType, tuple[type, str]] = {
@@ -26,6 +28,19 @@ _KINDS: Mapping[ValueType, tuple[type, str]] = {
 def check_values(version: ChartVersion, values: ChartValues) -> list[Refusal]:
     """Every key the chart version lacks and every value of a wrong type; null is allowed everywhere."""
     return _check(version, values, "")
+
+
+def default_namespace(release: Release, final: ChartValues) -> list[Refusal]:
+    """What charts say that refuse the namespace `default` unless a value allows it."""
+    if release.namespace != "default" or value_at(final, "allowDefaultNamespace", default=False):
+        return []
+    return [
+        Refusal(
+            key="allowDefaultNamespace",
+            what="must be true to install into the namespace default; the chart refuses otherwise",
+            fix="choose another namespace",
+        )
+    ]
 
 
 def _check(version: ChartVersion, values: ChartValues, prefix: str) -> list[Refusal]:

@@ -1,1 +1,11 @@
 """AWS's driver for Elastic Fabric Adapters."""
+
+from dra_fleet.drivers.driver import Driver
+
+DRIVER = Driver(
+    name="efa",
+    package=__name__,
+    publishers={"dra.net": "/dranet"},
+    intents={"product": "pciDevice"},
+    plugin_section="",
+)

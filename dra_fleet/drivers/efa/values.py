@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers.driver import DriverSpec, Refusal, Release
+from dra_fleet.drivers.driver import Refusal, Release
+from dra_fleet.hardware.models import OWN
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.model.plan import ChartValues
-
-_OTHER_CLOUDS = ("aks", "gke")
 
 
 def values(release: Release) -> ChartValues:
@@ -32,7 +31,8 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
 
 def conflicts(release: Release) -> Sequence[Refusal]:
     """Only AWS's machines have such cards."""
-    if not release.pools or any(pool.machine.cloud not in _OTHER_CLOUDS for pool in release.pools):
+    machines = [pool.machine for pool in release.pools]
+    if not machines or any(machine.efa is not None or machine.cloud == OWN for machine in machines):
         return ()
     return (
         Refusal(
@@ -43,10 +43,7 @@ def conflicts(release: Release) -> Sequence[Refusal]:
     )
 
 
-EFA = DriverSpec(
-    name="efa",
-    intents={"product": "pciDevice"},
-    values=values,
-    guards=guards,
-    conflicts=conflicts,
-)
+def priority_keys(values: ChartValues) -> Sequence[str]:
+    """The plugin's, at the top of the values."""
+    del values
+    return ("priorityClassName",)

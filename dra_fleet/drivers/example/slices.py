@@ -9,16 +9,18 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.example.devices import COMPUTE, MEMORY, example_devices
-from dra_fleet.drivers.nvidia.slices import known_device
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
-from dra_fleet.model.nodes import GIVE_SLICES
+from dra_fleet.model.nodes import GIVE_SLICES, Published
 
 if TYPE_CHECKING:
-    from dra_fleet.drivers.common.installed import Installed
+    from dra_fleet.drivers.driver import Installed
+    from dra_fleet.hardware.models import Machine
     from dra_fleet.model.nodes import Object, ShapeDevice
+    from dra_fleet.model.plan import PoolPlan
     from dra_fleet.model.published import AttributeValue, PublishedDevice, Version
 
 MOST_WITH_COUNTERS = 64
@@ -35,13 +37,33 @@ _UNUSUAL = (("deviceProfile", "gpu"), ("driverName", "gpu.example.com"))
 _PER_HOST = frozenset({"uuid"})
 
 
-def example_devices_of(driver: Installed, minor: str) -> tuple[list[ShapeDevice], str, tuple[Object, ...]]:
-    """The devices of a node, why they cannot be told, and the counters that they share.
+def serves(machine: Machine) -> bool:
+    """Whether a machine has devices of the driver: it makes them up wherever it runs."""
+    del machine
+    return True
+
+
+def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:
+    """The same devices on every node.
 
     Args:
+        pool: the pool.
         driver: the example driver as it runs there.
         minor: the cluster's Kubernetes minor.
     """
+    del pool
+    name = driver.facts.driver
+    devices, reason, counters = _devices(driver, minor)
+    return Published(
+        devices=tuple(devices),
+        unpredictable={name: reason} if reason else {},
+        counters={name: counters} if counters else {},
+        told=frozenset({name}),
+    )
+
+
+def _devices(driver: Installed, minor: str) -> tuple[list[ShapeDevice], str, tuple[Object, ...]]:
+    """The devices of a node, why they cannot be told, and the counters that they share."""
     values = driver.values
     changed = [key for key, usual in _UNUSUAL if value_at(values, key) not in (None, "", usual)]
     if changed:

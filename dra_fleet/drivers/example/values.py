@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.driver import DriverSpec, Refusal, Release, default_namespace
+from dra_fleet.drivers.driver import Refusal, Release
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
 if TYPE_CHECKING:
@@ -50,10 +51,7 @@ def conflicts(release: Release) -> Sequence[Refusal]:
     return ()
 
 
-EXAMPLE = DriverSpec(
-    name="example",
-    intents={"product": "model", "memory": "memory"},
-    values=values,
-    guards=guards,
-    conflicts=conflicts,
-)
+def priority_keys(values: ChartValues) -> Sequence[str]:
+    """The plugin's."""
+    del values
+    return ("kubeletPlugin.priorityClassName",)

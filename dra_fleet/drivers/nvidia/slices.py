@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.cel import UNKNOWN
+from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia.devices import (
     COMPUTE_DOMAIN_DRIVER,
@@ -16,20 +17,24 @@ from dra_fleet.drivers.nvidia.devices import (
 )
 from dra_fleet.drivers.nvidia.modes import dynamic_partitions, with_shares
 from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
-from dra_fleet.model.nodes import GIVE_SLICES, Object, Origin, ShapeDevice
+from dra_fleet.model.nodes import GIVE_SLICES, Object, Origin, Published, ShapeDevice
 from dra_fleet.model.published import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.drivers.common.facts import ChartVersion
-    from dra_fleet.drivers.common.installed import Installed
-    from dra_fleet.hardware.models import GpuModel, MigProfile
+    from dra_fleet.drivers.driver import Installed
+    from dra_fleet.hardware.models import GpuModel, Machine, MigProfile
     from dra_fleet.model.plan import PoolPlan
 
 _PLACES = {PCI_BUS_ID: "string", "pcieBusID": "string", PCIE_ROOT: "string", NUMA_NODE: "int"}
 _PER_HOST = frozenset({"uuid", "parentUUID", "driverVersion", "cudaDriverVersion"})
 _CHANGING_GATES = ("PassthroughSupport", "FabricManagerPartitioning", "DRAListTypeAttributes")
+_UNKNOWN_DOMAINS = (
+    "whether the driver that the cluster brings publishes channels of ComputeDomains cannot be predicted; "
+    f"{GIVE_SLICES}"
+)
 _OVERLAPPING = (
     "with feature gate DynamicMIG the driver sends counters that keep partitions apart, and the API server "
     f"of Kubernetes {{minor}} drops them, for its gate {PARTITIONS} is off: pods would get partitions that "
@@ -38,16 +43,36 @@ _OVERLAPPING = (
 )
 
 
-def nvidia_devices_of(
-    pool: PoolPlan, driver: Installed, minor: str
-) -> tuple[list[ShapeDevice], str, tuple[Object, ...]]:
-    """The devices of a node, why the GPUs among them cannot be told, and the counters that they share.
+def serves(machine: Machine) -> bool:
+    """Whether a machine has GPUs."""
+    return machine.gpu is not None
+
+
+def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:
+    """GPUs or partitions, and channels of ComputeDomains.
 
     Args:
         pool: the pool.
         driver: the NVIDIA driver as it runs there.
         minor: the cluster's Kubernetes minor.
     """
+    name = driver.facts.driver
+    if not serves(pool.machine):
+        return Published(told=frozenset({name}))
+    devices, reason, counters = _devices(pool, driver, minor)
+    unpredictable = {COMPUTE_DOMAIN_DRIVER: _UNKNOWN_DOMAINS} if driver.is_assumed else dict[str, str]()
+    return Published(
+        devices=tuple(devices),
+        unpredictable={**unpredictable, **({name: reason} if reason else {})},
+        counters={name: counters} if counters else {},
+        told=frozenset({name}),
+    )
+
+
+def _devices(
+    pool: PoolPlan, driver: Installed, minor: str
+) -> tuple[list[ShapeDevice], str, tuple[Object, ...]]:
+    """The devices of a node, why the GPUs among them cannot be told, and the counters that they share."""
     machine = pool.machine
     if machine.gpu is None:
         return [], "", ()
@@ -191,22 +216,3 @@ def _on_gpu(device: PublishedDevice, driver: Installed, pool: PoolPlan, model: G
 
 def _unknown() -> Origin:
     return "unknown"
-
-
-def known_device(driver: str, device: PublishedDevice, unknown: frozenset[str]) -> ShapeDevice:
-    """A predicted device: `unknown` values stand in for themselves."""
-    placed = device.to_object()
-    attributes: Object = {
-        name: dict.fromkeys(value, UNKNOWN) if name in unknown else value
-        for name, value in placed["attributes"].items()
-    }
-    seen: Object = {**placed, "attributes": attributes}
-    capacity: dict[str, Any] = placed.get("capacity", {})
-    if capacity:
-        seen["capacity"] = {
-            name: {"value": UNKNOWN} if name in unknown else value for name, value in capacity.items()
-        }
-    origins: dict[str, Origin] = {
-        name: "unknown" if name in unknown else "documented" for name in (*attributes, *capacity)
-    }
-    return ShapeDevice(driver=driver, name=device.name, seen=seen, placed=placed, origins=origins)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.driver import DriverSpec, Refusal, Release, default_namespace
+from dra_fleet.drivers.driver import Refusal, Release
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
 if TYPE_CHECKING:
@@ -239,18 +240,11 @@ def _cluster_gates(release: Release, final: ChartValues) -> list[Refusal]:
     ]
 
 
-NVIDIA = DriverSpec(
-    name="nvidia",
-    intents={
-        "product": "productName",
-        "architecture": "architecture",
-        "profile": "profile",
-        "computeCapability": "cudaComputeCapability",
-        "memory": "memory",
-        "multiprocessors": "multiprocessors",
-    },
-    values=values,
-    guards=guards,
-    conflicts=conflicts,
-    settles=frozenset({_ROOT_KEY}),
-)
+def priority_keys(values: ChartValues) -> Sequence[str]:
+    """The plugin's; the controller's and the webhook's where they are on."""
+    parts = {
+        "kubeletPlugin": True,
+        "controller": value_at(values, "resources.computeDomains.enabled", default=True),
+        "webhook": value_at(values, "webhook.enabled", default=False),
+    }
+    return [f"{part}.priorityClassName" for part, is_there in parts.items() if is_there]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.driver import DriverSpec, Refusal, Release
+from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.drivers.driver import Refusal, Release
     from dra_fleet.model.plan import ChartValues
 
 
@@ -25,17 +25,8 @@ def values(release: Release) -> ChartValues:
 
 
 def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
-    """What the chart refuses, and a release that has nothing to do."""
-    found: list[Refusal] = []
-    if release.namespace == "default" and not value_at(final, "allowDefaultNamespace", default=False):
-        found.append(
-            Refusal(
-                key="allowDefaultNamespace",
-                what="must be true to install into the namespace default; the chart refuses otherwise",
-                fix="choose another namespace",
-            )
-        )
-    return found
+    """What the chart refuses."""
+    return default_namespace(release, final)
 
 
 def conflicts(release: Release) -> Sequence[Refusal]:
@@ -44,10 +35,7 @@ def conflicts(release: Release) -> Sequence[Refusal]:
     return ()
 
 
-TPU = DriverSpec(
-    name="tpu",
-    intents={"product": "accelerator", "architecture": "tpuGen"},
-    values=values,
-    guards=guards,
-    conflicts=conflicts,
-)
+def priority_keys(values: ChartValues) -> Sequence[str]:
+    """The plugin's."""
+    del values
+    return ("kubeletPlugin.priorityClassName",)

@@ -17,8 +17,8 @@ from dra_fleet.drivers.nvidia.parameters import check_parameters
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dra_fleet.drivers.common.installed import Installed
     from dra_fleet.drivers.driver import Refusal
+    from dra_fleet.drivers.installed import Installed
     from dra_fleet.model.plan import ClusterPlan
     from dra_fleet.proof.answer.messages import Findings
     from dra_fleet.proof.demand.asks import Ask, ClaimAsk

@@ -5,22 +5,17 @@ What a public source says is documented; what is not known before the machine ru
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, cast
 
-from dra_fleet.drivers.common.installed import drivers_of
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.efa.devices import PLACES, efa_devices
-from dra_fleet.drivers.example.slices import example_devices_of
-from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
-from dra_fleet.drivers.nvidia.slices import known_device, nvidia_devices_of
-from dra_fleet.drivers.tpu.devices import tpu_devices
+from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.kubernetes.dropped_fields import stored
-from dra_fleet.model.nodes import GIVE_SLICES, MOST_PODS, NodeGroup, Object, Room, Shape, ShapeDevice
+from dra_fleet.model.nodes import MOST_PODS, NodeGroup, Published, Room, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from dra_fleet.drivers.common.installed import Installed
+    from dra_fleet.drivers.installed import Installed
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 
@@ -28,19 +23,6 @@ _KEPT = 10
 """One part of so many is taken to be the system's own."""
 _ANY_MEMORY = "1Ei"
 """More than any machine has: where its memory is not known, nothing is refused for it."""
-_UNKNOWN_DOMAINS = (
-    "whether the driver that the cluster brings publishes channels of ComputeDomains cannot be predicted; "
-    f"{GIVE_SLICES}"
-)
-
-
-class Published(NamedTuple):
-    """What drivers publish on a node, and why that of some cannot be told."""
-
-    devices: tuple[ShapeDevice, ...]
-    unpredictable: Mapping[str, str]
-    counters: Mapping[str, tuple[Object, ...]]
-    told: frozenset[str] = frozenset()
 
 
 def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGroup, ...]:
@@ -108,32 +90,14 @@ def rooms_of(machine: Machine) -> tuple[Room, Room]:
 
 
 def _published(pool: PoolPlan, running: Sequence[Installed], minor: str) -> Published:
-    devices: list[ShapeDevice] = []
-    unpredictable: dict[str, str] = {}
-    counters: dict[str, tuple[Object, ...]] = {}
-    for driver in running:
-        if driver.facts.name == "nvidia":
-            found, reason, sets = nvidia_devices_of(pool, driver, minor)
-            if driver.is_assumed and pool.machine.gpu is not None:
-                unpredictable[COMPUTE_DOMAIN_DRIVER] = _UNKNOWN_DOMAINS
-        elif driver.facts.name == "tpu":
-            found, reason, sets = _tpu(pool, driver), "", ()
-        elif driver.facts.name == "efa":
-            found, reason, sets = *_efa(pool, driver), ()
-        else:
-            found, reason, sets = example_devices_of(driver, minor)
-        devices += stored(found, minor)
-        if reason:
-            unpredictable[driver.facts.driver] = reason
-        if sets:
-            counters[driver.facts.driver] = sets
-    # Cards of other clouds are none of AWS's, and their driver has the same name.
-    told = frozenset(item.facts.driver for item in running if _is_at_home(pool, item))
-    return Published(tuple(devices), unpredictable, counters, told)
-
-
-def _is_at_home(pool: PoolPlan, driver: Installed) -> bool:
-    return driver.facts.name != "efa" or pool.machine.cloud == "eks"
+    """What the drivers publish on one node of a pool, as the API server of the minor stores it."""
+    told = [driver.driver.publishes(pool, driver, minor) for driver in running]
+    return Published(
+        devices=stored((device for one in told for device in one.devices), minor),
+        unpredictable={name: why for one in told for name, why in one.unpredictable.items()},
+        counters={name: sets for one in told for name, sets in one.counters.items()},
+        told=frozenset(name for one in told for name in one.told),
+    )
 
 
 def _shape(pool: PoolPlan, published: Published, lacks: frozenset[str]) -> Shape:
@@ -152,30 +116,8 @@ def _shape(pool: PoolPlan, published: Published, lacks: frozenset[str]) -> Shape
     )
 
 
-def _runs_on(pool: PoolPlan, driver: Installed) -> bool:
+def _runs_on(pool: PoolPlan, installed: Installed) -> bool:
     """Whether the driver's pods may go to the pool's nodes, as far as the pool's labels tell."""
-    selector = cast("Mapping[str, str]", value_at(driver.values, "kubeletPlugin.nodeSelector") or {})
+    key = installed.driver.plugin_key("nodeSelector")
+    selector = cast("Mapping[str, str]", value_at(installed.values, key) or {})
     return all(pool.labels.get(key, value) == value for key, value in selector.items())
-
-
-def _tpu(pool: PoolPlan, driver: Installed) -> list[ShapeDevice]:
-    tpu = pool.machine.tpu
-    if tpu is None:
-        return []
-    devices = tpu_devices(
-        node="stand-in",
-        generation=tpu.generation,
-        accelerator=tpu.accelerator,
-        chips=tpu.chips,
-        topology=tpu.topology,
-    )
-    return [known_device(driver.facts.driver, device, frozenset({"uuid"})) for device in devices]
-
-
-def _efa(pool: PoolPlan, driver: Installed) -> tuple[list[ShapeDevice], str]:
-    """Network cards; where they hang in the machine is not known before it runs."""
-    name = driver.facts.driver
-    if driver.is_assumed:
-        # Other builds of the driver publish other cards, and other networks.
-        return [], f"what driver {name} publishes cannot be predicted; {GIVE_SLICES}"
-    return [known_device(name, device, PLACES) for device in efa_devices(cards=pool.efa, roots=())], ""

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet import drivers
 from dra_fleet import hardware as catalogue
-from dra_fleet.drivers import DRIVERS
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.driver import Release
@@ -13,9 +13,10 @@ from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing
 from dra_fleet.model.plan import PoolPlan
 
 if TYPE_CHECKING:
+    from dra_fleet.drivers import Driver
     from dra_fleet.hardware.models import Machine
 
-NVIDIA = DRIVERS["nvidia"]
+from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 
 
 def release(
@@ -51,27 +52,24 @@ def told(
     return {refusal.key: refusal.what for refusal in refusals}
 
 
-def test_every_driver_is_in_the_catalogue_and_the_other_way_round() -> None:
-    assert set(DRIVERS) == set(catalogue.load().drivers)
-
-
-@pytest.mark.parametrize("name", DRIVERS)
-def test_what_a_class_may_ask_is_published(name: str) -> None:
-    facts = DRIVERS[name].facts
+@pytest.mark.parametrize("driver", list(drivers.known()), ids=lambda driver: driver.name)
+def test_what_a_class_may_ask_is_published(driver: Driver) -> None:
+    facts = driver.facts
     published = {item.name for item in (*facts.attributes, *facts.capacities)}
-    assert set(DRIVERS[name].intents.values()) <= published
+    assert set(driver.intents.values()) <= published
 
 
 @pytest.mark.parametrize(
-    ("name", "version"), [(n, v.version) for n, d in DRIVERS.items() for v in d.facts.versions]
+    ("driver", "version"),
+    [(driver, entry.version) for driver in drivers.known() for entry in driver.facts.versions],
+    ids=lambda item: item if isinstance(item, str) else item.name,
 )
-def test_our_own_values_satisfy_every_version_of_the_chart(name: str, version: str) -> None:
-    spec = DRIVERS[name]
-    entry = spec.facts.version(version)
+def test_our_own_values_satisfy_every_version_of_the_chart(driver: Driver, version: str) -> None:
+    entry = driver.facts.version(version)
     assert entry is not None
     made = Release(version=entry, minor="1.34", namespace="x", pools=[pool("host")])
-    assert check_values(entry, spec.values(made)) == []
-    assert list(spec.guards(made, spec.values(made))) == []
+    assert check_values(entry, driver.values(made)) == []
+    assert list(driver.guards(made, driver.values(made))) == []
 
 
 def test_a_key_that_the_version_lacks_is_named_with_version_and_nearest() -> None:

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.drivers import DRIVERS
 from dra_fleet.drivers.common.selectors import quoted, selector
+from dra_fleet.drivers.example import DRIVER as EXAMPLE
+from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.settings.classes import IntentClass
 
 G = "device.driver == 'gpu.nvidia.com'"
@@ -18,7 +19,7 @@ GPU = f"{G} && {A}.type == 'gpu'"
 
 
 def written(**intent: Any) -> str:
-    expression, problems = selector(made(intent), DRIVERS["nvidia"])
+    expression, problems = selector(made(intent), NVIDIA)
     assert problems == []
     return expression
 
@@ -67,12 +68,12 @@ def test_an_intent_becomes_this_expression(intent: dict[str, Any], expression: s
     ],
 )
 def test_a_condition_no_device_can_answer_is_refused(intent: dict[str, Any], key: str, what: str) -> None:
-    [problem] = selector(made(intent), DRIVERS["nvidia"])[1]
+    [problem] = selector(made(intent), NVIDIA)[1]
     assert (problem.key, problem.what) == (key, what)
 
 
 def test_a_driver_without_types_or_architectures_says_so() -> None:
-    expression, problems = selector(made({"type": "gpu", "architecture": "x"}, "example"), DRIVERS["example"])
+    expression, problems = selector(made({"type": "gpu", "architecture": "x"}, "example"), EXAMPLE)
     assert expression == "device.driver == 'gpu.example.com'"
     assert [problem.key for problem in problems] == ["architecture"]
 

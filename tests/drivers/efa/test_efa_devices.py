@@ -8,8 +8,8 @@ import pytest
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.cel import environment
-from dra_fleet.drivers import DRIVERS
 from dra_fleet.drivers.common.selectors import selector
+from dra_fleet.drivers.efa import DRIVER as EFA
 from dra_fleet.drivers.efa.devices import DRIVER, PRODUCT, efa_devices
 from dra_fleet.model.published import PCIE_ROOT
 from dra_fleet.plan import make_plan
@@ -108,7 +108,7 @@ def test_network_cards_that_somebody_else_s_driver_publishes_are_not_called_abse
 
 def test_a_class_of_network_cards_asks_for_the_product_and_not_for_the_link_s_type() -> None:
     wanted = IntentClass.model_validate({"driver": "efa", "type": "nic", "product": PRODUCT})
-    expression, problems = selector(wanted, DRIVERS["efa"])
+    expression, problems = selector(wanted, EFA)
     assert expression == (
         "device.driver == 'dra.net' && device.attributes['dra.net'].pciDevice == "
         "'Elastic Fabric Adapter (EFA)'"

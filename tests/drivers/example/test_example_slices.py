@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.drivers.common.installed import drivers_of
-from dra_fleet.drivers.example.slices import example_devices_of
+from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.kubernetes.dropped_fields import stored
 from dra_fleet.proof.supply.node_slices import inventory_of
 from dra_fleet.proof.supply.prediction import predict
@@ -36,9 +35,12 @@ def devices(number: int = 1, **values: Any) -> dict[str, Any]:
 
 
 def of_minor(values: dict[str, Any], minor: str) -> tuple[list[dict[str, Any]], str, int]:
-    (driver,) = drivers_of(plan_of(settings(values, {}, 1)).clusters[0])
-    found, reason, counters = example_devices_of(driver, minor)
-    return [device.placed for device in stored(found, minor)], reason, len(counters)
+    cluster = plan_of(settings(values, {}, 1)).clusters[0]
+    (driver,) = drivers_of(cluster)
+    found = driver.driver.publishes(cluster.pools[0], driver, minor)
+    name = driver.facts.driver
+    kept = [device.placed for device in stored(found.devices, minor)]
+    return kept, found.unpredictable.get(name, ""), len(found.counters.get(name, ()))
 
 
 @pytest.mark.parametrize(("copies", "word"), [(5, "guaranteed"), (6, "never")])

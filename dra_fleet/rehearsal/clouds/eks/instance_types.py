@@ -41,7 +41,7 @@ def find_type(name: str) -> InstanceType | None:
             machine=name,
             gpu=known.gpu,
             gpus=known.gpus,
-            cards=max(1, known.efa_from + known.efa),
+            cards=max(1, known.efa_from + (known.efa or 0)),
         )
     match = _TYPE.fullmatch(name)
     if match is None or match["family"] not in _GIB_PER_CPU:

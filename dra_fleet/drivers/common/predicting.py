@@ -1,0 +1,30 @@
+"""A device that a driver will publish, with what nobody can know of it yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dra_fleet.cel import UNKNOWN
+from dra_fleet.model.nodes import Object, Origin, ShapeDevice
+
+if TYPE_CHECKING:
+    from dra_fleet.model.published import PublishedDevice
+
+
+def known_device(driver: str, device: PublishedDevice, unknown: frozenset[str]) -> ShapeDevice:
+    """A predicted device: `unknown` values stand in for themselves."""
+    placed = device.to_object()
+    attributes: Object = {
+        name: dict.fromkeys(value, UNKNOWN) if name in unknown else value
+        for name, value in placed["attributes"].items()
+    }
+    seen: Object = {**placed, "attributes": attributes}
+    capacity: dict[str, Any] = placed.get("capacity", {})
+    if capacity:
+        seen["capacity"] = {
+            name: {"value": UNKNOWN} if name in unknown else value for name, value in capacity.items()
+        }
+    origins: dict[str, Origin] = {
+        name: "unknown" if name in unknown else "documented" for name in (*attributes, *capacity)
+    }
+    return ShapeDevice(driver=driver, name=device.name, seen=seen, placed=placed, origins=origins)

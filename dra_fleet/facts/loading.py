@@ -1,0 +1,52 @@
+"""The one loader of facts: a YAML file in the folder it belongs to, read when it is first asked for."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+import yaml12
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Named(Protocol):
+    """An entry with a name."""
+
+    @property
+    def name(self) -> str:
+        """By what it is asked for."""
+        ...
+
+
+NamedT = TypeVar("NamedT", bound=Named)
+
+
+def read(package: str, name: str) -> dict[str, Any]:
+    """The content of a data file, a mapping.
+
+    Args:
+        package: the package whose folder holds it, such as `dra_fleet.clouds.aks`.
+        name: the file's name.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+    text = resources.files(package).joinpath(name).read_text(encoding="utf-8")
+    return cast("dict[str, Any]", yaml12.parse_yaml(text))
+
+
+def by_name(entries: Iterable[NamedT]) -> dict[str, NamedT]:
+    """Entries by their names.
+
+    Raises:
+        ValueError: Two have the same name.
+    """
+    named: dict[str, NamedT] = {}
+    for entry in entries:
+        if entry.name in named:
+            msg = f"the facts hold {entry.name} twice"
+            raise ValueError(msg)
+        named[entry.name] = entry
+    return named
