@@ -1,7 +1,7 @@
 """Makes .venv with everything the project needs, with uv where it is installed, else with venv and pip.
 
-Done once: a stamp in .venv says for which requirements and which Python it was made. Writes nothing but .venv
-and the project's egg-info. Standard library only, because it runs before anything is installed.
+Done once: a stamp in .venv says for which requirements and which Python it was made. Writes nothing else.
+Standard library only, because it runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _install(uv: str | None) -> None:
     wanted = [word for name in REQUIREMENTS for word in ("-r", name)]
     held = [word for name in LOCKS for word in ("-c", name)]
     _run([*install, *wanted, *held], advice)
-    # The project itself, with the setuptools just installed: no second, unpinned download.
+    # The project itself, with the build tool just installed: no second, unpinned download.
     _run([*install, "--no-deps", "--no-build-isolation", "-e", "."], advice)
 
 

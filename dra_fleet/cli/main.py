@@ -14,6 +14,7 @@ import typer
 from dra_fleet.cli import check, doctor, gate, prove, rehearse, review
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import give_streams, print_error, print_json
+from dra_fleet.findings.expected import ExpectedError
 
 EXAMPLES = examples(
     ("rehearse the dev stack on this machine", "dra-fleet rehearse up"),
@@ -100,8 +101,15 @@ def run() -> None:
         if ended.code == INTERRUPTED:  # Typer's own answer to Ctrl-C, without a word
             print_error("interrupted; run the same command again to go on from here")
         raise
-    except expected_errors() as error:
+    except ExpectedError as error:
         _fail(str(error))
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("dra_fleet"):
+            raise
+        _fail(
+            f"the package {error.name.partition('.')[0]} is missing, which this command needs; "
+            "fix: pip install 'dra-fleet[all]'"
+        )
     except OSError as error:
         if error.errno not in OUTSIDE:
             raise
@@ -116,14 +124,3 @@ def _fail(message: str) -> NoReturn:
         with contextlib.suppress(OSError):  # stdout may be what is full
             print_json({"error": message})
     sys.exit(1)
-
-
-def expected_errors() -> tuple[type[Exception], ...]:
-    """The errors whose text is meant for the user; anything else is a defect and keeps its traceback."""
-    from dra_fleet.clusters.credentials import KubeconfigError
-    from dra_fleet.proof.errors import RecordingInvalid
-    from dra_fleet.rehearsal.errors import RehearsalError
-    from dra_fleet.review.errors import ReviewError
-    from dra_fleet.settings import SettingsInvalid
-
-    return (KubeconfigError, RecordingInvalid, SettingsInvalid, RehearsalError, ReviewError)

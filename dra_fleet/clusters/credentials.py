@@ -18,6 +18,8 @@ import yaml
 from lightkube.config.kubeconfig import KubeConfig, SingleConfig
 from lightkube.core.exceptions import ConfigError
 
+from dra_fleet.findings.expected import ExpectedError
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
@@ -27,7 +29,7 @@ UNAUTHORIZED = 401
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 
-class KubeconfigError(Exception):
+class KubeconfigError(ExpectedError):
     """A kubeconfig that cannot be used; the message says which and why."""
 
 

@@ -6,6 +6,8 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dra_fleet.findings.expected import ExpectedError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -39,7 +41,7 @@ class SettingsError:
         )
 
 
-class SettingsInvalid(Exception):  # noqa: N818 - the settings are invalid; that is the sentence
+class SettingsInvalid(ExpectedError):  # noqa: N818 - the settings are invalid; that is the sentence
     """The stack file is refused; `errors` holds all reasons in a stable order."""
 
     def __init__(self, errors: Iterable[SettingsError]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dra_fleet.findings.expected import ExpectedError
 
-class RehearsalError(Exception):
+
+class RehearsalError(ExpectedError):
     """Something a rehearsal cannot go on with. Its text says what is wrong and what to do."""

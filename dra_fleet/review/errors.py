@@ -1,5 +1,7 @@
 """What keeps a review from being made."""
 
+from dra_fleet.findings.expected import ExpectedError
 
-class ReviewError(Exception):
+
+class ReviewError(ExpectedError):
     """Something that the user gave or that the engine said; the text says what is wrong and the fix."""

@@ -1,0 +1,128 @@
+"""The package as people install it: wheel and sdist, in an environment that holds nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+import venv
+from importlib.metadata import requires
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from packaging.requirements import Requirement
+
+PROJECT = Path(__file__).resolve().parents[2]
+STACK = PROJECT / "tests" / "data" / "stacks" / "lab.yaml"
+MANIFEST = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: one}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: no-such-class}}]}}
+"""
+
+
+def built(target: str, source: Path, folder: Path) -> Path:
+    """The file that `hatchling build` makes of a source tree."""
+    folder.mkdir(parents=True)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder)]
+    subprocess.run(command, cwd=source, check=True, capture_output=True)
+    (file,) = folder.iterdir()
+    return file
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that is built from the sdist, as an index or a distribution builds it."""
+    folder = tmp_path_factory.mktemp("build")
+    with tarfile.open(built("sdist", PROJECT, folder / "sdist")) as packed:
+        packed.extractall(folder / "source", filter="data")
+    (source,) = (folder / "source").iterdir()
+    return built("wheel", source, folder / "wheel")
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The commands of an environment with the wheel and what it declares, and nothing else."""
+    folder = tmp_path_factory.mktemp("installed")
+    venv.create(folder, with_pip=True)
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, str(wheel), "-c", str(PROJECT / "requirements.lock")], check=True, cwd=folder)
+    return folder / "bin"
+
+
+def run(installed: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [str(installed / "dra-fleet"), *words]
+    return subprocess.run(command, cwd=installed, capture_output=True, text=True, check=False)
+
+
+def test_the_wheel_of_the_sdist_is_the_wheel_of_the_checkout(wheel: Path, tmp_path: Path) -> None:
+    direct = built("wheel", PROJECT, tmp_path / "direct")
+    assert sorted(ZipFile(wheel).namelist()) == sorted(ZipFile(direct).namelist())
+
+
+def test_the_wheel_adds_one_import_package(wheel: Path) -> None:
+    tops = {name.partition("/")[0] for name in ZipFile(wheel).namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"dra_fleet"}
+
+
+@pytest.mark.parametrize("folder", ["components", "stacks", "policies"])
+def test_the_three_folders_stand_in_the_package_whole(wheel: Path, folder: str) -> None:
+    listed = ["git", "ls-files", folder]
+    here = subprocess.run(listed, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.split()
+    packed = {name.removeprefix("dra_fleet/") for name in ZipFile(wheel).namelist()}
+    assert [name for name in here if name not in packed] == []
+
+
+def test_every_requirement_of_the_wheel_admits_the_pin_it_is_developed_with() -> None:
+    pins = dict(
+        line.split("==") for line in (PROJECT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    )
+    wanted = [Requirement(line) for line in requires("dra-fleet") or ()]
+    ours = [one for one in wanted if one.name != "dra-fleet"]
+    assert len(ours) > 20
+    for one in ours:
+        assert one.specifier.contains(pins[one.name.lower().replace("_", "-").replace(".", "-")]), one
+
+
+def test_prove_runs_from_the_wheel(installed: Path) -> None:
+    done = run(installed, "prove", str(STACK), "--json")
+    assert done.returncode == 0, done.stderr
+    here = subprocess.run(
+        [sys.executable, "-c", "from dra_fleet.cli.entry import run; run()", "prove", str(STACK), "--json"],
+        cwd=PROJECT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == here.stdout
+
+
+def test_check_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
+    manifest = tmp_path / "claim.yaml"
+    manifest.write_text(MANIFEST, encoding="utf-8")
+    done = run(installed, "check", str(manifest), "--stack", str(STACK))
+    assert done.returncode == 1
+    assert "no-such-class" in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_command_whose_packages_are_missing_says_what_to_install(installed: Path) -> None:
+    done = run(installed, "rehearse", "status")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: the package platformdirs is missing, which this command needs; "
+        "fix: pip install 'dra-fleet[all]'\n"
+    )
+
+
+def test_the_components_are_read_under_the_package_s_name(wheel: Path, tmp_path: Path) -> None:
+    unpacked = [sys.executable, "-m", "zipfile", "-e", str(wheel), str(tmp_path)]
+    subprocess.run(unpacked, check=True)
+    program = (
+        "import dra_fleet.components.fleet, dra_fleet.stacks.program; import sys; print(sorted(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "'components'" not in done.stdout
