@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.model.nodes import Room
-from dra_fleet.proof.answer import explain
 from dra_fleet.proof.answer import workloads as fits
 from dra_fleet.proof.answer.classes import prove_classes, warn_unmatched
 from dra_fleet.proof.answer.growth import must_grow
 from dra_fleet.proof.answer.messages import ACCEPT, STRICT, Findings, refuse_broken, tell
+from dra_fleet.proof.answer.misses import why_too_few
 from dra_fleet.proof.answer.parameters import refuse_parameters
 from dra_fleet.proof.answer.pools import pool_fits
 from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, Proof, WorkloadProof
@@ -137,7 +137,7 @@ def _error(question: Question, unit: int) -> tuple[Answer, str] | None:
         found = question.views[unit, index].error
         if found is not None and group.most:
             ask, miss = found
-            reason, fix = explain.sentence(ask, [miss], 0, 1, f"of pool {group.pool}")
+            reason, fix = why_too_few(ask, [miss], 0, 1, f"of pool {group.pool}")
             return Answer(word="error", reason=reason), fix
     return None
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.proof.answer.explain import match
 from dra_fleet.proof.demand.asks import Ask, Selector
+from dra_fleet.proof.search.matching import match
 from dra_fleet.review.paths import value_at
 from dra_fleet.review.words import short_list
 

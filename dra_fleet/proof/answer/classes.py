@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.model.nodes import Room
-from dra_fleet.proof.answer import explain
+from dra_fleet.proof.answer.misses import why_too_few
 from dra_fleet.proof.answer.verdicts import ClassFit, ClassProof
 from dra_fleet.proof.demand.asks import ask_of, compile_problem
 from dra_fleet.proof.demand.pods import Unit, view
@@ -81,5 +81,5 @@ def _fit(name: str, classes: Mapping[str, Object], group: NodeGroup, minor: str)
     if not devices:
         reason, fix = f"the nodes of pool {group.pool} publish no devices", "install a driver for them"
     else:
-        reason, fix = explain.sentence(ask, matched.misses, 0, devices, f"of a node of pool {group.pool}")
+        reason, fix = why_too_few(ask, matched.misses, 0, devices, f"of a node of pool {group.pool}")
     return ClassFit(pool=group.pool, matches=0, devices=devices, reason=reason, fix=fix)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from dra_fleet import hardware as catalogue
 from dra_fleet.model.nodes import ShapeDevice
 from dra_fleet.model.published import PublishedDevice
-from dra_fleet.proof.answer import explain
+from dra_fleet.proof.answer.misses import why_too_few
+from dra_fleet.proof.search.matching import match
 from dra_fleet.proof.search.packing import Undecidable
 from dra_fleet.proof.search.placements import Held
 
@@ -128,9 +129,9 @@ def _misses(shape: Shape, unit: Unit, question: Question) -> str:
     except Undecidable as problem:
         return str(problem)
     for choices in unit.claim.requests:
-        found = [(ask, explain.match(ask, shape, question.placements.minor)) for ask in choices]
+        found = [(ask, match(ask, shape, question.placements.minor)) for ask in choices]
         if not any(one.certain for _, one in found):
             ask, one = found[0]
             where = "that its autoscaler imagines"
-            return explain.sentence(ask, one.misses, 0, len(shape.devices), where)[0]
+            return why_too_few(ask, one.misses, 0, len(shape.devices), where)[0]
     return "no node that its autoscaler imagines has all it asks for together"

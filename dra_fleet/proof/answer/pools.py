@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia.modes import blocked
-from dra_fleet.proof.answer import explain
 from dra_fleet.proof.answer.costs import Cost, Shares, cost
+from dra_fleet.proof.answer.misses import why_too_few
 from dra_fleet.proof.answer.verdicts import PoolFit
 from dra_fleet.proof.search.packing import Packing, Undecidable
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.model.nodes import NodeGroup, Shape
-    from dra_fleet.proof.answer.explain import Match
     from dra_fleet.proof.answer.workloads import Question
     from dra_fleet.proof.demand.asks import Ask
     from dra_fleet.proof.demand.pods import View
+    from dra_fleet.proof.search.matching import Match
 
 MOST_ON_NODE = 256
 """Copies of one pod that are counted on one node."""
@@ -64,7 +64,7 @@ def _group_fit(question: Question, unit: int, number: int) -> PoolFit:
         reason = found.doubt
     elif found.error is not None:
         ask, miss = found.error
-        reason, fix = explain.sentence(ask, [miss], 0, 1, f"of pool {group.pool}")
+        reason, fix = why_too_few(ask, [miss], 0, 1, f"of pool {group.pool}")
         count = 0
     else:
         count, price, reason = _filled(question, unit, group, found)
@@ -135,7 +135,7 @@ def _too_few(ask: Ask, one: Match, shape: Shape) -> tuple[str, str]:
         return "", ""
     total, matched = len(shape.devices), len(one.certain)
     if not matched:
-        return explain.sentence(ask, one.misses, 0, total, "of a node")
+        return why_too_few(ask, one.misses, 0, total, "of a node")
     return (
         f"{ask.what} wants {ask.count} devices of one node, and {matched} of its {total} match",
         f"ask for {matched} at most, or choose a machine with more of them",

@@ -11,8 +11,8 @@ from dra_fleet.cel import UNKNOWN
 from dra_fleet.drivers.efa.devices import DRIVER as NETWORK_DRIVER
 from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
 from dra_fleet.model.nodes import GIVE_SLICES
-from dra_fleet.proof.answer.explain import Match, Miss, match
 from dra_fleet.proof.demand.asks import drivers_of
+from dra_fleet.proof.search.matching import Match, Miss, match
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,0 +1,112 @@
+"""Which devices of a node a request matches, and of each other one the first clause that is not true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, cast
+
+from dra_fleet.cel import CelInvalid, CelUnsupported, environment, judgeable_clauses
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.model.nodes import Shape, ShapeDevice
+    from dra_fleet.proof.demand.asks import Ask, Selector
+
+Outcome = Literal["false", "error", "unknown"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Miss:
+    """The first clause that is not true on a device.
+
+    Attributes:
+        device: Which device.
+        place: Where the selector stands.
+        clause: The clause as written.
+        outcome: What it is instead of true.
+        message: Of the evaluator, for `error` and `unknown`.
+        held: How many clauses before it are true.
+    """
+
+    device: ShapeDevice
+    place: str
+    clause: str
+    outcome: Outcome
+    message: str
+    held: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Match:
+    """What one request finds on a node.
+
+    Attributes:
+        certain: Names of devices that match whatever the unknown values are, as (driver, name).
+        maybe: Those and the ones that hang on an unknown value.
+        misses: One per device that does not match for certain.
+    """
+
+    certain: frozenset[tuple[str, str]]
+    maybe: frozenset[tuple[str, str]]
+    misses: tuple[Miss, ...]
+
+    def first(self, outcome: Outcome) -> Miss | None:
+        """The first miss of a kind."""
+        return next((miss for miss in self.misses if miss.outcome == outcome), None)
+
+
+def match(ask: Ask, shape: Shape, minor: str) -> Match:
+    """What a request finds on a node whose devices are all free."""
+    return _match(ask.selectors, shape.devices, minor)
+
+
+@lru_cache(maxsize=4096)
+def _match(selectors: tuple[Selector, ...], devices: tuple[ShapeDevice, ...], minor: str) -> Match:
+    certain: set[tuple[str, str]] = set()
+    maybe: set[tuple[str, str]] = set()
+    misses: list[Miss] = []
+    for device in devices:
+        miss = _first_miss(selectors, device, minor)
+        if miss is None:
+            certain.add(device.key)
+        else:
+            misses.append(miss)
+        if miss is None or miss.outcome == "unknown":
+            maybe.add(device.key)
+    return Match(certain=frozenset(certain), maybe=frozenset(maybe), misses=tuple(misses))
+
+
+def _first_miss(selectors: Sequence[Selector], device: ShapeDevice, minor: str) -> Miss | None:
+    cel = environment(minor)
+    subject = device.subject
+    held = 0
+    for selector in selectors:
+        try:
+            whole = cel.compile(selector.expression).evaluate(subject)
+        except (CelInvalid, CelUnsupported) as problem:
+            return Miss(
+                device=device,
+                place=selector.place,
+                clause=selector.expression,
+                outcome="unknown",
+                message=str(problem),
+                held=held,
+            )
+        parts = judgeable_clauses(selector.expression, minor)
+        if whole:
+            held += max(1, len(parts))
+            continue
+        outcome = cast("Outcome", whole.outcome)
+        clause, message = selector.expression, whole.message
+        for part in parts:
+            verdict = cel.compile(part).evaluate(subject)
+            if verdict.outcome == whole.outcome:
+                clause, message = part, verdict.message
+                break
+            held += 1
+        return Miss(
+            device=device, place=selector.place, clause=clause, outcome=outcome, message=message, held=held
+        )
+    return None
