@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.model.nodes import Room
-from dra_fleet.proof.answer import workloads as fits
 from dra_fleet.proof.answer.classes import prove_classes, warn_unmatched
 from dra_fleet.proof.answer.growth import must_grow
 from dra_fleet.proof.answer.messages import ACCEPT, STRICT, Findings, refuse_broken, tell
@@ -14,11 +13,12 @@ from dra_fleet.proof.answer.misses import why_too_few
 from dra_fleet.proof.answer.parameters import refuse_parameters
 from dra_fleet.proof.answer.pools import pool_fits
 from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, Proof, WorkloadProof
-from dra_fleet.proof.answer.workloads import Answer, Question
+from dra_fleet.proof.answer.workloads import Answer, judge
 from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
-from dra_fleet.proof.demand.pods import Unit, View, view
-from dra_fleet.proof.demand.workloads import channel_asks, claim_of, units_of
+from dra_fleet.proof.demand.pod_sets import PodSet, channel_asks, claim_of, pod_sets_of
+from dra_fleet.proof.search.contention import Question
 from dra_fleet.proof.search.placements import Placements
+from dra_fleet.proof.search.suitability import Suitability, suitability_of
 from dra_fleet.proof.supply.prediction import predict
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.model.plan import ClusterPlan, FleetPlan, WorkloadPlan
-    from dra_fleet.proof.answer.verdicts import PoolFit
+    from dra_fleet.proof.answer.verdicts import Judgement, PoolFit
     from dra_fleet.proof.demand.asks import ClaimAsk
 
 
@@ -81,24 +81,24 @@ def _prove_cluster(
         for name, ask in channels.items()
     ]
     sound = [item for item in cluster.workloads if claim_of(item) not in broken]
-    units, of_workload = units_of(sound, asks, classes)
-    question = _question(groups, units, placements)
+    pod_sets, of_workload = pod_sets_of(sound, asks, classes)
+    question = _question(groups, pod_sets, placements)
     of_class = prove_classes(cluster, classes, groups)
     return of_class, claims, _prove_workloads(cluster, sound, of_workload, question, findings)
 
 
-def _question(groups: Sequence[NodeGroup], units: Sequence[Unit], placements: Placements) -> Question:
-    views: dict[tuple[int, int], View] = {
-        (number, index): view(unit, group, placements.minor)
-        for number, unit in enumerate(units)
+def _question(groups: Sequence[NodeGroup], pod_sets: Sequence[PodSet], placements: Placements) -> Question:
+    suitability: dict[tuple[int, int], Suitability] = {
+        (number, index): suitability_of(pod_set, group, placements.minor)
+        for number, pod_set in enumerate(pod_sets)
         for index, group in enumerate(groups)
     }
-    return Question(units=units, groups=groups, views=views, placements=placements)
+    return Question(pod_sets=pod_sets, groups=groups, suitability=suitability, placements=placements)
 
 
-def _any_pod(ask: ClaimAsk) -> Unit:
+def _any_pod(ask: ClaimAsk) -> PodSet:
     """A pod that holds one such claim and may go anywhere: who consumes a template is not always known."""
-    return Unit(name=ask.name, claim=ask, copies=1, room=Room(0, 0, 1), node_selector={}, tolerations=None)
+    return PodSet(name=ask.name, claim=ask, copies=1, room=Room(0, 0, 1), node_selector={}, tolerations=None)
 
 
 def _prove_claim(
@@ -131,10 +131,10 @@ def _claim_answer(question: Question, pools: Sequence[PoolFit]) -> tuple[Answer,
     return Answer(word="never", reason="; ".join(pool.reason for pool in pools)), pools[0].fix
 
 
-def _error(question: Question, unit: int) -> tuple[Answer, str] | None:
+def _error(question: Question, pod_set: int) -> tuple[Answer, str] | None:
     """The verdict for the cluster where a selector fails on a device that the scheduler would look at."""
     for index, group in enumerate(question.groups):
-        found = question.views[unit, index].error
+        found = question.suitability[pod_set, index].error
         if found is not None and group.most:
             ask, miss = found
             reason, fix = why_too_few(ask, [miss], 0, 1, f"of pool {group.pool}")
@@ -149,22 +149,24 @@ def _prove_workloads(
     question: Question,
     findings: Findings,
 ) -> list[WorkloadProof]:
-    units, groups = question.units, question.groups
-    errors = {unit: error for unit in range(len(units)) if (error := _error(question, unit)) is not None}
-    judged = [unit for unit in range(len(units)) if unit not in errors]
+    pod_sets, groups = question.pod_sets, question.groups
+    errors = {
+        pod_set: error for pod_set in range(len(pod_sets)) if (error := _error(question, pod_set)) is not None
+    }
+    judged = [pod_set for pod_set in range(len(pod_sets)) if pod_set not in errors]
     part = _part(question, judged)
     at_max = _judge(part, judged, [group.most for group in groups])
     steady = all(group.least == group.most for group in groups)
     at_min = at_max if steady else _judge(part, judged, [group.least for group in groups])
     proofs: list[WorkloadProof] = []
     for item in workloads:
-        unit = of_workload[item.name]
-        pools = pool_fits(question, unit)
-        if unit in errors:
-            answer, fix = errors[unit]
-            least: fits.Word = "error"
+        pod_set = of_workload[item.name]
+        pools = pool_fits(question, pod_set)
+        if pod_set in errors:
+            answer, fix = errors[pod_set]
+            least: Judgement = "error"
         else:
-            answer, least = at_max[unit], at_min[unit].word
+            answer, least = at_max[pod_set], at_min[pod_set].word
             answer, fix = _explained(answer, pools, item.copies)
         proof = WorkloadProof(
             cluster=cluster.name,
@@ -180,19 +182,19 @@ def _prove_workloads(
             pools=pools,
         )
         grows = proof.word == "guaranteed" and proof.at_min != "guaranteed"
-        tell(proof, must_grow(cluster, question, unit, pools) if grows else (), findings)
+        tell(proof, must_grow(cluster, question, pod_set, pools) if grows else (), findings)
         proofs.append(proof)
     return proofs
 
 
 def _part(question: Question, judged: Sequence[int]) -> Question:
-    """The question about some units only."""
+    """The question about some pod sets only."""
     return Question(
-        units=[question.units[unit] for unit in judged],
+        pod_sets=[question.pod_sets[pod_set] for pod_set in judged],
         groups=question.groups,
-        views={
-            (number, group): question.views[unit, group]
-            for number, unit in enumerate(judged)
+        suitability={
+            (number, group): question.suitability[pod_set, group]
+            for number, pod_set in enumerate(judged)
             for group in range(len(question.groups))
         },
         placements=question.placements,
@@ -200,7 +202,7 @@ def _part(question: Question, judged: Sequence[int]) -> Question:
 
 
 def _judge(part: Question, judged: Sequence[int], counts: Sequence[int]) -> dict[int, Answer]:
-    return {judged[number]: answer for number, answer in fits.judge(part, counts).items()}
+    return {judged[number]: answer for number, answer in judge(part, counts).items()}
 
 
 def _explained(answer: Answer, pools: Sequence[PoolFit], copies: int) -> tuple[Answer, str]:

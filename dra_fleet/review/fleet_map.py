@@ -6,8 +6,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from dra_fleet.cel import CelInvalid
-from dra_fleet.proof.demand.pods import view
 from dra_fleet.proof.search.packing import Packing, Undecidable
+from dra_fleet.proof.search.suitability import suitability_of
 from dra_fleet.review.kinds import device_kind
 from dra_fleet.review.model import Device, Node
 
@@ -67,15 +67,17 @@ def example_map(offer: Offered) -> dict[str, tuple[Node, ...]]:
 
 
 def _fill(offer: Offered, filled: Sequence[Sequence[Held]]) -> None:
-    groups, units = offer.groups, offer.units
-    views = [[view(unit, group, offer.placements.minor) for group in groups] for unit in units]
+    groups, pod_sets = offer.groups, offer.pod_sets
+    suitability = [
+        [suitability_of(pod_set, group, offer.placements.minor) for group in groups] for pod_set in pod_sets
+    ]
     packing = Packing(
-        [group.shape for group in groups], units, offer.placements, counts_room=[True] * len(groups)
+        [group.shape for group in groups], pod_sets, offer.placements, counts_room=[True] * len(groups)
     )
     states = [[packing.empty(number) for _ in nodes] for number, nodes in enumerate(filled)]
-    for number, unit in enumerate(units):
-        left = unit.copies
-        for group, judged in enumerate(views[number]):
+    for number, pod_set in enumerate(pod_sets):
+        left = pod_set.copies
+        for group, judged in enumerate(suitability[number]):
             if judged.barrier or judged.doubt or judged.error is not None:
                 continue
             for node in range(len(states[group]) if left else 0):
@@ -85,7 +87,7 @@ def _fill(offer: Offered, filled: Sequence[Sequence[Held]]) -> None:
                     states[group],
                     node=node,
                     held=filled[group][node],
-                    name=unit.name,
+                    name=pod_set.name,
                     left=left,
                 )
                 if not left:
@@ -94,7 +96,7 @@ def _fill(offer: Offered, filled: Sequence[Sequence[Held]]) -> None:
 
 def _fill_node(
     packing: Packing,
-    unit: int,
+    pod_set: int,
     states: list[int],
     *,
     node: int,
@@ -105,12 +107,12 @@ def _fill_node(
     """Put copies on a node while they fit; returns how many are left to place."""
     while left:
         try:
-            following = packing.place(unit, states[node])
+            following = packing.place(pod_set, states[node])
         except (Undecidable, CelInvalid):
             return left
         if following is None:
             return left
-        for _, _, device in packing.given(unit, states[node]):
+        for _, _, device in packing.given(pod_set, states[node]):
             held[device] = name
         if following == states[node]:  # it takes nothing that runs out
             return 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
-from dra_fleet.proof.demand.workloads import claim_of, units_of
+from dra_fleet.proof.demand.pod_sets import claim_of, pod_sets_of
 from dra_fleet.proof.search.placements import Placements
 from dra_fleet.proof.supply.prediction import predict
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.model.plan import ClusterPlan
-    from dra_fleet.proof.demand.pods import Unit
+    from dra_fleet.proof.demand.pod_sets import PodSet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class Offered:
 
     cluster: ClusterPlan
     groups: Sequence[NodeGroup]
-    units: Sequence[Unit]
+    pod_sets: Sequence[PodSet]
     placements: Placements
 
 
@@ -38,6 +38,6 @@ def offered(cluster: ClusterPlan) -> Offered:
     return Offered(
         cluster=cluster,
         groups=predict(cluster, named),
-        units=units_of(known, asks, classes)[0],
+        pod_sets=pod_sets_of(known, asks, classes)[0],
         placements=Placements(classes, cluster.kubernetes),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.proof.demand.workloads import claim_of
+from dra_fleet.proof.demand.pod_sets import claim_of
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan, FleetPlan

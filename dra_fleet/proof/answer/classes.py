@@ -8,7 +8,8 @@ from dra_fleet.model.nodes import Room
 from dra_fleet.proof.answer.misses import why_too_few
 from dra_fleet.proof.answer.verdicts import ClassFit, ClassProof
 from dra_fleet.proof.demand.asks import ask_of, compile_problem
-from dra_fleet.proof.demand.pods import Unit, view
+from dra_fleet.proof.demand.pod_sets import PodSet
+from dra_fleet.proof.search.suitability import suitability_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -70,8 +71,10 @@ def warn_unmatched(proofs: Iterable[ClassProof], clusters: Iterable[ClusterPlan]
 def _fit(name: str, classes: Mapping[str, Object], group: NodeGroup, minor: str) -> ClassFit:
     body = {"devices": {"requests": [{"name": _REQUEST, "exactly": {"deviceClassName": name}}]}}
     claim = ask_of(name, body, classes)
-    anywhere = Unit(name=name, claim=claim, copies=1, room=Room(0, 0, 1), node_selector={}, tolerations=None)
-    found = view(anywhere, group, minor)
+    anywhere = PodSet(
+        name=name, claim=claim, copies=1, room=Room(0, 0, 1), node_selector={}, tolerations=None
+    )
+    found = suitability_of(anywhere, group, minor)
     ask, matched = found.matches[0][0]
     devices = len(group.shape.devices)
     if found.doubt:

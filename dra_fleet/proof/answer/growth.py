@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from dra_fleet.model.nodes import NodeGroup, Shape
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
     from dra_fleet.proof.answer.verdicts import PoolFit
-    from dra_fleet.proof.answer.workloads import Question
-    from dra_fleet.proof.demand.pods import Unit
+    from dra_fleet.proof.demand.pod_sets import PodSet
+    from dra_fleet.proof.search.contention import Question
 
 _DRIVER = "gpu.nvidia.com"
 _KEEP = "keep nodes.min at 1, or grow it by hand"
@@ -38,19 +38,19 @@ _MOST_PREDICTED_BYTES = "136"
 """GKE's autoscaler computes a GPU's memory as so many bytes at most, whatever the GPU has."""
 
 
-def must_grow(cluster: ClusterPlan, question: Question, unit: int, fits: Sequence[PoolFit]) -> list[str]:
-    """Per pool that has room for a unit above its least number of nodes: what must happen, in words.
+def must_grow(cluster: ClusterPlan, question: Question, pod_set: int, fits: Sequence[PoolFit]) -> list[str]:
+    """Per pool that has room for a pod set above its least number of nodes: what must happen, in words.
 
     Args:
         cluster: the cluster.
         question: its nodes and what is asked of them.
-        unit: which unit.
+        pod_set: which pod set.
         fits: what each pool gives it alone.
     """
     pools = {pool.name: pool for pool in cluster.pools}
     taking = {fit.pool for fit in fits if fit.at_max}
     return [
-        _sentence(cluster, pools[group.pool], group, question.units[unit], question)
+        _sentence(cluster, pools[group.pool], group, question.pod_sets[pod_set], question)
         for group in question.groups
         if group.pool in taking and group.least < group.most
     ]
@@ -106,7 +106,9 @@ def _imagined(device: PublishedDevice, facts: GkeScaleFromZero) -> ShapeDevice:
     )
 
 
-def _sentence(cluster: ClusterPlan, pool: PoolPlan, group: NodeGroup, unit: Unit, question: Question) -> str:
+def _sentence(
+    cluster: ClusterPlan, pool: PoolPlan, group: NodeGroup, pod_set: PodSet, question: Question
+) -> str:
     grows = f"{pool.name} must grow beyond {group.least} of {group.most} nodes"
     if group.least:
         return f"{grows}, which its autoscaler does by the devices of a node that it has"
@@ -115,20 +117,20 @@ def _sentence(cluster: ClusterPlan, pool: PoolPlan, group: NodeGroup, unit: Unit
         other = _OTHERS.get(cluster.cloud, "")
         return f"{grows}, but {who} sees devices only through a node that the pool has: {_KEEP}{other}"
     devices, reason = gke_devices(pool, catalogue.load().gke.scale_from_zero)
-    reason = reason or _misses(replace(group.shape, devices=devices), unit, question)
+    reason = reason or _misses(replace(group.shape, devices=devices), pod_set, question)
     if reason:
         return f"{grows}, but from zero it never does: {reason}: {_KEEP}"
     return f"{grows}, which GKE's autoscaler does also from zero"
 
 
-def _misses(shape: Shape, unit: Unit, question: Question) -> str:
-    """Why a unit finds no devices on a node that the autoscaler imagines; empty if it does."""
+def _misses(shape: Shape, pod_set: PodSet, question: Question) -> str:
+    """Why a pod set finds no devices on a node that the autoscaler imagines; empty if it does."""
     try:
-        if question.placements.place(unit.claim, shape, Held()) is not None:
+        if question.placements.place(pod_set.claim, shape, Held()) is not None:
             return ""
     except Undecidable as problem:
         return str(problem)
-    for choices in unit.claim.requests:
+    for choices in pod_set.claim.requests:
         found = [(ask, match(ask, shape, question.placements.minor)) for ask in choices]
         if not any(one.certain for _, one in found):
             ask, one = found[0]

@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.model.nodes import NodeGroup, Shape
-    from dra_fleet.proof.answer.workloads import Question
     from dra_fleet.proof.demand.asks import Ask
-    from dra_fleet.proof.demand.pods import View
+    from dra_fleet.proof.search.contention import Question
     from dra_fleet.proof.search.matching import Match
+    from dra_fleet.proof.search.suitability import Suitability
 
 MOST_ON_NODE = 256
 """Copies of one pod that are counted on one node."""
 
 
-def pool_fits(question: Question, unit: int) -> tuple[PoolFit, ...]:
-    """What each pool gives a unit that has it to itself."""
+def pool_fits(question: Question, pod_set: int) -> tuple[PoolFit, ...]:
+    """What each pool gives a pod set that has it to itself."""
     names = list(dict.fromkeys(group.pool for group in question.groups))
-    return tuple(_pool_fit(question, unit, name) for name in names)
+    return tuple(_pool_fit(question, pod_set, name) for name in names)
 
 
-def _pool_fit(question: Question, unit: int, pool: str) -> PoolFit:
+def _pool_fit(question: Question, pod_set: int, pool: str) -> PoolFit:
     numbers = [number for number, group in enumerate(question.groups) if group.pool == pool]
-    found = [_group_fit(question, unit, number) for number in numbers]
+    found = [_group_fit(question, pod_set, number) for number in numbers]
     first = found[0]
     if len(found) == 1:
         return first
@@ -53,8 +53,8 @@ def _sum(values: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(values) else None
 
 
-def _group_fit(question: Question, unit: int, number: int) -> PoolFit:
-    group, found = question.groups[number], question.views[unit, number]
+def _group_fit(question: Question, pod_set: int, number: int) -> PoolFit:
+    group, found = question.groups[number], question.suitability[pod_set, number]
     count: int | None = None
     price: Cost | None = None
     reason, fix = "", ""
@@ -67,9 +67,9 @@ def _group_fit(question: Question, unit: int, number: int) -> PoolFit:
         reason, fix = why_too_few(ask, [miss], 0, 1, f"of pool {group.pool}")
         count = 0
     else:
-        count, price, reason = _filled(question, unit, group, found)
+        count, price, reason = _filled(question, pod_set, group, found)
         if count == 0:
-            reason, fix = _why_not(question.units[unit].claim.requests, found, group)
+            reason, fix = _why_not(question.pod_sets[pod_set].claim.requests, found, group)
     return PoolFit(
         pool=group.pool,
         requests={ask.name: len(one.certain) for choices in found.matches for ask, one in choices},
@@ -84,10 +84,10 @@ def _group_fit(question: Question, unit: int, number: int) -> PoolFit:
 
 
 def _filled(
-    question: Question, unit: int, group: NodeGroup, found: View
+    question: Question, pod_set: int, group: NodeGroup, found: Suitability
 ) -> tuple[int | None, Cost | None, str]:
     """How many copies a node takes one after the other, what one costs, and what cannot be told."""
-    item = question.units[unit]
+    item = question.pod_sets[pod_set]
     packing = Packing([group.shape], [item], question.placements, counts_room=[True])
     node, count = packing.empty(0), 0
     chosen: tuple[tuple[str, str, str], ...] = ()
@@ -114,7 +114,7 @@ def _filled(
     return count, cost(item.claim, group.shape, chosen, left, (of_one, held.shares)), ""
 
 
-def _why_not(requests: Sequence[Sequence[Ask]], found: View, group: NodeGroup) -> tuple[str, str]:
+def _why_not(requests: Sequence[Sequence[Ask]], found: Suitability, group: NodeGroup) -> tuple[str, str]:
     """The first request that a node cannot meet, with the nearest miss and the fix."""
     for choices in found.matches:
         told = [_too_few(ask, one, group.shape) for ask, one in choices]

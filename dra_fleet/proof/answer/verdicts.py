@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from dra_fleet.proof.answer.costs import Cost  # noqa: TC001 - the published schema reads the types
-from dra_fleet.proof.answer.workloads import Word  # noqa: TC001 - the published schema reads the types
 from dra_fleet.proof.errors import DoesNotFit
+
+Judgement = Literal["guaranteed", "possible", "never", "unknown", "error"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +72,7 @@ class ClaimProof:
 
     cluster: str
     name: str
-    word: Word
+    word: Judgement
     reason: str
     fix: str
     pools: tuple[PoolFit, ...]
@@ -99,8 +100,8 @@ class WorkloadProof:
     name: str
     claim: str
     copies: int
-    word: Word
-    at_min: Word
+    word: Judgement
+    at_min: Judgement
     reason: str
     fix: str
     order: tuple[str, ...]

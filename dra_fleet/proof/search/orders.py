@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_STATES = 6_000
 """States of a set of nodes that are visited before the search gives up being exhaustive."""
 MOST_MIXES = 100_000
-"""Ways to have placed some pods of each unit; beyond it being exhaustive is not even tried."""
+"""Ways to have placed some pods of each pod set; beyond it being exhaustive is not even tried."""
 MOST_QUESTIONS = 3_000
 """Questions to the allocator before it does."""
 SAMPLED_PODS = 20_000
@@ -29,17 +29,17 @@ SEED = 20_261_121
 
 State = tuple[tuple[tuple[int, int], ...], tuple[int, ...]]
 Step = tuple[int, int]
-"""A unit and the id of the node it goes to, before it does."""
+"""A pod set and the id of the node it goes to, before it does."""
 
 
 @dataclass(kw_only=True)
-class Findings:
+class TriedOrders:
     """What the orders that were tried come to.
 
     Attributes:
         exhausted: Whether these are all there are.
         states: How many states were visited, or how many orders sampled.
-        waits: Per unit the shortest order found after which one of its pods has no node.
+        waits: Per pod set the shortest order found after which one of its pods has no node.
         completes: Whether some order places all pods.
     """
 
@@ -49,13 +49,13 @@ class Findings:
     completes: bool = False
 
 
-def explore(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> Findings:
+def explore(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> TriedOrders:
     """All orders, breadth first; a sample of them where there are too many.
 
     Args:
         packing: Places pods.
         nodes: How many nodes there are of each id.
-        copies: Pods per unit.
+        copies: Pods per pod set.
 
     Raises:
         Undecidable: It cannot be told.
@@ -66,11 +66,11 @@ def explore(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> Fin
     return found if found.exhausted else _sample(packing, nodes, copies)
 
 
-def _exhaust(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> Findings:
+def _exhaust(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> TriedOrders:
     first: State = (_key(nodes), tuple(copies))
     parents: dict[State, tuple[State, Step] | None] = {first: None}
     queue = deque([first])
-    found = Findings(exhausted=True, states=0)
+    found = TriedOrders(exhausted=True, states=0)
     while queue:
         state = queue.popleft()
         found.states += 1
@@ -89,24 +89,24 @@ def _exhaust(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> Fi
 def _following(
     packing: Packing,
     state: State,
-    found: Findings,
+    found: TriedOrders,
     parents: dict[State, tuple[State, Step] | None],
 ) -> list[tuple[State, Step]]:
-    """The states after one more pod; units of which none can be placed are noted."""
+    """The states after one more pod; pod sets of which none can be placed are noted."""
     nodes, left = state
     steps: list[tuple[State, Step]] = []
-    for unit, count in enumerate(left):
+    for pod_set, count in enumerate(left):
         if not count:
             continue
-        options = [(node, after) for node, _ in nodes if (after := packing.place(unit, node)) is not None]
-        if not options and unit not in found.waits:
-            found.waits[unit] = _path(parents, state)
-        fewer = (*left[:unit], count - 1, *left[unit + 1 :])
+        options = [(node, after) for node, _ in nodes if (after := packing.place(pod_set, node)) is not None]
+        if not options and pod_set not in found.waits:
+            found.waits[pod_set] = _path(parents, state)
+        fewer = (*left[:pod_set], count - 1, *left[pod_set + 1 :])
         for node, after in options:
             changed = Counter(dict(nodes))
             changed[node] -= 1
             changed[after] += 1
-            steps.append(((_key(changed), fewer), (unit, node)))
+            steps.append(((_key(changed), fewer), (pod_set, node)))
     return steps
 
 
@@ -124,9 +124,9 @@ def _key(nodes: Counter[int]) -> tuple[tuple[int, int], ...]:
     return tuple(sorted((node, count) for node, count in nodes.items() if count))
 
 
-def _sample(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> Findings:
+def _sample(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> TriedOrders:
     chance = random.Random(SEED)  # noqa: S311 - reproducible, not secret
-    found = Findings(exhausted=False, states=0)
+    found = TriedOrders(exhausted=False, states=0)
     pods = max(1, sum(copies))
     for order, policy in _orders(copies, chance, tries=max(4, SAMPLED_PODS // pods)):
         found.states += 1
@@ -135,15 +135,15 @@ def _sample(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> Fin
 
 
 def _orders(copies: Sequence[int], chance: random.Random, tries: int) -> list[tuple[list[int], str]]:
-    """Each unit last and first, whatever else, in turns with spread and packed nodes; then shuffled ones."""
-    units = range(len(copies))
+    """Each pod set last and first, in turns with spread and packed nodes; then shuffled ones."""
+    pod_sets = range(len(copies))
     orders: list[tuple[list[int], str]] = []
-    for last in units:
-        rest = [unit for unit in units for _ in range(copies[unit]) if unit != last]
+    for last in pod_sets:
+        rest = [pod_set for pod_set in pod_sets for _ in range(copies[pod_set]) if pod_set != last]
         own = [last] * copies[last]
         orders += [([*rest, *own], "spread"), ([*rest, *own], "pack"), ([*own, *rest], "pack")]
     chance.shuffle(orders)
-    everything = [unit for unit in units for _ in range(copies[unit])]
+    everything = [pod_set for pod_set in pod_sets for _ in range(copies[pod_set])]
     while len(orders) < tries:
         shuffled = everything.copy()
         chance.shuffle(shuffled)
@@ -158,26 +158,26 @@ def _play(
     policy: str,
     *,
     chance: random.Random,
-    found: Findings,
+    found: TriedOrders,
 ) -> None:
     steps: list[Step] = []
     all_placed = True
     full: set[int] = set()
-    for unit in order:
-        if unit in full:
+    for pod_set in order:
+        if pod_set in full:
             continue
-        options = [node for node in sorted(nodes) if packing.place(unit, node) is not None]
+        options = [node for node in sorted(nodes) if packing.place(pod_set, node) is not None]
         if not options:
             all_placed = False
-            full.add(unit)
-            if unit not in found.waits or len(steps) < len(found.waits[unit]):
-                found.waits[unit] = tuple(steps)
+            full.add(pod_set)
+            if pod_set not in found.waits or len(steps) < len(found.waits[pod_set]):
+                found.waits[pod_set] = tuple(steps)
             continue
         node = _choose(packing, options, policy, chance)
-        after = packing.place(unit, node)
+        after = packing.place(pod_set, node)
         nodes -= Counter([node])
         nodes[node if after is None else after] += 1
-        steps.append((unit, node))
+        steps.append((pod_set, node))
     found.completes = found.completes or all_placed
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.model.nodes import Shape
-    from dra_fleet.proof.demand.pods import Unit
+    from dra_fleet.proof.demand.pod_sets import PodSet
 
 __all__ = ["EMPTY", "Filled", "Packing", "Undecidable"]
 
@@ -30,7 +30,7 @@ class Packing:
 
     Args:
         shapes: The sorts of node.
-        units: The sorts of pod.
+        pod sets: The sorts of pod.
         placements: What becomes of their devices.
         counts_room: Whether CPU, memory and pods are looked at; only where they can run out.
         barred: Pairs of a sort of pod and a sort of node where its pods may not go at all.
@@ -40,7 +40,7 @@ class Packing:
     def __init__(
         self,
         shapes: Sequence[Shape],
-        units: Sequence[Unit],
+        pod_sets: Sequence[PodSet],
         placements: Placements,
         *,
         counts_room: Sequence[bool],
@@ -48,7 +48,7 @@ class Packing:
         sure: bool = True,
     ) -> None:
         self._shapes = shapes
-        self._units = units
+        self._units = pod_sets
         self._placements = placements
         self._counts_room = counts_room
         self._barred = barred
@@ -65,30 +65,30 @@ class Packing:
         """The id of an empty node."""
         return self._intern(self._first_alike[shape], Filled())
 
-    def place(self, unit: int, node: int) -> int | None:
+    def place(self, pod_set: int, node: int) -> int | None:
         """The id of the node after one more pod, None where it does not fit.
 
         Raises:
             Undecidable: It cannot be told.
         """
-        key = (unit, node)
+        key = (pod_set, node)
         if key not in self._next:
-            self._next[key] = self._place(unit, node)
+            self._next[key] = self._place(pod_set, node)
         return self._next[key]
 
-    def given(self, unit: int, node: int) -> tuple[tuple[str, str, str], ...]:
+    def given(self, pod_set: int, node: int) -> tuple[tuple[str, str, str], ...]:
         """The devices of a pod placed on a node: (request or request/alternative, driver, device)."""
-        return self._given[unit, node]
+        return self._given[pod_set, node]
 
-    def most(self, unit: int, shape: int, limit: int) -> int:
-        """How many copies of a unit an empty node takes one after the other, at most `limit`.
+    def most(self, pod_set: int, shape: int, limit: int) -> int:
+        """How many copies of a pod set an empty node takes one after the other, at most `limit`.
 
         Raises:
             Undecidable: It cannot be told.
         """
         node = self.empty(shape)
         for count in range(limit):
-            following = self.place(unit, node)
+            following = self.place(pod_set, node)
             if following is None:
                 return count
             if following == node:
@@ -104,11 +104,11 @@ class Packing:
             self.nodes.append(key)
         return known
 
-    def _place(self, unit: int, node: int) -> int | None:
+    def _place(self, pod_set: int, node: int) -> int | None:
         number, filled = self.nodes[node]
-        if (unit, number) in self._barred:
+        if (pod_set, number) in self._barred:
             return None
-        shape, pod = self._shapes[number], self._units[unit]
+        shape, pod = self._shapes[number], self._units[pod_set]
         room = filled.room
         if self._counts_room[number]:
             room = room.plus(pod.room)
@@ -118,11 +118,11 @@ class Packing:
         placed = self._placements.place(pod.claim, shape, filled.held)
         if placed is None:
             return None
-        self._given[unit, node] = placed.given
+        self._given[pod_set, node] = placed.given
         return self._intern(number, Filled(placed.held, room))
 
     def _traits(self, number: int) -> tuple[object, ...]:
         """Equal for sorts of node that no pod here can tell apart."""
         shape = self._shapes[number]
-        barred = frozenset(unit for unit, where in self._barred if where == number)
+        barred = frozenset(pod_set for pod_set, where in self._barred if where == number)
         return (shape.devices, shape.room, shape.sure_room, self._counts_room[number], barred)

@@ -1,27 +1,57 @@
-"""A cluster's workloads as units: one each, but one for all that share a claim."""
+"""Pods that are alike: a cluster's workloads, one set each, but one for all that share a claim."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia.channels import channel_spec, with_channel
 from dra_fleet.model.nodes import Room
 from dra_fleet.proof.demand.asks import ask_of
-from dra_fleet.proof.demand.pods import Unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.kubernetes.scheduling.taints import Toleration
     from dra_fleet.model.plan import ClusterPlan, WorkloadPlan
     from dra_fleet.proof.demand.asks import ClaimAsk, Object
 
 
-def units_of(
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PodSet:
+    """Copies of one pod, each with a claim of its own; or all pods that share one claim, as one copy.
+
+    Attributes:
+        name: The workload, or the claim that is shared.
+        claim: What each copy asks for.
+        copies: How many there are at the same time.
+        room: What one copy takes.
+        node_selector: Labels that its node must have.
+        tolerations: Taints that it bears; None for every taint.
+        is_shared: Whether it stands for pods that share one claim.
+    """
+
+    name: str
+    claim: ClaimAsk
+    copies: int
+    room: Room
+    node_selector: Mapping[str, str]
+    tolerations: tuple[Toleration, ...] | None
+    is_shared: bool = False
+
+    @cached_property
+    def signature(self) -> tuple[object, ...]:
+        """Equal for pod sets whose pods the scheduler cannot tell apart."""
+        selector = tuple(sorted(self.node_selector.items()))
+        return (repr(self.claim.body["spec"]), self.room, selector, self.tolerations)
+
+
+def pod_sets_of(
     workloads: Sequence[WorkloadPlan], asks: Mapping[str, ClaimAsk], classes: Mapping[str, Object]
-) -> tuple[list[Unit], dict[str, int]]:
-    """One unit per workload; workloads that share one claim are one unit, whose pods all go to one node."""
-    units: list[Unit] = []
+) -> tuple[list[PodSet], dict[str, int]]:
+    """One pod set per workload; those that share one claim are one, whose pods all go to one node."""
+    pod_sets: list[PodSet] = []
     of_workload: dict[str, int] = {}
     shared: dict[str, int] = {}
     for item in workloads:
@@ -29,18 +59,18 @@ def units_of(
         room = Room.of(item.cpu, item.memory, 1)
         if item.claim is not None and claim in shared:
             number = shared[claim]
-            before = units[number]
-            units[number] = replace(
+            before = pod_sets[number]
+            pod_sets[number] = replace(
                 before,
                 room=before.room.plus(room, item.copies),
                 node_selector=_both(before.node_selector, item.node_selector),
                 tolerations=tuple(one for one in before.tolerations or () if one in item.tolerations),
             )
         else:
-            number = len(units)
+            number = len(pod_sets)
             is_shared = item.claim is not None
-            units.append(
-                Unit(
+            pod_sets.append(
+                PodSet(
                     name=item.name,
                     claim=asks[claim] if item.compute_domain is None else _with_channel(asks[claim], classes),
                     copies=1 if is_shared else item.copies,
@@ -53,7 +83,7 @@ def units_of(
             if is_shared:
                 shared[claim] = number
         of_workload[item.name] = number
-    return units, of_workload
+    return pod_sets, of_workload
 
 
 def channel_asks(cluster: ClusterPlan, classes: Mapping[str, Object]) -> dict[str, ClaimAsk]:

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.proof.answer.workloads import Question, judge
+from dra_fleet.proof.answer.workloads import judge
 from dra_fleet.proof.demand.asks import claim_ask, class_objects
-from dra_fleet.proof.demand.pods import view
-from dra_fleet.proof.demand.workloads import units_of
+from dra_fleet.proof.demand.pod_sets import pod_sets_of
+from dra_fleet.proof.search.contention import Question
 from dra_fleet.proof.search.packing import Packing
 from dra_fleet.proof.search.placements import Placements
+from dra_fleet.proof.search.suitability import suitability_of
 from dra_fleet.proof.supply.prediction import predict
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
 
@@ -37,37 +38,39 @@ def question(settings: dict[str, Any]) -> Question:
     cluster = plan_of(settings).clusters[0]
     classes = class_objects(cluster)
     asks = {item.name: claim_ask(item.name, item.spec, classes) for item in cluster.templates}
-    units, _ = units_of(cluster.workloads, asks, classes)
+    pod_sets, _ = pod_sets_of(cluster.workloads, asks, classes)
     groups = predict(cluster)
-    views = {
-        (unit, group): view(units[unit], groups[group], "1.36")
-        for unit in range(len(units))
+    suitability = {
+        (pod_set, group): suitability_of(pod_sets[pod_set], groups[group], "1.36")
+        for pod_set in range(len(pod_sets))
         for group in range(len(groups))
     }
-    return Question(units=units, groups=groups, views=views, placements=Placements(classes, "1.36"))
+    return Question(
+        pod_sets=pod_sets, groups=groups, suitability=suitability, placements=Placements(classes, "1.36")
+    )
 
 
 def play(asked: Question, chance: random.Random) -> set[int]:
-    """The units of which a pod waits in one order of arrival, with any choice of nodes."""
+    """The pod sets of which a pod waits in one order of arrival, with any choice of nodes."""
     packing = Packing(
         [group.shape for group in asked.groups],
-        asked.units,
+        asked.pod_sets,
         asked.placements,
         counts_room=[True] * len(asked.groups),
         sure=False,
     )
     nodes = [packing.empty(index) for index, group in enumerate(asked.groups) for _ in range(group.most)]
-    arrivals = [number for number, unit in enumerate(asked.units) for _ in range(unit.copies)]
+    arrivals = [number for number, pod_set in enumerate(asked.pod_sets) for _ in range(pod_set.copies)]
     chance.shuffle(arrivals)
     waiting: set[int] = set()
-    for unit in arrivals:
+    for pod_set in arrivals:
         options = [
             (place, after)
             for place, node in enumerate(nodes)
-            if (after := packing.place(unit, node)) is not None
+            if (after := packing.place(pod_set, node)) is not None
         ]
         if not options:
-            waiting.add(unit)
+            waiting.add(pod_set)
             continue
         place, after = chance.choice(options)
         nodes[place] = after
@@ -89,9 +92,9 @@ def test_nothing_guaranteed_ever_waits_and_nothing_called_never_is_ever_placed(s
     )
     answers = judge(asked, [nodes])
     orders = [play(asked, chance) for _ in range(40)]
-    for unit, answer in answers.items():
+    for pod_set, answer in answers.items():
         if answer.word == "guaranteed":
-            assert not any(unit in waiting for waiting in orders)
+            assert not any(pod_set in waiting for waiting in orders)
     if "never" in {answer.word for answer in answers.values()}:
         assert all(orders)
 

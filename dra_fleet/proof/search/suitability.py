@@ -1,4 +1,4 @@
-"""Pods that are alike, and what each sort of node means to them."""
+"""What the nodes of each pool mean to pods that are alike: whether they may go there, and what matches."""
 
 from __future__ import annotations
 
@@ -15,48 +15,20 @@ from dra_fleet.proof.demand.asks import drivers_of
 from dra_fleet.proof.search.matching import Match, Miss, match
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration
-    from dra_fleet.model.nodes import NodeGroup, Room, Shape
+    from dra_fleet.model.nodes import NodeGroup, Shape
     from dra_fleet.proof.demand.asks import Ask, ClaimAsk
+    from dra_fleet.proof.demand.pod_sets import PodSet
 
 _STOPPING = ("NoSchedule", "NoExecute")
 _STANDARD = {"kubernetes.io/os": "linux"}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Unit:
-    """Copies of one pod, each with a claim of its own; or all pods that share one claim, as one copy.
-
-    Attributes:
-        name: The workload, or the claim that is shared.
-        claim: What each copy asks for.
-        copies: How many there are at the same time.
-        room: What one copy takes.
-        node_selector: Labels that its node must have.
-        tolerations: Taints that it bears; None for every taint.
-        is_shared: Whether it stands for pods that share one claim.
-    """
-
-    name: str
-    claim: ClaimAsk
-    copies: int
-    room: Room
-    node_selector: Mapping[str, str]
-    tolerations: tuple[Toleration, ...] | None
-    is_shared: bool = False
-
-    @cached_property
-    def signature(self) -> tuple[object, ...]:
-        """Equal for units whose pods the scheduler cannot tell apart."""
-        selector = tuple(sorted(self.node_selector.items()))
-        return (repr(self.claim.body["spec"]), self.room, selector, self.tolerations)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class View:
-    """What the nodes of one group mean to a unit.
+class Suitability:
+    """What the nodes of one group mean to a pod set.
 
     Attributes:
         barrier: Why its pods may not go there at all; empty if they may.
@@ -91,16 +63,20 @@ class View:
         )
 
 
-def view(unit: Unit, group: NodeGroup, minor: str) -> View:
-    """What a group of nodes means to a unit."""
-    barrier = _barrier(unit, group.shape)
+def suitability_of(pod_set: PodSet, group: NodeGroup, minor: str) -> Suitability:
+    """What a group of nodes means to a pod set."""
+    barrier = _barrier(pod_set, group.shape)
     if barrier:
-        return View(barrier=barrier, doubt="", matches=())
+        return Suitability(barrier=barrier, doubt="", matches=())
     matches = tuple(
-        tuple((ask, match(ask, group.shape, minor)) for ask in choices) for choices in unit.claim.requests
+        tuple((ask, match(ask, group.shape, minor)) for ask in choices) for choices in pod_set.claim.requests
     )
-    has_more = any(_unknown_devices(ask, group.shape) for choices in unit.claim.requests for ask in choices)
-    return View(barrier="", doubt=_doubt(unit, group.shape, matches), matches=matches, has_more=has_more)
+    has_more = any(
+        _unknown_devices(ask, group.shape) for choices in pod_set.claim.requests for ask in choices
+    )
+    return Suitability(
+        barrier="", doubt=_doubt(pod_set, group.shape, matches), matches=matches, has_more=has_more
+    )
 
 
 def tolerated(taint: Taint, tolerations: Sequence[Toleration]) -> bool:
@@ -115,33 +91,33 @@ def tolerated(taint: Taint, tolerations: Sequence[Toleration]) -> bool:
     )
 
 
-def _barrier(unit: Unit, shape: Shape) -> str:
-    for key, value in unit.node_selector.items():
+def _barrier(pod_set: PodSet, shape: Shape) -> str:
+    for key, value in pod_set.node_selector.items():
         has = shape.labels.get(key, _STANDARD.get(key))
         if (has is not None or shape.knows_labels or key in shape.lacks_labels) and has != value:
             return f"its nodes lack label {key}={value}"
     for taint in shape.taints:
-        if unit.tolerations is None or taint.effect not in _STOPPING:
+        if pod_set.tolerations is None or taint.effect not in _STOPPING:
             continue
-        if not tolerated(taint, unit.tolerations):
+        if not tolerated(taint, pod_set.tolerations):
             text = f"{taint.key}={taint.value}" if taint.value else taint.key
             return f"taint {text}:{taint.effect} of its nodes is not tolerated"
-    if not shape.room.holds(unit.room):
-        who = "its pods, which share one claim and so one node, ask" if unit.is_shared else "a pod asks"
+    if not shape.room.holds(pod_set.room):
+        who = "its pods, which share one claim and so one node, ask" if pod_set.is_shared else "a pod asks"
         return f"{who} for more CPU, memory or pods than a node has"
     return ""
 
 
-def _doubt(unit: Unit, shape: Shape, matches: tuple[tuple[tuple[Ask, Match], ...], ...]) -> str:
-    for key in unit.node_selector:
+def _doubt(pod_set: PodSet, shape: Shape, matches: tuple[tuple[tuple[Ask, Match], ...], ...]) -> str:
+    for key in pod_set.node_selector:
         if key not in shape.labels and key not in shape.lacks_labels and key not in _STANDARD:
             return f"it is not known whether its nodes have label {key}; put it into the pool's nodeSelector"
     for choices in matches:
         for ask, one in choices:
-            reason = _unknown_devices(ask, shape) or _unknown_value(unit.claim, ask, one, shape)
+            reason = _unknown_devices(ask, shape) or _unknown_value(pod_set.claim, ask, one, shape)
             if reason:
                 return reason
-    if not shape.sure_room.holds(unit.room):
+    if not shape.sure_room.holds(pod_set.room):
         return "a pod asks for nearly all CPU or memory of a node, of which the system keeps a part"
     return ""
 
