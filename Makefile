@@ -3,9 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 STACK ?= dev
 PYTEST_ARGS ?=
+# A worker per processor, but no more rehearsals at once than 16 GB hold.
+PYTEST = $(BIN)/pytest -n logical --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test test-full check bench lock setup tools browser
+.PHONY: help up down unit test test-full check bench lock setup tools browser
 
 # Everything here starts Python often; modules are compiled once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -21,18 +23,21 @@ up: setup ## Set up everything and rehearse the dev stack (STACK=NAME for anothe
 down: setup ## Stop the rehearsal and everything it started
 	@$(BIN)/dra-fleet rehearse down
 
+unit: setup ## Run the tests that need neither engine, browser nor builds: a minute
+	@$(PYTEST) -m "not engine and not browser and not full and not checks" $(PYTEST_ARGS)
+
 test: setup tools browser ## Run all tests but the very long ones
-	@$(BIN)/pytest -m "not full" $(PYTEST_ARGS)
+	@$(PYTEST) -m "not full" $(PYTEST_ARGS)
 
 test-full: setup tools browser ## Run all tests
-	@$(BIN)/pytest $(PYTEST_ARGS)
+	@$(PYTEST) $(PYTEST_ARGS)
 
 check: setup ## Check format, lint, types and import contracts, then run the tests
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/pyright
 	@$(BIN)/lint-imports --no-logo
-	@$(MAKE) test PYTEST_ARGS="--deselect tests/test_quality.py::test_the_checks_find_nothing $(PYTEST_ARGS)"
+	@$(MAKE) test PYTEST_ARGS='-m "not full and not checks" $(PYTEST_ARGS)'
 
 bench: setup tools ## Run the benchmarks; each prints ratios
 	@for bench in bench/*.py; do $(BIN)/python "$$bench" || exit 1; done

@@ -5,4 +5,5 @@ pytest_plugins = [
     "tests.oracle_counts",
     "tests.pulumi_recorder",
     "tests.skip_policy",
+    "tests.workers",
 ]

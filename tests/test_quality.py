@@ -25,6 +25,7 @@ def files(*patterns: str) -> list[Path]:
     return [path for name in listed.split("\0") if name and (path := PROJECT / name).is_file()]
 
 
+@pytest.mark.checks
 @pytest.mark.parametrize(
     "command",
     [

@@ -31,13 +31,13 @@ def test_known():
 """
 
 
-def outcome(folder: Path, ci: str) -> str:
+def outcome(folder: Path, ci: str, *options: str) -> str:
     shutil.copy(skip_policy.__file__, folder / "conftest.py")
     (folder / "test_suite.py").write_text(SUITE, encoding="utf-8")
     (folder / "test_module.py").write_text(
         "import pytest\npytest.skip('no module', allow_module_level=True)\n", encoding="utf-8"
     )
-    command = [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", *options]
     command += ["--continue-on-collection-errors", str(folder)]
     environment = {**os.environ, "CI": ci}
     return subprocess.run(
@@ -49,6 +49,13 @@ def test_a_skip_for_an_unlisted_reason_fails_in_continuous_integration(tmp_path:
     told = outcome(tmp_path, "true")
     assert "Skipped: it is raining' is no reason that tests/skip_policy.py allows a skip for" in told
     assert "Skipped: no module' is no reason that tests/skip_policy.py allows a skip for" in told
+
+
+def test_a_worker_refuses_it_too(tmp_path: Path) -> None:
+    told = outcome(tmp_path, "true", "-n", "1")
+    assert "Skipped: it is raining' is no reason that tests/skip_policy.py allows a skip for" in told
+    assert "Skipped: no module' is no reason that tests/skip_policy.py allows a skip for" in told
+    assert "1 failed, 1 skipped, 1 xfailed, 1 error" in told.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

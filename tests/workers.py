@@ -1,0 +1,79 @@
+"""How pytest-xdist's workers share out the tests. A pytest plugin.
+
+A file's tests stay together, because they share rehearsals and clusters. The files that take longest begin
+first, so that no worker comes to one of them when the others are done.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from xdist.scheduler import LoadFileScheduling  # pyright: ignore[reportMissingTypeStubs]
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer  # pyright: ignore[reportMissingTypeStubs]
+
+LONGEST_FIRST = (
+    "tests/engine/test_dev_stack.py",
+    "tests/engine/test_aks_situations.py",
+    "tests/engine/test_changed_stacks.py",
+    "tests/engine/test_review_on_engine.py",
+    "tests/engine/test_examples.py",
+    "tests/rehearsal/providers/test_engine_objects.py",
+    "tests/rehearsal/providers/test_engine_releases.py",
+    "tests/engine/test_gke_situations.py",
+    "tests/policy/test_gate_on_engine.py",
+    "tests/test_quality.py",
+)
+"""Files that take a minute and more; after them those with the marker `engine`, then all others."""
+APART = frozenset(
+    {
+        "tests/engine/test_aks_situations.py",
+        "tests/engine/test_examples.py",
+        "tests/engine/test_gke_situations.py",
+        "tests/test_quality.py",
+    }
+)
+"""Files whose tests share nothing: each may run on any worker."""
+TOGETHER = ("tests/rehearsal/agent",)
+"""Folders whose files share a cluster."""
+
+
+class LongestFirst(LoadFileScheduling):
+    """Hands out units in the order in which the tests were collected."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)  # unknown where xdist is switched off
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LongestFirst:
+    """Take the place of xdist's own ways."""
+    config.option.loadscopereorder = False
+    return LongestFirst(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Sort the long ones to the front on a worker; within a file and among short ones the order is random."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: rank(item.nodeid, engine=item.get_closest_marker("engine") is not None))
+
+
+def unit(nodeid: str) -> str:
+    """What a test cannot be parted from: its folder, its file, or nothing but itself."""
+    file = _file(nodeid)
+    if file in APART:
+        return nodeid
+    return next((folder for folder in TOGETHER if file.startswith(f"{folder}/")), file)
+
+
+def rank(nodeid: str, *, engine: bool) -> int:
+    """When a test's unit begins: low is early."""
+    file = _file(nodeid)
+    return LONGEST_FIRST.index(file) if file in LONGEST_FIRST else len(LONGEST_FIRST) + (not engine)
+
+
+def _file(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
