@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.clouds.gke.pools import GPU_DRA, NO_PLUGIN
+from dra_fleet.clouds.gke.labels import GPU_DRA, NO_PLUGIN
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.nodes import Nodes
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, cast
 
-from dra_fleet.clouds.gke.pools import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TRIPLE
+from dra_fleet.clouds.gke.labels import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TRIPLE
 from dra_fleet.declared.values import Secret
 from dra_fleet.policy.reading.pools import pools
 from dra_fleet.policy.rule import Finding, ResourceRule

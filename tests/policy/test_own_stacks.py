@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from dra_fleet.clouds.gke.pools import NO_PLUGIN
+from dra_fleet.clouds.gke.labels import NO_PLUGIN
 from dra_fleet.policy import pack
 from dra_fleet.policy.judging import judge_all
 from tests.policy.own_stacks import STACKS, declared

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi_azure_native.containerservice as aks
 
+from dra_fleet.clouds.aks.labels import SPOT
 from dra_fleet.clouds.aks.names import physical_name
-from dra_fleet.clouds.aks.pools import SPOT, agent_pool_name
+from dra_fleet.clouds.aks.pools import agent_pool_name
 
 if TYPE_CHECKING:
     import pulumi

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.aks.labels import SPOT
 from dra_fleet.clouds.aks.names import physical_name
 from dra_fleet.drivers.nvidia.isolation import isolation
 from dra_fleet.drivers.nvidia.mig_config import config_name
@@ -26,7 +27,6 @@ GPU_PRESENT = "nvidia.com/gpu.present"
 MIG_CONFIG = "nvidia.com/mig.config"
 EVICTION = "nvidia.com/dra-kubelet-plugin"
 """Tells the operator's driver manager which nodes' DRA plugin to move away before a driver upgrade."""
-SPOT = "kubernetes.azure.com/scalesetpriority"
 _RESERVED = ("kubernetes.azure.com/", "kubernetes.io/", "k8s.io/")
 _SHAPE = "gpu: A100-PCIE-80GB, gpus: 1, cpus: 24, memory: 220"
 

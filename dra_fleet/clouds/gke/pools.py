@@ -5,6 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.gke.labels import (
+    COMPUTE_CLASS,
+    DRANET,
+    GPU_DRA,
+    GPU_PRESENT,
+    NO_PLUGIN,
+    QUEUED,
+    TPU_DRA,
+    TRIPLE,
+)
 from dra_fleet.clouds.gke.names import node_pool_name
 from dra_fleet.drivers.nvidia.isolation import isolation
 from dra_fleet.kubernetes.scheduling.taints import Taint
@@ -21,16 +31,6 @@ if TYPE_CHECKING:
 
 POOL = "dra-fleet/pool"
 """The label by which a pool's nodes are known to pods, whatever the pool is called in GKE."""
-NO_PLUGIN = "gke-no-default-nvidia-gpu-device-plugin"
-GPU_PRESENT = "nvidia.com/gpu.present"
-GPU_DRA = "cloud.google.com/gke-nvidia-gpu-dra-driver"
-TRIPLE = (NO_PLUGIN, GPU_PRESENT, GPU_DRA)
-"""GPUs allocated by DRA need all three: GKE's plugin off, the driver's on, the autoscaler told."""
-TPU_DRA = "cloud.google.com/gke-tpu-dra-driver"
-"""Turns GKE's TPU device plugin off."""
-DRANET = "cloud.google.com/gke-networking-dra-driver"
-QUEUED = "cloud.google.com/gke-queued"
-COMPUTE_CLASS = "cloud.google.com/compute-class"
 AUTOMATIC = frozenset({"nvidia.com/gpu", "google.com/tpu", "kubernetes.io/arch"})
 """Keys of the taints that GKE puts on nodes itself; declaring them again would show as drift."""
 _RESERVED = ("cloud.google.com/", "kubernetes.io/", "k8s.io/", "gke.io/")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.clouds.gke.pools import NO_PLUGIN
+from dra_fleet.clouds.gke.labels import NO_PLUGIN
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
 from dra_fleet.policy.reading.placement import Placement, Requirement, any_of, placement
 from dra_fleet.policy.reading.plugins import NVIDIA, driver_plugin, is_on

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, cast
 
-from dra_fleet.clouds.gke.pools import GPU_DRA, NO_PLUGIN, TPU_DRA
+from dra_fleet.clouds.gke.labels import GPU_DRA, NO_PLUGIN, TPU_DRA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.clouds.aks.pools import SPOT
+from dra_fleet.clouds.aks.labels import SPOT
 from dra_fleet.policy.reading.pools import Taint
 
 if TYPE_CHECKING:

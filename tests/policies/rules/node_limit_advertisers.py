@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dra_fleet.clouds.gke.pools import GPU_PRESENT, TRIPLE
+from dra_fleet.clouds.gke.labels import GPU_PRESENT, TRIPLE
 from policies.rules.node_limit_advertisers import RULE
 from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
