@@ -6,10 +6,9 @@ certificate or legacy roles where asked to. None of them can be taken back from 
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from dra_fleet.policy.reading.versions import AZURE
+from dra_fleet.policy.reading.clouds import CLUSTERS, declared_by
 from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
@@ -18,38 +17,13 @@ if TYPE_CHECKING:
     from dra_fleet.declared.resources import Resource
     from dra_fleet.policy.rule import Settings
 
-AKS: Final = re.compile(rf"{AZURE}:ManagedCluster")
-GKE: Final = re.compile(r"gcp:container/cluster:Cluster")
-_GKE_SWITCHES: Final = (
-    ("masterAuth", "clientCertificateConfig", "issueClientCertificate"),
-    ("enableLegacyAbac",),
-)
-
 
 def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find clusters with accounts of their own."""
     del settings
-    if AKS.fullmatch(resource.type):
-        disabled = resource.get("disableLocalAccounts")
-        if not disabled.unknown and disabled.flag is not True:
-            yield Finding(
-                resource,
-                disabled,
-                f"is {disabled.shown}, so a certificate with all rights can be listed",
-                "true",
-                "set disableLocalAccounts: true, with an aadProfile that names who may enter",
-            )
-        return
-    for path in _GKE_SWITCHES:
-        switch = resource.get(*path)
-        if switch.flag:
-            yield Finding(
-                resource,
-                switch,
-                f"is {switch.shown}, so there are rights that Google's identities do not govern",
-                "false",
-                f"remove {path[0]}, and grant rights by IAM and RBAC",
-            )
+    cloud = declared_by(resource.type)
+    for fault in cloud.local_accounts(resource) if cloud is not None else ():
+        yield Finding(resource, fault.at, fault.problem, fault.allowed, fault.fix)
 
 
 RULE = ResourceRule(
@@ -63,6 +37,6 @@ RULE = ResourceRule(
     severity="high",
     standard="advisory",
     production="mandatory",
-    types=re.compile(rf"{AKS.pattern}|{GKE.pattern}"),
+    types=CLUSTERS,
     judge=judge,
 )

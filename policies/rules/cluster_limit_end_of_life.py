@@ -10,7 +10,8 @@ import datetime as dt
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.policy.reading.versions import FIELDS, KubernetesVersion, any_type
+from dra_fleet.policy.reading.clouds import declared_by
+from dra_fleet.policy.reading.versions import FIELDS, VERSIONED, KubernetesVersion
 from dra_fleet.policy.rule import TODAY, Finding, Parameter, ResourceRule
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.declared.resources import Resource
     from dra_fleet.policy.rule import Settings
 
-FACTS = catalogue.load()
+FACTS = catalogue.load().kubernetes
 DAYS = Parameter(
     name="daysLeft",
     schema={"type": "integer", "minimum": 0},
@@ -36,9 +37,9 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
             continue
         version = resource.get(*field.path)
         read = KubernetesVersion.read(version.text)
-        end = None if read is None else _end(resource, field.cloud, read.minor)
+        end = None if read is None else _end(resource, read.minor)
         if end is not None and end < latest:
-            newer = [minor.minor for minor in FACTS.kubernetes.minors if minor.end_of_life >= latest]
+            newer = [minor.minor for minor in FACTS.minors if minor.end_of_life >= latest]
             yield Finding(
                 resource,
                 version,
@@ -48,19 +49,12 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
             )
 
 
-def _end(resource: Resource, cloud: str, minor: str) -> dt.date | None:
+def _end(resource: Resource, minor: str) -> dt.date | None:
     """The last day of support for a minor on a cluster; None if nothing says it."""
-    upstream = FACTS.kubernetes.minor(minor)
-    end = None if upstream is None else upstream.end_of_life
-    if cloud == "aks" and (azure := FACTS.aks.minor(minor)) is not None:
-        long_term = resource.get("supportPlan").text == "AKSLongTermSupport"
-        return (azure.long_term_support_end if long_term else azure.standard_support_end) or end
-    if cloud == "eks" and (amazon := FACTS.eks.minor(minor)) is not None:
-        standard = resource.get("upgradePolicy", "supportType").text == "STANDARD"
-        if standard:
-            return amazon.standard_support_end or end
-        return amazon.extended_support_end or amazon.standard_support_end or end
-    return end
+    cloud = declared_by(resource.type)
+    own = None if cloud is None or cloud.support is None else cloud.support.end(resource, minor)
+    upstream = FACTS.minor(minor)
+    return own or (None if upstream is None else upstream.end_of_life)
 
 
 RULE = ResourceRule(
@@ -71,7 +65,7 @@ RULE = ResourceRule(
     severity="medium",
     standard="advisory",
     production="mandatory",
-    types=any_type(),
+    types=VERSIONED,
     parameters=(TODAY, DAYS),
     judge=judge,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.policy.reading.versions import FIELDS, KubernetesVersion, any_type
+from dra_fleet.policy.reading.versions import FIELDS, VERSIONED, KubernetesVersion
 from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
@@ -56,6 +56,6 @@ RULE = ResourceRule(
     fix=f"Set the cluster's version to {FLOOR} or newer, as a plain value that is known at preview.",
     link=FACTS.source,
     severity="critical",
-    types=any_type(),
+    types=VERSIONED,
     judge=judge,
 )

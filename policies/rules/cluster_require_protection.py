@@ -5,10 +5,9 @@ What counts is the mark on the cloud's own resource, which a component hands dow
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from dra_fleet.policy.reading.versions import ALICLOUD, AZURE
+from dra_fleet.policy.reading.clouds import CLUSTERS
 from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
@@ -16,11 +15,6 @@ if TYPE_CHECKING:
 
     from dra_fleet.declared.resources import Resource
     from dra_fleet.policy.rule import Settings
-
-MANAGED: Final = re.compile(
-    rf"{AZURE}:ManagedCluster|gcp:container/cluster:Cluster|aws:eks/cluster:Cluster|aws-native:eks:Cluster"
-    rf"|{ALICLOUD}"
-)
 
 
 def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
@@ -47,6 +41,6 @@ RULE = ResourceRule(
     severity="high",
     standard="disabled",
     production="mandatory",
-    types=MANAGED,
+    types=CLUSTERS,
     judge=judge,
 )

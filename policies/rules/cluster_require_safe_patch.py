@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.policy.reading.versions import FIELDS, KubernetesVersion, any_type
+from dra_fleet.policy.reading.versions import FIELDS, VERSIONED, KubernetesVersion
 from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
@@ -51,6 +51,6 @@ RULE = ResourceRule(
     fix="Upgrade to the first safe patch of the minor, or name the minor only.",
     link=FACTS.source,
     severity="high",
-    types=any_type(),
+    types=VERSIONED,
     judge=judge,
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.nvidia.values import ROOTS
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.charts import release
@@ -20,15 +19,14 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from dra_fleet.clouds.pools import Pool
     from dra_fleet.declared.resources import Stack
     from dra_fleet.policy.reading.advertisers import Advertiser
     from dra_fleet.policy.reading.charts import Release
-    from dra_fleet.policy.reading.pools import Pool
     from dra_fleet.policy.rule import Settings
 
 KEY: Final = "nvidiaDriverRoot"
 _HOST: Final = ROOTS["host"]
-_NONE: Final = "None"
 
 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
@@ -80,24 +78,11 @@ def _roots(
 
 def _root_of(pool: Pool, near: list[Release], nodes: Nodes) -> str | None:
     """Where the GPU driver is on a pool's nodes; None if nothing tells."""
-    if pool.cloud == "gke":
-        images = catalogue.load().gke.images
-        name = pool.image.text or (images[0].name if pool.image.absent else "")
-        return next((image.driver_root for image in images if image.name == name.upper()), None)
-    by_image = _is_on_host(pool)
-    if by_image is None or by_image:
-        return _HOST if by_image else None
+    root = pool.cloud.gpu_driver_root(pool)
+    if root != "":
+        return root
     operator = installer_for(pool, near, nodes.homes)
     return None if operator is None else _operator_root(operator)
-
-
-def _is_on_host(pool: Pool) -> bool | None:
-    """Whether the node's image or the cloud brings the GPU driver; None if nothing tells."""
-    if pool.cloud == "aks":
-        choice = pool.get("gpuProfile", "driver")
-        return None if choice.unknown else choice.text != _NONE
-    image = catalogue.load().eks.image(pool.image.text or "") if pool.cloud == "eks" else None
-    return None if image is None else image.nvidia
 
 
 def _operator_root(operator: Release) -> str:

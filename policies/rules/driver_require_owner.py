@@ -7,11 +7,10 @@ driver unless told not to, and so does GKE; the GPU Operator does by default.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.policy.reading.advertisers import advertisers
+from dra_fleet.policy.reading.clouds import all_resources
 from dra_fleet.policy.reading.homes import Homes
 from dra_fleet.policy.reading.operators import SWITCH, installer_for, operators
 from dra_fleet.policy.reading.pods import pod_spec
@@ -21,10 +20,10 @@ from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.resources import GpuDriverOwner
     from dra_fleet.declared.resources import Resource, Stack
-    from dra_fleet.declared.values import Value
     from dra_fleet.policy.reading.charts import Release
-    from dra_fleet.policy.reading.pools import Pool
     from dra_fleet.policy.rule import Settings
 
 NAME: Final = "driver-require-owner"
@@ -37,17 +36,6 @@ EXTERNAL: Final = Parameter(
 )
 DAEMON_SETS: Final = re.compile(r"kubernetes:apps/v1:DaemonSet")
 INSTALLER: Final = re.compile(r"nvidia-(driver-)?installer|gpu-installer|(^|/)nvidia/driver(:|@|$)")
-_NONE: Final = "None"
-_DISABLED: Final = "INSTALLATION_DISABLED"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Choice:
-    """What a pool says of its GPU driver: who installs it, empty for nobody, and how to change that."""
-
-    at: Value
-    owner: str
-    other: str
 
 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
@@ -63,13 +51,14 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
         if not any(homes.together(resource, each) for each in involved):
             continue
         for pool in pools(resource):
-            choice = _choice(pool) if pool.has_gpus and pool.name not in external else None
+            judged = pool.has_gpus and pool.name not in external
+            choice = pool.cloud.gpu_driver_owner(pool) if judged else None
             if choice is not None:
                 yield from _judge(stack, pool, choice, installer_for(pool, installed, homes), homes)
 
 
 def _judge(
-    stack: Stack, pool: Pool, choice: _Choice, operator: Release | None, homes: Homes
+    stack: Stack, pool: Pool, choice: GpuDriverOwner, operator: Release | None, homes: Homes
 ) -> Iterator[Finding]:
     if choice.owner and operator is not None:
         switch = operator.value(SWITCH)
@@ -91,27 +80,8 @@ def _judge(
         )
 
 
-def _choice(pool: Pool) -> _Choice | None:
-    """Who installs the GPU driver by the pool's own words; None if nothing tells."""
-    if pool.cloud == "aks":
-        at = pool.get("gpuProfile", "driver")
-        none = at.text == _NONE
-        other = 'set gpuProfile.driver: "Install"' if none else 'gpuProfile.driver: "None"'
-        return None if at.unknown else _Choice(at=at, owner="" if none else "AKS", other=other)
-    if pool.cloud == "gke":
-        at = pool.node("guestAccelerators", 0, "gpuDriverInstallationConfig", "gpuDriverVersion")
-        off = at.text == _DISABLED
-        other = "install it by Google's DaemonSet"  # the GPU Operator installs none on GKE's own image
-        return None if at.unknown else _Choice(at=at, owner="" if off else "GKE", other=other if off else "")
-    image = catalogue.load().eks.image(pool.image.text or "") if pool.cloud == "eks" else None
-    if image is None:
-        return None
-    branded = "" if image.nvidia else "use an image with NVIDIA's driver, such as AL2023_x86_64_NVIDIA"
-    return _Choice(at=pool.image, owner=f"the image {image.name}" if image.nvidia else "", other=branded)
-
-
 def _installers(stack: Stack, resource: Resource, homes: Homes) -> Iterator[Resource]:
-    known = {installer.container for installer in catalogue.load().gke.installers}
+    known = {image for resources in all_resources() for image in resources.gpu_driver_images()}
     for daemon in stack.of(DAEMON_SETS):
         images = [container.value.get("image").text or "" for container in pod_spec(daemon).containers]
         if homes.together(resource, daemon) and any(

@@ -16,9 +16,9 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.clouds.pools import Pool
     from dra_fleet.declared.resources import Stack
     from dra_fleet.policy.reading.plugins import DriverPlugin
-    from dra_fleet.policy.reading.pools import Pool
     from dra_fleet.policy.rule import Settings
 
 ALLOWED: Final = "a toleration for every taint of the pools that the driver serves"

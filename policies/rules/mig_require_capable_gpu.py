@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.policy.reading.machines import gpu_of, known_machines
+from dra_fleet import hardware as catalogue
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.clouds.pools import Pool
     from dra_fleet.declared.resources import Stack
     from dra_fleet.declared.values import Value
     from dra_fleet.hardware.models import Machine
-    from dra_fleet.policy.reading.pools import Pool
     from dra_fleet.policy.rule import Settings
 
 LABEL: Final = "nvidia.com/mig.config"
@@ -33,27 +33,23 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     for resource in stack.of(POOL_TYPES):
         for pool in pools(resource):
             asked = _asked(pool)
-            for machine in known_machines(stack, pool) if asked else []:
+            for machine in pool.known_machines(stack) if asked else []:
                 for value in asked:
                     yield from _judge(pool, value, machine)
 
 
 def _asked(pool: Pool) -> list[Value]:
     """Where a pool asks for partitions."""
-    found = [pool.label(LABEL)]
-    if pool.cloud == "aks":
-        found.append(pool.get("gpuInstanceProfile"))
-    elif pool.cloud == "gke":
-        found += [each.get("gpuPartitionSize") for each in pool.node("guestAccelerators").items]
+    found = [pool.label(LABEL), *pool.cloud.partitions(pool)]
     return [value for value in found if (value.text or "") not in OFF]
 
 
 def _judge(pool: Pool, value: Value, machine: Machine) -> Iterator[Finding]:
-    gpu = gpu_of(machine)
+    gpu = None if machine.gpu is None else catalogue.load().gpus.get(machine.gpu)
     if gpu is None:
         yield from _finding(pool, value, f"{machine.name} has no GPU with partitions")
         return
-    by_cloud = value.path[-1] == "gpuInstanceProfile" and machine.managed_mig is False
+    by_cloud = value.path[-1] != LABEL and machine.managed_mig is False
     if gpu.mig is None or machine.mig is False or by_cloud:
         yield from _finding(pool, value, f"the {gpu.name} of {machine.name} cannot be divided there")
         return

@@ -10,16 +10,16 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from dra_fleet.policy.reading.advertisers import advertisers, of_cloud
+from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.nodes import Nodes
 from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from dra_fleet.clouds.pools import Pool
     from dra_fleet.declared.resources import Stack
     from dra_fleet.policy.reading.advertisers import Advertiser
-    from dra_fleet.policy.reading.pools import Pool
     from dra_fleet.policy.rule import Settings
 
 
@@ -59,7 +59,7 @@ def _judge_pair(
 
 
 def _judge_pool(pool: Pool, chosen_by: Sequence[Advertiser], nodes: Nodes) -> Iterator[Finding]:
-    plugin = of_cloud(pool) if chosen_by else None
+    plugin = pool.cloud.device_plugin(pool) if chosen_by else None
     drivers = [driver for driver in chosen_by if plugin is not None and nodes.tolerated(driver, pool)]
     if plugin is not None and drivers:
         yield Finding(

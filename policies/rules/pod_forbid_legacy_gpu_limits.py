@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.policy.reading.advertisers import advertisers, of_cloud
+from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
 from dra_fleet.policy.reading.claims import WHOLE_CLASS_TYPES
 from dra_fleet.policy.reading.homes import Homes
@@ -71,7 +71,7 @@ def _judge(pod: Resource, limit: Value, answer: str | None, minor: str | None) -
 def _of_clouds(stack: Stack) -> Iterator[Resource]:
     """The pools whose nodes come with the cloud's own device plugin."""
     for resource in stack.of(POOL_TYPES):
-        if any(pool.has_gpus and of_cloud(pool) is not None for pool in pools(resource)):
+        if any(pool.has_gpus and pool.cloud.device_plugin(pool) is not None for pool in pools(resource)):
             yield resource
 
 

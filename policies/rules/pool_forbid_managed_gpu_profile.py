@@ -5,24 +5,20 @@ The profile brings Azure's own device plugin and metrics exporter: both advertis
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from dra_fleet.policy.reading.advertisers import advertisers
+from dra_fleet.policy.reading.clouds import all_resources
 from dra_fleet.policy.reading.homes import Homes
-from dra_fleet.policy.reading.versions import AZURE
 from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from dra_fleet.clouds.resources import ManagedPlugins
     from dra_fleet.declared.resources import Resource, Stack
-    from dra_fleet.declared.values import Value
+    from dra_fleet.policy.reading.advertisers import Advertiser
     from dra_fleet.policy.rule import Settings
-
-TYPES: Final = re.compile(rf"{AZURE}:(AgentPool|ManagedCluster)|azure-native:resources:Resource")
-_MODE: Final = ("gpuProfile", "nvidia", "managementMode")
-_MANAGED: Final = "Managed"
 
 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
@@ -30,28 +26,24 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     del settings
     drivers = [found for found in advertisers(stack) if found.kind == "dra"]
     homes = Homes(stack)
-    for resource in stack.of(TYPES) if drivers else []:
-        for mode in _modes(resource):
+    managed = [each.managed_plugins for each in all_resources() if each.managed_plugins is not None]
+    for plugins in managed if drivers else []:
+        for resource in stack.of(plugins.types):
             beside = [each for each in drivers if homes.together(resource, each.resource)]
-            if mode.text == _MANAGED and beside:
-                yield Finding(
-                    resource,
-                    mode,
-                    f"is {mode.shown}, so Azure's device plugin gives out the GPUs beside {beside[0].title} "
-                    f"({beside[0].resource.name})",
-                    "Unmanaged where a DRA driver gives out the GPUs",
-                    'set managementMode: "Unmanaged"',
-                )
+            yield from _judge(resource, plugins, beside)
 
 
-def _modes(resource: Resource) -> list[Value]:
-    if resource.type.endswith(":AgentPool"):
-        return [resource.get(*_MODE)]
-    if resource.type.endswith(":ManagedCluster"):
-        return resource.properties.every("agentPoolProfiles", "*", *_MODE)
-    # A pool as a generic resource, for fields that the provider's own type lacks.
-    kind = (resource.get("resourceType").text or "").lower()
-    return [resource.get("properties", *_MODE)] if kind.endswith("agentpools") else []
+def _judge(resource: Resource, plugins: ManagedPlugins, beside: Sequence[Advertiser]) -> Iterator[Finding]:
+    for mode in plugins.places(resource):
+        if mode.text == plugins.on and beside:
+            yield Finding(
+                resource,
+                mode,
+                f"is {mode.shown}, so {plugins.owner}'s device plugin gives out the GPUs beside "
+                f"{beside[0].title} ({beside[0].resource.name})",
+                f"{plugins.off} where a DRA driver gives out the GPUs",
+                f'set {mode.path[-1]}: "{plugins.off}"',
+            )
 
 
 RULE = StackRule(

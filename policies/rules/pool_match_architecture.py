@@ -7,12 +7,10 @@ the machine.
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.policy.reading.homes import Homes
-from dra_fleet.policy.reading.machines import known_machines, machines_of
 from dra_fleet.policy.reading.operators import installer_for, operators
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 from dra_fleet.policy.rule import Finding, StackRule
@@ -20,15 +18,9 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.clouds.eks.facts import EksImage
+    from dra_fleet.clouds.pools import Pool
     from dra_fleet.declared.resources import Stack
-    from dra_fleet.declared.values import Value
-    from dra_fleet.hardware.models import Machine
-    from dra_fleet.policy.reading.pools import Pool
     from dra_fleet.policy.rule import Settings
-
-# Graviton: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
-ARM: Final = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\.[\w-]+")
 
 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
@@ -36,64 +28,13 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     del settings
     for resource in stack.of(POOL_TYPES):
         for pool in pools(resource):
-            if pool.cloud == "eks":
-                yield from _judge_eks(stack, pool)
-            elif pool.cloud == "gke":
-                yield from _judge_gke(stack, pool)
+            for fault in pool.cloud.wrong_images(stack, pool, partial(_is_installed, stack, pool)):
+                yield Finding(pool.resource, fault.at, fault.problem, fault.allowed, fault.fix)
 
 
-def _judge_eks(stack: Stack, pool: Pool) -> Iterator[Finding]:
-    image = catalogue.load().eks.image(pool.image.text or "")
-    for machine in machines_of(stack, pool) if image is not None else []:
-        wanted = _architecture(machine.text or "")
-        if image is not None and wanted is not None and wanted != image.arch:
-            yield _of_eks(pool, image, machine, wanted)
-
-
-def _of_eks(pool: Pool, image: EksImage, machine: Value, wanted: str) -> Finding:
-    facts = catalogue.load().eks
-    allowed = [each.name for each in facts.images if (each.arch, each.nvidia) == (wanted, image.nvidia)]
-    return Finding(
-        pool.resource,
-        pool.image,
-        f"is {pool.image.shown}, an image for {image.arch}, and {machine.shown} is {wanted}",
-        ", ".join(allowed),
-        f"set amiType: {allowed[0]}",
-    )
-
-
-def _judge_gke(stack: Stack, pool: Pool) -> Iterator[Finding]:
-    for machine in known_machines(stack, pool):
-        allowed = _images_with_driver(machine) if machine.gpus else []
-        if not allowed or pool.image.absent or (pool.image.text or "").upper() in allowed:
-            continue
-        if pool.image.unknown or installer_for(pool, operators(stack), Homes(stack)) is not None:
-            continue
-        yield Finding(
-            pool.resource,
-            pool.image,
-            f"is {pool.image.shown}, for which Google has no GPU driver for {machine.arch}, the processor of "
-            f"{machine.name}",
-            ", ".join(allowed),
-            f"set imageType: {allowed[0]}",
-        )
-
-
-def _images_with_driver(machine: Machine) -> list[str]:
-    """The images of GKE with a GPU driver for a machine's processor; none if that is every image known."""
-    facts = catalogue.load().gke
-    found = {installer.image for installer in facts.installers if installer.arch == machine.arch}
-    return [] if found == {image.name for image in facts.images} else sorted(found)
-
-
-def _architecture(name: str) -> str | None:
-    """The processor of a machine, by the catalogue, else by its name; None for what is no name of one."""
-    known = catalogue.load().machines.get(name)
-    if known is not None and known.arch is not None:
-        return known.arch
-    if ARM.fullmatch(name):
-        return "arm64"
-    return "amd64" if "." in name else None
+def _is_installed(stack: Stack, pool: Pool) -> bool:
+    """Whether an operator installs the GPU driver on a pool's nodes."""
+    return installer_for(pool, operators(stack), Homes(stack)) is not None
 
 
 RULE = StackRule(

@@ -7,63 +7,46 @@ given out twice. Pools without any of the labels are not judged here.
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
-from dra_fleet.clouds.gke.labels import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TRIPLE
 from dra_fleet.declared.values import Secret
+from dra_fleet.policy.reading.clouds import any_of
 from dra_fleet.policy.reading.pools import pools
 from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator, Mapping
 
+    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.declared.resources import Resource
-    from dra_fleet.policy.reading.pools import Pool
     from dra_fleet.policy.rule import Settings
-
-WHY: Final = {
-    NO_PLUGIN: "GKE's device plugin also gives the GPUs out",
-    GPU_PRESENT: "the DRA driver's plugin does not run on its nodes",
-    GPU_DRA: "the autoscaler does not know that claims use its GPUs",
-}
-DISABLED: Final = "INSTALLATION_DISABLED"
 
 
 def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find pools with a part of what DRA needs."""
     del settings
     for pool in pools(resource):
-        if any(pool.label(key).text == "true" for key in (NO_PLUGIN, GPU_DRA)):
-            yield from _labels(resource, pool)
-            yield from _installation(resource, pool)
+        needed = pool.cloud.dra_pools
+        if needed is None or not any(pool.label(key).text == "true" for key in needed.telling):
+            continue
+        yield from _labels(resource, pool, needed.labels)
+        for fault in needed.unprepared(pool):
+            yield Finding(resource, fault.at, fault.problem, fault.allowed, fault.fix)
 
 
-def _labels(resource: Resource, pool: Pool) -> Iterator[Finding]:
-    for key in TRIPLE:
+def _labels(resource: Resource, pool: Pool, needed: Mapping[str, str]) -> Iterator[Finding]:
+    for key, without in needed.items():
         label = pool.label(key)
         if label.unknown or label.text == "true":
             continue
         yield Finding(
             resource,
             pool.labels,
-            f'lacks {key}="true", so {WHY[key]}',
-            f"all of {', '.join(TRIPLE)}",
+            f'lacks {key}="true", so {without}',
+            f"all of {', '.join(needed)}",
             f'add the label {key}: "true" to the pool',
-        )
-
-
-def _installation(resource: Resource, pool: Pool) -> Iterator[Finding]:
-    for accelerator in pool.node("guestAccelerators").items:
-        version = accelerator.get("gpuDriverInstallationConfig", "gpuDriverVersion")
-        if version.unknown or version.text == DISABLED:
-            continue
-        yield Finding(
-            resource,
-            version,
-            f"is {version.shown}, so GKE installs a driver that the DRA driver does not find",
-            DISABLED,
-            f"set gpuDriverVersion: {DISABLED}, and install the driver by its DaemonSet",
         )
 
 
@@ -73,8 +56,9 @@ def remedy(resource: Resource, settings: Settings) -> Mapping[str, object] | Non
     original = resource.read()
     inputs = original
     for pool in pools(resource):
-        missing = [key for key in TRIPLE if pool.label(key).absent]
-        if not missing or len(missing) == len(TRIPLE) or not pool.labels.path:
+        needed = () if pool.cloud.dra_pools is None else tuple(pool.cloud.dra_pools.labels)
+        missing = [key for key in needed if pool.label(key).absent]
+        if not missing or len(missing) == len(needed) or not pool.labels.path:
             continue
         inputs = _with(inputs, pool.labels.path, dict.fromkeys(missing, "true"))
     return None if inputs is original else inputs
@@ -100,6 +84,10 @@ def _added(value: object, path: tuple[str | int, ...], labels: Mapping[str, str]
     return mapping
 
 
+def _of_pools_for_dra(resources: CloudResources) -> list[re.Pattern[str]]:
+    return [form.types for form in resources.pools] if resources.dra_pools is not None else []
+
+
 RULE = ResourceRule(
     name="pool-require-dra-labels",
     description=(
@@ -109,7 +97,7 @@ RULE = ResourceRule(
     fix="Give the pool all three labels, and turn GKE's installation of the GPU driver off.",
     link="https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra",
     severity="high",
-    types=re.compile(r"gcp:container/(nodePool:NodePool|cluster:Cluster)"),
+    types=any_of(_of_pools_for_dra),
     judge=judge,
     remedy=remedy,
 )

@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from dra_fleet import hardware as catalogue
-from dra_fleet.clouds.gke.labels import NO_PLUGIN
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
 from dra_fleet.policy.reading.placement import Placement, Requirement, any_of, placement
 from dra_fleet.policy.reading.plugins import NVIDIA, driver_plugin, is_on
@@ -19,14 +17,11 @@ if TYPE_CHECKING:
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
     from dra_fleet.policy.reading.charts import Release
-    from dra_fleet.policy.reading.pools import Pool
 
 Kind = Literal["dra", "plugin"]
 
 PLUGIN_CHART: Final = "nvidia-device-plugin"
 DISCOVERY_CHARTS: Final = frozenset({"node-feature-discovery", "gpu-feature-discovery"})
-ACK_SCHEDULING: Final = "ack.node.gpu.schedule"
-"""https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/scheduling-gpu-using-dra"""
 _DAEMON_SET: Final = re.compile(r"kubernetes:apps/v\w+:DaemonSet(Patch)?")
 _PLUGIN_IMAGE: Final = re.compile(r"(^|/)(k8s-device-plugin|nvidia-gpu-device-plugin)(@|:|$)")
 _PLUGIN_TOLERATES: Final = (
@@ -83,41 +78,6 @@ def discovers(stack: Stack) -> list[Resource]:
         if own_discovery or with_plugin or installed.chart_name in DISCOVERY_CHARTS:
             found.append(resource)
     return found
-
-
-def of_cloud(pool: Pool) -> Advertiser | None:
-    """The device plugin that a cloud brings to a pool's nodes; None if it is off or there is none."""
-    if pool.cloud == "gke":
-        return _by_label(pool, NO_PLUGIN, "true", "GKE's device plugin")
-    if pool.cloud == "ack":
-        return _by_label(pool, ACK_SCHEDULING, "disabled", "ACK's device plugin")
-    images = {image.name for image in catalogue.load().eks.images if image.plugin}
-    if pool.cloud == "eks" and pool.image.text in images:
-        if not pool.get("launchTemplate").absent:
-            return None  # its user data may turn the plugin off
-        return Advertiser(
-            resource=pool.resource,
-            kind="plugin",
-            title="Bottlerocket's device plugin",
-            at=pool.image,
-            off="turn it off in a launch template: settings.kubelet-device-plugins.nvidia.enabled = false",
-            where=Placement(),
-        )
-    return None
-
-
-def _by_label(pool: Pool, key: str, value: str, title: str) -> Advertiser | None:
-    label = pool.label(key)
-    if label.unknown or label.text == value:
-        return None
-    return Advertiser(
-        resource=pool.resource,
-        kind="plugin",
-        title=title,
-        at=pool.labels,
-        off=f'add the label {key}: "{value}" to the pool',
-        where=Placement(),
-    )
 
 
 def _of_chart(resource: Resource, installed: Release) -> Iterator[Advertiser]:

@@ -9,15 +9,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.policy.reading.versions import ALICLOUD, AZURE
+from dra_fleet.policy.reading.clouds import any_of
+from dra_fleet.policy.reading.versions import OWN_CLUSTERS
 
 if TYPE_CHECKING:
     from dra_fleet.declared.resources import Resource, Stack
 
-CLUSTER_TYPES: Final = re.compile(
-    rf"{AZURE}:ManagedCluster|gcp:container/cluster:Cluster|aws:eks/cluster:Cluster|aws-native:eks:Cluster"
-    rf"|{ALICLOUD}|dra-fleet:platforms:\w+|eks:index:Cluster"
-)
+_OF_CLOUDS: Final = any_of(lambda resources: [resources.clusters, resources.cluster_components])
+CLUSTER_TYPES: Final = re.compile(rf"{_OF_CLOUDS.pattern}|{OWN_CLUSTERS.pattern}")
 
 
 class Homes:

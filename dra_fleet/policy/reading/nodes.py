@@ -12,10 +12,10 @@ from dra_fleet.policy.reading.taints import declared_taints
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.clouds.pools import Pool
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.policy.reading.advertisers import Advertiser
     from dra_fleet.policy.reading.plugins import DriverPlugin
-    from dra_fleet.policy.reading.pools import Pool
 
 
 class Nodes:
@@ -43,12 +43,16 @@ class Nodes:
             if plugin.publishes(self._stack, pool) and self.chosen(plugin, pool)
         ]
 
+    def give_out(self, drivers: Sequence[Advertiser], pool: Pool) -> bool:
+        """Whether one of some drivers may run on a pool and give its GPUs out."""
+        near = any(self.homes.together(pool.resource, driver.resource) for driver in drivers)
+        return near and pool.has_gpus and any(self.chosen(driver, pool) for driver in drivers)
+
     def chosen(self, found: Advertiser | DriverPlugin, pool: Pool) -> bool:
         """Whether the labels of a pool let something run there."""
         labelled = any(self.homes.together(pool.resource, chart) for chart in self._labelling)
         together = self.homes.together(pool.resource, found.resource)
-        # EKS's images label their nodes themselves.
-        return together and found.where.may_include(pool, discovered=labelled or pool.cloud == "eks")
+        return together and found.where.may_include(pool, discovered=labelled or pool.cloud.labels_gpus)
 
     def tolerated(self, found: Advertiser, pool: Pool) -> bool:
         """Whether the taints that a pool declares let something run there; not if unknown, which is noted."""

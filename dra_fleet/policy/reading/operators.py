@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
 
 if TYPE_CHECKING:
+    from dra_fleet.clouds.pools import Pool
     from dra_fleet.declared.resources import Stack
     from dra_fleet.policy.reading.charts import Release
     from dra_fleet.policy.reading.homes import Homes
-    from dra_fleet.policy.reading.pools import Pool
 
 SWITCH: Final = "driver.enabled"
 # https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/getting-started.html

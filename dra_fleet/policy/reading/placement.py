@@ -6,26 +6,19 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, cast
 
-from dra_fleet.clouds.gke.labels import GPU_DRA, NO_PLUGIN, TPU_DRA
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from dra_fleet.clouds.pools import Pool
     from dra_fleet.declared.values import Value
-    from dra_fleet.policy.reading.pools import Pool
 
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
 Held = str | None | Literal[False]
 """A label of a node: its value, False where the node has none, None where that is not known."""
 
 _REQUIRED: Final = ("nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-_PLATFORM: Final = re.compile(
-    r"(^|[./])(kubernetes\.io|k8s\.io|google\.com|azure\.com|amazonaws\.com|eksctl\.io)(/|$)"
-    r"|^(aliyun|alibabacloud|ack)\.|^(accelerator|agentpool)$"
-)
-"""Keys of labels that clusters and clouds put on nodes themselves."""
-_BY_HAND: Final = frozenset({NO_PLUGIN, GPU_DRA, TPU_DRA})
-"""Keys that look like a platform's, and that a node has only where its pool names them."""
+_OF_KUBERNETES: Final = re.compile(r"(^|[./])(kubernetes\.io|k8s\.io)(/|$)")
+"""Keys of labels that a cluster puts on nodes itself."""
 _DISCOVERED: Final = ("nvidia.com/", "feature.node.kubernetes.io/")
 
 
@@ -136,7 +129,9 @@ def _held(pool: Pool, key: str, *, discovered: bool) -> Held:
         return label.text
     if key.startswith(_DISCOVERED):
         return None if discovered else False
-    return None if _PLATFORM.search(key) and key not in _BY_HAND else False
+    cloud = pool.cloud
+    by_platform = _OF_KUBERNETES.search(key) or cloud.own_labels.search(key)
+    return None if by_platform and key not in cloud.labels_by_hand else False
 
 
 def any_of(labels: Mapping[str, str]) -> list[Requirement]:

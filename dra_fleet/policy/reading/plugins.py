@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
-from dra_fleet.policy.reading.machines import known_machines
 from dra_fleet.policy.reading.placement import Placement, any_of, placement
 from dra_fleet.policy.reading.tolerations import Tolerated, Toleration
 
 if TYPE_CHECKING:
+    from dra_fleet.clouds.pools import Pool
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
     from dra_fleet.drivers.common.facts import DriverFacts
     from dra_fleet.policy.reading.charts import Release
-    from dra_fleet.policy.reading.pools import Pool
 
 NVIDIA: Final = "nvidia"
 _SECTION: Final = "kubeletPlugin"
@@ -55,10 +54,10 @@ class DriverPlugin:
         """Whether a pool's nodes have devices of the driver, as far as the catalogue knows its machines."""
         if self.driver.name == NVIDIA:
             return pool.has_gpus
-        if self.driver.name == "tpu" and pool.cloud == "gke":
-            return any(machine.tpu is not None for machine in known_machines(stack, pool))
-        if self.driver.name == "efa" and pool.cloud == "eks":
-            return any(machine.efa for machine in known_machines(stack, pool))
+        if self.driver.name == "tpu":
+            return any(machine.tpu is not None for machine in pool.known_machines(stack))
+        if self.driver.name == "efa":
+            return any(machine.efa for machine in pool.known_machines(stack))
         # The example driver makes devices up wherever it runs: meant are the nodes that it is sent to.
         return self.driver.name == "example" and self.where.chooses
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import hardware as catalogue
-from dra_fleet.clouds.aks.labels import SPOT
-from dra_fleet.policy.reading.pools import Taint
+from dra_fleet.clouds.pools import Taint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from dra_fleet.policy.reading.pools import Pool
+    from dra_fleet.clouds.pools import Pool
 
 _KEEPING_OFF: Final = ("NoSchedule", "NoExecute")
 _UNTIL_READY: Final = re.compile(r"(not-?ready|uninitialized)$")
@@ -27,26 +25,6 @@ def declared_taints(pool: Pool) -> list[Taint]:
 
 
 def added_taints(pool: Pool) -> Iterator[Taint]:
-    """The taints that a cloud puts on the pool's nodes by itself, some of them not in every cluster.
-
-    https://learn.microsoft.com/azure/aks/spot-node-pool,
-    https://cloud.google.com/kubernetes-engine/docs/how-to/node-taints
-    """
-    if pool.cloud == "aks" and pool.get("scaleSetPriority").text == "Spot":
-        yield Taint(at=pool.at, key=SPOT, value="spot", effect="NoSchedule")
-    if pool.cloud == "gke":
-        for key, value in _of_google(pool).items():
-            yield Taint(at=pool.at, key=key, value=value, effect="NoSchedule")
-
-
-def _of_google(pool: Pool) -> Mapping[str, str]:
-    machines = catalogue.load().machines
-    known = [machines[name] for name in (each.text or "" for each in pool.machines) if name in machines]
-    found: dict[str, str] = {}
-    if pool.has_gpus:
-        found["nvidia.com/gpu"] = "present"
-    if any(machine.tpu is not None for machine in known):
-        found["google.com/tpu"] = "present"
-    if any(machine.arch == "arm64" for machine in known):
-        found["kubernetes.io/arch"] = "arm64"
-    return found
+    """The taints that a cloud puts on the pool's nodes by itself, some of them not in every cluster."""
+    for key, value in pool.cloud.added_taints(pool):
+        yield Taint(at=pool.at, key=key, value=value, effect="NoSchedule")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from dra_fleet.clouds.pools import Taint
     from dra_fleet.declared.values import Value
-    from dra_fleet.policy.reading.pools import Taint
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,22 +1,13 @@
-"""Where resources say which Kubernetes they run, and how each cloud writes a version."""
+"""Where resources say which Kubernetes they run, and versions as the clouds write them."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Final
 
-
-@dataclass(frozen=True, kw_only=True)
-class VersionField:
-    """Where a resource says which Kubernetes it runs; `required` where the cloud would else choose for it.
-
-    `cloud`: whose dates of support hold, empty for upstream's only.
-    """
-
-    types: re.Pattern[str]
-    path: tuple[str, ...]
-    required: bool
-    cloud: str
+from dra_fleet.clouds.resources import VersionField
+from dra_fleet.policy.reading.clouds import all_resources
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,32 +62,12 @@ class KubernetesVersion:
 _VERSION = re.compile(r"v?(?P<major>\d+)\.(?P<minor>\d+)(\.(?P<patch>\d+))?([-+.][0-9A-Za-z.+-]+)?")
 
 
-def _field(types: str, path: str, *, required: bool, cloud: str) -> VersionField:
-    return VersionField(types=re.compile(types), path=tuple(path.split(".")), required=required, cloud=cloud)
-
-
-AZURE = r"azure-native(_containerservice_v\w+)?:containerservice(/v\w+)?"
-ALICLOUD = r"alicloud:cs/(\w+):(?:Managed|Serverless|Edge)?Kubernetes"
-
-FIELDS = (
-    _field(r"dra-fleet:platforms:\w+", "kubernetes", required=True, cloud=""),
-    _field(rf"{AZURE}:ManagedCluster", "kubernetesVersion", required=True, cloud="aks"),
-    _field(
-        rf"{AZURE}:ManagedCluster", "agentPoolProfiles.*.orchestratorVersion", required=False, cloud="aks"
-    ),
-    _field(rf"{AZURE}:AgentPool", "orchestratorVersion", required=False, cloud="aks"),
-    _field(r"gcp:container/cluster:Cluster", "minMasterVersion", required=True, cloud="gke"),
-    _field(r"gcp:container/cluster:Cluster", "nodeVersion", required=False, cloud="gke"),
-    _field(r"gcp:container/nodePool:NodePool", "version", required=False, cloud="gke"),
-    _field(r"aws:eks/cluster:Cluster", "version", required=True, cloud="eks"),
-    _field(r"aws:eks/nodeGroup:NodeGroup", "version", required=False, cloud="eks"),
-    _field(r"aws-native:eks:Cluster", "version", required=True, cloud="eks"),
-    _field(r"aws-native:eks:Nodegroup", "version", required=False, cloud="eks"),
-    _field(ALICLOUD, "version", required=True, cloud="ack"),
+OWN_CLUSTERS: Final = re.compile(r"dra-fleet:platforms:\w+")
+"""This program's components that hold a cluster, whichever cloud it is on."""
+FIELDS: Final = (
+    VersionField(types=OWN_CLUSTERS, path=("kubernetes",), required=True),
+    *(field for resources in all_resources() for field in resources.versions),
 )
 """Every place where a version is given."""
-
-
-def any_type() -> re.Pattern[str]:
-    """Matches every type that says which Kubernetes it runs."""
-    return re.compile("|".join(sorted({field.types.pattern for field in FIELDS})))
+VERSIONED: Final = re.compile("|".join(sorted({field.types.pattern for field in FIELDS})))
+"""Matches every type that says which Kubernetes it runs."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.rules.pool_limit_scale_from_zero import KNOWN, RULE
+from dra_fleet import hardware as catalogue
+from policies.rules.pool_limit_scale_from_zero import RULE
 from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
+KNOWN = ", ".join(entry.name for entry in catalogue.load().gke.scale_from_zero.accelerators)
 DRIVER = Declared(
     type="kubernetes:helm.sh/v3:Release",
     name="driver",

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from policies.rules.pool_require_dra_labels import RULE, TRIPLE, WHY
+from dra_fleet.clouds.gke.labels import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TRIPLE
+from policies.rules.pool_require_dra_labels import RULE
 from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
+WHY = {
+    NO_PLUGIN: "GKE's device plugin also gives the GPUs out",
+    GPU_PRESENT: "the DRA driver's plugin does not run on its nodes",
+    GPU_DRA: "the autoscaler does not know that claims use its GPUs",
+}
 INSTALLATION = ("nodeConfig", "guestAccelerators", 0, "gpuDriverInstallationConfig", "gpuDriverVersion")
 PLACE = "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion"
 POOL = Declared(

@@ -1,0 +1,92 @@
+"""ACK as any program declares it: resources of alicloud."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet.clouds.common.resources import (
+    no_machines,
+    open_address,
+    plugin_unless_labelled,
+    version_field,
+)
+from dra_fleet.clouds.pools import PoolForm
+from dra_fleet.clouds.resources import NO_TYPE, CloudResources, Support, nothing, untold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.resources import DevicePlugin, Fault
+    from dra_fleet.declared.resources import Resource
+    from dra_fleet.declared.values import Value
+
+_CLUSTER: Final = r"alicloud:cs/(\w+):(?:Managed|Serverless|Edge)?Kubernetes"
+_SCHEDULING: Final = "ack.node.gpu.schedule"
+"""https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/scheduling-gpu-using-dra"""
+
+
+def _public_addresses(cluster: Resource) -> Iterator[Fault]:
+    if cluster.type.endswith(":ServerlessKubernetes"):
+        return  # it says so in another place, which is not judged
+    public = cluster.get("slbInternetEnabled")
+    if not public.unknown and public.flag is not False:
+        yield open_address(public, "set slbInternetEnabled: false")
+
+
+def _limit(size: str) -> Callable[[Value], Value]:
+    def limit(pool: Value) -> Value:
+        scaling = pool.get("scalingConfig")
+        return pool.get("desiredSize") if scaling.absent else scaling.get(size)
+
+    return limit
+
+
+def _device_plugin(pool: Pool) -> DevicePlugin | None:
+    return plugin_unless_labelled(pool, _SCHEDULING, "disabled", "ACK's device plugin")
+
+
+RESOURCES = CloudResources(
+    clusters=re.compile(_CLUSTER),
+    cluster_components=NO_TYPE,
+    versions=(version_field(_CLUSTER, "version", required=True),),
+    support=Support(by="ACK", standard_end=untold, end=untold, source=str),
+    local_accounts=nothing,
+    public_addresses=_public_addresses,
+    pools=(
+        PoolForm(
+            types=re.compile(r"alicloud:cs/nodePool:NodePool"),
+            pools="",
+            name="nodePoolName",
+            machine="instanceTypes.*",
+            labels="labels",
+            taints="taints",
+            image="imageType",
+            autoscaling="scalingConfig",
+            fewest=_limit("minSize"),
+            most=_limit("maxSize"),
+            rolled_by=(),
+        ),
+    ),
+    system_pool="",
+    machine_templates=(),
+    machines=no_machines,
+    machines_told=nothing,
+    # https://www.alibabacloud.com/help/en/ecs/user-guide/gpu-accelerated-compute-optimized-and-vgpu-accelerated-instance-families
+    gpu_families=re.compile(r"ecs\.(ebm|scc)?(gn|vgn|sgn)[\w-]*\."),
+    gpus_told=untold,
+    own_labels=re.compile(r"^(aliyun|alibabacloud|ack)\."),
+    labels_by_hand=frozenset(),
+    labels_gpus=False,
+    added_taints=nothing,
+    device_plugin=_device_plugin,
+    managed_plugins=None,
+    gpu_driver_owner=untold,
+    gpu_driver_root=untold,
+    gpu_driver_images=nothing,
+    partitions=nothing,
+    unpredicted=nothing,
+    wrong_images=nothing,
+    dra_pools=None,
+)

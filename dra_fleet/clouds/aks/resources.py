@@ -1,0 +1,183 @@
+"""AKS as any program declares it: resources of azure-native."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.aks.labels import SPOT
+from dra_fleet.clouds.common.resources import open_ranges, version_field
+from dra_fleet.clouds.pools import PoolForm
+from dra_fleet.clouds.resources import (
+    NO_TYPE,
+    CloudResources,
+    Fault,
+    GpuDriverOwner,
+    ManagedPlugins,
+    Support,
+    nothing,
+    untold,
+)
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Callable, Iterator, Mapping
+
+    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.declared.resources import Resource
+    from dra_fleet.declared.values import Value
+    from dra_fleet.hardware.models import Machine
+
+_GROUP: Final = r"azure-native(_containerservice_v\w+)?:containerservice(/v\w+)?"
+_CLUSTER: Final = re.compile(rf"{_GROUP}:ManagedCluster")
+_NO_DRIVER: Final = "None"
+_MANAGEMENT: Final = ("gpuProfile", "nvidia", "managementMode")
+
+
+def _machines() -> Mapping[str, Machine]:
+    return catalogue.load().machines_of("aks")
+
+
+def _standard_end(minor: str) -> dt.date | None:
+    entry = catalogue.load().aks.minor(minor)
+    return None if entry is None else entry.standard_support_end
+
+
+def _end(cluster: Resource, minor: str) -> dt.date | None:
+    entry = catalogue.load().aks.minor(minor)
+    if entry is None:
+        return None
+    long_term = cluster.get("supportPlan").text == "AKSLongTermSupport"
+    return entry.long_term_support_end if long_term else entry.standard_support_end
+
+
+def _local_accounts(cluster: Resource) -> Iterator[Fault]:
+    disabled = cluster.get("disableLocalAccounts")
+    if not disabled.unknown and disabled.flag is not True:
+        yield Fault(
+            at=disabled,
+            problem=f"is {disabled.shown}, so a certificate with all rights can be listed",
+            allowed="true",
+            fix="set disableLocalAccounts: true, with an aadProfile that names who may enter",
+        )
+
+
+def _public_addresses(cluster: Resource) -> Iterator[Fault]:
+    access = cluster.get("publicNetworkAccess")
+    if access.unknown or access.text == "Disabled":
+        return
+    profile = cluster.get("apiServerAccessProfile")
+    private = profile.get("enablePrivateCluster")
+    if private.unknown or private.flag:
+        return
+    fix = "set apiServerAccessProfile.authorizedIPRanges, or enablePrivateCluster: true"
+    yield from open_ranges(profile.get("authorizedIPRanges"), fix)
+
+
+def _limit(scaled: str) -> Callable[[Value], Value]:
+    return lambda pool: pool.get(scaled if pool.get("enableAutoScaling").flag else "count")
+
+
+def _pools(kind: str, pools: str, name: str) -> PoolForm:
+    return PoolForm(
+        types=re.compile(rf"{_GROUP}:{kind}"),
+        pools=pools,
+        name=name,
+        machine="vmSize",
+        labels="nodeLabels",
+        taints="nodeTaints",
+        image="osSKU",
+        autoscaling="enableAutoScaling",
+        fewest=_limit("minCount"),
+        most=_limit("maxCount"),
+        rolled_by=("orchestratorVersion",),  # https://learn.microsoft.com/azure/aks/upgrade-aks-cluster
+    )
+
+
+def _added_taints(pool: Pool) -> Iterator[tuple[str, str]]:
+    """https://learn.microsoft.com/azure/aks/spot-node-pool."""
+    if pool.get("scaleSetPriority").text == "Spot":
+        yield SPOT, "spot"
+
+
+def _management(resource: Resource) -> list[Value]:
+    if resource.type.endswith(":AgentPool"):
+        return [resource.get(*_MANAGEMENT)]
+    if resource.type.endswith(":ManagedCluster"):
+        return resource.properties.every("agentPoolProfiles", "*", *_MANAGEMENT)
+    # A pool as a generic resource, for fields that the provider's own type lacks.
+    kind = (resource.get("resourceType").text or "").lower()
+    return [resource.get("properties", *_MANAGEMENT)] if kind.endswith("agentpools") else []
+
+
+def _gpu_driver_owner(pool: Pool) -> GpuDriverOwner | None:
+    at = pool.get("gpuProfile", "driver")
+    none = at.text == _NO_DRIVER
+    other = 'set gpuProfile.driver: "Install"' if none else 'gpuProfile.driver: "None"'
+    return None if at.unknown else GpuDriverOwner(at=at, owner="" if none else "AKS", other=other)
+
+
+def _gpu_driver_root(pool: Pool) -> str | None:
+    choice = pool.get("gpuProfile", "driver")
+    if choice.unknown:
+        return None
+    return "" if choice.text == _NO_DRIVER else "/"
+
+
+def _partitions(pool: Pool) -> list[Value]:
+    return [pool.get("gpuInstanceProfile")]
+
+
+def _unpredicted(pool: Pool, served: bool) -> Iterator[tuple[str, str]]:
+    if served and pool.may_be_empty:
+        yield "AKS's autoscaler does not know its devices", "1 or more"
+
+
+RESOURCES = CloudResources(
+    clusters=_CLUSTER,
+    cluster_components=NO_TYPE,
+    versions=(
+        version_field(_CLUSTER.pattern, "kubernetesVersion", required=True),
+        version_field(_CLUSTER.pattern, "agentPoolProfiles.*.orchestratorVersion", required=False),
+        version_field(rf"{_GROUP}:AgentPool", "orchestratorVersion", required=False),
+    ),
+    support=Support(
+        by="AKS standard support",
+        standard_end=_standard_end,
+        end=_end,
+        source=lambda: str(catalogue.load().aks.source),
+    ),
+    local_accounts=_local_accounts,
+    public_addresses=_public_addresses,
+    pools=(
+        _pools("AgentPool", "", "agentPoolName"),
+        _pools("ManagedCluster", "agentPoolProfiles.*", "name"),
+    ),
+    system_pool="",
+    machine_templates=(),
+    machines=_machines,
+    machines_told=nothing,
+    # https://learn.microsoft.com/azure/virtual-machines/sizes/overview#gpu-accelerated
+    gpu_families=re.compile(r"(?i)Standard_N[CDV](?!\d+as_v4|\d+adm?s_V710)"),
+    gpus_told=untold,
+    own_labels=re.compile(r"(^|[./])azure\.com(/|$)|^(accelerator|agentpool)$"),
+    labels_by_hand=frozenset(),
+    labels_gpus=False,
+    added_taints=_added_taints,
+    device_plugin=untold,
+    managed_plugins=ManagedPlugins(
+        types=re.compile(rf"{_GROUP}:(AgentPool|ManagedCluster)|azure-native:resources:Resource"),
+        places=_management,
+        on="Managed",
+        off="Unmanaged",
+        owner="Azure",
+    ),
+    gpu_driver_owner=_gpu_driver_owner,
+    gpu_driver_root=_gpu_driver_root,
+    gpu_driver_images=nothing,
+    partitions=_partitions,
+    unpredicted=_unpredicted,
+    wrong_images=nothing,
+    dra_pools=None,
+)

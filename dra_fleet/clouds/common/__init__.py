@@ -1,0 +1,1 @@
+"""What several clouds have in common."""

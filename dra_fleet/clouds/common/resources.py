@@ -1,0 +1,62 @@
+"""Answers that several clouds give of their resources in the same way."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet.clouds.pools import steps
+from dra_fleet.clouds.resources import DevicePlugin, Fault, VersionField
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.declared.values import Value
+    from dra_fleet.hardware.models import Machine
+
+_EVERYBODY: Final = ("0.0.0.0/0", "::/0")
+
+
+def version_field(types: str, path: str, *, required: bool) -> VersionField:
+    """A field of a version by the pattern of its types and its dotted path."""
+    return VersionField(types=re.compile(types), path=steps(path), required=required)
+
+
+def no_machines() -> Mapping[str, Machine]:
+    """The machines of a cloud of which none are known."""
+    return {}
+
+
+def plugin_unless_labelled(pool: Pool, key: str, value: str, title: str) -> DevicePlugin | None:
+    """A device plugin that runs on a pool's nodes unless they carry a label."""
+    label = pool.label(key)
+    if label.unknown or label.text == value:
+        return None
+    return DevicePlugin(title=title, at=pool.labels, off=f'add the label {key}: "{value}" to the pool')
+
+
+def open_ranges(ranges: Value, fix: str) -> Iterator[Fault]:
+    """What is open to everybody in a list of ranges; nothing listed means everybody."""
+    if ranges.unknown:
+        return
+    if not ranges.items:
+        yield open_address(ranges, fix)
+    yield from open_to_everybody(ranges.items, fix)
+
+
+def open_to_everybody(ranges: Iterable[Value], fix: str) -> Iterator[Fault]:
+    """The ranges that hold every address."""
+    for each in ranges:
+        if each.text in _EVERYBODY:
+            yield open_address(each, fix)
+
+
+def open_address(at: Value, fix: str) -> Fault:
+    """A place that lets every address reach the API server."""
+    return Fault(
+        at=at,
+        problem=f"is {at.shown}, so every address of the Internet reaches the API server",
+        allowed="listed ranges, or no public address",
+        fix=fix,
+    )

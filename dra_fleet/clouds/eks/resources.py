@@ -1,0 +1,200 @@
+"""EKS as any program declares it: resources of aws, aws-native and the component eks."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.common.resources import open_ranges, version_field
+from dra_fleet.clouds.pools import PoolForm
+from dra_fleet.clouds.resources import (
+    CloudResources,
+    DevicePlugin,
+    Fault,
+    GpuDriverOwner,
+    MachineTemplate,
+    Support,
+    nothing,
+)
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Callable, Iterator, Mapping
+
+    from dra_fleet.clouds.eks.facts import EksFacts, EksImage
+    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.values import Value
+    from dra_fleet.hardware.models import Machine
+
+_CLUSTER: Final = r"aws:eks/cluster:Cluster"
+_NATIVE_CLUSTER: Final = r"aws-native:eks:Cluster"
+_NODE_GROUP: Final = r"aws:eks/nodeGroup:NodeGroup"
+_NATIVE_NODE_GROUP: Final = r"aws-native:eks:Nodegroup"
+# Graviton: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
+_ARM: Final = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\.[\w-]+")
+
+
+def _facts() -> EksFacts:
+    return catalogue.load().eks
+
+
+def _machines() -> Mapping[str, Machine]:
+    return catalogue.load().machines_of("eks")
+
+
+def _image_of(pool: Pool) -> EksImage | None:
+    return _facts().image(pool.image.text or "")
+
+
+def _standard_end(minor: str) -> dt.date | None:
+    entry = _facts().minor(minor)
+    return None if entry is None else entry.standard_support_end
+
+
+def _end(cluster: Resource, minor: str) -> dt.date | None:
+    """Another year at a higher price, unless the cluster opts out."""
+    entry = _facts().minor(minor)
+    if entry is None:
+        return None
+    if cluster.get("upgradePolicy", "supportType").text == "STANDARD":
+        return entry.standard_support_end
+    return entry.extended_support_end or entry.standard_support_end
+
+
+def _public_addresses(cluster: Resource) -> Iterator[Fault]:
+    native = cluster.type.startswith("aws-native:")
+    network = cluster.get("resourcesVpcConfig" if native else "vpcConfig")
+    public = network.get("endpointPublicAccess")
+    if public.unknown or public.flag is False:
+        return
+    fix = "set publicAccessCidrs, or endpointPublicAccess: false"
+    yield from open_ranges(network.get("publicAccessCidrs"), fix)
+
+
+def _gpus_told(pool: Pool) -> bool | None:
+    """A node group whose launch template names the machine tells it by its image."""
+    if not pool.get("instanceTypes").absent:
+        return None
+    image = _image_of(pool)
+    return image is not None and image.nvidia
+
+
+def _device_plugin(pool: Pool) -> DevicePlugin | None:
+    image = _image_of(pool)
+    if image is None or not image.plugin or not pool.get("launchTemplate").absent:
+        return None  # a launch template's user data may turn the plugin off
+    return DevicePlugin(
+        title="Bottlerocket's device plugin",
+        at=pool.image,
+        off="turn it off in a launch template: settings.kubelet-device-plugins.nvidia.enabled = false",
+    )
+
+
+def _gpu_driver_owner(pool: Pool) -> GpuDriverOwner | None:
+    image = _image_of(pool)
+    if image is None:
+        return None
+    branded = "" if image.nvidia else "use an image with NVIDIA's driver, such as AL2023_x86_64_NVIDIA"
+    owner = f"the image {image.name}" if image.nvidia else ""
+    return GpuDriverOwner(at=pool.image, owner=owner, other=branded)
+
+
+def _gpu_driver_root(pool: Pool) -> str | None:
+    image = _image_of(pool)
+    if image is None:
+        return None
+    return "/" if image.nvidia else ""
+
+
+def _unpredicted(pool: Pool, served: bool) -> Iterator[tuple[str, str]]:
+    if served and pool.may_be_empty:
+        yield "EKS's autoscaler does not know its devices", "1 or more"
+
+
+def _wrong_images(stack: Stack, pool: Pool, _: Callable[[], bool]) -> Iterator[Fault]:
+    image = _image_of(pool)
+    for machine in pool.machines_in(stack) if image is not None else []:
+        wanted = _architecture(machine.text or "")
+        if image is not None and wanted is not None and wanted != image.arch:
+            yield _wrong_image(pool, image, machine, wanted)
+
+
+def _wrong_image(pool: Pool, image: EksImage, machine: Value, wanted: str) -> Fault:
+    images = _facts().images
+    allowed = [each.name for each in images if (each.arch, each.nvidia) == (wanted, image.nvidia)]
+    return Fault(
+        at=pool.image,
+        problem=f"is {pool.image.shown}, an image for {image.arch}, and {machine.shown} is {wanted}",
+        allowed=", ".join(allowed),
+        fix=f"set amiType: {allowed[0]}",
+    )
+
+
+def _architecture(name: str) -> str | None:
+    """The processor of a machine, if it is known, else by its name; None for what is no name of one."""
+    known = _machines().get(name)
+    if known is not None and known.arch is not None:
+        return known.arch
+    if _ARM.fullmatch(name):
+        return "arm64"
+    return "amd64" if "." in name else None
+
+
+RESOURCES = CloudResources(
+    clusters=re.compile(rf"{_CLUSTER}|{_NATIVE_CLUSTER}"),
+    cluster_components=re.compile(r"eks:index:Cluster"),
+    versions=(
+        version_field(_CLUSTER, "version", required=True),
+        version_field(_NODE_GROUP, "version", required=False),
+        version_field(_NATIVE_CLUSTER, "version", required=True),
+        version_field(_NATIVE_NODE_GROUP, "version", required=False),
+    ),
+    support=Support(
+        by="EKS standard support", standard_end=_standard_end, end=_end, source=lambda: str(_facts().source)
+    ),
+    local_accounts=nothing,
+    public_addresses=_public_addresses,
+    pools=(
+        PoolForm(
+            types=re.compile(rf"{_NODE_GROUP}|{_NATIVE_NODE_GROUP}"),
+            pools="",
+            name="nodeGroupName",
+            machine="instanceTypes.*",
+            labels="labels",
+            taints="taints",
+            image="amiType",
+            autoscaling="scalingConfig",
+            fewest=lambda pool: pool.get("scalingConfig", "minSize"),
+            most=lambda pool: pool.get("scalingConfig", "maxSize"),
+            # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
+            rolled_by=("launchTemplate", "version", "releaseVersion"),
+        ),
+    ),
+    system_pool="system",
+    machine_templates=(
+        MachineTemplate(types=re.compile(r"aws:ec2/launchTemplate:LaunchTemplate"), machine="instanceType"),
+        MachineTemplate(
+            types=re.compile(r"aws-native:ec2:LaunchTemplate"), machine="launchTemplateData.instanceType"
+        ),
+    ),
+    machines=_machines,
+    machines_told=nothing,
+    # https://aws.amazon.com/ec2/instance-types/#Accelerated_Computing
+    gpu_families=re.compile(r"(p\d|g\d|gr\d)\w*\."),
+    gpus_told=_gpus_told,
+    own_labels=re.compile(r"(^|[./])(amazonaws\.com|eksctl\.io)(/|$)"),
+    labels_by_hand=frozenset(),
+    labels_gpus=True,
+    added_taints=nothing,
+    device_plugin=_device_plugin,
+    managed_plugins=None,
+    gpu_driver_owner=_gpu_driver_owner,
+    gpu_driver_root=_gpu_driver_root,
+    gpu_driver_images=nothing,
+    partitions=nothing,
+    unpredicted=_unpredicted,
+    wrong_images=_wrong_images,
+    dra_pools=None,
+)

@@ -1,0 +1,33 @@
+"""Clusters that already exist: no program declares their control planes, pools or machines."""
+
+from dra_fleet.clouds.common.resources import no_machines
+from dra_fleet.clouds.resources import NO_TYPE, CloudResources, nothing, untold
+
+RESOURCES = CloudResources(
+    clusters=NO_TYPE,
+    cluster_components=NO_TYPE,
+    versions=(),
+    support=None,
+    local_accounts=nothing,
+    public_addresses=nothing,
+    pools=(),
+    system_pool="",
+    machine_templates=(),
+    machines=no_machines,
+    machines_told=nothing,
+    gpu_families=NO_TYPE,
+    gpus_told=untold,
+    own_labels=NO_TYPE,
+    labels_by_hand=frozenset(),
+    labels_gpus=False,
+    added_taints=nothing,
+    device_plugin=untold,
+    managed_plugins=None,
+    gpu_driver_owner=untold,
+    gpu_driver_root=untold,
+    gpu_driver_images=nothing,
+    partitions=nothing,
+    unpredicted=nothing,
+    wrong_images=nothing,
+    dra_pools=None,
+)

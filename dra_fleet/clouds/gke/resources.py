@@ -1,0 +1,261 @@
+"""GKE as any program declares it: resources of gcp."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.common.resources import (
+    open_address,
+    open_to_everybody,
+    plugin_unless_labelled,
+    version_field,
+)
+from dra_fleet.clouds.gke.labels import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TPU_DRA
+from dra_fleet.clouds.pools import PoolForm
+from dra_fleet.clouds.resources import (
+    NO_TYPE,
+    CloudResources,
+    DraPools,
+    Fault,
+    GpuDriverOwner,
+    Support,
+    untold,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from dra_fleet.clouds.gke.facts import GkeFacts
+    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.resources import DevicePlugin
+    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.values import Value
+    from dra_fleet.hardware.models import Machine
+
+_CLUSTER: Final = "gcp:container/cluster:Cluster"
+_NODE_POOL: Final = "gcp:container/nodePool:NodePool"
+_LEGACY_ACCESS: Final = (
+    ("masterAuth", "clientCertificateConfig", "issueClientCertificate"),
+    ("enableLegacyAbac",),
+)
+_NOT_INSTALLED: Final = "INSTALLATION_DISABLED"
+# https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies
+_ROLLED_BY: Final = (
+    "version",
+    "nodeConfig.imageType",
+    "nodeConfig.machineType",
+    "nodeConfig.diskSizeGb",
+    "nodeConfig.diskType",
+    "nodeConfig.kubeletConfig",
+    "nodeConfig.linuxNodeConfig",
+)
+
+
+def _facts() -> GkeFacts:
+    return catalogue.load().gke
+
+
+def _machines() -> Mapping[str, Machine]:
+    return catalogue.load().machines_of("gke")
+
+
+def _accelerators(pool: Pool) -> list[Value]:
+    return pool.node("guestAccelerators").items
+
+
+def _machines_told(pool: Pool) -> list[Machine]:
+    kinds = [each.get("type").text or "none" for each in _accelerators(pool)]
+    whole = [each for each in _machines().values() if each.gpu_fraction is None]
+    found = [next((each for each in whole if each.accelerator == kind), None) for kind in kinds]
+    return [machine for machine in found if machine is not None]
+
+
+def _local_accounts(cluster: Resource) -> Iterator[Fault]:
+    for path in _LEGACY_ACCESS:
+        switch = cluster.get(*path)
+        if switch.flag:
+            yield Fault(
+                at=switch,
+                problem=f"is {switch.shown}, so there are rights that Google's identities do not govern",
+                allowed="false",
+                fix=f"remove {path[0]}, and grant rights by IAM and RBAC",
+            )
+
+
+def _public_addresses(cluster: Resource) -> Iterator[Fault]:
+    endpoint = cluster.get("controlPlaneEndpointsConfig", "ipEndpointsConfig", "enabled")
+    private = cluster.get("privateClusterConfig", "enablePrivateEndpoint")
+    if endpoint.unknown or endpoint.flag is False or private.unknown or private.flag:
+        return
+    networks = cluster.get("masterAuthorizedNetworksConfig")
+    fix = (
+        "set masterAuthorizedNetworksConfig.cidrBlocks, or turn the address off by "
+        "controlPlaneEndpointsConfig.ipEndpointsConfig.enabled: false"
+    )
+    ranges = [block.get("cidrBlock") for block in networks.get("cidrBlocks").items]
+    if networks.given and ranges:
+        yield from open_to_everybody(ranges, fix)
+    elif not networks.unknown:
+        yield open_address(networks, fix)
+
+
+def _limit(per_zone: str, total: str) -> Callable[[Value], Value]:
+    def limit(pool: Value) -> Value:
+        scaling = pool.get("autoscaling")
+        if not scaling.absent:
+            return scaling.get(total) if scaling.get(per_zone).absent else scaling.get(per_zone)
+        return pool.get("initialNodeCount" if pool.get("nodeCount").absent else "nodeCount")
+
+    return limit
+
+
+def _pools(types: str, pools: str, name: str, config: str) -> PoolForm:
+    return PoolForm(
+        types=re.compile(types),
+        pools=pools,
+        name=name,
+        machine=f"{config}machineType",
+        labels=f"{config}labels",
+        taints=f"{config}taints",
+        image=f"{config}imageType",
+        autoscaling="autoscaling",
+        fewest=_limit("minNodeCount", "totalMinNodeCount"),
+        most=_limit("maxNodeCount", "totalMaxNodeCount"),
+        rolled_by=_ROLLED_BY,
+    )
+
+
+def _added_taints(pool: Pool) -> Iterator[tuple[str, str]]:
+    """https://cloud.google.com/kubernetes-engine/docs/how-to/node-taints; not all in every cluster."""
+    machines = _machines()
+    known = [machines[name] for name in (each.text or "" for each in pool.machines) if name in machines]
+    if pool.has_gpus:
+        yield "nvidia.com/gpu", "present"
+    if any(machine.tpu is not None for machine in known):
+        yield "google.com/tpu", "present"
+    if any(machine.arch == "arm64" for machine in known):
+        yield "kubernetes.io/arch", "arm64"
+
+
+def _device_plugin(pool: Pool) -> DevicePlugin | None:
+    return plugin_unless_labelled(pool, NO_PLUGIN, "true", "GKE's device plugin")
+
+
+def _gpu_driver_owner(pool: Pool) -> GpuDriverOwner | None:
+    at = pool.node("guestAccelerators", 0, "gpuDriverInstallationConfig", "gpuDriverVersion")
+    off = at.text == _NOT_INSTALLED
+    other = "install it by Google's DaemonSet"  # the GPU Operator installs none on GKE's own image
+    return (
+        None if at.unknown else GpuDriverOwner(at=at, owner="" if off else "GKE", other=other if off else "")
+    )
+
+
+def _gpu_driver_root(pool: Pool) -> str | None:
+    images = _facts().images
+    name = pool.image.text or (images[0].name if pool.image.absent else "")
+    return next((image.driver_root for image in images if image.name == name.upper()), None)
+
+
+def _partitions(pool: Pool) -> list[Value]:
+    return [each.get("gpuPartitionSize") for each in _accelerators(pool)]
+
+
+def _unpredicted(pool: Pool, _: bool) -> Iterator[tuple[str, str]]:
+    """What its autoscaler expects rests on the pool alone, whoever serves it."""
+    if not pool.may_be_empty or not any(pool.label(key).text == "true" for key in (GPU_DRA, NO_PLUGIN)):
+        return
+    facts = _facts().scale_from_zero
+    known = ", ".join(entry.name for entry in facts.accelerators)
+    for accelerator in _accelerators(pool):
+        kind = accelerator.get("type")
+        if kind.text is not None and facts.accelerator(kind.text) is None:
+            reason = f"GKE's autoscaler does not know the devices of {kind.shown}"
+            yield reason, f"1 or more; 0 with {known}"
+        elif accelerator.get("gpuPartitionSize").given:
+            yield "GKE's autoscaler expects whole GPUs of a new node, no partitions", "1 or more"
+
+
+def _wrong_images(stack: Stack, pool: Pool, has_installer: Callable[[], bool]) -> Iterator[Fault]:
+    """Google builds its GPU driver for some images and processors only."""
+    for machine in pool.known_machines(stack):
+        allowed = _images_with_driver(machine) if machine.gpus else []
+        if not allowed or pool.image.absent or (pool.image.text or "").upper() in allowed:
+            continue
+        if pool.image.unknown or has_installer():
+            continue
+        yield Fault(
+            at=pool.image,
+            problem=f"is {pool.image.shown}, for which Google has no GPU driver for {machine.arch}, "
+            f"the processor of {machine.name}",
+            allowed=", ".join(allowed),
+            fix=f"set imageType: {allowed[0]}",
+        )
+
+
+def _images_with_driver(machine: Machine) -> list[str]:
+    """The images of GKE with a GPU driver for a machine's processor; none if that is every image known."""
+    facts = _facts()
+    found = {installer.image for installer in facts.installers if installer.arch == machine.arch}
+    return [] if found == {image.name for image in facts.images} else sorted(found)
+
+
+def _own_driver(pool: Pool) -> Iterator[Fault]:
+    for accelerator in _accelerators(pool):
+        version = accelerator.get("gpuDriverInstallationConfig", "gpuDriverVersion")
+        if version.unknown or version.text == _NOT_INSTALLED:
+            continue
+        yield Fault(
+            at=version,
+            problem=f"is {version.shown}, so GKE installs a driver that the DRA driver does not find",
+            allowed=_NOT_INSTALLED,
+            fix=f"set gpuDriverVersion: {_NOT_INSTALLED}, and install the driver by its DaemonSet",
+        )
+
+
+RESOURCES = CloudResources(
+    clusters=re.compile(_CLUSTER),
+    cluster_components=NO_TYPE,
+    versions=(
+        version_field(_CLUSTER, "minMasterVersion", required=True),
+        version_field(_CLUSTER, "nodeVersion", required=False),
+        version_field(_NODE_POOL, "version", required=False),
+    ),
+    support=Support(by="GKE", standard_end=untold, end=untold, source=lambda: str(_facts().source)),
+    local_accounts=_local_accounts,
+    public_addresses=_public_addresses,
+    pools=(
+        _pools(_NODE_POOL, "", "name", "nodeConfig."),
+        _pools(_CLUSTER, "nodePools.*", "name", "nodeConfig."),
+        _pools(_CLUSTER, "nodeConfig", "", ""),
+    ),
+    system_pool="system",
+    machine_templates=(),
+    machines=_machines,
+    machines_told=_machines_told,
+    # https://cloud.google.com/compute/docs/gpus
+    gpu_families=re.compile(r"(a2|a3|a4|a4x|g2|g4)-"),
+    gpus_told=lambda pool: True if _accelerators(pool) else None,
+    own_labels=re.compile(r"(^|[./])google\.com(/|$)"),
+    labels_by_hand=frozenset({NO_PLUGIN, GPU_DRA, TPU_DRA}),
+    labels_gpus=False,
+    added_taints=_added_taints,
+    device_plugin=_device_plugin,
+    managed_plugins=None,
+    gpu_driver_owner=_gpu_driver_owner,
+    gpu_driver_root=_gpu_driver_root,
+    gpu_driver_images=lambda: [installer.container for installer in _facts().installers],
+    partitions=_partitions,
+    unpredicted=_unpredicted,
+    wrong_images=_wrong_images,
+    dra_pools=DraPools(
+        labels={
+            NO_PLUGIN: "GKE's device plugin also gives the GPUs out",
+            GPU_PRESENT: "the DRA driver's plugin does not run on its nodes",
+            GPU_DRA: "the autoscaler does not know that claims use its GPUs",
+        },
+        telling=(NO_PLUGIN, GPU_DRA),
+        unprepared=_own_driver,
+    ),
+)

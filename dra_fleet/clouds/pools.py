@@ -1,0 +1,202 @@
+"""Node pools as any program declares them, read by what their cloud says of the places in its own resources.
+
+Everything is read when it is asked for, so a rule that looks at labels does not trip over an unknown count.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from dra_fleet.clouds.resources import CloudResources
+    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.values import Step, Value
+    from dra_fleet.hardware.models import Machine
+
+_EFFECTS: Final[Mapping[str, str]] = {
+    "NO_SCHEDULE": "NoSchedule",
+    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+    "NO_EXECUTE": "NoExecute",
+}
+_TAINT_TEXT = re.compile(r"(?P<key>[^=:]+)(=(?P<value>[^:]*))?:(?P<effect>\w+)")
+"""As `kubectl taint` takes it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolForm:
+    """Where one type of resource keeps its pools. Paths are dotted; `*` stands for each item of a list.
+
+    Attributes:
+        types: the resource's type token.
+        pools: the pools in the resource; empty where the resource is one.
+        name: the pool's name; this and what follows lie below the pool. Empty where it has none.
+        machine: its machine types.
+        labels: the labels of its nodes: a map, or a list of keys and values.
+        taints: their taints: a list of texts, or of keys, values and effects.
+        image: the image of its nodes.
+        autoscaling: what turns the autoscaler on for it; empty where the cloud is not asked about that.
+        fewest: the number of nodes that it never goes below, from the pool; absent where the cloud chooses.
+        most: the number that it never goes above.
+        rolled_by: the inputs that the cloud changes by new nodes, one after the other.
+    """
+
+    types: re.Pattern[str]
+    pools: str
+    name: str
+    machine: str
+    labels: str
+    taints: str
+    image: str
+    autoscaling: str
+    fewest: Callable[[Value], Value]
+    most: Callable[[Value], Value]
+    rolled_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taint:
+    """A taint of a pool's nodes, in Kubernetes' words; `effect` is empty if any of it is unknown."""
+
+    at: Value
+    key: str
+    value: str
+    effect: str
+
+
+class Pool:
+    """One node pool.
+
+    Attributes:
+        resource: the resource that declares it; several inline pools share one.
+        cloud: whose it is.
+        at: the place of the pool in the resource.
+    """
+
+    def __init__(self, resource: Resource, cloud: CloudResources, form: PoolForm, at: Value) -> None:
+        """Take the place; nothing is read yet."""
+        self.resource = resource
+        self.cloud = cloud
+        self.at = at
+        self._form = form
+
+    def get(self, *steps: Step) -> Value:
+        """The cloud's own field at a path of the pool."""
+        return self.at.get(*steps)
+
+    @property
+    def name(self) -> str:
+        """The pool's name, else the resource's logical name."""
+        given = self.at.get(self._form.name).peek if self._form.name else None
+        return given if isinstance(given, str) else self.resource.name
+
+    @property
+    def machines(self) -> list[Value]:
+        """Its machine types; some clouds take several. A missing one is an absent value."""
+        return self.at.every(*steps(self._form.machine))
+
+    def machines_in(self, stack: Stack) -> list[Value]:
+        """The names of its machines; where it names none, a template that it depends on may."""
+        holder = tuple(step for step in steps(self._form.machine) if step != "*")
+        if not self.cloud.machine_templates or not self.at.get(*holder).absent:
+            return self.machines
+        needed = [stack.by_urn[urn] for urn in self.resource.dependencies if urn in stack.by_urn]
+        return [
+            each.get(*steps(template.machine))
+            for template in self.cloud.machine_templates
+            for each in needed
+            if template.types.fullmatch(each.type)
+        ]
+
+    def known_machines(self, stack: Stack) -> list[Machine]:
+        """Its machines that are known; what the pool says beside their names may tell as well."""
+        machines = self.cloud.machines()
+        named = [machines.get(name.text or "") for name in self.machines_in(stack)]
+        found = [machine for machine in named if machine is not None]
+        return found or list(self.cloud.machines_told(self))
+
+    @property
+    def labels(self) -> Value:
+        """Where its node labels are: a map, or a list of keys and values."""
+        return self.at.get(*steps(self._form.labels))
+
+    def node(self, *inner: Step) -> Value:
+        """The cloud's own field of the pool's nodes: beside their labels."""
+        return self.at.get(*steps(self._form.labels)[:-1], *inner)
+
+    @property
+    def has_gpus(self) -> bool:
+        """Whether its nodes have NVIDIA GPUs, by what the pool says, by the machine, or by its family."""
+        told = self.cloud.gpus_told(self)
+        if told is not None:
+            return told
+        return any(self._is_gpu_machine(machine.text) for machine in self.machines)
+
+    def _is_gpu_machine(self, name: str | None) -> bool:
+        if name is None:
+            return False
+        machine = self.cloud.machines().get(name)
+        if machine is not None:
+            return machine.gpu is not None
+        return self.cloud.gpu_families.match(name) is not None
+
+    def label(self, key: str) -> Value:
+        """The value of a node label; absent if the pool has none of that key."""
+        listed = self.labels.items if isinstance(self.labels.peek, list) else []
+        for item in listed:
+            if item.get("key").text == key:
+                return item.get("value")
+        return self.labels.get(key)
+
+    @property
+    def taint_list(self) -> Value:
+        """Where its taints are."""
+        return self.at.get(*steps(self._form.taints))
+
+    @property
+    def taints(self) -> list[Taint]:
+        """Its taints."""
+        return [_taint(item) for item in self.taint_list.items]
+
+    @property
+    def image(self) -> Value:
+        """The node image."""
+        return self.at.get(*steps(self._form.image))
+
+    @property
+    def fewest(self) -> Value:
+        """The number of nodes it never goes below; absent where the cloud chooses."""
+        return self._form.fewest(self.at)
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether an autoscaler may take the pool's last node away; nothing given means that it may."""
+        switch = self.get(*steps(self._form.autoscaling))
+        if not switch.given or switch.flag is False:
+            return False
+        fewest, most = self.fewest, self._form.most(self.at)
+        return not fewest.unknown and not fewest.number and not (most.given and most.number == 0)
+
+
+def steps(dotted: str) -> tuple[str, ...]:
+    """The steps of a dotted path; none of an empty one."""
+    return tuple(dotted.split(".")) if dotted else ()
+
+
+def _taint(item: Value) -> Taint:
+    text = item.text
+    if text is not None:
+        match = _TAINT_TEXT.fullmatch(text)
+        if match is None:
+            return Taint(at=item, key="", value="", effect="")
+        return Taint(at=item, key=match["key"], value=match["value"] or "", effect=match["effect"])
+    effect = "" if item.possible and item.plain is None else item.get("effect").text or ""
+    return Taint(
+        at=item,
+        key=item.get("key").text or "",
+        value=item.get("value").text or "",
+        effect=_EFFECTS.get(effect, effect),
+    )

@@ -1,0 +1,192 @@
+"""What every cloud says of its own resources, whichever program declares them: the gate and the review ask.
+
+No question has a default: a cloud answers each, with `nothing` or `untold` where it has nothing to say. So a
+cloud that was written before a question was added fails when it is loaded, by the question's name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from dra_fleet.clouds.pools import Pool, PoolForm
+    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.values import Value
+    from dra_fleet.hardware.models import Machine
+
+NO_TYPE: Final = re.compile(r"(?!)")
+"""Matches no type and no name: the answer of a cloud that has none."""
+
+
+def nothing(*_: object) -> tuple[()]:
+    """The answer of a cloud where there is nothing of what is asked for."""
+    return ()
+
+
+def untold(*_: object) -> None:
+    """The answer of a cloud whose resources do not tell what is asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionField:
+    """Where a resource says which Kubernetes it runs; `required` where the cloud would else choose for it."""
+
+    types: re.Pattern[str]
+    path: tuple[str, ...]
+    required: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineTemplate:
+    """A resource that holds the machine type of the pools that depend on it, at the dotted path `machine`."""
+
+    types: re.Pattern[str]
+    machine: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Support:
+    """Until when a cloud supports a minor.
+
+    Attributes:
+        by: what supports it, for people.
+        standard_end: the last day for a cluster that pays for no more; None where nothing public says it.
+        end: the last day for a cluster as it is declared; None where upstream's holds.
+        source: the public page that says so; empty where there is none.
+    """
+
+    by: str
+    standard_end: Callable[[str], dt.date | None]
+    end: Callable[[Resource, str], dt.date | None]
+    source: Callable[[], str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What is wrong at a place, what is allowed there and how to mend it."""
+
+    at: Value
+    problem: str
+    allowed: str
+    fix: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DevicePlugin:
+    """A device plugin that a cloud brings to a pool's nodes, the place of that and how to turn it off."""
+
+    title: str
+    at: Value
+    off: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuDriverOwner:
+    """Who installs the GPU driver by a pool's own words, empty for nobody, and how to change that."""
+
+    at: Value
+    owner: str
+    other: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManagedPlugins:
+    """Where a cloud can manage a device plugin of its own on pools, whatever type of resource declares them.
+
+    Attributes:
+        types: the resources in which it can be chosen.
+        places: where they choose.
+        on: the choice that brings the plugin.
+        off: the choice that does not.
+        owner: whose plugin it is.
+    """
+
+    types: re.Pattern[str]
+    places: Callable[[Resource], Iterable[Value]]
+    on: str
+    off: str
+    owner: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DraPools:
+    """What prepares a pool for DRA where that takes several settings.
+
+    Attributes:
+        labels: every label that it takes, to `true`, and what follows without it.
+        telling: those of them that only a pool for DRA has.
+        unprepared: what else of such a pool is not prepared.
+    """
+
+    labels: Mapping[str, str]
+    telling: tuple[str, ...]
+    unprepared: Callable[[Pool], Iterable[Fault]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloudResources:
+    """The answers of one cloud.
+
+    Attributes:
+        clusters: the types of its control planes.
+        cluster_components: the types of others' components that hold a control plane.
+        versions: every place where a version of Kubernetes is given.
+        support: until when it supports a minor; None where it is not the cloud that does.
+        local_accounts: what gives a control plane accounts beside the cloud's identities.
+        public_addresses: what lets every address reach a control plane's API server.
+        pools: the resources that declare pools.
+        system_pool: what this program calls a pool of its own for system pods; empty where it makes none.
+        machine_templates: what may name a pool's machine in its place.
+        machines: its machine types that are known, by name.
+        machines_told: the machines of a pool that names none of these, by what else it says.
+        gpu_families: matches names of machines with NVIDIA GPUs, for machines that are not known.
+        gpus_told: whether a pool says beside its machine that it has such GPUs; None if that does not tell.
+        own_labels: finds keys of labels that it puts on nodes itself.
+        labels_by_hand: keys that look like these, and that a node has only where its pool names them.
+        labels_gpus: whether its images label nodes by the GPUs found on them.
+        added_taints: the taints, all `NoSchedule`, that it puts on a pool's nodes itself.
+        device_plugin: the device plugin that it brings to a pool's nodes; None if that is off.
+        managed_plugins: where its own device plugin is managed for a pool; None where it manages none.
+        gpu_driver_owner: who installs a pool's GPU driver; None if nothing tells.
+        gpu_driver_root: where the GPU driver is on a pool's nodes: empty where an operator says it, None if
+            nothing tells.
+        gpu_driver_images: the container images that install its GPU driver.
+        partitions: where a pool asks for partitions of its GPUs beside its labels.
+        unpredicted: which devices of a pool its autoscaler does not expect of a first node, and how many
+            nodes the pool must keep; told whether a DRA driver serves the pool.
+        wrong_images: node images that do not fit a pool's machines, or have no GPU driver for them; told
+            whether something else installs one.
+        dra_pools: what prepares a pool for DRA; None where no labels do.
+    """
+
+    clusters: re.Pattern[str]
+    cluster_components: re.Pattern[str]
+    versions: tuple[VersionField, ...]
+    support: Support | None
+    local_accounts: Callable[[Resource], Iterable[Fault]]
+    public_addresses: Callable[[Resource], Iterable[Fault]]
+    pools: tuple[PoolForm, ...]
+    system_pool: str
+    machine_templates: tuple[MachineTemplate, ...]
+    machines: Callable[[], Mapping[str, Machine]]
+    machines_told: Callable[[Pool], Sequence[Machine]]
+    gpu_families: re.Pattern[str]
+    gpus_told: Callable[[Pool], bool | None]
+    own_labels: re.Pattern[str]
+    labels_by_hand: frozenset[str]
+    labels_gpus: bool
+    added_taints: Callable[[Pool], Iterable[tuple[str, str]]]
+    device_plugin: Callable[[Pool], DevicePlugin | None]
+    managed_plugins: ManagedPlugins | None
+    gpu_driver_owner: Callable[[Pool], GpuDriverOwner | None]
+    gpu_driver_root: Callable[[Pool], str | None]
+    gpu_driver_images: Callable[[], Iterable[str]]
+    partitions: Callable[[Pool], Sequence[Value]]
+    unpredicted: Callable[[Pool, bool], Iterable[tuple[str, str]]]
+    wrong_images: Callable[[Stack, Pool, Callable[[], bool]], Iterable[Fault]]
+    dra_pools: DraPools | None

@@ -1,0 +1,79 @@
+"""Every cloud answers everything that rules and the review ask of its resources."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dra_fleet.clouds.pools import Pool
+from dra_fleet.clouds.resources import CloudResources
+from dra_fleet.declared.resources import Resource, Stack
+from dra_fleet.policy.reading.clouds import all_resources
+
+if TYPE_CHECKING:
+    from dra_fleet.clouds.pools import PoolForm
+
+QUESTIONS = [question.name for question in fields(CloudResources)]
+CLOUDS = [pytest.param(found, id=str(number)) for number, found in enumerate(all_resources())]
+EMPTY = Resource(type="made-up:index:Thing", name="thing", read=dict)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_cloud_that_does_not_answer_a_question_is_told_which(question: str) -> None:
+    assert next(each for each in fields(CloudResources) if each.name == question).default is MISSING
+    known = all_resources()[0]
+    others: dict[str, Any] = {name: getattr(known, name) for name in QUESTIONS if name != question}
+    with pytest.raises(TypeError, match=rf"missing 1 required keyword-only argument: '{question}'$"):
+        CloudResources(**others)
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_a_cloud_finds_nothing_wrong_with_pools_and_images_that_say_nothing(cloud: CloudResources) -> None:
+    assert all(isinstance(image, str) for image in cloud.gpu_driver_images())
+    assert all(name == machine.name for name, machine in cloud.machines().items())
+    for form in cloud.pools:
+        pool = pool_of(cloud, form)
+        assert list(cloud.added_taints(pool)) == []
+        assert list(cloud.machines_told(pool)) == []
+        assert not any(place.text for place in cloud.partitions(pool))
+        assert list(cloud.unpredicted(pool, True)) == []
+        assert list(cloud.wrong_images(STACK, pool, lambda: False)) == []
+        assert cloud.gpu_driver_root(pool) in (None, "", "/", "/home/kubernetes/bin/nvidia")
+        owner = cloud.gpu_driver_owner(pool)
+        assert owner is None or owner.owner or owner.other
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_a_pool_that_says_nothing_has_no_gpus_no_machines_and_no_labels(cloud: CloudResources) -> None:
+    for form in cloud.pools:
+        pool = pool_of(cloud, form)
+        assert not pool.has_gpus
+        assert pool.known_machines(STACK) == []
+        assert pool.label("team").absent
+        assert pool.taints == []
+        assert pool.fewest.absent
+        assert pool.name == EMPTY.name
+
+
+def test_what_clouds_say_of_their_resources_loads_neither_settings_nor_plans() -> None:
+    program = (
+        "import sys; from dra_fleet.policy.reading.clouds import all_resources; all_resources(); "
+        "print(*sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = ran.stdout.split()
+    assert "dra_fleet.clouds.eks.resources" in loaded
+    unwanted = ("settings", "plan", "pydantic", "pulumi")
+    assert [name for name in loaded if name.partition("dra_fleet.")[2].rpartition(".")[2] in unwanted] == []
+    assert [name for name in loaded if name.partition(".")[0] in unwanted] == []
+
+
+def pool_of(cloud: CloudResources, form: PoolForm) -> Pool:
+    return Pool(EMPTY, cloud, form, EMPTY.properties)
+
+
+STACK = Stack(resources=[EMPTY])
