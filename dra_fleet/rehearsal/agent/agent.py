@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from dra_fleet.rehearsal.agent.claim_names import ClaimNames
 from dra_fleet.rehearsal.agent.identity import Identities
 from dra_fleet.rehearsal.agent.kubelet import Kubelets
 from dra_fleet.rehearsal.agent.machines import Machines
 from dra_fleet.rehearsal.agent.nodes import NodeJoiner
-from dra_fleet.rehearsal.agent.view import NODE, POD, SLICES, ClusterView
+from dra_fleet.rehearsal.agent.view import CLAIM_NAMES, NODE, POD, SLICES, ClusterView
 from dra_fleet.rehearsal.agent.wiping import SliceWiper
 from dra_fleet.rehearsal.agent.work_queue import Key, WorkQueue
 from dra_fleet.rehearsal.drivers import node_sides
@@ -49,14 +50,16 @@ async def run(
     kubelets = Kubelets(admin, identities, view, queue, machines=machines, programs=programs)
     wiper = SliceWiper(identities, view, queue, hardware.slice_wiping_seconds)
 
-    async def handle(key: Key) -> None:
-        if key.work == NODE:
-            await machines.reconcile(key.name)
-            await joiner.reconcile(key.name, view.nodes.objects.get(key.name))
-        elif key.work == POD:
-            await kubelets.reconcile(key.name)
-        elif not machines.is_down(key.name):
-            await wiper.reconcile(key.name)
+    async def join(node: str) -> None:
+        await machines.reconcile(node)
+        await joiner.reconcile(node, view.nodes.objects.get(node))
+
+    async def wipe(node: str) -> None:
+        if not machines.is_down(node):
+            await wiper.reconcile(node)
+
+    names = ClaimNames(admin, view)
+    handlers = {NODE: join, POD: kubelets.reconcile, CLAIM_NAMES: names.reconcile, SLICES: wipe}
 
     async def work() -> None:
         for informer in view.informers:
@@ -64,7 +67,7 @@ async def run(
         for name in hosts:
             queue.add(Key(NODE, name))
             queue.add(Key(SLICES, name))
-        await queue.run(handle)
+        await queue.run(lambda key: handlers[key.work](key.name))
 
     try:
         async with asyncio.TaskGroup() as group:

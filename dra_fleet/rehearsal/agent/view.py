@@ -21,6 +21,7 @@ RESOURCE_API = "resource.k8s.io/v1"
 POD = "pod"
 NODE = "node"
 SLICES = "slices"
+CLAIM_NAMES = "claim names"
 
 
 class ClusterView:
@@ -94,6 +95,8 @@ class ClusterView:
         if not self.pods.holds(pod):
             for forget in self.when_gone:
                 forget(pod)
+        if partly_named(pod):
+            self._queue.add(Key(CLAIM_NAMES, key_of(pod)))
         node = pod["spec"].get("nodeName")
         if node in self._ours:
             self._queue.add(Key(POD, key_of(pod)))
@@ -118,3 +121,16 @@ class ClusterView:
 def has_claims(pod: Object) -> bool:
     """Whether a pod uses claims at all, made already or not."""
     return bool(pod["spec"].get("resourceClaims") or pod.get("status", {}).get("extendedResourceClaimStatus"))
+
+
+def templated_claims(pod: Object) -> set[str]:
+    """The names, within a pod, of the claims that are made from templates."""
+    claims: list[Object] = pod["spec"].get("resourceClaims", [])
+    return {claim["name"] for claim in claims if "resourceClaimTemplateName" in claim}
+
+
+def partly_named(pod: Object) -> bool:
+    """Whether a pod's status names some claims made from templates, but not all."""
+    statuses: list[Object] = pod.get("status", {}).get("resourceClaimStatuses", [])
+    named = {item["name"] for item in statuses}
+    return bool(named) and not templated_claims(pod) <= named

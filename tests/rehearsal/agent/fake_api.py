@@ -86,6 +86,12 @@ class FakeApi:
         self.writes.append(f"merge {name}")
         return self.objects[kind, name]
 
+    async def apply(self, body: Object, *, manager: str, force: bool, subresource: str) -> Object:
+        kind, name = body["kind"], body["metadata"]["name"]
+        self.objects[kind, name] = _merged(self.objects[kind, name], body)
+        self.writes.append(f"apply {name}/{subresource} as {manager}{' with force' if force else ''}")
+        return self.objects[kind, name]
+
     async def delete(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> None:
         del api_version, namespace
         self.writes.append(f"delete {name}")

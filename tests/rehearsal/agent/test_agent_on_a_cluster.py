@@ -75,6 +75,36 @@ def test_one_copy_more_than_devices_leaves_exactly_one_pending(agent_cluster: Ag
     assert "7 of 7 matching devices are held by" in reason.sentence
 
 
+def test_a_pod_whose_claims_its_controller_names_in_turn_gets_all_names_and_runs(
+    agent_cluster: AgentCluster,
+) -> None:
+    namespace = agent_cluster.namespace()
+    both = [{"name": name, "resourceClaimTemplateName": "gpu"} for name in ("first", "second")]
+    containers = [{"name": "main", "image": "registry.k8s.io/pause"}]
+    gates = [{"name": "example.com/later"}]
+    pod = claiming_pod(
+        namespace, "pair", "whole", resourceClaims=both, containers=containers, schedulingGates=gates
+    )
+
+    def names() -> list[Object]:
+        found = agent_cluster.pod(namespace, "pair") or {}
+        return found.get("status", {}).get("resourceClaimStatuses", [])
+
+    def patch(body: Object, subresource: str | None) -> None:
+        agent_cluster.run(
+            lambda api: api.merge("v1", "Pod", "pair", body, namespace=namespace, subresource=subresource)
+        )
+
+    agent_cluster.create(template(namespace), pod)
+    named = agent_cluster.eventually("both are named", lambda: found if len(found := names()) == 2 else [])
+    patch({"status": {"resourceClaimStatuses": named[:1]}}, "status")
+    agent_cluster.eventually("both are named again", lambda: names() == named)
+    patch({"spec": {"schedulingGates": None}}, None)
+
+    agent_cluster.eventually("it runs", lambda: agent_cluster.is_running(namespace, "pair"))
+    assert names() == named
+
+
 CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any], Cause, str]] = {
     "label": ("unlabelled", {}, {}, Cause.DRIVER_LABEL_MISSING, "nvidia.com/gpu.present=true"),
     "driver taint": (
