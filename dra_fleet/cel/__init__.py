@@ -15,6 +15,7 @@ from dra_fleet.cel.device import UNKNOWN, CelDevice
 from dra_fleet.cel.verdict import FALSE, TRUE, CelInvalid, CelUnsupported, Verdict
 
 if TYPE_CHECKING:
+    from dra_fleet.cel.intent import Asked
     from dra_fleet.cel.program import DeviceCel
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "CelInvalid",
     "CelUnsupported",
     "Verdict",
+    "asked",
     "clauses",
     "environment",
     "judgeable_clauses",
@@ -41,6 +43,13 @@ def environment(minor: str) -> DeviceCel:
     from dra_fleet.cel import program  # noqa: PLC0415 - native code and protobuf; many only need the words
 
     return program.environment(minor)
+
+
+def asked(expression: str) -> Asked:
+    """What an expression asks of a device, by its syntax tree; nothing if no server would take it."""
+    from dra_fleet.cel import intent  # noqa: PLC0415 - as above
+
+    return intent.asked(expression)
 
 
 @lru_cache(maxsize=4096)

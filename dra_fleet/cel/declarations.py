@@ -145,8 +145,6 @@ format.date() -> NamedFormat
 format.datetime() -> NamedFormat
 """
 
-# New expressions may use them one minor after 1.34 brought them: a server is compatible with its minor - 1.
-LISTS_SINCE = 35
 _LISTS = """
 list<~T> .slice(int, int) -> list<~T>
 list<list<~T>> .flatten() -> list<~T>

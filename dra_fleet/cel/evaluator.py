@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from cel_expr_python import cel  # pyright: ignore[reportMissingTypeStubs]
 
-from dra_fleet.cel import declarations, equality, libraries, messages
+from dra_fleet.cel import declarations, equality, libraries, messages, minors
 
 if TYPE_CHECKING:
     from dra_fleet.cel.implementation import Implementation
 
-_MULTIPLE_ALLOCATIONS_SINCE = 36
 _Config = dict[str, Any]
 _EXTENSIONS: list[_Config] = [
     {"name": "bindings"},
@@ -109,7 +108,7 @@ def _checker(minor: int, named: frozenset[str], *, sorts: bool) -> cel.Env:
     To declare all 200 overloads takes ten milliseconds, and most expressions call none.
     """
     # Only the evaluator's own library of lists has the macro sortBy; its types are less exact than ours.
-    has_lists = minor >= declarations.LISTS_SINCE
+    has_lists = minor >= minors.LISTS_SINCE
     lists = declarations.list_signatures() if has_lists and not sorts else ()
     overloads: dict[str, list[_Config]] = defaultdict(list)
     for signature in (*declarations.signatures(), *lists):
@@ -177,7 +176,7 @@ def runner(minor: int) -> cel.Env:
         functions.append(cel.FunctionDecl(name, overloads))
     return cel.NewEnv(
         descriptor_pool=messages.pool(),
-        config=_config(extensions=_EXTENSIONS + (_LISTS if minor >= declarations.LISTS_SINCE else [])),
+        config=_config(extensions=_EXTENSIONS + (_LISTS if minor >= minors.LISTS_SINCE else [])),
         variables=_variables(minor),
         functions=functions,
     )
@@ -193,7 +192,7 @@ def _variables(minor: int) -> dict[str, cel.Type]:
         "device.attributes": cel.Type("map<string,map<string,any>>"),
         "device.capacity": cel.Type("map<string,map<string,kubernetes.Quantity>>"),
     }
-    if minor >= _MULTIPLE_ALLOCATIONS_SINCE:
+    if minor >= minors.MULTIPLE_ALLOCATIONS_SINCE:
         variables["device.allowMultipleAllocations"] = cel.Type.BOOL
     return variables
 

@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 import re2  # pyright: ignore[reportMissingTypeStubs]
 
-from dra_fleet.cel import equality, formatting, loops, messages, named_formats, network, semver, text, urls
+from dra_fleet.cel import (
+    equality,
+    formatting,
+    loops,
+    messages,
+    minors,
+    named_formats,
+    network,
+    semver,
+    text,
+    urls,
+)
 from dra_fleet.cel.implementation import Implementation, binary, unary
 from dra_fleet.cel.verdict import BEYOND
 
@@ -238,7 +249,7 @@ IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
 }
 
 # cel-go 0.26: an empty part is found wherever the search starts, and a range of a negative length is empty.
-_UP_TO_1_36: dict[str, list[tuple[str, Implementation]]] = {
+_BEFORE_CEL_GO_29: dict[str, list[tuple[str, Implementation]]] = {
     "indexOf": [
         ("list any", _index),
         ("string string", text.index_of),
@@ -251,12 +262,11 @@ _UP_TO_1_36: dict[str, list[tuple[str, Implementation]]] = {
     ],
     equality.RANGE: [("int", unary(lambda length: _range(max(length, 0))))],
 }
-_CEL_GO_29_SINCE = 37
 
 
 def implementations(minor: int) -> dict[str, list[tuple[str, Implementation]]]:
     """What the functions do in Kubernetes 1.``minor``."""
-    return IMPLEMENTATIONS | (_UP_TO_1_36 if minor < _CEL_GO_29_SINCE else {})
+    return IMPLEMENTATIONS | (_BEFORE_CEL_GO_29 if minor < minors.CEL_GO_29_SINCE else {})
 
 
 def is_pattern(expression: str) -> bool:

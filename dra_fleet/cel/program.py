@@ -21,6 +21,7 @@ from dra_fleet.cel import (
     words,
 )
 from dra_fleet.cel.clauses import split
+from dra_fleet.cel.minors import number_of
 from dra_fleet.cel.verdict import BEYOND, FALSE, TRUE, CelInvalid, CelUnsupported, Verdict, error, unknown
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 LONGEST = 10 * 1024
 """The most bytes an expression may have."""
 
-_OLDEST, _NEWEST = 34, 37
 _COMPILED = 4096
 _LOSSY = re.compile(r"\b(?:uint|google\.protobuf\.\w+)\b")
 """Types whose values in a map do not survive the way into an implementation and back."""
@@ -110,7 +110,7 @@ class DeviceCel:
 
     def __init__(self, minor: str) -> None:
         self.minor = minor
-        self.number = _number(minor)
+        self.number = number_of(minor)
         self.compile = lru_cache(maxsize=_COMPILED)(self._compile)
         self.operand = lru_cache(maxsize=_COMPILED)(self._operand)
 
@@ -146,16 +146,6 @@ class DeviceCel:
             _refuse_beyond_evaluator(expression, message)
             raise CelInvalid(words.compile_error(message)) from None
         return syntax.parse(checked.serialize())
-
-
-def _number(minor: str) -> int:
-    major, _, text = minor.removeprefix("v").partition(".")
-    number = int(text.partition(".")[0]) if major == "1" and text.partition(".")[0].isdigit() else 0
-    if not _OLDEST <= number <= _NEWEST:
-        raise ValueError(
-            f"Kubernetes {minor!r} has no CEL environment here; allowed: 1.{_OLDEST} to 1.{_NEWEST}"
-        )
-    return number
 
 
 def _encoded(expression: str) -> bytes:

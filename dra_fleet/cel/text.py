@@ -62,12 +62,12 @@ def last_index_of(text: str, part: str, start: int | None = None) -> int:
 
 
 def index_of_any_start(text: str, part: str, start: int) -> int:
-    """The same up to Kubernetes 1.36: an empty part is found at any start, wherever that is."""
+    """The same before cel-go 0.29: an empty part is found at any start, wherever that is."""
     return index_of(text, part, start) if part else start
 
 
 def last_index_of_any_start(text: str, part: str, start: int) -> int:
-    """The same up to Kubernetes 1.36: an empty part is found at any start, wherever that is."""
+    """The same before cel-go 0.29: an empty part is found at any start, wherever that is."""
     return last_index_of(text, part, start) if part else start
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from dra_fleet.cel import asked
 from dra_fleet.checking.admin_access import check_admin_access
 from dra_fleet.checking.charts import ChartUnknown, check_chart_values, find_chart
 from dra_fleet.checking.companions import check_companions, claims_of_domains
@@ -20,7 +21,6 @@ from dra_fleet.checking.scheduling import check_scheduling
 from dra_fleet.checking.selection import Selection
 from dra_fleet.findings.finding import Finding, Found, Subject
 from dra_fleet.proof.answer.messages import STRICT
-from dra_fleet.proof.demand.asks import drivers_in
 from dra_fleet.yaml_text import Unreadable, read_documents
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def check(
 def _drivers_named(objects: Iterable[Resource]) -> set[str]:
     """The drivers that the selectors of files ask for: they tell which drivers a cluster of others has."""
     texts = (text for item in objects if item.is_device_object for text in all_expressions(item))
-    return {name for text in texts for name in drivers_in(text)}
+    return {name for text in texts for name in asked(text).drivers}
 
 
 def _merged(by_cluster: Sequence[Found], fleet: Sequence[Cluster]) -> Found:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from dra_fleet.cel import environment
+from dra_fleet.cel import asked, environment
 from dra_fleet.checking import rewriting
 from dra_fleet.checking.device_objects import class_name, expressions, requests
 from dra_fleet.checking.matching import FOREIGN, Judged, Programs, counted, devices, judge, verdict, why_none
@@ -14,7 +14,6 @@ from dra_fleet.checking.quantities import tell_chips, tell_part
 from dra_fleet.checking.robustness import tell_failure, warn_foreign, warn_never_published, warn_optional
 from dra_fleet.checking.selectors import compiled
 from dra_fleet.findings.errors import choices, mistyped
-from dra_fleet.proof.demand.asks import drivers_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -299,7 +298,7 @@ def _common(sets: Iterable[frozenset[str]]) -> frozenset[str]:
 
 
 def _named(programs: Sequence[Program]) -> set[str]:
-    return {name for program in programs for name in drivers_in(program.expression)}
+    return {name for program in programs for name in asked(program.expression).drivers}
 
 
 def _errors(subject: Subject) -> int:

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.cel import CelInvalid, CelUnsupported, messages
-from dra_fleet.checking import rewriting, syntax_tree
+from dra_fleet.cel import CelInvalid, CelUnsupported, intent, messages
+from dra_fleet.checking import rewriting
 from dra_fleet.findings.errors import choices, mistyped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.cel.intent import Access
     from dra_fleet.cel.program import DeviceCel, Program
-    from dra_fleet.checking.syntax_tree import Access
+    from dra_fleet.cel.syntax import Tree
     from dra_fleet.drivers.common.facts import DriverFacts
     from dra_fleet.findings.finding import Subject
     from dra_fleet.yaml_text import Path
@@ -63,7 +64,7 @@ def _fix(expression: str, environment: DeviceCel) -> str:
 
 def _misuses(selector: Selector, subject: Subject, environment: DeviceCel) -> bool:
     """Tell what can never be right, whatever the devices; whether there was any."""
-    tree = syntax_tree.tree_of(selector.expression, environment.number)
+    tree = intent.tree_of(selector.expression, environment.number)
     problems = [
         *_prefixed(selector, environment),
         *_wrong_comparisons(selector, tree, environment),
@@ -83,10 +84,8 @@ def _prefixed(selector: Selector, environment: DeviceCel) -> Iterator[tuple[str,
         )
 
 
-def _wrong_comparisons(
-    selector: Selector, tree: syntax_tree.Tree, environment: DeviceCel
-) -> Iterator[tuple[str, str]]:
-    for found in syntax_tree.comparisons(tree):
+def _wrong_comparisons(selector: Selector, tree: Tree, environment: DeviceCel) -> Iterator[tuple[str, str]]:
+    for found in intent.comparisons(tree):
         kind = attribute_type(found.access)
         if kind is None or kind == found.literal:
             continue
@@ -102,8 +101,8 @@ def _wrong_comparisons(
             )
 
 
-def _wrong_literals(tree: syntax_tree.Tree) -> Iterator[tuple[str, str]]:
-    for function, text in syntax_tree.conversions(tree):
+def _wrong_literals(tree: Tree) -> Iterator[tuple[str, str]]:
+    for function, text in intent.conversions(tree):
         try:
             _READERS[function](text)
         except ValueError:

@@ -99,3 +99,13 @@ def test_of_a_vgpu_the_part_is_told_and_what_no_source_tells_stays_unknown() -> 
     }
     for cost in prices.values():
         assert cost.got == cost.stranded == UNTOLD
+
+
+def test_of_several_bounds_a_copy_asks_for_the_highest() -> None:
+    memory = "device.capacity['gpu.nvidia.com'].memory"
+    found = costs(
+        "hgx-h100-8",
+        {"type": "gpu", "memory": {"min": "20Gi"}},
+        {"selectors": [f"{memory}.compareTo(quantity('30Gi')) >= 0"]},
+    )
+    assert found.asked == amounts("30Gi", None)

@@ -6,9 +6,9 @@ https://pkg.go.dev/k8s.io/gke-autoscaling/cluster-autoscaler (what the autoscale
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from dra_fleet.cel import asked
 from dra_fleet.clouds.gke.names import zones_of
 from dra_fleet.clouds.gke.pool_checks import check_gke_pool, check_zone_counts
 from dra_fleet.clouds.gke.pools import compute_classes_of
@@ -18,8 +18,9 @@ from dra_fleet.findings.errors import choices
 from dra_fleet.settings.classes import CelClass, IntentClass
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from dra_fleet.cel.intent import Asked
     from dra_fleet.clouds.gke.settings import GkeClusterSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
     from dra_fleet.settings.fleet import FleetSettings
 
 _INTENTS = ("memory", "product", "profile", "compute_capability", "multiprocessors")
-_CEL = {
-    "memory": re.compile(r"\.memory\b|\['memory'\]"),
-    "driverVersion": re.compile(r"driverVersion"),
-    "cudaComputeCapability": re.compile(r"cudaComputeCapability"),
-    "an exact productName": re.compile(r"productName\s*=="),
-    "MIG partitions": re.compile(r"type\s*==\s*'mig'|\.profile\b"),
+_CEL: Mapping[str, Callable[[Asked], object]] = {
+    "memory": lambda asks: asks.reads("memory"),
+    "driverVersion": lambda asks: asks.reads("driverVersion"),
+    "cudaComputeCapability": lambda asks: asks.reads("cudaComputeCapability"),
+    "an exact productName": lambda asks: asks.texts("productName"),
+    "MIG partitions": lambda asks: "mig" in asks.texts("type") or asks.reads("profile"),
 }
 """What a selector may ask that the autoscaler does not predict, by its name."""
 
@@ -160,10 +161,10 @@ def _check_empty_pools(
     if not empty or "nvidia" not in settings.drivers:
         return
     for name, wanted in sorted(fleet.classes.items()):
-        asked = _unpredicted(wanted)
-        if asked:
+        more = _unpredicted(wanted)
+        if more:
             findings.warnings.append(
-                f"cluster {at[1]}: class {name} asks for {', '.join(asked)}, which GKE's autoscaler does not "
+                f"cluster {at[1]}: class {name} asks for {', '.join(more)}, which GKE's autoscaler does not "
                 f"predict of a pool without nodes: it adds no first node to {', '.join(empty)} for it; set "
                 "nodes: {min: 1}, or ask for the architecture"
             )
@@ -172,14 +173,14 @@ def _check_empty_pools(
 def _unpredicted(wanted: ClassSettings) -> list[str]:
     match wanted:
         case CelClass():
-            text = " && ".join(wanted.cel)
-            return [name for name, pattern in _CEL.items() if pattern.search(text)]
+            asks = [asked(expression) for expression in wanted.cel]
+            return [name for name, is_asked in _CEL.items() if any(map(is_asked, asks))]
         case IntentClass():
             if wanted.driver != "nvidia":
                 return []
-            asked = [name for name in _INTENTS if getattr(wanted, name) is not None]
+            wants = [name for name in _INTENTS if getattr(wanted, name) is not None]
             words = {"compute_capability": "computeCapability"}
-            return [words.get(name, name) for name in asked] + (["type mig"] if wanted.type == "mig" else [])
+            return [words.get(name, name) for name in wants] + (["type mig"] if wanted.type == "mig" else [])
 
 
 def _check_arm_workloads(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel import CelInvalid, CelUnsupported
+from dra_fleet.cel import CelInvalid, CelUnsupported, asked
 from dra_fleet.clusters.pending.drivers import driver_problem
 from dra_fleet.clusters.pending.partitions import whole_gpus
 from dra_fleet.clusters.pending.reason import Cause, Reason
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from dra_fleet.clusters.pending.state import ClusterState
 
 SHOWN_HOLDERS = 4
-_PARTITION = re.compile(r"""type\s*==\s*(['"])mig\1|\bprofile\b""")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,8 +174,9 @@ def _room_problem(
 
 def _unpartitioned(near: Miss, nodes: list[Object]) -> str:
     """A word about the node's partitions, where one was asked for and a whole GPU is there."""
-    asked = _PARTITION.search(near.clause)
-    if not asked or near.device.body.get("attributes", {}).get("type", {}).get("string") != "gpu":
+    asks = asked(near.clause)
+    wants_partition = "mig" in asks.texts("type") or asks.reads("profile")
+    if not wants_partition or near.device.body.get("attributes", {}).get("type", {}).get("string") != "gpu":
         return ""
     node = next((item for item in nodes if item["metadata"]["name"] == near.device.node), None)
     return f"; {whole_gpus(node)}" if node else ""

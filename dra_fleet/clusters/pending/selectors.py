@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet.cel import CelDevice, clauses, environment, judgeable_clauses
+from dra_fleet.cel import CelDevice, asked, clauses, environment, judgeable_clauses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dra_fleet.clusters.client import Object
-
-_DRIVER = re.compile(r"""device\.driver\s*==\s*(['"])(?P<name>[^'"]+)\1""")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +72,7 @@ def expressions(selectors: Iterable[Object]) -> list[str]:
 
 def drivers_named(selectors: Iterable[str]) -> set[str]:
     """The drivers that expressions ask for by `device.driver == '…'`."""
-    return {match["name"] for text in selectors for match in _DRIVER.finditer(text)}
+    return {name for text in selectors for name in asked(text).drivers}
 
 
 def first_miss(selectors: Sequence[str], device: Device, minor: str) -> Miss | None:
@@ -108,6 +105,6 @@ def value_named_in(clause: str, device: Device) -> str:
     values = {**device.body.get("attributes", {}), **device.body.get("capacity", {})}
     for key, value in values.items():
         name = key.rpartition("/")[2]
-        if re.search(rf"\b{re.escape(name)}\b", clause):
+        if asked(clause).reads(name):
             return f"{name} is {next(iter(value.values()))}"
     return ""

@@ -6,13 +6,12 @@ demands no amount of something asks for none of it. Got of a shared device is th
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.cel import UNKNOWN, clauses
+from dra_fleet.cel import UNKNOWN, asked
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.published import mebibytes
 
@@ -23,10 +22,6 @@ if TYPE_CHECKING:
     from dra_fleet.proof.allocator import DeviceId
     from dra_fleet.proof.demand.asks import Ask, ClaimAsk
 
-_LEAST = re.compile(
-    r"\.(?P<name>memory|multiprocessors)\s*\.\s*(?:compareTo\(\s*quantity\(\s*['\"](?P<limit>[^'\"]+)['\"]\s*\)"
-    r"\s*\)\s*>=?\s*0|isGreaterThan\(\s*quantity\(\s*['\"](?P<other>[^'\"]+)['\"]\s*\)\s*\))\s*$"
-)
 _MEBI = 2**20
 _NAMES = ("memory", "multiprocessors")
 _NOTHING = Fraction(0)
@@ -110,11 +105,9 @@ def _cost(
 
 def _least(ask: Ask, name: str) -> Fraction | None:
     found = [_amount(amount) for key, amount in ask.parts if _is_named(key, name)]
-    for selector in ask.selectors:
-        for clause in clauses(selector.expression):
-            limit = _LEAST.search(clause)
-            if limit and limit["name"] == name and not found:
-                found.append(_amount(limit["limit"] or limit["other"]))
+    if not found:
+        bounds = (bound for selector in ask.selectors for bound in asked(selector.expression).bounds)
+        found = [_amount(bound.limit) for bound in bounds if bound.is_least and bound.identity == name]
     return max(found, default=None)
 
 

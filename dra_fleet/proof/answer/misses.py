@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.cel import UNKNOWN
+from dra_fleet.cel import UNKNOWN, asked
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.nodes import GIVE_SLICES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.cel.intent import Bound
     from dra_fleet.model.nodes import ShapeDevice
     from dra_fleet.proof.demand.asks import Ask
     from dra_fleet.proof.search.matching import Miss
-
-_AT_LEAST = re.compile(
-    r"\.(?P<name>\w+)\s*\.\s*(?:compareTo\(\s*quantity\(\s*['\"](?P<limit>[^'\"]+)['\"]\s*\)\s*\)\s*(?P<sign>>=|<=|>|<)\s*0"
-    r"|(?P<word>isGreaterThan|isLessThan)\(\s*quantity\(\s*['\"](?P<other>[^'\"]+)['\"]\s*\)\s*\))\s*$"
-)
-_DRIVER = re.compile(r"^device\.driver\s*==\s*['\"](?P<name>[^'\"]+)['\"]$")
 
 
 def nearest(misses: Sequence[Miss]) -> tuple[Miss, str]:
     """The miss with the most clauses true and what its device has; of amounts, the closest."""
     most = max(miss.held for miss in misses)
     near = [miss for miss in misses if miss.held == most]
-    limit = _AT_LEAST.search(near[0].clause)
-    amounts = [(_amount(miss, limit["name"]), miss) for miss in near] if limit else []
+    bound = _bound(near[0].clause)
+    amounts = [(_amount(miss, bound.identity), miss) for miss in near] if bound else []
     known = [
         (amount, miss) for amount, miss in amounts if amount is not None and miss.clause == near[0].clause
     ]
-    if limit is None or not known:
-        return near[0], _value_named_in(near[0].clause, near[0].device)
-    wants_more = _wants_more(limit)
-    best = (max if wants_more else min)(known, key=lambda pair: pair[0].amount)
-    which = "largest" if wants_more else "smallest"
-    return best[1], f"the {which} device has {limit['name']} {best[0]}"
+    if bound is None or not known:
+        return near[0], _value_read(near[0].clause, near[0].device)
+    best = (max if bound.is_least else min)(known, key=lambda pair: pair[0].amount)
+    which = "largest" if bound.is_least else "smallest"
+    return best[1], f"the {which} device has {bound.identity} {best[0]}"
 
 
 def why_too_few(ask: Ask, misses: Sequence[Miss], matched: int, total: int, where: str) -> tuple[str, str]:
@@ -68,21 +61,20 @@ def why_too_few(ask: Ask, misses: Sequence[Miss], matched: int, total: int, wher
 def _fix(miss: Miss, value: str) -> str:
     if miss.outcome == "unknown":
         return f"do without it, or {GIVE_SLICES}"
-    driver = _DRIVER.match(miss.clause)
+    driver = asked(miss.clause).only_driver
     if driver:
-        return f"install the driver that publishes {driver['name']}, or select {miss.device.driver}"
-    limit = _AT_LEAST.search(miss.clause)
-    if limit and value:
-        amount = value.rpartition(" ")[2]
-        bound = "at most" if _wants_more(limit) else "at least"
-        return (
-            f"ask for {limit['name']} of {bound} {amount}, or choose a machine or layout with other devices"
-        )
+        return f"install the driver that publishes {driver}, or select {miss.device.driver}"
+    bound = _bound(miss.clause)
+    if bound is not None and value:
+        amount, way = value.rpartition(" ")[2], "at most" if bound.is_least else "at least"
+        return f"ask for {bound.identity} of {way} {amount}, or choose a machine or layout with other devices"
     return "correct the clause, or choose a machine or layout whose devices have what it asks for"
 
 
-def _wants_more(limit: re.Match[str]) -> bool:
-    return (limit["sign"] or "").startswith(">") or limit["word"] == "isGreaterThan"
+def _bound(clause: str) -> Bound | None:
+    """The bound that a clause is; None if it is none, or more than one."""
+    bounds = asked(clause).bounds
+    return bounds[0] if len(bounds) == 1 else None
 
 
 def _amount(miss: Miss, name: str) -> Quantity | None:
@@ -93,14 +85,15 @@ def _amount(miss: Miss, name: str) -> Quantity | None:
     return None
 
 
-def _value_named_in(clause: str, device: ShapeDevice) -> str:
+def _value_read(clause: str, device: ShapeDevice) -> str:
     """What the device has for the attribute or capacity that a clause reads; may be empty."""
     values: dict[str, Any] = {**device.seen.get("attributes", {}), **device.seen.get("capacity", {})}
-    if _DRIVER.match(clause):
+    asks = asked(clause)
+    if asks.only_driver:
         return f"its driver is {device.driver}"
     for key, entry in values.items():
         name = key.rpartition("/")[2]
-        if re.search(rf"\b{re.escape(name)}\b", clause):
+        if asks.reads(name):
             value = next(iter(entry.values()))
             return (
                 f"{name} is not known before the device exists" if value is UNKNOWN else f"{name} is {value}"

@@ -5,11 +5,11 @@ A driver decodes them when it prepares a device, so that a mistake leaves the po
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.cel import asked
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
 from dra_fleet.drivers.nvidia.parameters import check_parameters
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from dra_fleet.proof.answer.messages import Findings
     from dra_fleet.proof.demand.asks import Ask, ClaimAsk
 
-_TYPE = re.compile(r"""\.type\s*==\s*['"](?P<type>[a-z]+)['"]""")
 _GATE = "feature gate"
 
 
@@ -74,7 +73,7 @@ def wrong_types(kind: str, expressions: Iterable[str]) -> tuple[tuple[str, ...],
         ),
         (),
     )
-    types = {match["type"] for text in expressions for match in _TYPE.finditer(text)}
+    types = {kind for text in expressions for kind in asked(text).texts("type")}
     return (fitting, tuple(sorted(types))) if fitting and types and not types & set(fitting) else None
 
 

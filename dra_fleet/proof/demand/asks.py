@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.cel import CelInvalid, CelUnsupported, environment
+from dra_fleet.cel import CelInvalid, CelUnsupported, asked, environment
 from dra_fleet.clouds.cloud import rules_of
 
 if TYPE_CHECKING:
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan
 
 Object = dict[str, Any]
-
-_DRIVER = re.compile(r"""device\.driver\s*==\s*(['"])(?P<name>[^'"]+)\1""")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,17 +126,12 @@ def drivers_named(claims: Iterable[ClaimAsk], classes: Mapping[str, Object]) -> 
     """The drivers that the selectors of classes and claims ask for by `device.driver == '…'`."""
     texts = [selector.expression for claim in claims for ask in claim.asks for selector in ask.selectors]
     texts += [expression for item in classes.values() for expression in _expressions(item["spec"])]
-    return {name for text in texts for name in drivers_in(text)}
-
-
-def drivers_in(expression: str) -> set[str]:
-    """The drivers that an expression asks for by `device.driver == '…'`."""
-    return {match["name"] for match in _DRIVER.finditer(expression)}
+    return {name for text in texts for name in asked(text).drivers}
 
 
 def drivers_of(ask: Ask) -> set[str]:
     """The drivers that a request names."""
-    return {name for selector in ask.selectors for name in drivers_in(selector.expression)}
+    return {name for selector in ask.selectors for name in asked(selector.expression).drivers}
 
 
 def compile_problem(expression: str, minor: str) -> str | None:

@@ -1,0 +1,214 @@
+"""What an expression asks of a device, read from its syntax tree: drivers, comparisons, bounds, look-ups.
+
+Nothing is evaluated here, and no device is needed. How an expression is written does not matter, only what
+it says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from dra_fleet.cel import evaluator, lookups, minors, syntax
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dra_fleet.cel.lookups import Lookup
+    from dra_fleet.cel.syntax import Node, Tree
+
+_COMPARISONS = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
+_BOUNDS = {"_<_": False, "_<=_": False, "_>_": True, "_>=_": True, "isLessThan": False, "isGreaterThan": True}
+_DRIVER = "device.driver"
+_VARIABLES = ("device.attributes", "device.capacity")
+_LITERALS = {
+    "string_value": "string",
+    "int64_value": "int",
+    "uint64_value": "int",
+    "double_value": "double",
+    "bool_value": "bool",
+}
+_PAIR = 2
+
+
+class Access(NamedTuple):
+    """A look-up with constant keys: `device.attributes["gpu.nvidia.com"].model`."""
+
+    variable: str
+    domain: str
+    identity: str
+
+
+class Comparison(NamedTuple):
+    """A look-up compared with a literal."""
+
+    access: Access
+    operator: str
+    literal: str
+    """The literal's type: string, int, double or bool."""
+    text: str
+    """The literal, if it is a string."""
+
+
+class Conversion(NamedTuple):
+    """`quantity("…")` or `semver("…")` of a literal."""
+
+    function: str
+    text: str
+
+
+class Bound(NamedTuple):
+    """An amount that a device must have at least or at most."""
+
+    identity: str
+    """The capacity, or attribute, by its last name."""
+    is_least: bool
+    limit: str
+    """A quantity, as written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What an expression asks.
+
+    Attributes:
+        drivers: The drivers that it names by `device.driver == '…'`, wherever it does.
+        only_driver: The driver, if it asks for nothing else; else empty.
+        comparisons: Every look-up that is compared with a literal.
+        bounds: The bounds that are clauses of their own: a device that misses one does not match.
+        lookups: Everything it may read.
+    """
+
+    drivers: frozenset[str] = frozenset()
+    only_driver: str = ""
+    comparisons: tuple[Comparison, ...] = ()
+    bounds: tuple[Bound, ...] = ()
+    lookups: frozenset[Lookup] = frozenset()
+
+    def texts(self, identity: str) -> frozenset[str]:
+        """The texts that an attribute of this name is compared with by `==`."""
+        return frozenset(
+            found.text
+            for found in self.comparisons
+            if found.access.identity == identity and found.operator == "==" and found.literal == "string"
+        )
+
+    def reads(self, identity: str) -> bool:
+        """Whether it looks up an attribute or capacity of this name."""
+        return any(found.identity == identity for found in self.lookups)
+
+
+@lru_cache(maxsize=4096)
+def asked(expression: str) -> Asked:
+    """What an expression asks, by the newest minor's functions; nothing if no server would take it."""
+    try:
+        expression.encode()  # the evaluator takes no other text
+        tree = tree_of(expression, minors.NEWEST)
+    except (RuntimeError, UnicodeEncodeError):
+        return Asked()
+    clauses = list(_clauses(tree.expr))
+    return Asked(
+        drivers=frozenset(name for node in _calls(tree) if (name := _driver(node))),
+        only_driver=_driver(tree.expr),
+        comparisons=tuple(comparisons(tree)),
+        bounds=tuple(bound for node in clauses if (bound := _bound(node)) is not None),
+        lookups=lookups.lookups(tree),
+    )
+
+
+def tree_of(expression: str, minor: int) -> Tree:
+    """The tree of an expression that compiles."""
+    return syntax.parse(evaluator.checked(expression, minor).serialize())
+
+
+def comparisons(tree: Tree) -> Iterator[Comparison]:
+    """Every look-up that is compared with a literal."""
+    for node in _calls(tree):
+        operator = _COMPARISONS.get(str(node.call.function))
+        if operator is None or len(node.call.args) != _PAIR:
+            continue
+        first, second = node.call.args
+        for side, other in ((first, second), (second, first)):
+            access, literal = _access(side), _literal(other)
+            if access is not None and literal:
+                yield Comparison(access, operator, literal, syntax.string_constant(other) or "")
+
+
+def conversions(tree: Tree) -> Iterator[Conversion]:
+    """Every literal that is made a quantity or a version."""
+    for node in _calls(tree):
+        if node.call.function in ("quantity", "semver") and len(node.call.args) == 1:
+            text = syntax.string_constant(node.call.args[0])
+            if text is not None:
+                yield Conversion(str(node.call.function), text)
+
+
+def _clauses(node: Node) -> Iterator[Node]:
+    """What must all be true, in source order."""
+    if node.WhichOneof("kind") == "call" and node.call.function == "_&&_":
+        for operand in node.call.args:
+            yield from _clauses(operand)
+    else:
+        yield node
+
+
+def _driver(node: Node) -> str:
+    """The driver that a node asks for; empty if it is no such comparison."""
+    if node.WhichOneof("kind") != "call" or node.call.function != "_==_":
+        return ""
+    first, second = node.call.args
+    for side, other in ((first, second), (second, first)):
+        if syntax.identifier(side) == _DRIVER:
+            return syntax.string_constant(other) or ""
+    return ""
+
+
+def _bound(node: Node) -> Bound | None:
+    """`x.memory.compareTo(quantity('20Gi')) >= 0`, or the same by isGreaterThan or isLessThan."""
+    if node.WhichOneof("kind") != "call" or node.call.function not in _BOUNDS:
+        return None
+    function, compared = str(node.call.function), node
+    if len(node.call.args) == _PAIR:
+        compared, zero = node.call.args
+        is_call = compared.WhichOneof("kind") == "call" and compared.call.function == "compareTo"
+        if not is_call or _literal(zero) != "int" or zero.constant.int64_value != 0:
+            return None
+    (quantity,) = compared.call.args
+    found = _key(compared.call.target)
+    if found is None or quantity.WhichOneof("kind") != "call" or quantity.call.function != "quantity":
+        return None
+    limit = syntax.string_constant(quantity.call.args[0])
+    return None if limit is None else Bound(found[1], _BOUNDS[function], limit)
+
+
+def _calls(tree: Tree) -> Iterator[Node]:
+    return (node for node in syntax.walk(tree.expr) if node.WhichOneof("kind") == "call")
+
+
+def _literal(node: Node) -> str:
+    if node.WhichOneof("kind") != "constant":
+        return ""
+    return _LITERALS.get(str(node.constant.WhichOneof("kind")), "")
+
+
+def _access(node: Node) -> Access | None:
+    below = _key(node)
+    if below is None:
+        return None
+    inner, identity = below
+    domain = _key(inner)
+    name = syntax.identifier(domain[0]) if domain is not None else None
+    if domain is None or name not in _VARIABLES:
+        return None
+    return Access(str(name), domain[1], identity)
+
+
+def _key(node: Node) -> tuple[Node, str] | None:
+    kind = node.WhichOneof("kind")
+    if kind == "select" and not node.select.test_only:
+        return node.select.operand, str(node.select.field)
+    if kind == "call" and node.call.function == "_[_]" and len(node.call.args) == _PAIR:
+        text = syntax.string_constant(node.call.args[1])
+        return None if text is None else (node.call.args[0], text)
+    return None

@@ -1,0 +1,29 @@
+"""What a Kubernetes minor changes in the CEL of devices, by the second number of the minor."""
+
+from __future__ import annotations
+
+OLDEST, NEWEST = 34, 37
+"""The minors whose CEL is known here."""
+
+# New expressions may use them one minor after 1.34 brought them: a server is compatible with its minor - 1.
+LISTS_SINCE = 35
+"""The library of lists."""
+MULTIPLE_ALLOCATIONS_SINCE = 36
+"""`device.allowMultipleAllocations`."""
+CEL_GO_29_SINCE = 37
+"""How an empty text is found, and where texts are split, as cel-go 0.29 has it."""
+
+
+def number_of(minor: str) -> int:
+    """The second number of a minor: 36 of "1.36", "v1.36" or "1.36.2".
+
+    Raises:
+        ValueError: No CEL is known of it.
+    """
+    major, _, text = minor.removeprefix("v").partition(".")
+    number = int(text.partition(".")[0]) if major == "1" and text.partition(".")[0].isdigit() else 0
+    if not OLDEST <= number <= NEWEST:
+        raise ValueError(
+            f"Kubernetes {minor!r} has no CEL environment here; allowed: 1.{OLDEST} to 1.{NEWEST}"
+        )
+    return number
