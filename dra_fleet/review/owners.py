@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
+
+from dra_fleet.policy.reading.clouds import CLUSTERS, all_resources
+from dra_fleet.policy.reading.pools import POOL_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.review.events import Step
     from dra_fleet.review.model import Kind
 
@@ -20,13 +23,6 @@ _COMPONENTS: Mapping[str, Kind] = {
     "dra-fleet:workloads:Workload": "workload",
     "dra-fleet:namespaces:Namespace": "namespace",
 }
-_POOL = re.compile(r".*:(AgentPool|NodePool|NodeGroup|Nodegroup)")
-"""Each cloud's own resource for a group of nodes."""
-_SYSTEM = re.compile(r".*:(NodePool|NodeGroup)")
-"""Pools of these types named `system` have no GPUs: what runs on them holds no devices."""
-_CONTROL_PLANE = re.compile(
-    r".*:(ManagedCluster|container/cluster:Cluster|eks/cluster:Cluster|(Managed|Edge|Serverless)?Kubernetes)"
-)
 
 
 class Owner(NamedTuple):
@@ -76,10 +72,14 @@ def _part(step: Step, platform: Step) -> Owner:
     """What a cloud's own resource is to its cluster."""
     cluster = platform.name
     name = step.name.removeprefix(f"{cluster}-")
-    if step is platform or _CONTROL_PLANE.fullmatch(step.type):
+    if step is platform or CLUSTERS.fullmatch(step.type):
         return Owner("cluster", cluster, cluster)
-    if _SYSTEM.fullmatch(step.type) and name == "system":
+    if any(name == each.system_pool and _is_pool_of(each, step.type) for each in all_resources()):
         return Owner("other", cluster, "node pool of system pods")
-    if _POOL.fullmatch(step.type):
+    if POOL_TYPES.fullmatch(step.type):
         return Owner("pool", cluster, name)
     return Owner("credential" if step.type.startswith("pulumi:providers:") else "other", cluster, name)
+
+
+def _is_pool_of(resources: CloudResources, pool_type: str) -> bool:
+    return any(form.types.fullmatch(pool_type) for form in resources.pools)

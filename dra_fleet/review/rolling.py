@@ -4,28 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.policy.reading.clouds import all_resources
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator
 
     from dra_fleet.review.events import Step
-
-_ROLLED_BY: Mapping[str, tuple[str, ...]] = {
-    # https://learn.microsoft.com/azure/aks/upgrade-aks-cluster
-    "AgentPool": ("orchestratorVersion",),
-    # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
-    "NodeGroup": ("launchTemplate", "version", "releaseVersion"),
-    # https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies
-    "NodePool": (
-        "version",
-        "nodeConfig.imageType",
-        "nodeConfig.machineType",
-        "nodeConfig.diskSizeGb",
-        "nodeConfig.diskType",
-        "nodeConfig.kubeletConfig",
-        "nodeConfig.linuxNodeConfig",
-    ),
-}
-"""By the last part of a pool's type, the inputs that its cloud changes by new nodes."""
 
 
 def rolls_nodes(steps: Iterable[Step]) -> bool:
@@ -34,6 +18,14 @@ def rolls_nodes(steps: Iterable[Step]) -> bool:
         path == prefix or path.startswith((f"{prefix}.", f"{prefix}["))
         for step in steps
         if step.operation == "update"
-        for prefix in _ROLLED_BY.get(step.type.rpartition(":")[2], ())
+        for prefix in _rolled_by(step.type)
         for path in step.diff
     )
+
+
+def _rolled_by(pool_type: str) -> Iterator[str]:
+    """The inputs of a type of pool that its cloud changes by new nodes."""
+    for resources in all_resources():
+        for form in resources.pools:
+            if form.types.fullmatch(pool_type):
+                yield from form.rolled_by
