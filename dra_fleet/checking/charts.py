@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, cast
 from dra_fleet import drivers
 from dra_fleet import hardware as catalogue
 from dra_fleet.checking.operator_values import OPERATOR
-from dra_fleet.checking.placement import label_keys, not_tolerated, selected, taint_text, toleration_text
-from dra_fleet.checking.resources import mapping, sequence
+from dra_fleet.checking.resources import mapping
 from dra_fleet.clouds.gke.releases import CRITICAL
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.driver import Release
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
+from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -180,25 +181,25 @@ def _check_plugin_nodes(
     subject: Subject, chart: Chart, pools: list[PoolPlan], values: ChartValues
 ) -> list[PoolPlan]:
     """Tell which pools the plugin's pods do not reach by their labels; the others."""
-    selector = mapping(value_at(values, "kubeletPlugin.nodeSelector"))
     given = value_at(values, "kubeletPlugin.affinity", default=subject)
     default = given is subject
     affinity = _default_affinity(chart) if default else given
+    wanted = RequiredNodeAffinity.of(value_at(values, "kubeletPlugin.nodeSelector"), affinity)
     reached: list[PoolPlan] = []
     for pool in pools:
-        answer = selected(pool.labels, selector, affinity)
+        answer = wanted.matches(some_labels(pool.labels))
         if answer == "no":
             subject.error(
-                *_path("kubeletPlugin.nodeSelector" if selector else "kubeletPlugin.affinity"),
+                *_path("kubeletPlugin.nodeSelector" if wanted.selector else "kubeletPlugin.affinity"),
                 what=f"keeps the plugin from the nodes of pool {pool.name}, which then publish no device",
                 got=", ".join(f"{key}={value}" for key, value in pool.labels.items()),
-                allowed="nodes with " + ", ".join(sorted(label_keys(selector, affinity))),
+                allowed="nodes with " + ", ".join(sorted(wanted.keys)),
                 fix="give the pool that label, or change the plugin's affinity",
             )
             continue
         reached.append(pool)
         if answer == "unknown" and pool.gpu_driver == "host":
-            _warn_labels(subject, pool, label_keys(selector, affinity), default=default)
+            _warn_labels(subject, pool, wanted.keys, default=default)
     return reached
 
 
@@ -231,16 +232,16 @@ def _warn_labels(subject: Subject, pool: PoolPlan, keys: frozenset[str], *, defa
 
 def _check_tolerations(subject: Subject, chart: Chart, pools: list[PoolPlan], values: ChartValues) -> None:
     given = value_at(values, "kubeletPlugin.tolerations", default=subject)
-    tolerations = list(chart.version.plugin_tolerations) if given is subject else sequence(given)
+    told = tolerations(list(chart.version.plugin_tolerations) if given is subject else given)
     for pool in pools:
-        missing = not_tolerated(pool, tolerations)
+        missing = untolerated(pool.taints, told)
         if missing:
             subject.error(
                 *_path("kubeletPlugin.tolerations"),
-                what=f"does not tolerate {', '.join(map(taint_text, missing))} of pool {pool.name}, so "
+                what=f"does not tolerate {', '.join(map(str, missing))} of pool {pool.name}, so "
                 f"that the plugin "
                 "never runs there and no device is published",
-                got=f"{len(tolerations)} tolerations" if given is not subject else "the chart's default",
+                got=f"{len(told)} tolerations" if given is not subject else "the chart's default",
                 fix=f"kubeletPlugin: {{tolerations: [{', '.join(map(toleration_text, missing))}]}}",
             )
 
@@ -262,8 +263,8 @@ def _check_root(subject: Subject, pools: list[PoolPlan], values: ChartValues) ->
 
 def _check_partitions(subject: Subject, pools: list[PoolPlan], values: ChartValues) -> None:
     """Partitions that the GPU Operator makes must be there before the plugin looks."""
-    selector = mapping(value_at(values, "kubeletPlugin.nodeSelector"))
-    keys = label_keys(selector, value_at(values, "kubeletPlugin.affinity"))
+    selector, affinity = (value_at(values, f"kubeletPlugin.{key}") for key in ("nodeSelector", "affinity"))
+    keys = RequiredNodeAffinity.of(selector, affinity).keys
     for pool in pools:
         config = pool.labels.get(_MIG_CONFIG)
         if pool.gpu_driver != "operator" or not (isinstance(pool.sharing, MigSharing) or config is not None):

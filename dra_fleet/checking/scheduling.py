@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from dra_fleet.checking.placement import label_keys, not_tolerated, selected, taint_text, toleration_text
 from dra_fleet.checking.pods import containers
-from dra_fleet.checking.resources import at, mapping, sequence
+from dra_fleet.checking.resources import at, mapping
+from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
+from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -48,9 +49,10 @@ def check_scheduling(
 
 
 def _check_selection(pod: Pod, pools: list[PoolPlan]) -> list[PoolPlan]:
-    selector, affinity = mapping(pod.spec.get("nodeSelector")), pod.spec.get("affinity")
+    selector = mapping(pod.spec.get("nodeSelector"))
+    wanted = RequiredNodeAffinity.of(selector, pod.spec.get("affinity"))
     field = "nodeSelector" if selector else "affinity"
-    answers = {pool.name: selected(pool.labels, selector, affinity) for pool in pools}
+    answers = {pool.name: wanted.matches(some_labels(pool.labels)) for pool in pools}
     left = [pool for pool in pools if answers[pool.name] != "no"]
     subject = pod.resource.subject
     if not left:
@@ -64,7 +66,7 @@ def _check_selection(pod: Pod, pools: list[PoolPlan]) -> list[PoolPlan]:
         )
         return []
     keys = {key for pool in pools for key in pool.labels}
-    for key in sorted(label_keys(selector, affinity) - keys):
+    for key in sorted(wanted.keys - keys):
         if not _NODE_S_OWN.search(key):
             subject.warning(
                 *pod.path,
@@ -77,8 +79,8 @@ def _check_selection(pod: Pod, pools: list[PoolPlan]) -> list[PoolPlan]:
 
 
 def _check_taints(pod: Pod, pools: list[PoolPlan]) -> list[PoolPlan]:
-    tolerations = sequence(pod.spec.get("tolerations"))
-    kept = {pool.name: not_tolerated(pool, tolerations) for pool in pools}
+    given = tolerations(pod.spec.get("tolerations"))
+    kept = {pool.name: untolerated(pool.taints, given) for pool in pools}
     borne = [pool for pool in pools if not kept[pool.name]]
     if borne:
         return borne
@@ -87,7 +89,7 @@ def _check_taints(pod: Pod, pools: list[PoolPlan]) -> list[PoolPlan]:
         *pod.path,
         "tolerations",
         what="tolerates the taints of no pool that has its devices: "
-        + "; ".join(f"{name} has {', '.join(map(taint_text, taints))}" for name, taints in kept.items()),
+        + "; ".join(f"{name} has {', '.join(map(str, taints))}" for name, taints in kept.items()),
         fix=f"tolerations: [{', '.join(map(toleration_text, missing))}]",
     )
     return []
