@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from dra_fleet.cel import CelDevice
 from dra_fleet.kubernetes.devices.quantity import Quantity
+from dra_fleet.kubernetes.scheduling.taints import Taint
 
 Object = Mapping[str, Any]
 
@@ -145,10 +146,10 @@ class Device:
         )
 
     @cached_property
-    def taints(self) -> tuple[Object, ...]:
+    def taints(self) -> tuple[Taint, ...]:
         """Its taints that keep pods away; other effects mean nothing."""
-        effects = ("NoSchedule", "NoExecute")
-        return tuple(taint for taint in self.published.get("taints") or () if taint.get("effect") in effects)
+        published = map(Taint.of, self.published.get("taints") or ())
+        return tuple(taint for taint in published if taint.keeps_off)
 
     @property
     def has_binding_conditions(self) -> bool:

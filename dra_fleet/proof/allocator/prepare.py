@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.kubernetes.scheduling.taints import tolerations
 from dra_fleet.proof.allocator import capacity, constraints
 from dra_fleet.proof.allocator.outcome import Failure, Stop
 from dra_fleet.proof.allocator.requests import Demand, Request, Selector, Slot, amounts
@@ -113,7 +114,7 @@ class Preparation:
             takes_all=mode == "All",
             count=int(entry.get("count") or 1),
             admin_access=bool(entry.get("adminAccess")),
-            tolerations=tuple(entry.get("tolerations") or ()),
+            tolerations=tuple(tolerations(entry.get("tolerations"))),
             capacity=amounts(entry.get("capacity")),
         )
 

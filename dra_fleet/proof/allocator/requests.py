@@ -11,6 +11,7 @@ from dra_fleet.proof.allocator.inventory import Device, amount
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from dra_fleet.kubernetes.scheduling.taints import Toleration
     from dra_fleet.proof.allocator.pools import Pool
 
 Object = Mapping[str, Any]
@@ -57,7 +58,7 @@ class Request:
     takes_all: bool
     count: int
     admin_access: bool
-    tolerations: tuple[Object, ...]
+    tolerations: tuple[Toleration, ...]
     capacity: Mapping[str, Fraction]
 
     @property
@@ -67,9 +68,7 @@ class Request:
 
     def tolerates(self, device: Device) -> bool:
         """Whether every taint of a device is borne."""
-        return all(
-            any(_tolerates(toleration, taint) for toleration in self.tolerations) for taint in device.taints
-        )
+        return all(any(one.tolerates(taint) for one in self.tolerations) for taint in device.taints)
 
 
 @dataclass(eq=False)
@@ -79,18 +78,6 @@ class Demand:
     request: Request
     devices: int
     everything: tuple[tuple[Pool, Device], ...] = ()
-
-
-def _tolerates(toleration: Object, taint: Object) -> bool:
-    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
-        return False
-    if toleration.get("key") and toleration["key"] != taint.get("key"):
-        return False
-    if toleration.get("operator") == "Exists":
-        return True
-    return (toleration.get("operator") or "Equal") == "Equal" and (toleration.get("value") or "") == (
-        taint.get("value") or ""
-    )
 
 
 def amounts(published: Object | None) -> dict[str, Fraction]:

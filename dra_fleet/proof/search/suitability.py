@@ -10,19 +10,18 @@ from dra_fleet import hardware as catalogue
 from dra_fleet.cel import UNKNOWN
 from dra_fleet.drivers.efa.devices import DRIVER as NETWORK_DRIVER
 from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
+from dra_fleet.kubernetes.scheduling.node_affinity import Missing, all_labels, carries, some_labels
+from dra_fleet.kubernetes.scheduling.taints import untolerated_taints
 from dra_fleet.model.nodes import GIVE_SLICES
 from dra_fleet.proof.demand.asks import drivers_of
 from dra_fleet.proof.search.matching import Match, Miss, match
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration
+    from dra_fleet.kubernetes.scheduling.node_affinity import Labels
     from dra_fleet.model.nodes import NodeGroup, Shape
     from dra_fleet.proof.demand.asks import Ask, ClaimAsk
     from dra_fleet.proof.demand.pod_sets import PodSet
 
-_STOPPING = ("NoSchedule", "NoExecute")
 _STANDARD = {"kubernetes.io/os": "linux"}
 
 
@@ -79,38 +78,29 @@ def suitability_of(pod_set: PodSet, group: NodeGroup, minor: str) -> Suitability
     )
 
 
-def tolerated(taint: Taint, tolerations: Sequence[Toleration]) -> bool:
-    """Whether a taint is borne: https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/."""
-    return any(
-        item.effect in (None, taint.effect)
-        and (
-            (not item.key and item.operator == "Exists")
-            or (item.key == taint.key and (item.operator == "Exists" or item.value == taint.value))
-        )
-        for item in tolerations
-    )
-
-
 def _barrier(pod_set: PodSet, shape: Shape) -> str:
+    labels = _labels(shape)
     for key, value in pod_set.node_selector.items():
-        has = shape.labels.get(key, _STANDARD.get(key))
-        if (has is not None or shape.knows_labels or key in shape.lacks_labels) and has != value:
+        if carries(key, value).holds(labels(key)) == "no":
             return f"its nodes lack label {key}={value}"
-    for taint in shape.taints:
-        if pod_set.tolerations is None or taint.effect not in _STOPPING:
-            continue
-        if not tolerated(taint, pod_set.tolerations):
-            text = f"{taint.key}={taint.value}" if taint.value else taint.key
-            return f"taint {text}:{taint.effect} of its nodes is not tolerated"
+    kept_off = () if pod_set.tolerations is None else untolerated_taints(shape.taints, pod_set.tolerations)
+    if kept_off:
+        return f"taint {kept_off[0]} of its nodes is not tolerated"
     if not shape.room.holds(pod_set.room):
         who = "its pods, which share one claim and so one node, ask" if pod_set.is_shared else "a pod asks"
         return f"{who} for more CPU, memory or pods than a node has"
     return ""
 
 
+def _labels(shape: Shape) -> Labels:
+    known = {**_STANDARD, **shape.labels}
+    return all_labels(known) if shape.knows_labels else some_labels(known, shape.lacks_labels)
+
+
 def _doubt(pod_set: PodSet, shape: Shape, matches: tuple[tuple[tuple[Ask, Match], ...], ...]) -> str:
+    labels = _labels(shape)
     for key in pod_set.node_selector:
-        if key not in shape.labels and key not in shape.lacks_labels and key not in _STANDARD:
+        if labels(key) is Missing.UNKNOWN:
             return f"it is not known whether its nodes have label {key}; put it into the pool's nodeSelector"
     for choices in matches:
         for ask, one in choices:
