@@ -19,7 +19,7 @@ from dra_fleet.drivers.driver import Release
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
-from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated
+from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated_taints
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -234,7 +234,7 @@ def _check_tolerations(subject: Subject, chart: Chart, pools: list[PoolPlan], va
     given = value_at(values, "kubeletPlugin.tolerations", default=subject)
     told = tolerations(list(chart.version.plugin_tolerations) if given is subject else given)
     for pool in pools:
-        missing = untolerated(pool.taints, told)
+        missing = untolerated_taints(pool.taints, told)
         if missing:
             subject.error(
                 *_path("kubeletPlugin.tolerations"),

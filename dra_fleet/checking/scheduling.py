@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.checking.pods import containers
 from dra_fleet.checking.resources import at, mapping
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
-from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated
+from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated_taints
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -80,7 +80,7 @@ def _check_selection(pod: Pod, pools: list[PoolPlan]) -> list[PoolPlan]:
 
 def _check_taints(pod: Pod, pools: list[PoolPlan]) -> list[PoolPlan]:
     given = tolerations(pod.spec.get("tolerations"))
-    kept = {pool.name: untolerated(pool.taints, given) for pool in pools}
+    kept = {pool.name: untolerated_taints(pool.taints, given) for pool in pools}
     borne = [pool for pool in pools if not kept[pool.name]]
     if borne:
         return borne

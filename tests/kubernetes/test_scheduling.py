@@ -28,7 +28,7 @@ from dra_fleet.kubernetes.scheduling.taints import (
     toleration_text,
     tolerations,
     tolerations_for,
-    untolerated,
+    untolerated_taints,
 )
 
 if TYPE_CHECKING:
@@ -381,13 +381,13 @@ def test_a_toleration_covers_a_taint_as_the_scheduler_holds_it(
 
 def test_a_pod_whose_toleration_has_no_key_and_is_equal_is_never_admitted() -> None:
     reserved = Taint(key="reserved", effect="NoSchedule")
-    assert untolerated([reserved], tolerations([toleration()])) == [reserved]
-    assert untolerated([reserved], tolerations([{"operator": "Exists"}])) == []
+    assert untolerated_taints([reserved], tolerations([toleration()])) == [reserved]
+    assert untolerated_taints([reserved], tolerations([{"operator": "Exists"}])) == []
 
 
 def test_a_soft_taint_keeps_off_nobody() -> None:
     soft, hard = (Taint(key="a", effect=effect) for effect in ("PreferNoSchedule", "NoExecute"))
-    assert untolerated([soft, hard], ()) == [hard]
+    assert untolerated_taints([soft, hard], ()) == [hard]
     assert tolerations_for([soft, hard]) == (Toleration(key="a", effect="NoExecute"),)
 
 

@@ -1,18 +1,18 @@
-"""Which nodes a pod specification allows: node selector, required node affinity, taints.
-
-Rules: https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/ and …/taint-and-toleration/.
-"""
+"""Which nodes a pod specification allows, and what keeps it off the others, in words."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, all_labels
+from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration, tolerations, untolerated_taints
+
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
+    from dra_fleet.kubernetes.scheduling.node_affinity import Requirement
 
-STOPPING = ("NoSchedule", "NoExecute")
-DAEMON_TOLERATIONS: list[Object] = [
-    {"key": f"node.kubernetes.io/{name}", "operator": "Exists"}
+DAEMON_TOLERATIONS = [
+    Toleration(key=f"node.kubernetes.io/{name}", operator="Exists")
     for name in (
         "not-ready",
         "unreachable",
@@ -27,19 +27,14 @@ DAEMON_TOLERATIONS: list[Object] = [
 
 def label_problem(spec: Object, node: Object) -> str | None:
     """What a node's labels lack for a pod specification; None when it may go there."""
-    labels = node["metadata"].get("labels", {})
-    for key, value in spec.get("nodeSelector", {}).items():
-        if labels.get(key) != value:
-            return f"label {key}={value} is missing"
-    required = (
-        spec.get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution")
-    )
-    if required is None:
+    wanted = RequiredNodeAffinity.of(spec.get("nodeSelector"), spec.get("affinity"))
+    labels = all_labels(node["metadata"].get("labels", {}))
+    for one in wanted.selector:
+        if one.holds(labels(one.key)) == "no":
+            return f"label {_wish(one)} is missing"
+    if wanted.matches(labels, node["metadata"]["name"]) == "yes":
         return None
-    terms = required["nodeSelectorTerms"]
-    if any(_term_holds(term, node) for term in terms):
-        return None
-    wishes = [" and ".join(_wish(item) for item in _requirements(term)) for term in terms]
+    wishes = [" and ".join(map(_wish, (*term.labels, *term.fields))) for term in wanted.terms or ()]
     return (
         f"label {wishes[0]} is missing"
         if len(wishes) == 1
@@ -49,55 +44,13 @@ def label_problem(spec: Object, node: Object) -> str | None:
 
 def untolerated(spec: Object, node: Object, *, daemon: bool = False) -> str | None:
     """The first taint that keeps a pod specification off a node, as `key=value:effect`, or None."""
-    tolerations = [*spec.get("tolerations", []), *(DAEMON_TOLERATIONS if daemon else [])]
-    for taint in node["spec"].get("taints", []):
-        if taint["effect"] in STOPPING and not any(_tolerates(item, taint) for item in tolerations):
-            value = f"={taint['value']}" if taint.get("value") else ""
-            return f"{taint['key']}{value}:{taint['effect']}"
-    return None
+    given = [*tolerations(spec.get("tolerations")), *(DAEMON_TOLERATIONS if daemon else [])]
+    taints = map(Taint.of, node["spec"].get("taints", []))
+    return next(map(str, untolerated_taints(taints, given)), None)
 
 
-def _tolerates(toleration: Object, taint: Object) -> bool:
-    if toleration.get("effect") not in (None, "", taint["effect"]):
-        return False
-    key = toleration.get("key", "")
-    if toleration.get("operator", "Equal") == "Exists":
-        return key in ("", taint["key"])
-    return key == taint["key"] and toleration.get("value", "") == taint.get("value", "")
-
-
-def _requirements(term: Object) -> list[Object]:
-    return [*term.get("matchExpressions", []), *term.get("matchFields", [])]
-
-
-def _term_holds(term: Object, node: Object) -> bool:
-    labels = node["metadata"].get("labels", {})
-    fields = {"metadata.name": node["metadata"]["name"]}
-    return bool(_requirements(term)) and all(
-        [_holds(item, labels) for item in term.get("matchExpressions", [])]
-        + [_holds(item, fields) for item in term.get("matchFields", [])]
-    )
-
-
-def _holds(requirement: Object, labels: Object) -> bool:
-    value, values = labels.get(requirement["key"]), requirement.get("values", [])
-    match requirement["operator"]:
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt":
-            return value is not None and int(value) > int(values[0])
-        case _:
-            return value is not None and int(value) < int(values[0])
-
-
-def _wish(requirement: Object) -> str:
-    key, values = requirement["key"], requirement.get("values", [])
-    if requirement["operator"] == "In" and len(values) == 1:
+def _wish(requirement: Requirement) -> str:
+    key, values = requirement.key, requirement.values
+    if requirement.operator == "In" and len(values) == 1:
         return f"{key}={values[0]}"
-    return " ".join([key, requirement["operator"], ",".join(values)]).strip()
+    return " ".join([key, requirement.operator, ",".join(values)]).strip()

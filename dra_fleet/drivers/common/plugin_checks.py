@@ -12,7 +12,7 @@ from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia.mig_labels import READY, STATE, may_start_early
 from dra_fleet.drivers.nvidia.operator import partitioned
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
-from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated
+from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated_taints
 from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def check_plugin_placement(
     default = list(version.plugin_tolerations) if version else []
     given = value_at(release.values, _TOLERATIONS, default=default)
     for pool in pools:
-        for taint in untolerated(pool.taints, tolerations(given)) if pool.machine.gpus else ():
+        for taint in untolerated_taints(pool.taints, tolerations(given)) if pool.machine.gpus else ():
             findings.error(
                 *at,
                 "values",

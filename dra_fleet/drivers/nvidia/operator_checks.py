@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated
+from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated_taints
 from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def check_operator_values(
             )
     given = value_at(final, "daemonsets.tolerations")
     for pool in pools:
-        for taint in untolerated(pool.taints, tolerations(given)) if pool.machine.gpus else ():
+        for taint in untolerated_taints(pool.taints, tolerations(given)) if pool.machine.gpus else ():
             findings.error(
                 *at,
                 "values",

@@ -82,7 +82,7 @@ class Toleration:
         return self.operator == "Exists" or (self.operator == "Equal" and self.value == taint.value)
 
 
-def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> list[Taint]:
+def untolerated_taints(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> list[Taint]:
     """The taints that keep a pod with these tolerations off a node."""
     given = [one for one in tolerations if one.is_admitted]
     return [taint for taint in taints if taint.keeps_off and not any(one.tolerates(taint) for one in given)]
@@ -102,7 +102,7 @@ def tolerations_for(taints: Iterable[Taint], beside: Iterable[Toleration] = ()) 
     """
     return tuple(
         Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
-        for taint in sorted(set(untolerated(taints, beside)))
+        for taint in sorted(set(untolerated_taints(taints, beside)))
     )
 
 

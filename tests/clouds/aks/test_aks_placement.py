@@ -9,7 +9,7 @@ import pytest
 from dra_fleet.clouds.aks.releases import after_partitioning
 from dra_fleet.drivers.nvidia.mig_labels import may_start_early
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
-from dra_fleet.kubernetes.scheduling.taints import Toleration, untolerated
+from dra_fleet.kubernetes.scheduling.taints import Toleration, untolerated_taints
 from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu
 from tests.plan.plan_helpers import planned, refused
 
@@ -123,7 +123,7 @@ def test_the_usual_taint_of_gpus_is_tolerated_on_every_chart(version: str) -> No
 )
 def test_a_taint_is_tolerated_in_each_way_of_kubernetes(tolerations: list[dict[str, str]]) -> None:
     [pool, *_] = planned(mig()).clusters[0].pools
-    assert untolerated(pool.taints, map(Toleration.of, tolerations)) == []
+    assert untolerated_taints(pool.taints, map(Toleration.of, tolerations)) == []
 
 
 def test_values_that_keep_the_operator_off_a_tainted_pool_are_refused() -> None:
