@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import drivers
 from dra_fleet.checking.resources import GROUP, at, mapping, sequence
 from dra_fleet.kubernetes.devices.validate import API_VERSION, validate_object
 
@@ -165,14 +165,12 @@ def _has(resource: Resource, dotted: str) -> bool:
 
 
 def _check_owner(resource: Resource) -> None:
-    owners = [
-        facts.name for facts in catalogue.load().drivers.values() if resource.name in facts.owned_classes()
-    ]
-    if owners:
+    owner = drivers.of_class(resource.name)
+    if owner is not None:
         resource.subject.error(
             "metadata",
             "name",
-            what=f"is the name of a class that the {owners[0]} driver's chart installs itself",
+            what=f"is the name of a class that the {owner.name} driver's chart installs itself",
             got=resource.name,
             fix="choose another name; claims may request the chart's class without declaring it",
         )

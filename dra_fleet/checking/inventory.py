@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet import drivers
 from dra_fleet import hardware as catalogue
 from dra_fleet.cel import UNKNOWN, CelDevice
 from dra_fleet.drivers.installed import drivers_of
-from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
 from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing, MigSharing
 from dra_fleet.proof.supply.prediction import predict
 
@@ -71,14 +71,14 @@ class PoolDevices:
     devices: tuple[FleetDevice, ...]
     unpartitioned: tuple[FleetDevice, ...]
 
-    def doubt(self, drivers: Collection[str]) -> str:
-        """Why it cannot be told what these drivers, or any if none is named, publish there; else empty."""
-        known = {facts.driver for facts in catalogue.load().drivers.values()} | {COMPUTE_DOMAIN_DRIVER}
-        strange = sorted(set(drivers) - known - {device.driver for device in self.shape.devices})
+    def doubt(self, names: Collection[str]) -> str:
+        """Why it cannot be told what is published there under these names, or any if none is given."""
+        published = {device.driver for device in self.shape.devices}
+        strange = sorted(name for name in names if name not in published and drivers.publishing(name) is None)
         if strange:
             return f"what driver {strange[0]} publishes cannot be predicted"
         reasons = self.shape.unpredictable
-        return next((text for name, text in reasons.items() if not drivers or name in drivers), "")
+        return next((text for name, text in reasons.items() if not names or name in names), "")
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import drivers
 from dra_fleet.cel import CelInvalid, CelUnsupported, intent, messages
 from dra_fleet.checking import rewriting
 from dra_fleet.findings.errors import choices, mistyped
@@ -119,9 +119,9 @@ def attribute_type(access: Access) -> str | None:
     if access.variable != "device.attributes":
         return None
     name = access.identity if access.domain != STANDARD else f"{STANDARD}/{access.identity}"
-    for facts in catalogue.load().drivers.values():
-        if access.domain in (facts.driver, STANDARD):
-            for attribute in facts.attributes:
+    for driver in drivers.known():
+        if access.domain in (driver.facts.driver, STANDARD):
+            for attribute in driver.facts.attributes:
                 if attribute.name == name:
                     return attribute.type
     return None
@@ -131,7 +131,7 @@ def never_published(
     variable: str, domain: str, identity: str, expression: str
 ) -> tuple[str, str, str] | None:
     """What is wrong with a look-up that no known driver answers, what is allowed, and the fix; or None."""
-    facts = next((item for item in catalogue.load().drivers.values() if item.driver == domain), None)
+    facts = drivers.facts_of(domain)
     known = _known(facts, variable) if facts is not None else _standard(variable)
     if (facts is None and domain != STANDARD) or identity in known or identity.startswith("memorySlice"):
         return None
@@ -152,11 +152,11 @@ def _known(facts: DriverFacts, variable: str) -> list[str]:
 def _standard(variable: str) -> list[str]:
     if variable != "device.attributes":
         return []
-    names = (item.name for facts in catalogue.load().drivers.values() for item in facts.attributes)
+    names = (item.name for driver in drivers.known() for item in driver.facts.attributes)
     return sorted({name.removeprefix(f"{STANDARD}/") for name in names if name.startswith(f"{STANDARD}/")})
 
 
 def _elsewhere(facts: DriverFacts | None, variable: str) -> list[tuple[str, list[str]]]:
     if facts is not None:
         return [(STANDARD, _standard(variable))]
-    return [(item.driver, _known(item, variable)) for item in catalogue.load().drivers.values()]
+    return [(driver.facts.driver, _known(driver.facts, variable)) for driver in drivers.known()]

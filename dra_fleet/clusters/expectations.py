@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import drivers
 from dra_fleet.clusters.preflight import Wanted
 
 if TYPE_CHECKING:
@@ -27,11 +27,9 @@ def expectations(cluster: ClusterPlan) -> Wanted:
 
 def _drivers_of_claims(cluster: ClusterPlan) -> set[str]:
     """The drivers whose charts own the classes that claims ask for; other classes name no driver."""
-    owners = {
-        name: facts.driver for facts in catalogue.load().drivers.values() for name in facts.owned_classes()
-    }
     asked = {name for claim in (*cluster.templates, *cluster.claims) for name in _classes(claim.spec)}
-    return {owners[name] for name in asked if name in owners}
+    owners = [drivers.of_class(name) for name in asked]
+    return {owner.facts.driver for owner in owners if owner is not None}
 
 
 def _classes(spec: ClaimSpec) -> Iterator[str]:

@@ -13,6 +13,8 @@ from dra_fleet.facts.registry import Registry
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.drivers.common.facts import DriverFacts
+
 BUILT_IN = ("nvidia", "tpu", "efa", "example")
 
 _REGISTRY = Registry(
@@ -21,7 +23,7 @@ _REGISTRY = Registry(
     built_in={name: f"dra_fleet.drivers.{name}:DRIVER" for name in BUILT_IN},
 )
 
-__all__ = ["BUILT_IN", "Driver", "known", "named", "names", "of_class", "publishing"]
+__all__ = ["BUILT_IN", "Driver", "facts_of", "known", "named", "names", "of_class", "publishing"]
 
 
 def named(name: str) -> Driver | None:
@@ -42,6 +44,11 @@ def known() -> Iterator[Driver]:
 def publishing(publisher: str) -> Driver | None:
     """The driver that publishes ResourceSlices under a name such as `gpu.nvidia.com`."""
     return next((driver for driver in known() if publisher in driver.publishers), None)
+
+
+def facts_of(publisher: str) -> DriverFacts | None:
+    """What is known of the devices that are published under a name; None where nothing is."""
+    return next((driver.facts for driver in known() if driver.facts.driver == publisher), None)
 
 
 def of_class(name: str) -> Driver | None:

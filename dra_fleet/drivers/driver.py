@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
+from dra_fleet.drivers.common.values import value_at
 from dra_fleet.facts.loading import read
 
 if TYPE_CHECKING:
@@ -70,6 +71,12 @@ class Installed:
         """What is known of the driver."""
         return self.driver.facts
 
+    @property
+    def gates(self) -> Mapping[str, bool]:
+        """The driver's own feature gates as they are set."""
+        given = cast("Mapping[str, bool]", value_at(self.values, "featureGates") or {})
+        return {**self.version.feature_gates, **given}
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Driver:
@@ -83,6 +90,7 @@ class Driver:
         intents: Per key of a class in the stack file, the attribute or capacity that answers it.
         plugin_section: The chart value under which the placement of the plugin's pods stands; empty where it
             stands at the top.
+        owns_names: Whether nobody else's driver publishes under its names.
         settles: Dotted keys that, given by the user, answer the question `conflicts` asks.
         is_usual: Whether a cluster that brings its own drivers is taken to run it unless told otherwise.
     """
@@ -92,6 +100,7 @@ class Driver:
     publishers: Mapping[str, str]
     intents: Mapping[str, str]
     plugin_section: str
+    owns_names: bool = True
     settles: frozenset[str] = frozenset()
     is_usual: bool = False
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import yaml12
 
-from dra_fleet.drivers.common.facts import DriverFacts
 from dra_fleet.hardware.models import CudaFacts, GpuModel, GpuOperatorFacts, Machine
 from dra_fleet.kubernetes.minors import KubernetesFacts
 
@@ -26,9 +25,8 @@ _MACHINES = {
     "eks": "clouds.eks",
 }
 """Cloud -> the package with its machine types; those of no cloud are `existing`."""
-_DRIVERS = ("nvidia", "tpu", "efa", "example")
 
-NamedT = TypeVar("NamedT", GpuModel, Machine, DriverFacts)
+NamedT = TypeVar("NamedT", GpuModel, Machine)
 
 
 class Catalogue:
@@ -57,13 +55,6 @@ class Catalogue:
         """Machine types of one cloud by name."""
         return _by_name(
             Machine.model_validate(entry) for entry in _read(_MACHINES[cloud], "machines.yaml")["machines"]
-        )
-
-    @cached_property
-    def drivers(self) -> Mapping[str, DriverFacts]:
-        """DRA drivers by name."""
-        return _by_name(
-            DriverFacts.model_validate(_read(f"drivers.{name}", "driver.yaml")) for name in _DRIVERS
         )
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import drivers
 from dra_fleet.proof.demand.pod_sets import claim_of
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ def _claims_of(classes: set[str], cluster: ClusterPlan) -> set[str]:
 
 
 def _classes_of(driver: str, cluster: ClusterPlan) -> set[str]:
-    facts = [item for item in catalogue.load().drivers.values() if item.driver == driver]
-    owned = {name for item in facts for name in item.owned_classes()}
+    facts = drivers.facts_of(driver)
+    owned = facts.owned_classes() if facts is not None else frozenset[str]()
     declared = {
         item.name
         for item in cluster.classes
         if any(driver in selector.cel.expression for selector in item.spec.selectors)
     }
-    return owned | declared
+    return declared | owned

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Literal, Protocol, cast
 
+from dra_fleet import drivers
 from dra_fleet import hardware as catalogue
 from dra_fleet.review.model import Version
 
@@ -86,7 +87,7 @@ def _managed(cluster: ClusterPlan, before: WasCluster | None, today: dt.date) ->
 
 
 def _release(cluster: ClusterPlan, release: ReleasePlan, before: WasCluster | None) -> Version:
-    facts = next((item for item in catalogue.load().drivers.values() if item.driver == release.driver), None)
+    facts = drivers.facts_of(release.driver)
     chart = facts.version(release.version) if facts else None
     newest = facts.versions[-1].version if facts else release.version
     notes = ["its project publishes no end dates"]

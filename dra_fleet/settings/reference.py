@@ -13,13 +13,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from dra_fleet import drivers
 from dra_fleet import hardware as catalogue
 from dra_fleet.places import ROOT
 from dra_fleet.settings.fleet import FleetSettings
 
 PAGE = ROOT / "docs" / "stack.md"
 INTRODUCTION = Path(__file__).parent / "reference_introduction.md"
-ROOT = "FleetSettings"
+FLEET = "FleetSettings"
 _TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "`true` or `false`"}
 
 Node = Mapping[str, Any]
@@ -28,14 +29,14 @@ Node = Mapping[str, Any]
 def text() -> str:
     """The page as the committed file holds it."""
     fleet = FleetSettings.model_json_schema(by_alias=True)
-    models: dict[str, Node] = {ROOT: fleet, **fleet["$defs"]}
+    models: dict[str, Node] = {FLEET: fleet, **fleet["$defs"]}
     sections = [_section(name, models[name], models) for name in _in_order(models)]
     return "\n".join([INTRODUCTION.read_text(encoding="utf-8"), *sections, _names()])
 
 
 def _in_order(models: Mapping[str, Node]) -> list[str]:
     """The models as a reader meets them: the fleet, what stands in it, and so on."""
-    found = [ROOT]
+    found = [FLEET]
     coming = deque(found)
     while coming:
         new = [name for name in dict.fromkeys(_models_in(models[coming.popleft()])) if name not in found]
@@ -154,8 +155,8 @@ def _names() -> str:
 
 
 def _versions() -> Iterator[tuple[str, list[str]]]:
-    for name, driver in sorted(catalogue.load().drivers.items()):
-        yield name, [item.version for item in driver.versions]
+    for driver in sorted(drivers.known(), key=lambda driver: driver.name):
+        yield driver.name, [item.version for item in driver.facts.versions]
 
 
 if __name__ == "__main__":

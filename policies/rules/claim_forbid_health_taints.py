@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import drivers
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, requests
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 
@@ -25,7 +25,7 @@ NAMESPACES: Final = Parameter(
     default=(),
     description="The namespaces whose claims may tolerate them, for example to diagnose devices.",
 )
-HEALTH: Final = frozenset(key for facts in catalogue.load().drivers.values() for key in facts.health_taints)
+HEALTH: Final = frozenset(key for driver in drivers.known() for key in driver.facts.health_taints)
 ALLOWED: Final = "tolerations of other taints, each by its key"
 
 

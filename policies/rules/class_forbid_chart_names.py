@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import drivers
 from dra_fleet.policy.reading.charts import own_name
 from dra_fleet.policy.reading.claims import CLASS_TYPES
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
@@ -33,15 +33,15 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     name = resource.get("metadata", "name")
     if name.text is None or name.text in settings.texts(OWN.name):
         return
-    for driver in catalogue.load().drivers.values():
-        if name.text in driver.owned_classes():
-            yield Finding(
-                resource,
-                name,
-                f"is {name.shown}, which the chart {own_name(driver.versions[-1].chart)} installs",
-                "a name that no driver's chart owns",
-                f"choose another name, or list it in {OWN.name} of {NAME} where no chart is installed",
-            )
+    driver = drivers.of_class(name.text)
+    if driver is not None:
+        yield Finding(
+            resource,
+            name,
+            f"is {name.shown}, which the chart {own_name(driver.facts.versions[-1].chart)} installs",
+            "a name that no driver's chart owns",
+            f"choose another name, or list it in {OWN.name} of {NAME} where no chart is installed",
+        )
 
 
 RULE = ResourceRule(

@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import drivers
 from dra_fleet.cel import CelUnsupported
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
 from dra_fleet.policy.reading.devices import Selection, partitions, whole_gpus
@@ -125,8 +125,8 @@ def _known(expressions: Sequence[Value]) -> list[str] | None:
 
 
 def _chart_classes() -> Iterator[tuple[str, list[str]]]:
-    for driver in catalogue.load().drivers.values():
-        for name, expression in driver.class_selectors.items():
+    for driver in drivers.known():
+        for name, expression in driver.facts.class_selectors.items():
             yield name, [expression]
 
 

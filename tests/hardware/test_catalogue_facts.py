@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet import drivers
 from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia.devices import place
 from dra_fleet.kubernetes.devices.names import dns_subdomain, driver_name, qualified_name
 from dra_fleet.settings.clusters import CLOUDS
@@ -17,14 +19,15 @@ if TYPE_CHECKING:
     from dra_fleet.hardware.models import GpuModel, Machine
 
 FACTS = catalogue.load()
+DRIVERS = [driver.facts for driver in drivers.known()]
 ENTRIES: list[tuple[str, Entry]] = [
     ("kubernetes", FACTS.kubernetes),
     *((minor.minor, minor) for minor in FACTS.kubernetes.minors),
     *((gate.name, gate) for gate in FACTS.kubernetes.gates),
     *FACTS.gpus.items(),
     *FACTS.machines.items(),
-    *FACTS.drivers.items(),
-    *((f"{name} {v.version}", v) for name, driver in FACTS.drivers.items() for v in driver.versions),
+    *((driver.name, driver) for driver in DRIVERS),
+    *((f"{driver.name} {version.version}", version) for driver in DRIVERS for version in driver.versions),
 ]
 
 
@@ -105,7 +108,7 @@ def test_a_machine_s_gpus_and_places_agree(machine: Machine) -> None:
         assert re.fullmatch(r"pci[0-9a-f]{4}:[0-9a-f]{2}", slot.pcie_root)
 
 
-@pytest.mark.parametrize("driver", FACTS.drivers.values(), ids=lambda driver: driver.name)
+@pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
 def test_what_a_driver_publishes_refers_to_its_device_types(driver: DriverFacts) -> None:
     assert driver_name(driver.driver) is None
     assert dns_subdomain(driver.namespace) is None
@@ -115,7 +118,7 @@ def test_what_a_driver_publishes_refers_to_its_device_types(driver: DriverFacts)
         assert not set(published.always) & set(published.sometimes)
 
 
-VERSIONS = [(driver, version) for driver in FACTS.drivers.values() for version in driver.versions]
+VERSIONS = [(driver, version) for driver in DRIVERS for version in driver.versions]
 
 
 @pytest.mark.parametrize(("driver", "version"), VERSIONS, ids=[f"{d.name}-{v.version}" for d, v in VERSIONS])
@@ -132,7 +135,7 @@ def test_a_chart_version_is_exact_and_its_keys_are_leaves(driver: DriverFacts, v
 
 
 def test_the_defaults_that_changed_with_chart_0_4_are_those_of_each_version() -> None:
-    versions = {entry.version: entry for entry in FACTS.drivers["nvidia"].versions}
+    versions = {entry.version: entry for entry in DRIVER.facts.versions}
     old = [name for name, entry in versions.items() if entry.controller_needs_control_plane]
     assert old == ["25.3.2", "25.8.1", "25.12.0"]
     assert all(bool(entry.plugin_tolerations) is (name not in old) for name, entry in versions.items())

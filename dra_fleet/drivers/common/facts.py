@@ -149,6 +149,11 @@ class DriverFacts(Entry):
             item for item in self.gate_conflicts if item.since is None or order.index(item.since) <= place
         ]
 
+    def is_older(self, version: str, than: str) -> bool:
+        """Whether one chart version came before another; not if one of them is not known."""
+        order = [entry.version for entry in self.versions]
+        return version in order and than in order and order.index(version) < order.index(than)
+
     def owned_classes(self) -> frozenset[str]:
         """Every DeviceClass name that some version of the chart installs."""
         return frozenset(name for version in self.versions for name in version.classes)

@@ -8,4 +8,5 @@ DRIVER = Driver(
     publishers={"dra.net": "/dranet"},
     intents={"product": "pciDevice"},
     plugin_section="",
+    owns_names=False,
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.drivers.nvidia.objects.compute_domain import CLIQUE_LABEL
 from dra_fleet.drivers.nvidia.operator import NAME as OPERATOR
 
@@ -52,7 +53,7 @@ def is_multi_node(pool: PoolPlan) -> bool:
 
 def knows_modes(version: str) -> bool:
     """Whether a version's ComputeDomain has `channel.allocationMode`."""
-    facts = catalogue.load().drivers["nvidia"]
+    facts = NVIDIA.facts
     order = [entry.version for entry in facts.versions]
     (kind,) = (item for item in facts.parameters if item.kind == "ComputeDomainChannelConfig")
     (field,) = (item for item in kind.fields if item.name == "allocationMode")
@@ -61,7 +62,7 @@ def knows_modes(version: str) -> bool:
 
 def nvidia_release(releases: Sequence[ReleasePlan]) -> ReleasePlan | None:
     """The NVIDIA driver's release, if the stack makes one."""
-    driver = catalogue.load().drivers["nvidia"].driver
+    driver = NVIDIA.facts.driver
     return next((item for item in releases if item.driver == driver), None)
 
 
@@ -115,7 +116,7 @@ def _check_driver(
             got=domain.cluster,
             fix=f"set {_ENABLED}: true in the values of its nvidia driver",
         )
-    version = catalogue.load().drivers["nvidia"].version(release.version)
+    version = NVIDIA.facts.version(release.version)
     gates = version.feature_gates if version is not None else dict[str, bool]()
     given = cast("Mapping[str, bool]", value_at(release.values, "featureGates") or {})
     if domain.num_nodes == 0 and not {**gates, **given}.get(_DNS_NAMES, False):
@@ -149,9 +150,8 @@ def _check_label(
         return
     if value_at(release.values, _LABELS, default=False):
         return
-    facts = catalogue.load()
-    knowing = [entry.version for entry in facts.drivers["nvidia"].versions if _LABELS in entry.values]
-    operator = facts.gpu_operator.versions[0].version
+    knowing = [entry.version for entry in NVIDIA.facts.versions if _LABELS in entry.values]
+    operator = catalogue.load().gpu_operator.versions[0].version
     findings.error(
         *at,
         "cluster",

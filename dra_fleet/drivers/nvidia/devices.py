@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.model.published import (
     NUMA_NODE,
     PCI_BUS_ID,
@@ -111,7 +111,7 @@ def nvidia_devices(
         driver_version=driver_version,
         cuda_version=cuda_version,
         chart=chart,
-        names=catalogue.load().drivers["nvidia"].attributes_in(chart.version),
+        names=NVIDIA.facts.attributes_in(chart.version),
     )
     return [device for gpu in gpus for device in _devices_of(gpu, how)]
 

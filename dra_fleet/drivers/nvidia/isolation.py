@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.drivers.nvidia.shares import GATE, NO_SHARES
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.settings.claims import FirstAvailableRequest
@@ -78,7 +78,7 @@ def shared_by(workload: WorkloadSettings, settings: FleetSettings) -> str:
         settings: The fleet.
     """
     for config in _configs(workload, settings):
-        if config.driver != catalogue.load().drivers["nvidia"].driver:
+        if config.driver != NVIDIA.facts.driver:
             continue
         sharing = config.parameters.get("sharing")
         strategy = cast("Mapping[str, Any]", sharing).get("strategy") if isinstance(sharing, dict) else None

@@ -11,6 +11,7 @@ from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.driver import Refusal, Release
+from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def _gates(release: Release, final: ChartValues) -> dict[str, bool]:
 def _gate_conflicts(release: Release, final: ChartValues) -> list[Refusal]:
     gates = _gates(release, final)
     found: list[Refusal] = []
-    for conflict in catalogue.load().drivers["nvidia"].gate_conflicts_in(release.version.version):
+    for conflict in NVIDIA.facts.gate_conflicts_in(release.version.version):
         first, second = gates.get(conflict.gate, False), gates.get(conflict.other, False)
         wrong = first and (second if conflict.rule == "excludes" else not second)
         if not wrong:

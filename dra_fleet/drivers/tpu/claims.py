@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.tpu import DRIVER
 from dra_fleet.settings.claims import FirstAvailableRequest
 from dra_fleet.settings.classes import CelClass
 
@@ -57,7 +57,7 @@ def _requests(claim: ClaimSettings) -> Iterator[tuple[tuple[object, ...], Common
 
 
 def _asks_for_tpus(name: str, settings: FleetSettings) -> bool:
-    facts = catalogue.load().drivers["tpu"]
+    facts = DRIVER.facts
     wanted = settings.classes.get(name)
     if wanted is None:
         return name in facts.owned_classes()

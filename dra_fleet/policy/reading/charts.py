@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet import drivers
 from dra_fleet import hardware as catalogue
 
 if TYPE_CHECKING:
@@ -83,9 +84,9 @@ class Release:
         """The facts of the DRA driver that the chart installs, in any version; None for other charts."""
         return next(
             (
-                facts
-                for facts in catalogue.load().drivers.values()
-                if any(own_name(version.chart) == self.chart_name for version in facts.versions)
+                driver.facts
+                for driver in drivers.known()
+                if any(own_name(version.chart) == self.chart_name for version in driver.facts.versions)
             ),
             None,
         )

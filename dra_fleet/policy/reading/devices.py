@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
 from dra_fleet import hardware as catalogue
 from dra_fleet.cel import UNKNOWN, CelDevice, CelInvalid, environment, judgeable_clauses
 from dra_fleet.cel.clauses import split
+from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.drivers.nvidia.cuda import cuda_version_of
 from dra_fleet.drivers.nvidia.devices import DRIVER, GpuOnHost, nvidia_devices
 
@@ -92,7 +93,7 @@ def partitions() -> tuple[KnownDevice, ...]:
 
 
 def _published(model: GpuModel, mig: tuple[tuple[str, int], ...] | None) -> list[PublishedDevice]:
-    driver = catalogue.load().drivers["nvidia"]
+    driver = NVIDIA.facts
     gpu = GpuOnHost(
         model=model, minor=0, uuid="GPU-0", pci_bus_id=None, pcie_root=None, numa_node=None, mig=mig
     )
@@ -108,9 +109,7 @@ def _published(model: GpuModel, mig: tuple[tuple[str, int], ...] | None) -> list
 def _only_of_partitions() -> frozenset[str]:
     """The attributes that no whole GPU has."""
     return frozenset(
-        item.name
-        for item in catalogue.load().drivers["nvidia"].attributes
-        if _WHOLE not in (*item.always, *item.sometimes)
+        item.name for item in NVIDIA.facts.attributes if _WHOLE not in (*item.always, *item.sometimes)
     )
 
 
@@ -121,7 +120,7 @@ def _known(model: GpuModel, published: PublishedDevice, profile: str) -> KnownDe
     capacity = {
         name: UNKNOWN if name in unsure else value for name, value in device.get("capacity", {}).items()
     }
-    facts = catalogue.load().drivers["nvidia"]
+    facts = NVIDIA.facts
     kind = _PARTITION if profile else _WHOLE
     for item in facts.attributes:  # what only some hosts or versions of the driver publish
         if kind in item.sometimes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import drivers
 from dra_fleet.policy.reading.claims import configs
 
 if TYPE_CHECKING:
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
 def shared(resource: Resource) -> Iterator[tuple[DriverFacts, Value]]:
     """Each place that chooses a sharing strategy, with the driver that it is meant for."""
-    drivers = {facts.driver: facts for facts in catalogue.load().drivers.values()}
     for config in configs(resource):
-        facts = drivers.get(config.get("driver").text or "")
+        facts = drivers.facts_of(config.get("driver").text or "")
         if facts is None or not facts.sharing_gates:
             continue
         strategy = config.get("parameters", "sharing", "strategy")

@@ -6,13 +6,11 @@ A driver decodes them when it prepares a device, so that a mistake leaves the po
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import drivers
 from dra_fleet.cel import asked
-from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
-from dra_fleet.drivers.nvidia.parameters import check_parameters
+from dra_fleet.drivers.common.parameters import check_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -45,15 +43,12 @@ def judged_parameters(
         driver: whose parameters they are, `opaque.driver`.
         parameters: `opaque.parameters`.
     """
-    name = "gpu.nvidia.com" if driver == COMPUTE_DOMAIN_DRIVER else driver
-    running = next((item for item in installed if item.facts.driver == name), None)
+    running = next((item for item in installed if driver in item.driver.publishers), None)
     if running is None:
         return []
-    given = cast("Mapping[str, bool]", value_at(running.values, "featureGates") or {})
-    gates = {**running.version.feature_gates, **given}
     return [
         Judged(refusal=refusal, is_guess=_GATE in refusal.what and not cluster.settings.drivers)
-        for refusal in check_parameters(driver, parameters, running.version, gates)
+        for refusal in check_parameters(driver, parameters, running)
     ]
 
 
@@ -67,8 +62,8 @@ def wrong_types(kind: str, expressions: Iterable[str]) -> tuple[tuple[str, ...],
     fitting = next(
         (
             entry.device_types
-            for facts in catalogue.load().drivers.values()
-            for entry in facts.parameters
+            for driver in drivers.known()
+            for entry in driver.facts.parameters
             if entry.kind == kind
         ),
         (),

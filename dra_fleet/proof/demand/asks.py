@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import drivers
 from dra_fleet.cel import CelInvalid, CelUnsupported, asked, environment
 from dra_fleet.clouds.cloud import rules_of
 
@@ -98,7 +98,7 @@ def class_objects(cluster: ClusterPlan) -> dict[str, Object]:
         name: f"device.driver == '{name}'"
         for name in rules_of(cluster.settings).own_classes(cluster.settings)
     }
-    for selectors in (brought, *(facts.class_selectors for facts in catalogue.load().drivers.values())):
+    for selectors in (brought, *(driver.facts.class_selectors for driver in drivers.known())):
         for name, expression in selectors.items():
             spec: Object = {"selectors": [{"cel": {"expression": expression}}]}
             classes[name] = {"metadata": {"name": name}, "spec": spec}

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import drivers
 from dra_fleet.cel import UNKNOWN
-from dra_fleet.drivers.efa.devices import DRIVER as NETWORK_DRIVER
-from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER
 from dra_fleet.kubernetes.scheduling.node_affinity import Missing, all_labels, carries, some_labels
 from dra_fleet.kubernetes.scheduling.taints import untolerated_taints
 from dra_fleet.model.nodes import GIVE_SLICES
@@ -118,9 +116,8 @@ def _unknown_devices(ask: Ask, shape: Shape) -> str:
     for driver, reason in shape.unpredictable.items():
         if not named or driver in named:
             return reason
-    facts = catalogue.load().drivers.values()
-    familiar = {COMPUTE_DOMAIN_DRIVER, *(driver.driver for driver in facts)} - {NETWORK_DRIVER} | shape.told
-    strange = sorted(named - familiar - {device.driver for device in shape.devices})
+    familiar = {name for driver in drivers.known() if driver.owns_names for name in driver.publishers}
+    strange = sorted(named - familiar - shape.told - {device.driver for device in shape.devices})
     if strange and not shape.knows_labels:
         return f"what driver {strange[0]} publishes cannot be predicted; {GIVE_SLICES}"
     return ""

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.cel import environment
 from dra_fleet.drivers.common.selectors import selector
 from dra_fleet.drivers.efa import DRIVER as EFA
@@ -35,7 +34,7 @@ def claimed(**claim: Any) -> dict[str, Any]:
 def test_each_card_is_a_device_that_the_class_matches() -> None:
     devices = [device.to_object() for device in efa_devices(cards=3, roots=())]
     assert len({device["name"] for device in devices}) == 3
-    expression = catalogue.load().drivers["efa"].class_selectors[CLASS]
+    expression = EFA.facts.class_selectors[CLASS]
     program = environment("1.35").compile(expression)
     assert program is not None
     assert {device["attributes"]["dra.net/pciDevice"]["string"] for device in devices} == {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia.devices import (
     GpuOnHost,
     MigLayoutImpossible,
@@ -16,7 +17,7 @@ from dra_fleet.drivers.nvidia.devices import (
 from dra_fleet.kubernetes.devices.resource_slice import Device
 from dra_fleet.model.published import MAX_DEVICES, PublishedDevice, mebibytes, slice_specs
 
-NVIDIA = catalogue.load().drivers["nvidia"]
+NVIDIA = DRIVER.facts
 NEWEST = NVIDIA.versions[-1]
 A100 = catalogue.load().gpus["A100-SXM4-40GB"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import yaml
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.rehearsal.charts import stand_ins
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def helm(tools: Toolset, *settings: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_schema_allows_exactly_the_values_of_the_catalogue() -> None:
     schema = cast("dict[str, Any]", json.loads((CHART / "values.schema.json").read_text()))
-    entry = catalogue.load().drivers["nvidia"].version("25.8.1")
+    entry = DRIVER.facts.version("25.8.1")
     assert entry is not None
     assert leaves(schema) == set(entry.values)
 
@@ -76,7 +76,7 @@ def test_all_parts_are_rendered_with_the_classes_of_25_8(tools: Toolset) -> None
     assert done.stderr == ""
     objects: list[dict[str, Any]] = [item for item in yaml.safe_load_all(done.stdout) if item]
     classes = {item["metadata"]["name"]: item for item in objects if item["kind"] == "DeviceClass"}
-    entry = catalogue.load().drivers["nvidia"].version("25.8.1")
+    entry = DRIVER.facts.version("25.8.1")
     assert entry is not None
     assert set(classes) == set(entry.classes)
     assert {item["apiVersion"] for item in classes.values()} == {"resource.k8s.io/v1"}

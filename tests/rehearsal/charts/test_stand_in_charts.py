@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import yaml
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import drivers
 from dra_fleet.rehearsal.charts import stand_ins
 
 if TYPE_CHECKING:
@@ -76,7 +76,9 @@ def schema_and_values(chart: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 )
 def test_a_stand_in_takes_the_values_that_the_catalogue_knows(chart: Path, driver: str, version: str) -> None:
     schema, values = schema_and_values(chart)
-    entry = catalogue.load().drivers[driver].version(version)
+    known = drivers.named(driver)
+    assert known is not None
+    entry = known.facts.version(version)
     assert entry is not None
     assert set(entry.values) - keys(values, schema) == set()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.rehearsal.drivers.plugin import StartFailed
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ NOT_REHEARSED = ("DynamicMIG", "PassthroughSupport", "FabricManagerPartitioning"
 
 def chart_version(version: str) -> ChartVersion:
     """The facts of a driver's version; of one the catalogue does not know those of the newest."""
-    driver = catalogue.load().drivers["nvidia"]
+    driver = DRIVER.facts
     return driver.version(version) or driver.versions[-1]
 
 
@@ -52,7 +52,7 @@ def feature_gates(environment: Mapping[str, str], version: str) -> Mapping[str, 
 
 
 def _refuse_conflicts(gates: Mapping[str, bool], version: str) -> None:
-    for conflict in catalogue.load().drivers["nvidia"].gate_conflicts_in(version):
+    for conflict in DRIVER.facts.gate_conflicts_in(version):
         other = gates.get(conflict.other, False)
         if not gates.get(conflict.gate, False) or other == (conflict.rule == "requires"):
             continue

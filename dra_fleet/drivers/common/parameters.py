@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.driver import Refusal
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.kubernetes.devices.quantity import Quantity
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.drivers.common.facts import ChartVersion, ParameterField, ParameterKind
+    from dra_fleet.drivers.driver import Installed
 
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "string": ((str,), "a string"),
@@ -30,23 +30,15 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
 _HEAD = ("apiVersion", "kind")
 
 
-def check_parameters(
-    driver: str, parameters: Mapping[str, Any], version: ChartVersion, gates: Mapping[str, bool]
-) -> list[Refusal]:
+def check_parameters(publisher: str, parameters: Mapping[str, Any], installed: Installed) -> list[Refusal]:
     """What a driver would refuse of opaque parameters; nothing for a driver whose parameters are not known.
 
     Args:
-        driver: the driver's name, `opaque.driver`.
+        publisher: the name that they are for, `opaque.driver`.
         parameters: `opaque.parameters`.
-        version: the chart version that runs.
-        gates: the driver's feature gates as they are set.
+        installed: the driver as it runs.
     """
-    known = [
-        kind
-        for facts in catalogue.load().drivers.values()
-        for kind in facts.parameters
-        if kind.driver == driver
-    ]
+    known = [kind for kind in installed.facts.parameters if kind.driver == publisher]
     if not known:
         return []
     name, api = parameters.get("kind"), parameters.get("apiVersion")
@@ -57,13 +49,13 @@ def check_parameters(
         return [
             Refusal(
                 key=wrong,
-                what=f"is no {wrong} that driver {driver} decodes",
+                what=f"is no {wrong} that driver {publisher} decodes",
                 got=shown(parameters.get(wrong)),
                 allowed=choices(str(name), names) if wrong == "kind" else known[0].api_version,
                 fix=mistyped(str(name), names) if wrong == "kind" else f"apiVersion: {known[0].api_version}",
             )
         ]
-    return [*_unknown(kind, parameters), *_fields(kind, parameters, version, gates)]
+    return [*_unknown(kind, parameters), *_fields(kind, parameters, installed)]
 
 
 def _unknown(kind: ParameterKind, parameters: Mapping[str, Any]) -> list[Refusal]:
@@ -96,10 +88,9 @@ def _keys(
             yield key
 
 
-def _fields(
-    kind: ParameterKind, parameters: Mapping[str, Any], version: ChartVersion, gates: Mapping[str, bool]
-) -> list[Refusal]:
+def _fields(kind: ParameterKind, parameters: Mapping[str, Any], installed: Installed) -> list[Refusal]:
     found: list[Refusal] = []
+    version, gates = installed.version, installed.gates
     for field in kind.fields:
         section = field.name.rpartition(".")[0]
         value = _at(parameters, field.name)
@@ -107,13 +98,13 @@ def _fields(
             if field.required and (not section or _at(parameters, section) is not None):
                 found.append(Refusal(key=field.name, what="is required", fix=f"set {field.name}"))
             continue
-        problem = _problem(field, value, parameters, version)
+        problem = _problem(field, value, parameters, installed)
         found += [problem] if problem is not None else _gate(field, value, version, gates)
     return found
 
 
 def _problem(
-    field: ParameterField, value: object, parameters: Mapping[str, Any], version: ChartVersion
+    field: ParameterField, value: object, parameters: Mapping[str, Any], installed: Installed
 ) -> Refusal | None:
     types, words = _KINDS[field.type]
     if not isinstance(value, types) or (isinstance(value, bool) and field.type != "boolean"):
@@ -124,9 +115,10 @@ def _problem(
         return Refusal(
             key=field.name, what="is refused by the driver", got=str(value), allowed=allowed, fix=fix
         )
-    if field.since is not None and _is_older(version, field.since):
+    running = installed.version.version
+    if field.since is not None and installed.facts.is_older(running, field.since):
         what = f"is no field before chart {field.since}"
-        return Refusal(key=field.name, what=what, got=version.version, fix="remove it, or use that version")
+        return Refusal(key=field.name, what=what, got=running, fix="remove it, or use that version")
     other, _, wanted = (field.goes_with or "").partition("=")
     if other and _at(parameters, other) != wanted:
         what = f"is refused unless {other} is {wanted}"
@@ -162,14 +154,6 @@ def _gate(
             fix=f"featureGates: {{{gate}: true}} in the driver's chart values",
         )
     ]
-
-
-def _is_older(version: ChartVersion, since: str) -> bool:
-    for facts in catalogue.load().drivers.values():
-        order = [item.version for item in facts.versions]
-        if version.version in order and since in order:
-            return order.index(version.version) < order.index(since)
-    return False
 
 
 def _at(value: object, dotted: str) -> object:
