@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+import httpx2
 import pytest
 
 from dra_fleet.clusters.client import KubeApi
@@ -51,6 +52,13 @@ class SimulatedCluster:
         return KubeApi.connect(read_kubeconfig(str(self.admin_kubeconfig)))
 
 
+def delete_cluster(home: Home, name: str) -> httpx2.Response:
+    """Ask a home's world to stop a cluster and delete its data; programs have their cloud do it."""
+    transport = httpx2.HTTPTransport(uds=str(home.socket))
+    with httpx2.Client(transport=transport, base_url="http://world", timeout=300, trust_env=False) as http:
+        return http.delete(f"/v1/clusters/{name}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class RehearsalWorld:
     """A running world. Clusters end with it."""
@@ -73,7 +81,7 @@ class RehearsalWorld:
 
     def remove(self, cluster: SimulatedCluster) -> None:
         """End a cluster early, to free its memory."""
-        self.client.delete_cluster(cluster.name)
+        delete_cluster(self.home, cluster.name).raise_for_status()
 
     def _cluster(self, name: str, version: str, hardware: Mapping[str, Any]) -> SimulatedCluster:
         made = self.client.create_cluster(name, version=version, hardware=hardware)

@@ -139,14 +139,6 @@ class WorldClient:
         """
         self._call("POST", f"/v1/clusters/{name}/ready")
 
-    def delete_cluster(self, name: str) -> None:
-        """Stop a cluster and delete its data.
-
-        Raises:
-            RefusedError: there is none of that name (status 404).
-        """
-        self._call("DELETE", f"/v1/clusters/{name}")
-
     def token(self, name: str) -> str:
         """A fresh bearer token of the cluster's administrator, valid for an hour."""
         return str(self._call("POST", f"/v1/clusters/{name}/tokens")["token"])

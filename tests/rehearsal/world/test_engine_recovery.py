@@ -21,6 +21,7 @@ from dra_fleet.rehearsal.world.client import (
     ensure_running,
     stop,
 )
+from tests.engine_support import delete_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -214,6 +215,6 @@ def test_a_component_that_cannot_start_is_named_with_its_last_words(lab: Lab) ->
             client.create_cluster("broken", version=VERSION, hardware=HARDWARE)
         shutil.rmtree(directory / "etcd")
         assert client.create_cluster("broken", version=VERSION, hardware=HARDWARE).state == "ready"
-        client.delete_cluster("broken")
+        delete_cluster(lab.home, "broken").raise_for_status()
         assert not directory.exists()
         assert [cluster["name"] for cluster in client.status()["clusters"]] == ["lab"]

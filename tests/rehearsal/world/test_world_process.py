@@ -25,6 +25,7 @@ from dra_fleet.rehearsal.world.errors import ALREADY_RUNNING, WorldError
 from dra_fleet.rehearsal.world.processes import ProcessId, wait_ended
 from dra_fleet.rehearsal.world.store import ClusterRecord, Store
 from dra_fleet.rehearsal.world.toolpaths import ToolPaths
+from tests.engine_support import delete_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -196,21 +197,26 @@ def test_a_wrong_request_is_refused_with_the_reason(
     assert client.status()["clusters"] == []
 
 
-def test_an_unknown_cluster_is_named_with_those_there_are(client: WorldClient) -> None:
-    for ask in (client.cluster, client.wait_ready, client.delete_cluster, client.token):
+def test_an_unknown_cluster_is_named_with_those_there_are(client: WorldClient, home: Home) -> None:
+    for ask in (client.cluster, client.wait_ready, client.token):
         with pytest.raises(RefusedError, match="no simulated cluster 'x'; there are: none") as refused:
             ask("x")
         assert refused.value.status == 404
+    deleted = delete_cluster(home, "x")
+    assert (deleted.status_code, deleted.json()["error"]) == (
+        404,
+        "there is no simulated cluster 'x'; there are: none",
+    )
 
 
-def test_missing_tools_are_named(client: WorldClient) -> None:
+def test_missing_tools_are_named(client: WorldClient, home: Home) -> None:
     message = "etcd does not stay up: it cannot be started: /nowhere/controlplane is not there"
     with pytest.raises(RefusedError, match=message):
         client.create_cluster("lab", version="v1.36.3", hardware=HARDWARE)
     assert client.cluster("lab")["state"] == "failed"
     with pytest.raises(RefusedError, match=message):
         client.wait_ready("lab")
-    client.delete_cluster("lab")
+    delete_cluster(home, "lab").raise_for_status()
 
 
 def test_the_helper_says_in_one_line_why_there_is_no_token(client: WorldClient, home: Home) -> None:
