@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from abc import ABC, abstractmethod
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -12,6 +13,7 @@ from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import timedelta
 
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
     from dra_fleet.rehearsal.world.store import Store
@@ -92,6 +94,26 @@ class CloudAccount(ABC, Generic[Limits]):
             ) from error
         self._store.set_cloud_setting(self.cloud, _SETTINGS, settings)
 
+    async def start_plane(self, name: str, release: str) -> None:
+        """Start a cluster's control plane without nodes, or wait for the one that is there.
+
+        Args:
+            name: the cluster's in the world.
+            release: such as "1.35.8-gke.1036000".
+        """
+        await self.planes.start(
+            name, version=f"v{release}", scheduler=self.scheduler(_minor(release)), tokens=self.token_lines()
+        )
+
+    async def upgrade_plane(self, name: str, release: str) -> None:
+        """Let a cluster's control plane run another release."""
+        await self.planes.upgrade(name, version=f"v{release}", scheduler=self.scheduler(_minor(release)))
+
+    def credential(self, valid: timedelta) -> dict[str, str]:
+        """The token as a credential helper gets it, and until when it is said to be good."""
+        expires = (datetime.now(UTC) + valid).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {"token": self.token(), "expirationTimestamp": expires}
+
     def token(self) -> str:
         """The token of the rehearsal's user, the same for all clusters of the account, as in reality."""
         recorded = self._store.cloud_setting(self.cloud, _CREDENTIAL)
@@ -102,3 +124,7 @@ class CloudAccount(ABC, Generic[Limits]):
 
     def _settings(self) -> dict[str, Any]:
         return self._store.cloud_setting(self.cloud, _SETTINGS)
+
+
+def _minor(release: str) -> str:
+    return ".".join(release.split(".")[:2])

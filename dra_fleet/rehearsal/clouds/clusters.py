@@ -12,9 +12,10 @@ from dra_fleet.rehearsal.world.files import write_private
 from dra_fleet.rehearsal.world.hardware import ClusterHardware
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.world.hardware import NodeHardware
     from dra_fleet.rehearsal.world.world import World
@@ -29,13 +30,25 @@ def world_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:LONGEST_NAME].strip("-")
 
 
-def name_taken(name: str) -> str:
-    """Why a cluster is refused whose name in the world is taken: by that name all else finds it."""
-    return (
-        f"(rehearsal) this rehearsal has a cluster {name} already, and a simulated cluster's name is its own "
-        "in all clouds and stacks. Give it another name, end the other stack with `pulumi destroy`, or "
-        "rehearse in another home: DRA_FLEET_HOME=DIRECTORY"
-    )
+def free_name(name: str, planes: ManagedControlPlanes, refuse: Callable[[str], CloudRefusal]) -> str:
+    """What a cloud's cluster to be made is called in the world: by that name all else finds it.
+
+    Args:
+        name: the cluster's in its cloud.
+        planes: the control planes there are.
+        refuse: the cloud's refusal where the name is taken, of the reason.
+
+    Raises:
+        CloudRefusal: it is taken.
+    """
+    found = world_name(name)
+    if found in planes.names():
+        raise refuse(
+            f"(rehearsal) this rehearsal has a cluster {found} already, and a simulated cluster's name is "
+            "its own in all clouds and stacks. Give it another name, end the other stack with "
+            "`pulumi destroy`, or rehearse in another home: DRA_FLEET_HOME=DIRECTORY"
+        )
+    return found
 
 
 class ManagedControlPlanes(Protocol):

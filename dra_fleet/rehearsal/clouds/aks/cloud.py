@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
@@ -98,7 +98,7 @@ class SimulatedAks(TypedCloud[Account, ResourceType]):
         """Answer one of the functions."""
         known = (USER_CREDENTIALS, ADMIN_CREDENTIALS, GET_CLUSTER)
         if token not in known:
-            raise TypeNotCoveredError("Azure", "function", token, list(known))
+            raise TypeNotCoveredError(self.account.title, "function", token, list(known))
         group, name = str(arguments.get("resourceGroupName")), str(arguments.get("resourceName"))
         record = self.require(CLUSTER, cluster_id(subscription_of(config), group, name))
         if token == GET_CLUSTER:
@@ -117,8 +117,7 @@ class SimulatedAks(TypedCloud[Account, ResourceType]):
                 f"AADSTS500011: The resource principal named {server} was not found in the tenant; "
                 f"AKS's is {SERVER_ID}",
             )
-        expires = (datetime.now(UTC) + TOKEN_VALID).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return {"token": self.account.token(), "expirationTimestamp": expires}
+        return self.account.credential(TOKEN_VALID)
 
     def _user_kubeconfig(self, record: Record, arguments: Properties) -> str:
         inputs = record["inputs"]

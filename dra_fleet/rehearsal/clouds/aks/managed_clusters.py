@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.model.published import stable_uuid
@@ -13,7 +14,7 @@ from dra_fleet.rehearsal.clouds.aks.pool_rules import refuse_beyond_limits, refu
 from dra_fleet.rehearsal.clouds.aks.refusing import refuse
 from dra_fleet.rehearsal.clouds.aks.resource_groups import require_group
 from dra_fleet.rehearsal.clouds.aks.versions import full_version, refuse_incompatible, refuse_jump
-from dra_fleet.rehearsal.clouds.clusters import name_taken, world_name
+from dra_fleet.rehearsal.clouds.clusters import free_name
 from dra_fleet.rehearsal.clouds.values import at
 
 if TYPE_CHECKING:
@@ -73,13 +74,10 @@ class ManagedClusters:
         if not (inputs.get("dnsPrefix") or inputs.get("fqdnSubdomain")):
             raise refuse("InvalidParameter", "Required parameter dnsPrefix is missing (null); set dnsPrefix")
         self._check_pools(record, region, version)
-        record["world"] = record.get("world") or self._world_name(name)
+        record["world"] = record.get("world") or free_name(name, account.planes, partial(refuse, "Conflict"))
         record["state"] = _outputs(record, region, version)
         account.put(record)
-        scheduler = account.scheduler(version.rpartition(".")[0])
-        await account.planes.start(
-            record["world"], version=f"v{version}", scheduler=scheduler, tokens=account.token_lines()
-        )
+        await account.start_plane(record["world"], version)
         await self.join(record)
         record["state"]["provisioningState"] = "Succeeded"
         account.put(record)
@@ -99,8 +97,7 @@ class ManagedClusters:
         region = str(state["location"])
         self._check_pools({**record, "inputs": news}, region, version)
         if version != state["currentKubernetesVersion"]:
-            scheduler = self._account.scheduler(version.rpartition(".")[0])
-            await self._account.planes.upgrade(record["world"], version=f"v{version}", scheduler=scheduler)
+            await self._account.upgrade_plane(record["world"], version)
         record["inputs"] = news
         record["state"] = {**_outputs(record, region, version), "provisioningState": "Succeeded"}
         await self.join(record)
@@ -169,12 +166,6 @@ class ManagedClusters:
             for one in self._account.all(POOL)
         ]
         return inside + own
-
-    def _world_name(self, name: str) -> str:
-        found = world_name(name)
-        if found in self._account.planes.names():
-            raise refuse("Conflict", name_taken(found))
-        return found
 
 
 def own_pools(record: Record) -> list[Properties]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
@@ -79,7 +79,7 @@ class SimulatedEks(TypedCloud[Account, ResourceType]):
         """Answer the one function: a cluster as it is."""
         del config
         if token != GET_CLUSTER:
-            raise TypeNotCoveredError("AWS", "function", token, [GET_CLUSTER])
+            raise TypeNotCoveredError(self.account.title, "function", token, [GET_CLUSTER])
         name = str(arguments.get("name"))
         record = self.account.find(CLUSTER, name)
         if record is None:
@@ -90,8 +90,7 @@ class SimulatedEks(TypedCloud[Account, ResourceType]):
         """The token `aws eks get-token` prints. As in reality nobody asks whether the cluster is there."""
         if not arguments.get("clusterName"):
             raise refuse("ValidationException", "the following arguments are required: --cluster-name")
-        expires = (datetime.now(UTC) + TOKEN_VALID).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return {"token": self.account.token(), "expirationTimestamp": expires}
+        return self.account.credential(TOKEN_VALID)
 
 
 def _as_function(record: Record) -> dict[str, Any]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.rehearsal.clouds.clusters import name_taken, world_name
+from dra_fleet.rehearsal.clouds.clusters import free_name
 from dra_fleet.rehearsal.clouds.eks.account import arn, made_id
 from dra_fleet.rehearsal.clouds.eks.group_nodes import group_machines
 from dra_fleet.rehearsal.clouds.eks.network_types import SUBNET, VPC
@@ -66,15 +67,11 @@ class Clusters:
         minor = str(inputs.get("version") or DEFAULT)
         version = full_version(inputs.get("version"))
         self._check(record)
-        record["world"] = record.get("world") or self._world_name(record["id"])
+        refuse_taken = partial(refuse, "ResourceInUseException")
+        record["world"] = record.get("world") or free_name(record["id"], account.planes, refuse_taken)
         record["state"] = {**inputs, "status": "CREATING"}
         account.put(record)
-        await account.planes.start(
-            record["world"],
-            version=f"v{version}",
-            scheduler=account.scheduler(minor),
-            tokens=account.token_lines(),
-        )
+        await account.start_plane(record["world"], version)
         self._settle(record, minor)
 
     async def update(self, record: Record, news: Properties) -> None:
@@ -84,8 +81,7 @@ class Clusters:
         refuse_jump(before, minor)
         self._check({**record, "inputs": news})
         if minor != before:
-            scheduler = self._account.scheduler(minor)
-            await self._account.planes.upgrade(record["world"], version=f"v{version}", scheduler=scheduler)
+            await self._account.upgrade_plane(record["world"], version)
         record["inputs"] = news
         self._settle(record, minor)
 
@@ -186,9 +182,3 @@ class Clusters:
         first = self._account.find(SUBNET, str(network["subnetIds"][0]))
         found = self._account.find(VPC, str(first["inputs"]["vpcId"])) if first else None
         return str(found["id"]) if found else made_id("vpc", str(network["subnetIds"][0]))
-
-    def _world_name(self, name: str) -> str:
-        found = world_name(name)
-        if found in self._account.planes.names():
-            raise refuse("ResourceInUseException", name_taken(found))
-        return found

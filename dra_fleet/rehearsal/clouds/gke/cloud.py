@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
 from typing_extensions import override
@@ -84,7 +84,7 @@ class SimulatedGke(typed_cloud.TypedCloud[Account, ResourceType]):
     async def invoke(self, token: str, arguments: Properties, config: Properties) -> Properties:
         """Answer one of the functions."""
         if token != GET_CLUSTER:
-            raise TypeNotCoveredError("Google Cloud", "function", token, [GET_CLUSTER])
+            raise TypeNotCoveredError(self.account.title, "function", token, [GET_CLUSTER])
         location = str(arguments.get("location") or config.get("zone") or config.get("region"))
         identifier = cluster_id(project_of(arguments, config), location, str(arguments.get("name")))
         return self._clusters.found(self.require(CLUSTER, identifier))
@@ -92,5 +92,4 @@ class SimulatedGke(typed_cloud.TypedCloud[Account, ResourceType]):
     def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
         """The token `gke-gcloud-auth-plugin` gets for whoever is logged in."""
         del arguments
-        expires = (datetime.now(UTC) + TOKEN_VALID).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return {"token": self.account.token(), "expirationTimestamp": expires}
+        return self.account.credential(TOKEN_VALID)

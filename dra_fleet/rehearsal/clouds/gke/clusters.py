@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.rehearsal.clouds.clusters import name_taken
+from dra_fleet.rehearsal.clouds.clusters import free_name
 from dra_fleet.rehearsal.clouds.gke import models
 from dra_fleet.rehearsal.clouds.gke.names import cluster_id, digits_of, is_zone
 from dra_fleet.rehearsal.clouds.gke.objects import OF_EVERY_CLUSTER
@@ -58,16 +59,11 @@ class Clusters:
         account, inputs = self._account, record["inputs"]
         version = full_version(inputs.get("minMasterVersion"))
         self._refuse_invalid(inputs)
-        record["world"] = record.get("world") or self._world_name(str(inputs["name"]))
+        refuse_taken = partial(refuse, "ALREADY_EXISTS")
+        record["world"] = record.get("world") or free_name(str(inputs["name"]), account.planes, refuse_taken)
         record["state"] = _outputs(record, version)
         account.put(record)
-        minor = ".".join(version.split(".")[:2])
-        await account.planes.start(
-            record["world"],
-            version=f"v{version}",
-            scheduler=account.scheduler(minor),
-            tokens=account.token_lines(),
-        )
+        await account.start_plane(record["world"], version)
         await account.planes.apply(record["world"], OF_EVERY_CLUSTER)
         record["state"] = {**record["state"], **self._address(record), "status": "RUNNING"}
         account.put(record)
@@ -77,10 +73,7 @@ class Clusters:
         state = record["state"]
         asked = full_version(news.get("minMasterVersion") or state["masterVersion"])
         if asked != state["masterVersion"]:
-            minor = ".".join(asked.split(".")[:2])
-            await self._account.planes.upgrade(
-                record["world"], version=f"v{asked}", scheduler=self._account.scheduler(minor)
-            )
+            await self._account.upgrade_plane(record["world"], asked)
         self._refuse_invalid(news)
         record["inputs"] = news
         record["state"] = {
@@ -149,11 +142,6 @@ class Clusters:
             "masterAuth": {"clusterCaCertificate": base64.b64encode(authority).decode()},
             "controlPlaneEndpointsConfig": {**given, "dnsEndpointConfig": dns},
         }
-
-    def _world_name(self, name: str) -> str:
-        if name in self._account.planes.names():
-            raise refuse("ALREADY_EXISTS", name_taken(name))
-        return name
 
     def found(self, record: Record) -> dict[str, Any]:
         """What the function `getCluster` answers: nested blocks are lists there."""
