@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
+    from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.nodes import Published
-    from dra_fleet.model.plan import ChartValues, PoolPlan
+    from dra_fleet.model.plan import ChartValues, ComputeDomainPlan, PoolPlan, ReleasePlan
+    from dra_fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.workloads import WorkloadSettings
 
-Part = Literal["values", "slices"]
-"""A module of a driver's package."""
+Part = Literal["values", "slices", "plan"]
+"""A module of a driver's package: chart values, what is published, and what a fleet's plan asks of it."""
 
 
 class PartMissing(NotImplementedError):  # noqa: N818 - it says what is not there
@@ -88,6 +91,7 @@ class Driver:
         publishers: The names under which it publishes ResourceSlices, each with a word by which the pods that
             do so are known where their specification does not name it.
         intents: Per key of a class in the stack file, the attribute or capacity that answers it.
+        without: The parts that it does without: what is asked of them is answered with nothing.
         plugin_section: The chart value under which the placement of the plugin's pods stands; empty where it
             stands at the top.
         owns_names: Whether nobody else's driver publishes under its names.
@@ -100,6 +104,7 @@ class Driver:
     publishers: Mapping[str, str]
     intents: Mapping[str, str]
     plugin_section: str
+    without: frozenset[Part]
     owns_names: bool = True
     settles: frozenset[str] = frozenset()
     is_usual: bool = False
@@ -146,6 +151,46 @@ class Driver:
             minor: the cluster's Kubernetes minor.
         """
         return self._function("slices", "publishes")(pool, installed, minor)
+
+    def check_fleet(self, settings: FleetSettings, findings: Findings) -> None:
+        """Refuse what the driver's own settings cannot mean in a fleet."""
+        if "plan" not in self.without:
+            self._function("plan", "check_fleet")(settings, findings)
+
+    def check_cluster(
+        self, cluster: str, settings: FleetSettings, pools: Sequence[PoolPlan], findings: Findings
+    ) -> None:
+        """Refuse what the driver could not serve on a cluster.
+
+        Args:
+            cluster: the cluster's name.
+            settings: the fleet.
+            pools: the cluster's pools.
+            findings: collects the problems.
+        """
+        if "plan" not in self.without:
+            self._function("plan", "check_cluster")(cluster, settings, pools, findings)
+
+    def plan_domains(
+        self,
+        cluster: str,
+        settings: FleetSettings,
+        pools: Sequence[PoolPlan],
+        releases: Sequence[ReleasePlan],
+        findings: Findings,
+    ) -> tuple[ComputeDomainPlan, ...]:
+        """The driver's own objects on a cluster by which pods on several nodes reach each other's devices."""
+        if "plan" in self.without:
+            return ()
+        return self._function("plan", "plan_domains")(cluster, settings, pools, releases, findings)
+
+    def node_labels(self, workload: WorkloadSettings, pools: Sequence[PoolPlan]) -> Mapping[str, str]:
+        """The labels that a workload's nodes must have for the driver's sake."""
+        return {} if "plan" in self.without else self._function("plan", "node_labels")(workload, pools)
+
+    def shared_by(self, workload: WorkloadSettings, settings: FleetSettings) -> str:
+        """By what a workload's pods share the driver's devices without isolation; empty where they do not."""
+        return "" if "plan" in self.without else self._function("plan", "shared_by")(workload, settings)
 
     def _function(self, part: Part, name: str) -> Callable[..., Any]:
         """A function of a part.

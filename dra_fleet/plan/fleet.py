@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dra_fleet import drivers
 from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.cloud import rules_of
-from dra_fleet.drivers.nvidia.compute_domains import check_compute_domains, plan_compute_domains
-from dra_fleet.drivers.nvidia.isolation import check_isolation
-from dra_fleet.drivers.tpu.claims import check_tpu_claims
 from dra_fleet.findings.errors import SettingsInvalid
 from dra_fleet.findings.refusals import Findings
 from dra_fleet.model.plan import ClusterPlan, FleetPlan, NamespacePlan
@@ -38,7 +36,8 @@ def make_plan(settings: FleetSettings) -> FleetPlan:
     """
     findings = Findings()
     check_references(settings, findings)
-    check_compute_domains(settings, findings)
+    for driver in drivers.known():
+        driver.check_fleet(settings, findings)
     _check_namespace(settings, findings)
     shared = _Shared(
         classes=class_specs(settings, findings), claims=claim_specs(settings, findings), placed={}
@@ -83,13 +82,17 @@ def _plan_cluster(
     _warn_end_of_life(name, minor, findings)
     pools = _plan_pools(name, cluster, findings)
     rules_of(cluster).check(name, settings, cluster, minor, pools, findings=findings)
-    check_tpu_claims(name, settings, pools, findings)
-    check_isolation(name, settings, findings)
+    for driver in drivers.known():
+        driver.check_cluster(name, settings, pools, findings)
     releases = plan_releases(name, cluster, minor, pools, findings)
     names = [claim for claim, clusters in shared.placed.items() if name in clusters]
     templates, claims = plan_claims(name, minor, settings, shared.claims, names, findings=findings)
     workloads = plan_workloads(name, settings, pools)
-    domains = plan_compute_domains(name, settings, pools, releases, findings)
+    domains = tuple(
+        domain
+        for driver in drivers.known()
+        for domain in driver.plan_domains(name, settings, pools, releases, findings)
+    )
     uses_namespace = bool(templates or claims or workloads or domains)
     return ClusterPlan(
         name=name,

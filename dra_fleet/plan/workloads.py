@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers.nvidia.compute_domains import domain_selector
+from dra_fleet import drivers
 from dra_fleet.kubernetes.scheduling.taints import Toleration, tolerations_for
 from dra_fleet.model.plan import WorkloadPlan
 from dra_fleet.plan.claims import missing_classes
@@ -81,13 +81,21 @@ def _plan_workload(
         copies=workload.copies,
         image=workload.image,
         command=workload.command,
-        node_selector=dict(sorted(domain_selector(workload, pools).items())),
+        node_selector=_node_selector(workload, pools),
         tolerations=_tolerations(workload, pools),
         cpu=workload.cpu,
         memory=workload.memory,
         accept=dict(sorted(workload.accept.items())),
         compute_domain=workload.compute_domain,
     )
+
+
+def _node_selector(workload: WorkloadSettings, pools: Sequence[PoolPlan]) -> dict[str, str]:
+    """The labels that a workload asks of its nodes, and those that drivers need there for it."""
+    chosen = dict(workload.node_selector)
+    for driver in drivers.known():
+        chosen |= driver.node_labels(workload, pools)
+    return dict(sorted(chosen.items()))
 
 
 def _tolerations(workload: WorkloadSettings, pools: Sequence[PoolPlan]) -> tuple[Toleration, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers.nvidia.isolation import shared_by
+from dra_fleet import drivers
 from dra_fleet.review.model import Amounts, Shared, Use
 from dra_fleet.review.was import layout_text
 
@@ -41,7 +41,11 @@ def _pools(plan: FleetPlan) -> Iterator[Shared]:
 
 def _workloads(settings: FleetSettings) -> Iterator[Shared]:
     for name, workload in sorted(settings.workloads.items()):
-        strategy = shared_by(workload, settings) if workload.claim in settings.claims else ""
+        if workload.claim not in settings.claims:
+            continue
+        strategy = next(
+            filter(None, (driver.shared_by(workload, settings) for driver in drivers.known())), ""
+        )
         if strategy:
             yield Shared(
                 cluster=workload.cluster,

@@ -8,5 +8,6 @@ DRIVER = Driver(
     publishers={"dra.net": "/dranet"},
     intents={"product": "pciDevice"},
     plugin_section="",
+    without=frozenset({"plan"}),
     owns_names=False,
 )

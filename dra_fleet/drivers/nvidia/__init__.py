@@ -18,6 +18,7 @@ DRIVER = Driver(
         "multiprocessors": "multiprocessors",
     },
     plugin_section="kubeletPlugin",
+    without=frozenset(),
     settles=frozenset({"nvidiaDriverRoot"}),
     is_usual=True,
 )

@@ -87,14 +87,13 @@ def plan_compute_domains(
     )
 
 
-def domain_selector(workload: WorkloadSettings, pools: Sequence[PoolPlan]) -> dict[str, str]:
-    """The node selector of a workload; in a ComputeDomain also the labels of the one pool that can join."""
-    chosen = dict(workload.node_selector)
+def domain_labels(workload: WorkloadSettings, pools: Sequence[PoolPlan]) -> dict[str, str]:
+    """The labels of the one pool that can join a workload's ComputeDomain; none where there are several."""
     reached = _reached(workload, pools) if workload.compute_domain is not None else []
     if len(reached) != 1:
-        return chosen
+        return {}
     labels = reached[0].labels
-    return {**chosen, **({POOL: labels[POOL]} if POOL in labels else labels)}
+    return {POOL: labels[POOL]} if POOL in labels else dict(labels)
 
 
 def _check_member(

@@ -17,11 +17,12 @@ from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.settings.claims import FirstAvailableRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dra_fleet.drivers.nvidia.sharing_settings import SharingSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.classes import OpaqueSettings
     from dra_fleet.settings.fleet import FleetSettings
     from dra_fleet.settings.workloads import WorkloadSettings
@@ -44,11 +45,14 @@ def isolation(machine: Machine, sharing: SharingSettings) -> str:
     return "whole GPUs: a claim shares its GPU with no other"
 
 
-def check_isolation(cluster: str, settings: FleetSettings, findings: Findings) -> None:
+def check_cluster(
+    cluster: str, settings: FleetSettings, pools: Sequence[PoolPlan], findings: Findings
+) -> None:
     """Refuse, in production, devices that pods share without isolation and without a reason given.
 
     Elsewhere it is a warning.
     """
+    del pools
     for name, workload in sorted(settings.workloads.items()):
         if workload.cluster != cluster or workload.claim not in settings.claims:
             continue

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers.nvidia.modes import blocked
 from dra_fleet.proof.answer.costs import Cost, Shares, cost
 from dra_fleet.proof.answer.misses import why_too_few
 from dra_fleet.proof.answer.verdicts import PoolFit
 from dra_fleet.proof.search.packing import Packing, Undecidable
+from dra_fleet.proof.search.shared_counters import blocked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,15 +12,16 @@ from dra_fleet.settings.claims import FirstAvailableRequest
 from dra_fleet.settings.classes import CelClass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dra_fleet.findings.refusals import Findings
-    from dra_fleet.model.plan import PoolPlan
+    from dra_fleet.model.plan import ComputeDomainPlan, PoolPlan, ReleasePlan
     from dra_fleet.settings.claims import ClaimSettings, CommonRequestSettings
     from dra_fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.workloads import WorkloadSettings
 
 
-def check_tpu_claims(
+def check_cluster(
     cluster: str, settings: FleetSettings, pools: Sequence[PoolPlan], findings: Findings
 ) -> None:
     """Refuse claims that would take a part of a node's chips. Claims of workloads on this cluster count."""
@@ -45,6 +46,35 @@ def check_tpu_claims(
                     allowed="allocationMode: All",
                     fix="write allocationMode: All instead of count",
                 )
+
+
+def check_fleet(settings: FleetSettings, findings: Findings) -> None:
+    """Nothing: the driver has no settings of its own."""
+    del settings, findings
+
+
+def plan_domains(
+    cluster: str,
+    settings: FleetSettings,
+    pools: Sequence[PoolPlan],
+    releases: Sequence[ReleasePlan],
+    findings: Findings,
+) -> tuple[ComputeDomainPlan, ...]:
+    """None: the driver has no objects of its own."""
+    del cluster, settings, pools, releases, findings
+    return ()
+
+
+def node_labels(workload: WorkloadSettings, pools: Sequence[PoolPlan]) -> Mapping[str, str]:
+    """None: the scheduler goes by devices alone."""
+    del workload, pools
+    return {}
+
+
+def shared_by(workload: WorkloadSettings, settings: FleetSettings) -> str:
+    """Nothing: a claim has a node's chips alone."""
+    del workload, settings
+    return ""
 
 
 def _requests(claim: ClaimSettings) -> Iterator[tuple[tuple[object, ...], CommonRequestSettings]]:

@@ -1,0 +1,8 @@
+"""What a fleet's plan asks of NVIDIA: ComputeDomains, and whether what pods share is isolated."""
+
+from dra_fleet.drivers.nvidia.compute_domains import check_compute_domains as check_fleet
+from dra_fleet.drivers.nvidia.compute_domains import domain_labels as node_labels
+from dra_fleet.drivers.nvidia.compute_domains import plan_compute_domains as plan_domains
+from dra_fleet.drivers.nvidia.isolation import check_cluster, shared_by
+
+__all__ = ["check_cluster", "check_fleet", "node_labels", "plan_domains", "shared_by"]
