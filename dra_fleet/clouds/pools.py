@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet.kubernetes.scheduling.taints import Taint
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -55,16 +57,6 @@ class PoolForm:
     fewest: Callable[[Value], Value]
     most: Callable[[Value], Value]
     rolled_by: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Taint:
-    """A taint of a pool's nodes, in Kubernetes' words; `effect` is empty if any of it is unknown."""
-
-    at: Value
-    key: str
-    value: str
-    effect: str
 
 
 class Pool:
@@ -158,7 +150,7 @@ class Pool:
 
     @property
     def taints(self) -> list[Taint]:
-        """Its taints."""
+        """Its taints; the effect of one of which anything is unknown is empty."""
         return [_taint(item) for item in self.taint_list.items]
 
     @property
@@ -191,11 +183,10 @@ def _taint(item: Value) -> Taint:
     if text is not None:
         match = _TAINT_TEXT.fullmatch(text)
         if match is None:
-            return Taint(at=item, key="", value="", effect="")
-        return Taint(at=item, key=match["key"], value=match["value"] or "", effect=match["effect"])
+            return Taint(key="", effect="")
+        return Taint(key=match["key"], value=match["value"] or "", effect=match["effect"])
     effect = "" if item.possible and item.plain is None else item.get("effect").text or ""
     return Taint(
-        at=item,
         key=item.get("key").text or "",
         value=item.get("value").text or "",
         effect=_EFFECTS.get(effect, effect),

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
+from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
-from dra_fleet.policy.reading.tolerations import Toleration, tolerations
+from dra_fleet.policy.reading.tolerations import tolerations
 from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
         return  # a version that nobody knows: what it tolerates is not guessed
     default = () if version is None else version.plugin_tolerations
     effective = tolerations(given) if given.given else [Toleration.of(each) for each in default]
-    if not any(_tolerates(toleration) for toleration in effective):
+    if not any(toleration.may_tolerate(KEY) for toleration in effective):
         yield Finding(
             resource,
             given,
@@ -53,11 +54,6 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 def _judged(resource: Resource) -> Release | None:
     found = release(resource)
     return found if found is not None and found.driver is not None and found.driver.name == _NVIDIA else None
-
-
-def _tolerates(toleration: Toleration) -> bool:
-    everything = toleration.operator == "Exists" and not toleration.key
-    return toleration.effect in ("", "NoSchedule") and (everything or toleration.key == KEY)
 
 
 def remedy(resource: Resource, settings: Settings) -> Mapping[str, object] | None:

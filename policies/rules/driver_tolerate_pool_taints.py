@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet.kubernetes.scheduling.taints import toleration_text
 from dra_fleet.policy.reading.nodes import Nodes
 from dra_fleet.policy.reading.plugins import driver_plugins
 from dra_fleet.policy.reading.taints import added_taints, declared_taints
@@ -39,14 +40,12 @@ def _judge(plugin: DriverPlugin, pool: Pool) -> Iterator[Finding]:
     key = ".".join(str(step) for step in given.path[1:])
     taints = (*declared_taints(pool), *added_taints(pool))
     for taint in plugin.tolerated.missing(taints) or ():
-        value = f", operator: Equal, value: {taint.value}" if taint.value else ", operator: Exists"
-        text = f"{taint.key}{'=' if taint.value else ''}{taint.value}:{taint.effect}"
         yield Finding(
             plugin.resource,
             given,
-            f"does not tolerate the taint {text} of the pool {pool.name}, so no devices are published there",
+            f"does not tolerate the taint {taint} of the pool {pool.name}, so no devices are published there",
             ALLOWED,
-            f"add {{key: {taint.key}{value}, effect: {taint.effect}}} to {key}",
+            f"add {toleration_text(taint)} to {key}",
         )
 
 

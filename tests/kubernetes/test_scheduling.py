@@ -273,6 +273,20 @@ def test_a_name_that_is_not_known_leaves_open_who_is_meant() -> None:
     assert wanted.matches(all_labels({})) == "unknown"
 
 
+def test_who_may_be_meant_is_judged_without_asking_for_more_labels_than_needed() -> None:
+    asked: list[str] = []
+
+    def held(key: str) -> Held:
+        asked.append(key)
+        return Missing.UNKNOWN
+
+    terms = required(labels(one("b", "Exists")), labels(one("c", "Exists")))
+    assert RequiredNodeAffinity.of({"a": "1"}, terms).may_match(held)
+    assert asked == ["a", "b"]
+    assert not RequiredNodeAffinity.of({"a": "1"}, terms).may_match(all_labels({"b": "", "a": "2"}))
+    assert not RequiredNodeAffinity.of({"a": "1"}, terms).may_match(all_labels({"a": "1"}))
+
+
 def test_what_a_pod_asks_for_is_told_by_its_keys() -> None:
     wanted = RequiredNodeAffinity.of({"a": "1"}, required(labels(one("b", "Exists")), fields(NAMED)))
     assert wanted.keys == {"a", "b"}
@@ -383,6 +397,21 @@ def test_a_pod_whose_toleration_has_no_key_and_is_equal_is_never_admitted() -> N
     reserved = Taint(key="reserved", effect="NoSchedule")
     assert untolerated_taints([reserved], tolerations([toleration()])) == [reserved]
     assert untolerated_taints([reserved], tolerations([{"operator": "Exists"}])) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "may"),
+    [
+        (toleration("gpu", "Exists"), True),
+        (toleration("gpu", "Equal", "present", "NoSchedule"), True),
+        (toleration("", "Exists"), True),
+        (toleration("gpu", "Exists", effect="NoExecute"), False),
+        (toleration("team", "Exists"), False),
+        (toleration(value="present"), False),
+    ],
+)
+def test_a_taint_whose_value_nobody_knows_may_be_tolerated_by_its_key(given: Object, may: bool) -> None:
+    assert Toleration.of(given).may_tolerate("gpu") == may
 
 
 def test_a_soft_taint_keeps_off_nobody() -> None:

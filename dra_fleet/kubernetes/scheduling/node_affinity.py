@@ -139,12 +139,9 @@ class Term:
             return "no"
         if any(one.operator not in ("In", "NotIn") or len(one.values) != 1 for one in self.fields):
             return "no"
-        return _all(
-            [
-                *(one.holds(labels(one.key)) for one in self.labels),
-                *(one.holds(name if one.key == _NODE_NAME else Missing.ABSENT) for one in self.fields),
-            ]
-        )
+        on_labels = _all(one.holds(labels(one.key)) for one in self.labels)
+        on_fields = _all(one.holds(name if one.key == _NODE_NAME else Missing.ABSENT) for one in self.fields)
+        return _all((on_labels, on_fields))
 
 
 def selects(node_selector: object, labels: Labels, name: Held) -> Answer:
@@ -189,10 +186,16 @@ class RequiredNodeAffinity:
 
     def matches(self, labels: Labels, name: Held = Missing.UNKNOWN) -> Answer:
         """Whether a node with these labels and this name is meant."""
-        wanted: list[Answer] = [one.holds(labels(one.key)) for one in self.selector]
-        if self.terms is not None:
-            wanted.append(_any(term.matches(labels, name) for term in self.terms))
-        return _all(wanted)
+        on_selector = _all(one.holds(labels(one.key)) for one in self.selector)
+        if self.terms is None:
+            return on_selector
+        return _all((on_selector, _any(term.matches(labels, name) for term in self.terms)))
+
+    def may_match(self, labels: Labels) -> bool:
+        """Whether a node with these labels may be meant; no label is asked for that cannot change it."""
+        if _all(one.holds(labels(one.key)) for one in self.selector) == "no":
+            return False
+        return self.terms is None or any(term.matches(labels, Missing.UNKNOWN) != "no" for term in self.terms)
 
     def may_meet(self, other: RequiredNodeAffinity) -> bool:
         """Whether some node may be meant by both."""
@@ -212,17 +215,22 @@ def carries(key: str, value: str) -> Requirement:
 
 
 def _all(answers: Iterable[Answer]) -> Answer:
-    found = set(answers)
-    if "no" in found:
-        return "no"
-    return "unknown" if "unknown" in found else "yes"
+    """The answer to all questions together; the rest is not asked after the first no."""
+    answer: Answer = "yes"
+    for one in answers:
+        if one == "no":
+            return "no"
+        answer = one if one == "unknown" else answer
+    return answer
 
 
 def _any(answers: Iterable[Answer]) -> Answer:
-    found = set(answers)
-    if "yes" in found:
-        return "yes"
-    return "unknown" if "unknown" in found else "no"
+    answer: Answer = "no"
+    for one in answers:
+        if one == "yes":
+            return "yes"
+        answer = one if one == "unknown" else answer
+    return answer
 
 
 def _integer(text: str | None) -> int | None:

@@ -81,6 +81,10 @@ class Toleration:
             return False
         return self.operator == "Exists" or (self.operator == "Equal" and self.value == taint.value)
 
+    def may_tolerate(self, key: str, effect: Effect = "NoSchedule") -> bool:
+        """Whether a pod with it may run on nodes with a taint of that key, whose value nobody knows."""
+        return self.is_admitted and self.key in ("", key) and self.effect in (None, effect)
+
 
 def untolerated_taints(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> list[Taint]:
     """The taints that keep a pod with these tolerations off a node."""

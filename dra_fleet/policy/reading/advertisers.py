@@ -6,10 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, Requirement
+from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
-from dra_fleet.policy.reading.placement import Placement, Requirement, any_of, placement
+from dra_fleet.policy.reading.placement import placement
 from dra_fleet.policy.reading.plugins import NVIDIA, driver_plugin, is_on
-from dra_fleet.policy.reading.tolerations import Tolerated, Toleration
+from dra_fleet.policy.reading.tolerations import Tolerated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,10 +27,17 @@ DISCOVERY_CHARTS: Final = frozenset({"node-feature-discovery", "gpu-feature-disc
 _DAEMON_SET: Final = re.compile(r"kubernetes:apps/v\w+:DaemonSet(Patch)?")
 _PLUGIN_IMAGE: Final = re.compile(r"(^|/)(k8s-device-plugin|nvidia-gpu-device-plugin)(@|:|$)")
 _PLUGIN_TOLERATES: Final = (
-    Toleration(key="CriticalAddonsOnly", operator="Exists", value="", effect=""),
-    Toleration(key="nvidia.com/gpu", operator="Exists", value="", effect="NoSchedule"),
+    Toleration(key="CriticalAddonsOnly", operator="Exists"),
+    Toleration(key="nvidia.com/gpu", operator="Exists", effect="NoSchedule"),
 )
-"""The default of the device plugin's chart; its default affinity is below."""
+_LABELLED_BY_DISCOVERY: Final = {
+    "feature.node.kubernetes.io/pci-10de.present": "true",
+    "nvidia.com/gpu.present": "true",
+}
+"""The defaults of the device plugin's chart: its tolerations, and the labels of which its affinity needs one.
+
+https://github.com/NVIDIA/k8s-device-plugin/blob/main/deployments/helm/nvidia-device-plugin/values.yaml
+"""
 # https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/getting-started.html
 _OPERATOR_LABELS: Final = ("nvidia.com/gpu.deploy.operands", "nvidia.com/gpu.deploy.device-plugin")
 
@@ -50,7 +59,7 @@ class Advertiser:
     title: str
     at: Value
     off: str
-    where: Placement
+    where: RequiredNodeAffinity
     tolerated: Tolerated | None = None
 
 
@@ -102,7 +111,7 @@ def _of_chart(resource: Resource, installed: Release) -> Iterator[Advertiser]:
             title="the device plugin's chart",
             at=installed.chart,
             off="remove it, or keep it off the pools of the DRA driver by a nodeSelector",
-            where=placement(installed.values, _labelled_by_discovery()),
+            where=placement(installed.values, _LABELLED_BY_DISCOVERY),
             tolerated=Tolerated(given=installed.value("tolerations"), otherwise=_PLUGIN_TOLERATES),
         )
 
@@ -116,7 +125,7 @@ def _of_operator(resource: Resource, installed: Release) -> Iterator[Advertiser]
             title="the GPU Operator's DRA driver",
             at=cluster,
             off="remove gpuCluster.deployCR",
-            where=Placement(),
+            where=RequiredNodeAffinity(),
         )
         return
     plugin = installed.value("devicePlugin.enabled")
@@ -130,7 +139,7 @@ def _of_operator(resource: Resource, installed: Release) -> Iterator[Advertiser]
             title="the GPU Operator's device plugin",
             at=plugin,
             off=f'set devicePlugin.enabled: false, or label the pools {_OPERATOR_LABELS[1]}: "false"',
-            where=Placement(terms=(on_all,)),
+            where=RequiredNodeAffinity(selector=on_all),
             tolerated=Tolerated(given=installed.value("daemonsets.tolerations"), otherwise=default),
         )
 
@@ -148,11 +157,3 @@ def _of_daemon_set(resource: Resource) -> Iterator[Advertiser]:
                 where=placement(pods),
                 tolerated=Tolerated(given=pods.get("tolerations")),
             )
-
-
-def _labelled_by_discovery() -> list[Requirement]:
-    """The default affinity of the device plugin's chart.
-
-    https://github.com/NVIDIA/k8s-device-plugin/blob/main/deployments/helm/nvidia-device-plugin/values.yaml
-    """
-    return any_of({"feature.node.kubernetes.io/pci-10de.present": "true", "nvidia.com/gpu.present": "true"})

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.policy.reading.advertisers import discovers
 from dra_fleet.policy.reading.homes import Homes
+from dra_fleet.policy.reading.placement import pool_labels
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 from dra_fleet.policy.reading.taints import declared_taints
 
@@ -52,7 +53,8 @@ class Nodes:
         """Whether the labels of a pool let something run there."""
         labelled = any(self.homes.together(pool.resource, chart) for chart in self._labelling)
         together = self.homes.together(pool.resource, found.resource)
-        return together and found.where.may_include(pool, discovered=labelled or pool.cloud.labels_gpus)
+        labels = pool_labels(pool, discovered=labelled or pool.cloud.labels_gpus)
+        return together and found.where.may_match(labels)
 
     def tolerated(self, found: Advertiser, pool: Pool) -> bool:
         """Whether the taints that a pool declares let something run there; not if unknown, which is noted."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
-from dra_fleet.policy.reading.placement import Placement, any_of, placement
-from dra_fleet.policy.reading.tolerations import Tolerated, Toleration
+from dra_fleet.policy.reading.placement import placement
+from dra_fleet.policy.reading.tolerations import Tolerated
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.pools import Pool
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
     from dra_fleet.drivers.common.facts import DriverFacts
+    from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity
     from dra_fleet.policy.reading.charts import Release
 
 NVIDIA: Final = "nvidia"
@@ -33,9 +35,9 @@ class DriverPlugin:
         return self.release.resource
 
     @property
-    def where(self) -> Placement:
+    def where(self) -> RequiredNodeAffinity:
         """The nodes that it chooses by their labels."""
-        return placement(self._values, any_of(self.driver.plugin_labels))
+        return placement(self._values, self.driver.plugin_labels)
 
     @property
     def tolerated(self) -> Tolerated:

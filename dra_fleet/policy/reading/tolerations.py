@@ -1,41 +1,17 @@
-"""Tolerations of pods, and whether one covers a taint."""
+"""Tolerations of pods, as far as a program tells them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dra_fleet.kubernetes.scheduling.taints import Toleration, untolerated_taints
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from dra_fleet.clouds.pools import Taint
     from dra_fleet.declared.values import Value
-
-
-@dataclass(frozen=True, kw_only=True)
-class Toleration:
-    """One toleration; an empty key with `Exists` covers every taint, an empty effect every effect."""
-
-    key: str
-    operator: str
-    value: str
-    effect: str
-
-    @classmethod
-    def of(cls, fields: Mapping[str, str]) -> Toleration:
-        """A toleration as it is written in YAML; the operator is Equal unless given."""
-        return cls(
-            key=fields.get("key", ""),
-            operator=fields.get("operator") or "Equal",
-            value=fields.get("value", ""),
-            effect=fields.get("effect", ""),
-        )
-
-    def covers(self, taint: Taint) -> bool:
-        """Whether pods with this toleration may run on nodes with the taint."""
-        if self.effect not in ("", taint.effect) or self.key not in ("", taint.key):
-            return False
-        return self.operator == "Exists" or (bool(self.key) and self.value == taint.value)
+    from dra_fleet.kubernetes.scheduling.taints import Taint
 
 
 def tolerations(given: Value) -> list[Toleration]:
@@ -67,4 +43,4 @@ class Tolerated:
         told = tolerations(self.given) if self.given.possible else self.otherwise
         if told is None or self.unknown:
             return None
-        return [taint for taint in taints if not any(each.covers(taint) for each in (*told, *self.always))]
+        return untolerated_taints(taints, (*told, *self.always))
