@@ -15,7 +15,7 @@ from dra_fleet.rehearsal.drivers.plugin import StartFailed
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host
 
 
 @dataclass(frozen=True, kw_only=True)

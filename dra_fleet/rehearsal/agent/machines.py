@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.agent.identity import Identities
     from dra_fleet.rehearsal.agent.view import ClusterView
     from dra_fleet.rehearsal.agent.work_queue import WorkQueue
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host
 
 MEMORY: Final = "rehearsal.dra-fleet/machine"
 DOWN: Final = "rehearsal.dra-fleet/down"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.rehearsal.agent.machines import Machines
-    from dra_fleet.rehearsal.world.hardware import Host, NodeTaint
+    from dra_fleet.rehearsal.world.node import Host, NodeTaint
 
 SIMULATED = "rehearsal.dra-fleet/hardware"
 """Annotation of every node that stands for an entry of the hardware file."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
     from dra_fleet.rehearsal.home import Home
-    from dra_fleet.rehearsal.world.hardware import NodeHardware
+    from dra_fleet.rehearsal.world.node import NodeHardware
     from dra_fleet.rehearsal.world.world import World
 
 NODES_WITHIN = 120.0

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.agent.driver_pod import Start
     from dra_fleet.rehearsal.drivers.node_side import NodeSide, Reach
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host, NodeHardware
 
 
 class NotRehearsable(RehearsalError):  # noqa: N818 - a state to show, not a bug
@@ -53,6 +53,12 @@ def _node_side(name: str, package: str) -> NodeSide:
             f"driver {name} has no node side: write {module.replace('.', '/')}.py with a NodeSide NODE_SIDE"
         )
     return resolve_name(f"{module}:NODE_SIDE")
+
+
+def node_models() -> tuple[type[NodeHardware], ...]:
+    """The models of what drivers read of a machine's entry in the hardware file, of those that read any."""
+    modules = [f"{package}.hardware" for package in packages().values()]
+    return tuple(resolve_name(f"{module}:NODE_MODEL") for module in modules if find_spec(module))
 
 
 @cache

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.agent.driver_pod import Start
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
     from dra_fleet.rehearsal.drivers.programs import Programs
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host
 
 
 class Reach(Enum):

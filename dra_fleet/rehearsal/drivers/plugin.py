@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host
 
 
 class StartFailed(Exception):  # noqa: N818 - a state to show, not a bug

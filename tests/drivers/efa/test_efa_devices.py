@@ -69,7 +69,7 @@ def test_the_simulated_driver_publishes_the_cards_of_its_machine_near_its_gpus(n
     host = ClusterHardware.model_validate({"kubernetes": "v1.36.3", "nodes": [node]}).hosts()[0]
     plugin = EfaPlugin({"name": "dranet", "image": "dranet:v1", "args": ["/dranet"]})
     roots = [device["attributes"][PCIE_ROOT]["string"] for device in plugin.devices(host)]
-    first, second = (gpu.pcie_root for gpu in host.gpus)
+    first, second = host.pcie_roots
     assert roots == ([first, first, second, second] if nics else [])
     assert plugin.driver == DRIVER
 

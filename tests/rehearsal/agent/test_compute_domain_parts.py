@@ -25,7 +25,7 @@ from tests.rehearsal.agent.fake_api import FakeApi
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host
 
 API = "resource.nvidia.com/v1beta1"
 UID = "4c0eefb0-b96a-4aa9-ac7f-468303cca798"

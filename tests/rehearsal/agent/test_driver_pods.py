@@ -12,7 +12,7 @@ from dra_fleet.rehearsal.world.hardware import ClusterHardware
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host
 
 
 def host(**nvidia: Any) -> Host:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.drivers.nvidia.installers import (
     installer_problem,
     is_installer,
@@ -17,7 +18,7 @@ from dra_fleet.rehearsal.world.hardware import ClusterHardware
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host
 
 COS = {
     "image": "cos",
@@ -49,7 +50,8 @@ def installer(
 
 
 def installed(host: Host) -> tuple[str, str] | None:
-    return (host.nvidia.driver_version, host.nvidia.driver_root) if host.nvidia else None
+    driver = parts_of(host).nvidia
+    return (driver.driver_version, driver.driver_root) if driver else None
 
 
 @pytest.mark.parametrize(("latest", "version"), [(False, "580.126.9"), (True, "590.48.1")])

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+
+from dra_fleet.rehearsal.drivers.efa.hardware import EfaNode
+from dra_fleet.rehearsal.drivers.nvidia.hardware import NvidiaNode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.hardware import NodeHardware
+    from dra_fleet.rehearsal.world.node import NodeHardware
+
+
+class Entry(NvidiaNode, EfaNode):
+    """An entry of the hardware file with what the drivers of these tests read."""
 
 
 class Planes:
@@ -23,7 +30,7 @@ class Planes:
         """
         self._are_tokens = are_tokens
         self._takes_objects = takes_objects
-        self.nodes: dict[str, list[NodeHardware]] = {}
+        self.nodes: dict[str, list[Entry]] = {}
         self.versions: dict[str, str] = {}
         self.applied: list[Object] = []
 
@@ -41,7 +48,7 @@ class Planes:
 
     async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
         assert version == self.versions[name]
-        self.nodes[name] = list(nodes)
+        self.nodes[name] = cast("list[Entry]", list(nodes))
 
     async def apply(self, name: str, objects: Sequence[Object]) -> None:
         assert self._takes_objects, f"{objects} go into cluster {name}, where nothing was expected"

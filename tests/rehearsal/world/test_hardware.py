@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.world.hardware import Hardware, HardwareInvalid
 
 ROOT = Path(__file__).parents[3]
@@ -26,25 +27,31 @@ def test_every_hardware_file_of_the_repository_can_be_read(path: Path) -> None:
 
 def test_the_dev_stacks_machines_have_two_gpus_on_each_root_and_seven_partitions_on_each_a100() -> None:
     h100, a100 = Hardware.read(ROOT / "hardware/dev.yaml").clusters["lab"].hosts()
-    roots = [gpu.pcie_root for gpu in h100.gpus]
+    roots = [gpu.pcie_root for gpu in parts_of(h100).gpus]
     assert len(roots) == 8
     assert {roots.count(root) for root in roots} == {2}
-    assert [gpu.mig for gpu in a100.gpus] == [(("1g.5gb", 7),)] * 4
+    assert [gpu.mig for gpu in parts_of(a100).gpus] == [(("1g.5gb", 7),)] * 4
 
 
 def test_equal_machines_are_numbered() -> None:
     hosts = hardware({"name": "n", "count": 3, "machine": "hgx-h100-8"}).clusters["lab"].hosts()
     assert [host.name for host in hosts] == ["n-0", "n-1", "n-2"]
-    assert len({gpu.uuid for host in hosts for gpu in host.gpus}) == 24
+    assert len({gpu.uuid for host in hosts for gpu in parts_of(host).gpus}) == 24
 
 
 def test_a_machine_of_ones_own_hangs_its_gpus_on_roots() -> None:
     gpus = {"model": "T4", "count": 4}
     node = {"name": "n", "gpus": gpus, "pcie": {"gpusPerRoot": 2, "gpusPerNumaNode": 2}}
     (host,) = hardware(node).clusters["lab"].hosts()
-    assert [gpu.pcie_root for gpu in host.gpus] == ["pci0000:10", "pci0000:10", "pci0000:20", "pci0000:20"]
-    assert [gpu.numa_node for gpu in host.gpus] == [0, 0, 1, 1]
-    assert len({gpu.pci_bus_id for gpu in host.gpus}) == 4
+    found = parts_of(host).gpus
+    assert [gpu.pcie_root for gpu in found] == [
+        "pci0000:10",
+        "pci0000:10",
+        "pci0000:20",
+        "pci0000:20",
+    ]
+    assert [gpu.numa_node for gpu in found] == [0, 0, 1, 1]
+    assert len({gpu.pci_bus_id for gpu in found}) == 4
 
 
 @pytest.mark.parametrize(

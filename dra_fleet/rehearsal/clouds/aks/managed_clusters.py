@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.aks.account import Account
     from dra_fleet.rehearsal.clouds.cloud import Failure
     from dra_fleet.rehearsal.clouds.values import Properties
-    from dra_fleet.rehearsal.world.hardware import NodeHardware
+    from dra_fleet.rehearsal.world.node import NodeHardware
 
 CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
 POOL: Final = "azure-native:containerservice:AgentPool"

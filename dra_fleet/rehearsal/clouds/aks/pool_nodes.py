@@ -12,7 +12,8 @@ from dra_fleet.rehearsal.clouds.aks.names import digits_of, group_id
 from dra_fleet.rehearsal.clouds.aks.refusing import refuse
 from dra_fleet.rehearsal.clouds.aks.sizes import find_size, mig_layout, near
 from dra_fleet.rehearsal.clouds.aks.versions import full_version
-from dra_fleet.rehearsal.world.hardware import InlineGpus, NodeHardware, NodeTaint, NvidiaOnHost
+from dra_fleet.rehearsal.world.hardware import node
+from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.aks.limits import AksLimits
@@ -77,10 +78,10 @@ def machines(
     scale_set = f"aks-{name}-{digits_of(cluster_id)}-vmss"
     group = group_id(cluster_id.split("/")[2], str(cluster["nodeResourceGroup"]).lower())
     return [
-        NodeHardware(
+        node(
             name=f"{scale_set}{_base36(index)}",
             machine=size.machine,
-            gpus=InlineGpus(model=size.gpu, count=size.gpus) if size.gpu and size.gpus else None,
+            gpus={"model": size.gpu, "count": size.gpus} if size.gpu and size.gpus else None,
             cpu=str(size.cpus),
             memory=f"{size.memory_gib}Gi",
             allocatable=allocatable(size, _most_pods(pool, cluster)),
@@ -178,13 +179,13 @@ def parse_taint(text: str) -> NodeTaint:
     return NodeTaint(key=key, value=value, effect=cast("Any", effect))
 
 
-def _driver(pool: Properties, size: VmSize) -> NvidiaOnHost | None:
+def _driver(pool: Properties, size: VmSize) -> dict[str, object] | None:
     """What AKS installs on a GPU machine, unless the pool says None."""
     if size.gpu is None or driver_choice(pool) == "none":
         return None
     profile = pool.get("gpuInstanceProfile")
     layout = mig_layout(size, str(profile)) if profile else None
-    return NvidiaOnHost(driver_version=_version(size.gpu), mig=layout or {})
+    return {"driverVersion": _version(size.gpu), "mig": layout or {}}
 
 
 def driver_choice(pool: Properties) -> str:

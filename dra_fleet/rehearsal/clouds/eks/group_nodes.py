@@ -19,7 +19,8 @@ from dra_fleet.rehearsal.clouds.eks.refusing import refuse
 from dra_fleet.rehearsal.clouds.eks.small_types import TEMPLATE
 from dra_fleet.rehearsal.clouds.eks.versions import full_version
 from dra_fleet.rehearsal.clouds.eks.zones import zone_of
-from dra_fleet.rehearsal.world.hardware import NodeHardware, NodeTaint, NvidiaOnHost
+from dra_fleet.rehearsal.world.hardware import node
+from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
@@ -104,7 +105,7 @@ def group_machines(account: Account, record: Record, minor: str) -> list[NodeHar
     cards = cast("list[Properties]", template.get("networkInterfaces") or [])
     version = f"v{full_version(str(group.get('version') or record['state'].get('version') or minor))}"
     return [
-        NodeHardware(
+        node(
             name=_host_name(record["urn"], index, region),
             machine=kind.machine,
             cpu=str(kind.cpus),
@@ -168,17 +169,15 @@ def _taint(item: Properties) -> NodeTaint:
     )
 
 
-def _driver(account: Account, template: Properties, kind: InstanceType, ami: str) -> NvidiaOnHost | None:
+def _driver(account: Account, template: Properties, kind: InstanceType, ami: str) -> dict[str, object] | None:
     """NVIDIA's driver, where the image has one: always at the root of the host."""
     if kind.gpu is None:
         return None
     own = account.limits.images.get(str(template.get("imageId")))
     if own is not None:
-        return NvidiaOnHost(driver_version=own, runtime=RUNTIME)
+        return {"driverVersion": own, "runtime": RUNTIME}
     image = catalogue.load().eks.image(ami)
-    return (
-        NvidiaOnHost(driver_version=DRIVER, runtime=RUNTIME) if image is not None and image.nvidia else None
-    )
+    return {"driverVersion": DRIVER, "runtime": RUNTIME} if image is not None and image.nvidia else None
 
 
 def _plugin_is_off(template: Properties) -> bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.cloud import Failure
     from dra_fleet.rehearsal.clouds.gke.account import Account
     from dra_fleet.rehearsal.clouds.values import Properties
-    from dra_fleet.rehearsal.world.hardware import NodeHardware
+    from dra_fleet.rehearsal.world.node import NodeHardware
 
 CLUSTER: Final = "gcp:container/cluster:Cluster"
 POOL: Final = "gcp:container/nodePool:NodePool"

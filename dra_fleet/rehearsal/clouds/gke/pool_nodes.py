@@ -11,7 +11,8 @@ from dra_fleet import hardware as catalogue
 from dra_fleet.rehearsal.clouds.gke.machine_types import MachineType, find_machine_type, known_with, near
 from dra_fleet.rehearsal.clouds.gke.names import digits_of, letters_of, region_of, zones_of
 from dra_fleet.rehearsal.clouds.gke.refusing import refuse
-from dra_fleet.rehearsal.world.hardware import DriverInstallable, NodeHardware, NodeTaint, NvidiaOnHost
+from dra_fleet.rehearsal.world.hardware import node
+from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.values import Properties
@@ -84,7 +85,7 @@ def machines(pool: Properties, cluster: Properties, cluster_id: str) -> list[Nod
     stem = f"gke-{cluster['name']}-{name}-{digits_of(f'{cluster_id}/{name}')}"
     zones = zones_of(pool, cluster)
     return [
-        NodeHardware(
+        node(
             name=f"{stem}-{letters_of(f'{stem}/{index}')}",
             machine=machine.machine.name if machine.machine else None,
             cpu=str(machine.cpus),
@@ -172,26 +173,26 @@ def _root(pool: Properties) -> str:
     return catalogue.load().gke.image(image_of(pool)).driver_root
 
 
-def _managed_driver(pool: Properties, machine: MachineType) -> NvidiaOnHost | None:
+def _managed_driver(pool: Properties, machine: MachineType) -> dict[str, object] | None:
     """GKE's own installation, which is part of its device plugin: without the plugin there is no driver."""
     said = driver_version_of(accelerator_of(pool))
     if machine.machine is None or not machine.machine.gpus or said not in MANAGED or not _has_plugin(pool):
         return None
     version = LATEST_DRIVER if said == "LATEST" else DRIVER
-    return NvidiaOnHost(driver_version=version, driver_root=_root(pool))
+    return {"driverVersion": version, "driverRoot": _root(pool)}
 
 
-def _installable(pool: Properties, machine: MachineType) -> DriverInstallable | None:
+def _installable(pool: Properties, machine: MachineType) -> dict[str, object] | None:
     """What an installer's pod can do on this node image with this GPU."""
     gpu = machine.machine
     if gpu is None or not gpu.gpus or driver_version_of(accelerator_of(pool)) in MANAGED:
         return None
-    return DriverInstallable(
-        image="ubuntu" if image_of(pool).startswith("UBUNTU") else "cos",
-        driver_root=_root(pool),
-        default=None if gpu.gpu_fraction or gpu.arch == "arm64" else DRIVER,
-        latest=LATEST_DRIVER,
-    )
+    return {
+        "image": "ubuntu" if image_of(pool).startswith("UBUNTU") else "cos",
+        "driverRoot": _root(pool),
+        "default": None if gpu.gpu_fraction or gpu.arch == "arm64" else DRIVER,
+        "latest": LATEST_DRIVER,
+    }
 
 
 def _advertised(pool: Properties, machine: MachineType) -> dict[str, int]:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, ClassVar
 from typing_extensions import override
 
 from dra_fleet.drivers.efa.devices import DRIVER, efa_devices
+from dra_fleet.rehearsal.drivers.efa.hardware import cards_of
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host
 
 
 class EfaPlugin(NodePlugin):
@@ -30,9 +31,9 @@ class EfaPlugin(NodePlugin):
 
     @override
     def devices(self, host: Host) -> list[Object]:
-        near = [gpu.pcie_root for gpu in host.gpus if gpu.pcie_root]
-        roots = [near[card * len(near) // host.nics] for card in range(host.nics)] if near else []
-        return [device.to_object() for device in efa_devices(cards=host.nics, roots=roots)]
+        near, cards = host.pcie_roots, cards_of(host)
+        roots = [near[card * len(near) // cards] for card in range(cards)] if near else []
+        return [device.to_object() for device in efa_devices(cards=cards, roots=roots)]
 
     @override
     def prepare(self, claim: Object, published: dict[str, Object]) -> None:

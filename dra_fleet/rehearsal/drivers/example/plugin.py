@@ -14,7 +14,7 @@ from dra_fleet.rehearsal.drivers.plugin import NodePlugin, StartFailed
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host
 
 
 class ExamplePlugin(NodePlugin):

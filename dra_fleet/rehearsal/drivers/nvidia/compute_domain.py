@@ -15,6 +15,7 @@ from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER, as_semver, c
 from dra_fleet.drivers.nvidia.objects.compute_domain import API, CLIQUE_LABEL, KIND
 from dra_fleet.rehearsal.drivers.nvidia.compute_domains.objects import CLIQUE_KIND, DOMAIN
 from dra_fleet.rehearsal.drivers.nvidia.gates import feature_gates
+from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.drivers.nvidia.opaque import decode
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, StartFailed
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.rehearsal.drivers.plugin import AtWork
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host
 
 DNS_NAMES_FLOOR = "570.158.1"
 """The lowest driver that takes DNS names for IMEX daemons (`main.go`)."""
@@ -53,7 +54,8 @@ class ComputeDomainPlugin(NodePlugin):
                 "(rehearsal) imex.mode hostManaged asks for an IMEX daemon on the host, which is not "
                 "simulated; rehearse with driverManaged"
             )
-        version = host.nvidia.driver_version if host.nvidia else "0.0.0"
+        driver = parts_of(host).nvidia
+        version = driver.driver_version if driver else "0.0.0"
         if gates.get("IMEXDaemonsWithDNSNames", False) and _older(version, DNS_NAMES_FLOOR):
             raise StartFailed(
                 "minimum GPU driver version check failed: IMEXDaemonsWithDNSNames requires at least "
@@ -64,7 +66,8 @@ class ComputeDomainPlugin(NodePlugin):
     @override
     def node_labels(self, host: Host) -> dict[str, str]:
         told = self.environment.get("GPU_CLIQUE_LABEL_ENABLED") == "true"
-        return {CLIQUE_LABEL: host.clique} if told and host.clique else {}
+        clique = parts_of(host).clique
+        return {CLIQUE_LABEL: clique} if told and clique else {}
 
     @override
     def prepare(self, claim: Object, published: dict[str, Object]) -> None:
@@ -130,8 +133,9 @@ class ComputeDomainPlugin(NodePlugin):
         entries: list[tuple[str, str]] = [
             (item["name"], item.get("status", "")) for item in domain.get("status", {}).get("nodes", [])
         ]
-        if gates.get("ComputeDomainCliques", False) and at.host.clique:
-            name = f"{domain['metadata']['uid']}.{at.host.clique}"
+        joined = parts_of(at.host).clique
+        if gates.get("ComputeDomainCliques", False) and joined:
+            name = f"{domain['metadata']['uid']}.{joined}"
             clique = await at.api.find(API, CLIQUE_KIND, name, at.namespace)
             entries = [
                 (item["nodeName"], item.get("status", "")) for item in (clique or {}).get("daemons", [])

@@ -6,17 +6,17 @@ Source: https://github.com/GoogleCloudPlatform/container-engine-accelerators, `n
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.rehearsal.agent.driver_pod import is_ready
-from dra_fleet.rehearsal.world.hardware import NvidiaOnHost
+from dra_fleet.rehearsal.drivers.nvidia.hardware import NvidiaOnHost, parts_of, with_changed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.drivers.nvidia.hardware import DriverInstallable
+    from dra_fleet.rehearsal.world.node import Host
 
 IMAGES: Final = {
     "cos-nvidia-installer": "cos",
@@ -34,20 +34,21 @@ def is_installer(pod: Object) -> bool:
 
 def installer_problem(pod: Object, host: Host) -> str | None:
     """Why an installer's init container fails on a host; None where it succeeds."""
-    container, able = _container(pod), host.installable
+    container, found = _container(pod), parts_of(host)
+    able = found.installable
     if container is None:
         return None
-    if not host.gpus:
+    if not found.gpus:
         return "Failed to install GPU driver: no NVIDIA GPU was found on this node"
     if able is None:
-        return None if host.nvidia else "Failed to install GPU driver: this node's driver is managed by GKE"
+        return None if found.nvidia else "Failed to install GPU driver: this node's driver is managed by GKE"
     made_for = IMAGES[_image(container)]
     if made_for != able.image:
         return (
             f"Failed to install GPU driver: this installer is made for node image {made_for}, the node runs "
             f"{able.image}; use the DaemonSet for {able.image}"
         )
-    if _version(container, host) is None:
+    if _version(container, able) is None:
         wanted = "latest" if LATEST in _words(container) else "default"
         return (
             f"Failed to install GPU driver: the image's {wanted} driver does not run on this GPU; "
@@ -63,16 +64,17 @@ def with_installed_driver(host: Host, pods: Iterable[Object]) -> Host:
         host: the machine as it was delivered.
         pods: the pods on it.
     """
-    if host.nvidia is not None or host.installable is None:
+    able = parts_of(host).installable
+    if parts_of(host).nvidia is not None or able is None:
         return host
     for pod in pods:
         container = _container(pod)
         if container is None or not is_ready(pod) or installer_problem(pod, host):
             continue
-        version = _version(container, host)
+        version = _version(container, able)
         if version is not None:
-            root = host.installable.driver_root
-            return replace(host, nvidia=NvidiaOnHost(driver_version=version, driver_root=root))
+            driver = NvidiaOnHost(driver_version=version, driver_root=able.driver_root)
+            return with_changed(host, nvidia=driver)
     return host
 
 
@@ -90,7 +92,5 @@ def _words(container: Object) -> str:
     return " ".join([*container.get("command", []), *container.get("args", [])])
 
 
-def _version(container: Object, host: Host) -> str | None:
-    if host.installable is None:
-        return None
-    return host.installable.latest if LATEST in _words(container) else host.installable.default
+def _version(container: Object, able: DriverInstallable) -> str | None:
+    return able.latest if LATEST in _words(container) else able.default

@@ -5,23 +5,21 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from dra_fleet.rehearsal.agent.driver_pod import is_ready
+from dra_fleet.rehearsal.drivers.nvidia.hardware import NvidiaOnHost, parts_of, with_changed
 from dra_fleet.rehearsal.drivers.nvidia.installers import with_installed_driver
 from dra_fleet.rehearsal.drivers.nvidia.operator.capacity import extended_resources
 from dra_fleet.rehearsal.drivers.nvidia.operator.roles import Role, role_of
 from dra_fleet.rehearsal.drivers.nvidia.plugin import OPERATOR_ROOT
-from dra_fleet.rehearsal.world.hardware import NvidiaOnHost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.drivers.nvidia.operator.mig_config import Layouts
-    from dra_fleet.rehearsal.world.hardware import Host
-
-DRIVER_NAME: Final = "nvidia"
+    from dra_fleet.rehearsal.world.node import Host
 
 
 def layouts_text(layouts: Layouts) -> str:
@@ -39,19 +37,19 @@ def installed(host: Host, pods: Sequence[Object], kept: str) -> Host:
     """A machine with what its image or an installer put on it, and the MIG layouts it has now."""
     host = with_installed_driver(host, pods)
     layouts = read_layouts(kept) if kept else ()
-    if not layouts or len(layouts) != len(host.gpus):
+    if not layouts or len(layouts) != len(parts_of(host).gpus):
         return host
-    gpus = tuple(dataclasses.replace(gpu, mig=layout) for gpu, layout in zip(host.gpus, layouts, strict=True))
-    return dataclasses.replace(host, gpus=gpus)
+    gpus = zip(parts_of(host).gpus, layouts, strict=True)
+    return with_changed(host, gpus=tuple(dataclasses.replace(gpu, mig=layout) for gpu, layout in gpus))
 
 
 def with_pods(host: Host, pods: Sequence[Object]) -> Host:
     """A machine with the driver that the operator's pod installed, where it has no other."""
     ready = next((pod for pod in pods if role_of(pod) is Role.DRIVER and is_ready(pod)), None)
-    if host.nvidia is not None or ready is None:
+    if parts_of(host).nvidia is not None or ready is None:
         return host
     nvidia = NvidiaOnHost(driver_version=driver_version(ready), driver_root=OPERATOR_ROOT)
-    return dataclasses.replace(host, nvidia=nvidia)
+    return with_changed(host, nvidia=nvidia)
 
 
 def resources(host: Host, pods: Sequence[Object], before: Mapping[str, str]) -> Mapping[str, str]:

@@ -16,7 +16,7 @@ from dra_fleet.rehearsal.drivers.nvidia.plugin import NvidiaGpuPlugin, prestart_
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host
 
 
 def start_problem(pod: Object, host: Host) -> Start | None:

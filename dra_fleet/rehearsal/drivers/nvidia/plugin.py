@@ -17,12 +17,13 @@ from dra_fleet.rehearsal.drivers.nvidia.gates import (
     feature_gates,
     refuse_what_is_not_rehearsed,
 )
+from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.drivers.nvidia.opaque import DEVICE_TYPES, judge
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, environment_of
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host
 
 OPERATOR_ROOT = "/run/nvidia/driver"
 PRESTART = "kubelet-plugin-prestart.sh"
@@ -34,7 +35,8 @@ def prestart_problem(container: Object, host: Host) -> str | None:
     """What the init container would keep logging while it waits for the driver; None once it passes."""
     if PRESTART not in " ".join([*container.get("command", []), *container.get("args", [])]):
         return None
-    present = host.nvidia.driver_root if host.nvidia else None
+    driver = parts_of(host).nvidia
+    present = driver.driver_root if driver else None
     root = environment_of(container).get("NVIDIA_DRIVER_ROOT") or "/"
     if present is not None and present.rstrip("/") == root.rstrip("/"):
         return None
@@ -75,12 +77,13 @@ class NvidiaGpuPlugin(NodePlugin):
     def devices(self, host: Host) -> list[Object]:
         gates = feature_gates(self.environment, self.version)
         refuse_what_is_not_rehearsed(gates)
-        if host.nvidia is None:
+        found = parts_of(host)
+        if found.nvidia is None:
             return []
         devices = nvidia_devices(
-            host.gpus,
-            driver_version=host.nvidia.driver_version,
-            cuda_version=host.nvidia.cuda_version,
+            found.gpus,
+            driver_version=found.nvidia.driver_version,
+            cuda_version=found.nvidia.cuda_version,
             chart=chart_version(self.version),
         )
         shares = self.environment.get(SHARES, "") if gates.get(GATE, False) else ""

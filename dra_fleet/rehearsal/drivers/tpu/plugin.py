@@ -14,7 +14,7 @@ from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, StartF
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host
 
 ACCELERATOR = "cloud.google.com/gke-tpu-accelerator"
 COUNT = "cloud.google.com/gke-accelerator-count"
@@ -34,23 +34,24 @@ class TpuPlugin(NodePlugin):
     @override
     def devices(self, host: Host) -> list[Object]:
         count = host.labels.get(COUNT, "")
-        if host.tpu is None:
+        tpu = host.machine.tpu if host.machine else None
+        if tpu is None:
             return []
         if not count.isdigit():
             raise StartFailed(
                 "cannot determine the number of TPU chips of the node, set --tpu-chip-count or the "
                 f'tpu.google.com/chip-count label: invalid TPU chip count "{count}"'
             )
-        if int(count) != host.tpu.chips:
+        if int(count) != tpu.chips:
             raise StartFailed(
-                f"found {host.tpu.chips} TPU devices in /dev/vfio, the node is expected to have {count} chips"
+                f"found {tpu.chips} TPU devices in /dev/vfio, the node is expected to have {count} chips"
             )
         devices = tpu_devices(
             node=host.name,
-            generation=host.tpu.generation,
-            accelerator=host.labels.get(ACCELERATOR, host.tpu.accelerator),
-            chips=host.tpu.chips,
-            topology=host.labels.get(TOPOLOGY, host.tpu.topology),
+            generation=tpu.generation,
+            accelerator=host.labels.get(ACCELERATOR, tpu.accelerator),
+            chips=tpu.chips,
+            topology=host.labels.get(TOPOLOGY, tpu.topology),
         )
         return [device.to_object() for device in devices]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.drivers.nvidia.operator.policy import Policy
     from dra_fleet.rehearsal.drivers.nvidia.operator.roles import Role
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host
 
 NAMESPACE = "gpu-operator"
 VERSION = "v25.10.0"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of, with_changed
 from dra_fleet.rehearsal.drivers.nvidia.operator.capacity import extended_resources, plugin_problem
 from dra_fleet.rehearsal.drivers.nvidia.operator.features import gpu_labels, system_labels
 from dra_fleet.rehearsal.drivers.nvidia.operator.roles import Role
@@ -93,7 +94,8 @@ def test_the_device_plugin_advertises_by_strategy(
 
 def test_unequal_gpus_stop_the_device_plugin_in_strategy_single_only() -> None:
     half = host(nvidia={**DRIVER, "mig": {"1g.10gb": 7}})
-    half = dataclasses.replace(half, gpus=(dataclasses.replace(half.gpus[0], mig=None), half.gpus[1]))
+    first, second = parts_of(half).gpus
+    half = with_changed(half, gpus=(dataclasses.replace(first, mig=None), second))
     problems = {
         strategy: plugin_problem(
             pod_of(Role.DEVICE_PLUGIN, now=read_policy(mig={"strategy": strategy})), half

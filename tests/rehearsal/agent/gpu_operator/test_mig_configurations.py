@@ -9,6 +9,7 @@ import pytest
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.nvidia.mig_config import config_file, config_name
+from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.drivers.nvidia.operator.mig_config import MigConfigInvalid, built_in, choose
 from tests.rehearsal.agent.gpu_operator.operator_objects import host
 
@@ -31,31 +32,34 @@ def own(*entries: dict[str, Any]) -> str:
     ],
 )
 def test_a_name_means_what_the_model_can_do(model: str, config: str, layout: dict[str, int]) -> None:
-    assert [dict(one or ()) for one in choose(BUILT_IN, config, host(model).gpus)] == [layout, layout]
+    assert [dict(one or ()) for one in choose(BUILT_IN, config, parts_of(host(model)).gpus)] == [
+        layout,
+        layout,
+    ]
 
 
 def test_all_disabled_makes_no_partitions() -> None:
-    assert choose(BUILT_IN, "all-disabled", host().gpus) == (None, None)
+    assert choose(BUILT_IN, "all-disabled", parts_of(host()).gpus) == (None, None)
 
 
 def test_every_built_in_name_of_the_plan_is_in_the_file() -> None:
     for model in catalogue.load().gpus.values():
         for profile in model.mig.profiles if model.mig else ():
             layout = {profile.name: profile.max_instances}
-            found = choose(BUILT_IN, config_name(model, layout), host(model.name, 1).gpus)
+            found = choose(BUILT_IN, config_name(model, layout), parts_of(host(model.name, 1)).gpus)
             assert found == (tuple(layout.items()),), (model.name, profile.name)
 
 
 def test_the_file_that_the_plan_writes_is_understood() -> None:
     model = catalogue.load().gpus["A100-SXM4-80GB"]
     layout = {"1g.10gb": 2, "3g.40gb": 1}
-    found = choose(config_file([(model, layout)]), config_name(model, layout), host().gpus)
+    found = choose(config_file([(model, layout)]), config_name(model, layout), parts_of(host()).gpus)
     assert found == (tuple(sorted(layout.items())),) * 2
 
 
 def test_an_entry_may_name_single_gpus_and_leaves_the_others() -> None:
     entry = {"devices": [1], "mig-enabled": True, "mig-devices": {"7g.80gb": 1}}
-    assert choose(own(entry), "own", host().gpus) == (None, (("7g.80gb", 1),))
+    assert choose(own(entry), "own", parts_of(host()).gpus) == (None, (("7g.80gb", 1),))
 
 
 @pytest.mark.parametrize(
@@ -100,5 +104,5 @@ def test_a_configuration_that_cannot_be_had_says_why(
     text: str, config: str, model: str, message: str
 ) -> None:
     with pytest.raises(MigConfigInvalid) as caught:
-        choose(text, config, host(model).gpus)
+        choose(text, config, parts_of(host(model)).gpus)
     assert message in str(caught.value)

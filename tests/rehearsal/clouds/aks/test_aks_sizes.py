@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def test_a_size_of_the_hardware_file_becomes_machines_with_its_gpus(aks: Subscri
     nodes = [node for node in aks.planes.nodes["studio"] if node.gpus]
     assert len(nodes) == 2
     [host] = nodes[0].hosts()
-    assert [gpu.model.name for gpu in host.gpus] == ["A10-4Q"]
+    assert [gpu.model.name for gpu in parts_of(host).gpus] == ["A10-4Q"]
     assert (host.cpu, host.memory) == ("6", "55Gi")
     assert nodes[0].labels["node.kubernetes.io/instance-type"] == NEW
     assert nodes[0].nvidia is not None

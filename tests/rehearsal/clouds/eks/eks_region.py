@@ -9,8 +9,8 @@ from tests.rehearsal.clouds.cloud_on_planes import CloudOnPlanes
 from tests.rehearsal.clouds.remembering_planes import Planes
 
 if TYPE_CHECKING:
-    from dra_fleet.rehearsal.world.hardware import NodeHardware
     from dra_fleet.rehearsal.world.store import Store
+    from tests.rehearsal.clouds.remembering_planes import Entry
 
 CLUSTER = "aws:eks/cluster:Cluster"
 GROUP = "aws:eks/nodeGroup:NodeGroup"
@@ -46,7 +46,7 @@ class Region(CloudOnPlanes):
         return self.make(GROUP, "gpu", group_inputs(**more))
 
     @property
-    def nodes(self) -> list[NodeHardware]:
+    def nodes(self) -> list[Entry]:
         return self.planes.nodes["train"]
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dra_fleet.rehearsal.world.hardware import NodeHardware
     from tests.rehearsal.clouds.eks.eks_region import Region
+    from tests.rehearsal.clouds.remembering_planes import Entry
 
 MACHINE = "p6e-gb200.36xlarge"
 BLOCK = "cr-0123456789abcdef0"
 
 
-def nodes(eks: Region, count: int, block: str = BLOCK, cards: int = 17) -> list[NodeHardware]:
+def nodes(eks: Region, count: int, block: str = BLOCK, cards: int = 17) -> list[Entry]:
     eks.cluster()
     interfaces: list[dict[str, Any]] = [
         {

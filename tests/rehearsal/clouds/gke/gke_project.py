@@ -10,8 +10,8 @@ from tests.rehearsal.clouds.remembering_planes import Planes
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.cloud import Change
-    from dra_fleet.rehearsal.world.hardware import NodeHardware
     from dra_fleet.rehearsal.world.store import Store
+    from tests.rehearsal.clouds.remembering_planes import Entry
 
 CLUSTER = "gcp:container/cluster:Cluster"
 POOL = "gcp:container/nodePool:NodePool"
@@ -66,6 +66,6 @@ class Project(CloudOnPlanes):
         return self.cloud.diff(self.resource(kind, "it"), olds, news)
 
     @property
-    def node(self) -> NodeHardware:
+    def node(self) -> Entry:
         """The last machine that joined."""
         return self.planes.nodes["render"][-1]

@@ -17,6 +17,7 @@ from dra_fleet.rehearsal.drivers.nvidia.compute_domains import membership
 from dra_fleet.rehearsal.drivers.nvidia.compute_domains.controller import Controller
 from dra_fleet.rehearsal.drivers.nvidia.compute_domains.objects import CLIQUE_KIND, CONTROLLER, DAEMON, runs
 from dra_fleet.rehearsal.drivers.nvidia.gates import feature_gates
+from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.drivers.plugin import StartFailed, environment_of
 from dra_fleet.rehearsal.drivers.programs import Programs
 
@@ -85,7 +86,7 @@ class ComputeDomainParts(Programs):
             self._view.wake_pods_on(pod["spec"]["nodeName"])
 
     def _clique(self, pod: Object) -> str:
-        return self._machines.host(pod["spec"]["nodeName"]).clique or ""
+        return parts_of(self._machines.host(pod["spec"]["nodeName"])).clique or ""
 
 
 def _environment(pod: Object) -> dict[str, str]:

@@ -11,6 +11,7 @@ from dra_fleet.clusters.informer import key_of
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key
+from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.drivers.nvidia.operator import discovery, labels, operator, policy, starting
 from dra_fleet.rehearsal.drivers.nvidia.operator.mig_manager import MigManager
 from dra_fleet.rehearsal.drivers.nvidia.operator.roles import Role, role_of
@@ -52,7 +53,7 @@ class Daemons(Programs):
     async def reconcile(self, pod: Object) -> None:
         node = pod["spec"]["nodeName"]
         installed, host = self._machines.installed(node), self._machines.host(node)
-        if role_of(pod) is Role.DRIVER and installed.nvidia:
+        if role_of(pod) is Role.DRIVER and parts_of(installed).nvidia:
             await self._leave_to_host(pod)
             return
         outcome = starting.start(pod, installed, host, self._view.pods_on(node))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host
 
 API: Final = "nfd.k8s-sigs.io/v1alpha1"
 KIND: Final = "NodeFeature"

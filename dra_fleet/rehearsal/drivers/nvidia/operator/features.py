@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.nvidia.objects.compute_domain import CLIQUE_LABEL
+from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.drivers.nvidia.operator.capacity import partitions
 from dra_fleet.rehearsal.drivers.nvidia.operator.labels import FOUND_BY_PCI, MIG_CAPABLE, PRODUCT
 
 if TYPE_CHECKING:
     from dra_fleet.hardware.models import GpuModel
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host
 
 _PREFIX = "feature.node.kubernetes.io/"
 
@@ -27,7 +28,7 @@ def system_labels(host: Host) -> dict[str, str]:
         f"{_PREFIX}system-os_release.ID": "ubuntu",
         f"{_PREFIX}system-os_release.VERSION_ID": "24.04",
     }
-    return {**labels, FOUND_BY_PCI: "true"} if host.gpus else labels
+    return {**labels, FOUND_BY_PCI: "true"} if parts_of(host).gpus else labels
 
 
 def gpu_labels(host: Host, strategy: str) -> dict[str, str]:
@@ -37,31 +38,32 @@ def gpu_labels(host: Host, strategy: str) -> dict[str, str]:
         host: the machine.
         strategy: of MIG: none, single or mixed.
     """
-    if not host.gpus or host.nvidia is None:
+    found = parts_of(host)
+    if not found.gpus or found.nvidia is None:
         return {}
-    model = host.gpus[0].model
+    model = found.gpus[0].model
     major, _, minor = model.compute_capability.partition(".")
     product = (model.product_name or f"NVIDIA {model.name}").replace(" ", "-")
-    version = host.nvidia.driver_version.split(".")
-    cuda = host.nvidia.cuda_version.split(".")
+    version = found.nvidia.driver_version.split(".")
+    cuda = found.nvidia.cuda_version.split(".")
     labels = {
         PRODUCT: product,
-        "nvidia.com/gpu.count": str(len(host.gpus)),
+        "nvidia.com/gpu.count": str(len(found.gpus)),
         "nvidia.com/gpu.memory": str(_memory(model)),
         "nvidia.com/gpu.family": model.architecture.lower().replace(" ", "-"),
         "nvidia.com/gpu.compute.major": major,
         "nvidia.com/gpu.compute.minor": minor or "0",
         "nvidia.com/gpu.replicas": "1",
         "nvidia.com/gpu.sharing-strategy": "none",
-        "nvidia.com/cuda.driver-version.full": host.nvidia.driver_version,
+        "nvidia.com/cuda.driver-version.full": found.nvidia.driver_version,
         "nvidia.com/cuda.driver-version.major": version[0],
         "nvidia.com/cuda.runtime-version.major": cuda[0],
         "nvidia.com/cuda.runtime-version.minor": cuda[1] if len(cuda) > 1 else "0",
         "nvidia.com/mig.strategy": strategy,
         MIG_CAPABLE: str(model.mig is not None).lower(),
     }
-    if host.clique is not None:
-        labels[CLIQUE_LABEL] = host.clique
+    if found.clique is not None:
+        labels[CLIQUE_LABEL] = found.clique
     if is_vgpu(model):
         labels["nvidia.com/vgpu.present"] = "true"
     return labels | _partition_labels(host, strategy, product)
@@ -79,12 +81,12 @@ def _memory(model: GpuModel) -> int:
 
 def _partition_labels(host: Host, strategy: str, product: str) -> dict[str, str]:
     parts = partitions(host)
-    mig = host.gpus[0].model.mig
-    if mig is None or strategy == "none" or all(gpu.mig is None for gpu in host.gpus):
+    mig = parts_of(host).gpus[0].model.mig
+    if mig is None or strategy == "none" or all(gpu.mig is None for gpu in parts_of(host).gpus):
         return {}
     if strategy == "mixed":
         return {f"nvidia.com/mig-{name.replace('+', '.')}.count": str(count) for name, count in parts.items()}
-    if len(parts) != 1 or any(gpu.mig is None for gpu in host.gpus):
+    if len(parts) != 1 or any(gpu.mig is None for gpu in parts_of(host).gpus):
         return {
             PRODUCT: f"{product}-MIG-INVALID",
             "nvidia.com/gpu.count": "0",

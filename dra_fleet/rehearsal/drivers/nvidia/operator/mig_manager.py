@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet.clusters.client import ApiError
 from dra_fleet.clusters.pending.state import claim_names
 from dra_fleet.rehearsal.agent.driver_pod import is_ready
-from dra_fleet.rehearsal.drivers.nvidia.machine import DRIVER_NAME, layouts_text
+from dra_fleet.rehearsal.drivers.nvidia.hardware import DRIVER_NAME, parts_of
+from dra_fleet.rehearsal.drivers.nvidia.machine import layouts_text
 from dra_fleet.rehearsal.drivers.nvidia.operator import labels, mig_config
 from dra_fleet.rehearsal.drivers.nvidia.operator.mig_walk import (
     FAILED,
@@ -77,12 +78,12 @@ class MigManager:
         self, api: KubeApi, pod: Object, found: dict[str, str], config: str
     ) -> tuple[Step, Layouts]:
         host = self._machines.host(pod["spec"]["nodeName"])
-        current = tuple(gpu.mig for gpu in host.gpus)
+        current = tuple(gpu.mig for gpu in parts_of(host).gpus)
         try:
-            wanted = mig_config.choose(await self._file(api, pod), config, host.gpus)
+            wanted = mig_config.choose(await self._file(api, pod), config, parts_of(host).gpus)
         except mig_config.MigConfigInvalid as error:
             return Step(Action.FAIL, str(error)), current
-        models = [gpu.model.mig for gpu in host.gpus]
+        models = [gpu.model.mig for gpu in parts_of(host).gpus]
         environment = environment_of(pod["spec"]["containers"][0])
         situation = Situation(
             state=found.get(labels.MIG_STATE),
@@ -113,7 +114,7 @@ class MigManager:
                     raise
                 raise mig_config.MigConfigInvalid(f'configmap "{mounted}" not found') from error
             return str(body.get("data", {}).get("config.yaml", ""))
-        models = {gpu.model.name: gpu.model for gpu in self._machines.host(name).gpus}
+        models = {gpu.model.name: gpu.model for gpu in parts_of(self._machines.host(name)).gpus}
         text = mig_config.built_in(models.values())
         meta = {"name": f"{name}-mig-config", "namespace": namespace}
         if await api.find("v1", "ConfigMap", meta["name"], namespace) is None:
@@ -139,7 +140,7 @@ class MigManager:
                 await _label(api, name, paused)
             case Action.REBOOT:
                 await _label(api, name, {labels.MIG_STATE: REBOOTING})
-                current = tuple(gpu.mig for gpu in self._machines.host(name).gpus)
+                current = tuple(gpu.mig for gpu in parts_of(self._machines.host(name)).gpus)
                 await self._machines.reboot(name, DRIVER_NAME, layouts_text(after_reset(wanted, current)))
             case Action.APPLY:
                 await self._machines.change(name, DRIVER_NAME, layouts_text(wanted))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.rehearsal.agent.driver_pod import Start, is_ready
+from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.drivers.nvidia.operator.capacity import plugin_problem
 from dra_fleet.rehearsal.drivers.nvidia.operator.features import is_vgpu
 from dra_fleet.rehearsal.drivers.nvidia.operator.roles import Role, role_of
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.world.hardware import Host
+    from dra_fleet.rehearsal.world.node import Host
 
 NO_GPU: Final = "Could not find any NVIDIA GPU on the PCI bus"
 VGPU: Final = (
@@ -46,7 +47,8 @@ def start(pod: Object, installed: Host, host: Host, others: Iterable[Object]) ->
 
 def runtimes(installed: Host, ready: dict[Role | None, Object]) -> set[str]:
     """The NVIDIA runtime handlers that the machine's containerd knows."""
-    found = {installed.nvidia.runtime} if installed.nvidia else set[str]()
+    driver = parts_of(installed).nvidia
+    found = {driver.runtime} if driver else set[str]()
     toolkit = ready.get(Role.TOOLKIT)
     if toolkit is not None:
         environment = environment_of(toolkit["spec"]["containers"][0])
@@ -66,18 +68,18 @@ def _sandbox(pod: Object, installed: Host, ready: dict[Role | None, Object]) -> 
 
 def _init(name: str, installed: Host, host: Host, ready: dict[Role | None, Object]) -> str | None:
     """What an init container keeps waiting for; None once it passes."""
-    if name == "driver-validation" and host.nvidia is None:
+    if name == "driver-validation" and parts_of(host).nvidia is None:
         return "waiting for the driver validations to be ready: no NVIDIA driver on this node"
-    if name == "toolkit-validation" and installed.nvidia is None and Role.TOOLKIT not in ready:
+    if name == "toolkit-validation" and parts_of(installed).nvidia is None and Role.TOOLKIT not in ready:
         return "waiting for nvidia container toolkit to be setup"
     return None
 
 
 def _crash(pod: Object, host: Host) -> str | None:
     match role_of(pod):
-        case Role.DRIVER if not host.gpus:
+        case Role.DRIVER if not parts_of(host).gpus:
             return NO_GPU
-        case Role.DRIVER if any(is_vgpu(gpu.model) for gpu in host.gpus):
+        case Role.DRIVER if any(is_vgpu(gpu.model) for gpu in parts_of(host).gpus):
             return VGPU
         case Role.DEVICE_PLUGIN:
             return plugin_problem(pod, host)
