@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import drivers
-from dra_fleet import hardware as catalogue
 from dra_fleet.cel import UNKNOWN, CelDevice
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing, MigSharing
+from dra_fleet.kubernetes.minors import is_on
 from dra_fleet.proof.supply.prediction import predict
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Cluster:
     @cached_property
     def extended_resources(self) -> dict[str, str]:
         """Extended resource names that a class answers there, each with the class; empty below 1.36."""
-        if not catalogue.load().kubernetes.gate("DRAExtendedResource").is_on(self.plan.kubernetes):
+        if not is_on("DRAExtendedResource", self.plan.kubernetes):
             return {}
         chart = {
             resource: name

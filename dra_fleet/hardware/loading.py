@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import yaml12
 
 from dra_fleet.hardware.models import CudaFacts, GpuModel, GpuOperatorFacts, Machine
-from dra_fleet.kubernetes.minors import KubernetesFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,11 +30,6 @@ NamedT = TypeVar("NamedT", GpuModel, Machine)
 
 class Catalogue:
     """All facts. Those of one cloud are models of their own, which a stack of another cloud never builds."""
-
-    @cached_property
-    def kubernetes(self) -> KubernetesFacts:
-        """The minors of Kubernetes."""
-        return KubernetesFacts.model_validate(_read("kubernetes", "minors.yaml"))
 
     @cached_property
     def gpus(self) -> Mapping[str, GpuModel]:

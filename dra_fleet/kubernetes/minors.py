@@ -2,12 +2,18 @@
 
 import datetime as dt
 from collections.abc import Mapping
+from functools import cache
 from typing import Literal
 
 from dra_fleet.facts.entry import Entry
+from dra_fleet.facts.loading import read
 
 Stage = Literal["absent", "alpha", "beta-off", "beta", "stable"]
 _ON: frozenset[str] = frozenset({"beta", "stable"})
+PARTITIONS = "DRAPartitionableDevices"
+"""The gate of counters that devices share."""
+SHARES = "DRAConsumableCapacity"
+"""The gate of devices that several claims hold a part of."""
 
 
 class KubernetesMinor(Entry):
@@ -36,7 +42,7 @@ class FeatureGate(Entry):
 
 
 class KubernetesFacts(Entry):
-    """All of kubernetes.yaml."""
+    """All of minors.yaml, oldest minor first."""
 
     oldest: str
     oldest_reason: str
@@ -57,3 +63,14 @@ class KubernetesFacts(Entry):
             if entry.name == name:
                 return entry
         raise KeyError(name)
+
+
+@cache
+def kubernetes_facts() -> KubernetesFacts:
+    """What is known of Kubernetes' minors, read once."""
+    return KubernetesFacts.model_validate(read("dra_fleet.kubernetes", "minors.yaml"))
+
+
+def is_on(gate: str, minor: str) -> bool:
+    """Whether a feature gate is on by default in a minor."""
+    return kubernetes_facts().gate(gate).is_on(minor)

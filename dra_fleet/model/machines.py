@@ -9,6 +9,7 @@ from dra_fleet.drivers.nvidia import sharing
 from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing
 from dra_fleet.findings.errors import under
 from dra_fleet.hardware.models import Machine
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.kubernetes.scheduling.taints import Taint
 
 if TYPE_CHECKING:
@@ -91,5 +92,5 @@ def _described(machine: InlineMachine) -> Machine:
         cpus=machine.cpus,
         memory_gib=machine.memory,
         source="the stack file",
-        date=catalogue.load().kubernetes.date,
+        date=kubernetes_facts().date,
     )

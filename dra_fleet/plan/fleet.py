@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.cloud import rules_of
 from dra_fleet.findings.errors import SettingsInvalid
 from dra_fleet.findings.refusals import Findings
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.model.plan import ClusterPlan, FleetPlan, NamespacePlan
 from dra_fleet.plan.claims import claim_specs, clusters_of, namespace_labels, plan_claims
 from dra_fleet.plan.classes import class_specs, plan_classes
@@ -75,7 +75,7 @@ def _plan_cluster(
             name,
             "kubernetes",
             what="is required, here or for the whole fleet",
-            allowed=", ".join(f'"{entry.minor}"' for entry in catalogue.load().kubernetes.minors),
+            allowed=", ".join(f'"{entry.minor}"' for entry in kubernetes_facts().minors),
             fix='add kubernetes: "1.36"',
         )
         return None
@@ -157,7 +157,7 @@ def _check_namespace(settings: FleetSettings, findings: Findings) -> None:
 
 
 def _warn_end_of_life(cluster: str, minor: str, findings: Findings) -> None:
-    facts = catalogue.load().kubernetes
+    facts = kubernetes_facts()
     entry = facts.minor(minor)
     # Compared with the date of the facts, not with a clock: the same file always gives the same plan.
     if entry is not None and entry.end_of_life <= facts.date:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from dra_fleet import drivers
 from dra_fleet import hardware as catalogue
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.review.model import Version
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def versions(plan: FleetPlan, was: Was, today: dt.date) -> tuple[Version, ...]:
 
 
 def _kubernetes(cluster: ClusterPlan, before: WasCluster | None, today: dt.date) -> Version:
-    entry = catalogue.load().kubernetes.minor(cluster.kubernetes)
+    entry = kubernetes_facts().minor(cluster.kubernetes)
     floor = f"at least patch {entry.patch_floor}: {entry.patch_reason}" if entry and entry.patch_floor else ""
     return Version(
         cluster=cluster.name,

@@ -7,14 +7,14 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.kubernetes.devices.problem import refuse
+from dra_fleet.kubernetes.minors import kubernetes_facts
 
 _MINOR = re.compile(r"1\.[1-9][0-9]*")
 
 
 def _minor(value: object) -> object:
-    known = catalogue.load().kubernetes
+    known = kubernetes_facts()
     allowed = ", ".join(f'"{entry.minor}"' for entry in known.minors)
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise refuse(

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from dra_fleet import drivers
 from dra_fleet import hardware as catalogue
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.places import ROOT
 from dra_fleet.settings.fleet import FleetSettings
 
@@ -144,7 +145,7 @@ def _names() -> str:
     lines += [
         "| For | Names |",
         "|---|---|",
-        f"| `kubernetes` | {', '.join(entry.minor for entry in facts.kubernetes.minors)} |",
+        f"| `kubernetes` | {', '.join(entry.minor for entry in kubernetes_facts().minors)} |",
         *(f"| `drivers.{name}.version` | {', '.join(versions)} |" for name, versions in _versions()),
         f"| `gpuOperator.version` | {', '.join(item.version for item in facts.gpu_operator.versions)} |",
     ]

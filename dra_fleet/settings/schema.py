@@ -12,6 +12,7 @@ from typing import Any
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.findings.errors import KEY
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.places import ROOT
 from dra_fleet.settings.fleet import FleetSettings
 
@@ -22,7 +23,7 @@ def stack_schema() -> dict[str, Any]:
     """The schema of a whole Pulumi.<stack>.yaml."""
     fleet = FleetSettings.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
     definitions = fleet.pop("$defs")
-    minors = [entry.minor for entry in catalogue.load().kubernetes.minors]
+    minors = [entry.minor for entry in kubernetes_facts().minors]
     for model in (fleet, *definitions.values()):
         _suggest(model, "kubernetes", minors)
         _suggest(model, "machine", sorted(catalogue.load().machines))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.kubernetes.devices.gates import GATED_FIELDS
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.policy.reading.claims import SELECTING_TYPES
 from dra_fleet.policy.reading.minors import KUBERNETES, Minors, has
 from dra_fleet.policy.rule import Finding, StackRule
@@ -28,7 +28,7 @@ NAME = "claim-forbid-dropped-fields"
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find fields whose feature gate is off in the minor that stores them."""
     minors = Minors(stack, settings)
-    known = catalogue.load().kubernetes
+    known = kubernetes_facts()
     for resource in stack.of(SELECTING_TYPES):
         kind = resource.type.rpartition(":")[2].removesuffix("Patch")
         for path, name in GATED_FIELDS[kind]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.policy.reading.clouds import declared_by
 from dra_fleet.policy.reading.versions import FIELDS, VERSIONED, KubernetesVersion
 from dra_fleet.policy.rule import TODAY, Finding, Parameter, ResourceRule
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.declared.resources import Resource
     from dra_fleet.policy.rule import Settings
 
-FACTS = catalogue.load().kubernetes
+FACTS = kubernetes_facts()
 DAYS = Parameter(
     name="daysLeft",
     schema={"type": "integer", "minimum": 0},

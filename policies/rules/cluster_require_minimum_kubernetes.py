@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.policy.reading.versions import FIELDS, VERSIONED, KubernetesVersion
 from dra_fleet.policy.rule import Finding, ResourceRule
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dra_fleet.declared.values import Value
     from dra_fleet.policy.rule import Settings
 
-FACTS = catalogue.load().kubernetes
+FACTS = kubernetes_facts()
 FLOOR = FACTS.oldest
 """The oldest minor that is allowed."""
 ALLOWED = f"{FLOOR} or newer ({FACTS.oldest_reason})"

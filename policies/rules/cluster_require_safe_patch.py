@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.policy.reading.versions import FIELDS, VERSIONED, KubernetesVersion
 from dra_fleet.policy.rule import Finding, ResourceRule
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dra_fleet.declared.resources import Resource
     from dra_fleet.policy.rule import Settings
 
-FACTS = catalogue.load().kubernetes
+FACTS = kubernetes_facts()
 
 
 def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:

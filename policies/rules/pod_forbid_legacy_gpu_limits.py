@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
 from dra_fleet.policy.reading.claims import WHOLE_CLASS_TYPES
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 NAME: Final = "pod-forbid-legacy-gpu-limits"
-GATE: Final = catalogue.load().kubernetes.gate("DRAExtendedResource")
+GATE: Final = kubernetes_facts().gate("DRAExtendedResource")
 # What NVIDIA's device plugin advertises: https://github.com/NVIDIA/k8s-device-plugin#configuration-option-details
 LIMITS: Final = re.compile(r"nvidia\.com/(gpu|mig-[\w.]+)(\.shared)?")
 ALLOWED: Final = f"a limit that a DeviceClass maps, from Kubernetes {GATE.on_from}"

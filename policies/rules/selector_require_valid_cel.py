@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.cel import CelInvalid, CelUnsupported, environment
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.policy.reading.claims import SELECTING_TYPES, all_selectors
 from dra_fleet.policy.reading.minors import KUBERNETES, Minors
 from dra_fleet.policy.rule import Finding, StackRule
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.declared.resources import Stack
     from dra_fleet.policy.rule import Settings
 
-KNOWN: Final = tuple(entry.minor for entry in catalogue.load().kubernetes.minors)
+KNOWN: Final = tuple(entry.minor for entry in kubernetes_facts().minors)
 NEWEST: Final = KNOWN[-1]
 """Judges where no cluster says its minor; it knows every function that an older one knows."""
 

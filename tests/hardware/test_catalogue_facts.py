@@ -11,6 +11,7 @@ from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia.devices import place
 from dra_fleet.kubernetes.devices.names import dns_subdomain, driver_name, qualified_name
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.settings.clusters import CLOUDS
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 FACTS = catalogue.load()
 DRIVERS = [driver.facts for driver in drivers.known()]
 ENTRIES: list[tuple[str, Entry]] = [
-    ("kubernetes", FACTS.kubernetes),
-    *((minor.minor, minor) for minor in FACTS.kubernetes.minors),
-    *((gate.name, gate) for gate in FACTS.kubernetes.gates),
+    ("kubernetes", kubernetes_facts()),
+    *((minor.minor, minor) for minor in kubernetes_facts().minors),
+    *((gate.name, gate) for gate in kubernetes_facts().gates),
     *FACTS.gpus.items(),
     *FACTS.machines.items(),
     *((driver.name, driver) for driver in DRIVERS),
@@ -38,15 +39,15 @@ def test_every_fact_has_a_public_source_and_a_date(entry: Entry) -> None:
 
 
 def test_minors_are_in_order_and_each_gate_knows_them_all() -> None:
-    minors = [entry.minor for entry in FACTS.kubernetes.minors]
+    minors = [entry.minor for entry in kubernetes_facts().minors]
     assert minors == sorted(minors, key=lambda minor: int(minor.partition(".")[2]))
-    assert minors[0] == FACTS.kubernetes.oldest
-    for gate in FACTS.kubernetes.gates:
+    assert minors[0] == kubernetes_facts().oldest
+    for gate in kubernetes_facts().gates:
         assert list(gate.stages) == minors
 
 
 def test_a_patch_floor_belongs_to_its_minor_and_has_a_reason() -> None:
-    for entry in FACTS.kubernetes.minors:
+    for entry in kubernetes_facts().minors:
         assert (entry.patch_floor is None) is (entry.patch_reason is None)
         assert entry.patch_floor is None or entry.patch_floor.startswith(f"{entry.minor}.")
 

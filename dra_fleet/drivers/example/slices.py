@@ -13,7 +13,7 @@ from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.example.devices import COMPUTE, MEMORY, example_devices
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
+from dra_fleet.kubernetes.minors import PARTITIONS, is_on
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from dra_fleet.drivers.nvidia.devices import (
     nvidia_devices,
 )
 from dra_fleet.drivers.nvidia.modes import dynamic_partitions, with_shares
-from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
+from dra_fleet.kubernetes.minors import PARTITIONS, is_on
 from dra_fleet.model.nodes import GIVE_SLICES, Object, Origin, Published, ShapeDevice
 from dra_fleet.model.published import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.driver import Refusal, Release
 from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def _shares(gates: Mapping[str, bool], shares: object) -> list[Refusal]:
 
 
 def _cluster_gates(release: Release, final: ChartValues) -> list[Refusal]:
-    kubernetes = catalogue.load().kubernetes
+    kubernetes = kubernetes_facts()
     return [
         Refusal(
             key=f"featureGates.{gate}",

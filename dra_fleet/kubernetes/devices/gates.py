@@ -10,8 +10,8 @@ import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.kubernetes.devices.problem import Problem
+from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,7 +63,7 @@ class Dropped:
 
     def problem(self) -> Problem:
         """The field as an error, naming the gate and the minor that has it on."""
-        on_from = catalogue.load().kubernetes.gate(self.gate).on_from
+        on_from = kubernetes_facts().gate(self.gate).on_from
         since = f"it is on from {on_from}" if on_from else "no known minor has it on by default"
         return Problem(
             path=self.path,
@@ -80,7 +80,7 @@ def drop_disabled(
     kind: str, value: Mapping[str, Any], minor: str
 ) -> tuple[dict[str, Any], tuple[Dropped, ...]]:
     """The object as that minor stores it, and what it loses."""
-    kubernetes = catalogue.load().kubernetes
+    kubernetes = kubernetes_facts()
     stored = copy.deepcopy(dict(value))
     dropped: list[Dropped] = []
     for path, gate in GATED_FIELDS[kind]:

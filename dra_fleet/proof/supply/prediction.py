@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.installed import drivers_of
-from dra_fleet.kubernetes.dropped_fields import stored
 from dra_fleet.model.nodes import MOST_PODS, NodeGroup, Published, Room, Shape
+from dra_fleet.proof.supply.stored import stored
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

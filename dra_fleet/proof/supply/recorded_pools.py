@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from dra_fleet.kubernetes.dropped_fields import PARTITIONS, is_on
+from dra_fleet.kubernetes.minors import PARTITIONS, is_on
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.model.nodes import MOST_PODS, NodeGroup, Object, Room, Shape
 from dra_fleet.proof.errors import RecordingInvalid

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from dra_fleet.drivers.installed import drivers_of
-from dra_fleet.kubernetes.dropped_fields import stored
 from dra_fleet.proof.supply.node_slices import inventory_of
 from dra_fleet.proof.supply.prediction import predict
+from dra_fleet.proof.supply.stored import stored
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
 
 GPUS = gpus(1)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.kubernetes.devices.gates import GATED_FIELDS, drop_disabled
+from dra_fleet.kubernetes.minors import is_on
 
 
 def example(path: str) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def test_a_field_is_dropped_exactly_where_its_gate_is_off(
 ) -> None:
     value = example(path)
     stored, dropped = drop_disabled(kind, value, minor)
-    on = catalogue.load().kubernetes.gate(gate).is_on(minor)
+    on = is_on(gate, minor)
     assert (stored == value) is on
     assert [item.gate for item in dropped] == ([] if on else [gate])
 

@@ -9,20 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.kubernetes.minors import PARTITIONS, SHARES, is_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dra_fleet.model.nodes import Object, ShapeDevice
-
-PARTITIONS = "DRAPartitionableDevices"
-SHARES = "DRAConsumableCapacity"
-
-
-def is_on(gate: str, minor: str) -> bool:
-    """Whether a feature gate is on by default in a Kubernetes minor."""
-    return catalogue.load().kubernetes.gate(gate).is_on(minor)
 
 
 def stored(devices: Iterable[ShapeDevice], minor: str) -> tuple[ShapeDevice, ...]:
