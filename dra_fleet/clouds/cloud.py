@@ -1,22 +1,27 @@
-"""What the plan asks of a cloud, and where each cloud answers.
+"""What a cloud is to the rest of the program: one frozen value that answers for it.
 
-They are resolved on use, so that a stack of one cloud loads the rules, settings and facts of no other.
+Small facts are plain data. What takes longer to load is in modules of the cloud's own folder and is resolved
+on use, so that a stack of one cloud loads the settings, rules and facts of no other.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
+
+from dra_fleet.facts.parts import part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.drivers.driver import Release
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import ChartValues, PoolPlan, ReleasePlan
+    from dra_fleet.settings.cluster import CommonClusterSettings
     from dra_fleet.settings.clusters import ClusterSettings
     from dra_fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.kubeconfig import KubeconfigSource
 
     Place = tuple[str, ...]
     """A path in the stack file below the fleet's key."""
@@ -24,14 +29,7 @@ if TYPE_CHECKING:
 SettingsT = TypeVar("SettingsT", bound="ClusterSettings")
 """A cloud's settings of a cluster."""
 Settings_contra = TypeVar("Settings_contra", bound="ClusterSettings", contravariant=True)
-
-CLOUDS = {
-    "aks": "dra_fleet.clouds.aks.plan:RULES",
-    "eks": "dra_fleet.clouds.eks.plan:RULES",
-    "gke": "dra_fleet.clouds.gke.plan:RULES",
-    "existing": "dra_fleet.clouds.existing.plan:RULES",
-}
-"""Cloud -> where its rules are."""
+_OWN = "dra_fleet.clouds."
 
 
 class Check(Protocol[Settings_contra]):
@@ -64,7 +62,7 @@ def _no_classes(_: object) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CloudRules(Generic[SettingsT]):
+class Planning(Generic[SettingsT]):
     """How a cloud's settings of a cluster become a plan, and what is wrong with them there.
 
     Attributes:
@@ -78,6 +76,9 @@ class CloudRules(Generic[SettingsT]):
         check_values: Checks the final values of a DRA driver's release against the pools it serves. Gets the
             driver's place and name in the stack file.
         own_classes: The DeviceClasses that the cloud itself brings to a cluster.
+        kubeconfig: Where a cluster's kubeconfig comes from; None where the program makes one of what the
+            cloud tells of the cluster.
+        adopts: The name in the cloud of a cluster that was there before the stack, else None.
     """
 
     plan_pool: Callable[[Place, str, SettingsT, Findings], PoolPlan | None]
@@ -86,8 +87,54 @@ class CloudRules(Generic[SettingsT]):
     driver_values: Callable[[str, Release, SettingsT, ChartValues], ChartValues] = _no_values
     check_values: Callable[[Place, str, Sequence[PoolPlan], ReleasePlan, Findings], None] = _nothing
     own_classes: Callable[[SettingsT], tuple[str, ...]] = _no_classes
+    kubeconfig: Callable[[SettingsT], KubeconfigSource | None] = _nothing
+    adopts: Callable[[SettingsT], str | None] = _nothing
 
 
-def rules_of(settings: SettingsT) -> CloudRules[SettingsT]:
-    """The rules of the cloud that a cluster is on."""
-    return resolve_name(CLOUDS[settings.cloud])
+@dataclass(frozen=True, kw_only=True)
+class Cloud:
+    """One cloud.
+
+    A cloud of this program has its component in `components/clouds/<name>`; one from elsewhere has it in its
+    own folder too.
+
+    Attributes:
+        name: Its name in stack files.
+        title: What people call it.
+        package: The package with its settings, plan, facts and resources.
+    """
+
+    name: str
+    title: str
+    package: str
+
+    @property
+    def settings(self) -> type[CommonClusterSettings]:
+        """The settings of a cluster."""
+        return cast("type[CommonClusterSettings]", self._part("settings", "settings", "SETTINGS"))
+
+    @property
+    def planning(self) -> Planning[ClusterSettings]:
+        """How the settings of a cluster become a plan."""
+        return cast("Planning[ClusterSettings]", self._part("plan", "plan", "PLANNING"))
+
+    @property
+    def resources(self) -> CloudResources:
+        """What it says of its own resources, whoever declares them. Loads neither settings nor plan."""
+        return cast("CloudResources", self._part("resources", "resources", "RESOURCES"))
+
+    def component(self, home: str) -> object:
+        """The component that declares a cluster.
+
+        Args:
+            home: the package with the components of this program's clouds.
+        """
+        own = self.package.startswith(_OWN)
+        return part(
+            f"cloud {self.name} has no component",
+            f"{home}.{self.name}.cluster" if own else f"{self.package}.cluster",
+            "COMPONENT",
+        )
+
+    def _part(self, what: str, module: str, constant: str) -> object:
+        return part(f"cloud {self.name} has no {what}", f"{self.package}.{module}", constant)

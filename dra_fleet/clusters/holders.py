@@ -57,7 +57,7 @@ async def _ask(known: Sequence[ClusterPlan], stack: str, more: Workloads) -> Obj
     try:
         config = open_kubeconfig(last, stack)
     except KubeconfigError:
-        if last.settings.kubeconfig is None:
+        if last.kubeconfig is None:
             return None
         raise
     try:

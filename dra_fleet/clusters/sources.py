@@ -9,9 +9,9 @@ import json
 import subprocess
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet.clouds.existing.kubeconfig import KubeconfigFile, KubeconfigSecret
 from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
 from dra_fleet.places import ROOT
+from dra_fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret
 
 if TYPE_CHECKING:
     from lightkube.config.kubeconfig import SingleConfig
@@ -29,7 +29,7 @@ def open_kubeconfig(cluster: ClusterPlan, stack: str) -> SingleConfig:
     Raises:
         KubeconfigError: it cannot be had, or not be used.
     """
-    source = cluster.settings.kubeconfig
+    source = cluster.kubeconfig
     if source is None:
         return read_kubeconfig(_exported(cluster.name, stack))
     if isinstance(source, KubeconfigFile):

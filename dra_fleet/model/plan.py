@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
     from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration
     from dra_fleet.settings.clusters import ClusterSettings
+    from dra_fleet.settings.kubeconfig import KubeconfigSource
 
 ChartValues = Mapping[str, Any]
 """Helm values as plain data; None means null and must reach Helm as null."""
@@ -132,7 +133,11 @@ class WorkloadPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterPlan:
-    """One cluster and all that the stack puts into it. `kubernetes` is a minor such as "1.36"."""
+    """One cluster and all that the stack puts into it. `kubernetes` is a minor such as "1.36".
+
+    `kubeconfig`: where it comes from, None where the program makes one of what the cloud tells.
+    `adopts`: the name in its cloud of a cluster that was there before the stack.
+    """
 
     name: str
     cloud: str
@@ -146,6 +151,8 @@ class ClusterPlan:
     claims: tuple[ClaimPlan, ...]
     workloads: tuple[WorkloadPlan, ...]
     compute_domains: tuple[ComputeDomainPlan, ...] = ()
+    kubeconfig: KubeconfigSource | None = None
+    adopts: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.clouds.cloud import rules_of
+from dra_fleet.clouds import planning_of
 from dra_fleet.findings.errors import SettingsInvalid
 from dra_fleet.findings.refusals import Findings
 from dra_fleet.kubernetes.minors import kubernetes_facts
@@ -81,7 +81,8 @@ def _plan_cluster(
         return None
     _warn_end_of_life(name, minor, findings)
     pools = _plan_pools(name, cluster, findings)
-    rules_of(cluster).check(name, settings, cluster, minor, pools, findings=findings)
+    planning = planning_of(cluster)
+    planning.check(name, settings, cluster, minor, pools, findings=findings)
     for driver in drivers.known():
         driver.check_cluster(name, settings, pools, findings)
     releases = plan_releases(name, cluster, minor, pools, findings)
@@ -109,12 +110,14 @@ def _plan_cluster(
         claims=claims,
         workloads=workloads,
         compute_domains=domains,
+        kubeconfig=planning.kubeconfig(cluster),
+        adopts=planning.adopts(cluster),
     )
 
 
 def _plan_pools(cluster: str, settings: ClusterSettings, findings: Findings) -> tuple[PoolPlan, ...]:
     """The pools of a cluster in the order of their names; those that are wrong are left out."""
-    rules = rules_of(settings)
+    rules = planning_of(settings)
     planned = [
         rules.plan_pool(("clusters", cluster, "pools", name), name, settings, findings)
         for name in sorted(settings.pools)

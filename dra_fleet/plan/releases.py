@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.clouds.cloud import rules_of
+from dra_fleet.clouds import planning_of
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.driver import Refusal, Release
@@ -29,7 +29,7 @@ def plan_releases(
     cluster: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan], findings: Findings
 ) -> tuple[ReleasePlan, ...]:
     """The releases of a cluster, the GPU Operator first; those that are wrong are left out."""
-    operator = rules_of(settings).plan_operator(
+    operator = planning_of(settings).plan_operator(
         ("clusters", cluster, "gpuOperator"), settings, pools, findings
     )
     # Without a GPU driver a DRA driver finds no device.
@@ -90,7 +90,7 @@ def _plan_release(
         return None
     if not settings.install:
         return None
-    rules = rules_of(cluster)
+    rules = planning_of(cluster)
     release = Release(
         version=version, minor=minor, namespace=settings.namespace or driver.facts.namespace, pools=pools
     )

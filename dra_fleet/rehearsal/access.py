@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.clouds.aks.settings import AksClusterSettings
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.rehearsal.clouds.clusters import world_name
@@ -21,10 +20,9 @@ class NothingRunsError(RehearsalError):
 
 def simulated_name(cluster: ClusterPlan) -> str:
     """What a stack's cluster is called in the world: its own name, or that of the cluster it adopts."""
-    settings = cluster.settings
-    if isinstance(settings, AksClusterSettings) and settings.adopt is not None:
-        return world_name(settings.adopt.name)
-    return cluster.name if settings.kubeconfig else world_name(cluster.name)
+    if cluster.kubeconfig is not None:
+        return cluster.name
+    return world_name(cluster.adopts or cluster.name)
 
 
 def connect(home: Home, cluster: str) -> KubeApi:

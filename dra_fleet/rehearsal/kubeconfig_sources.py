@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from dra_fleet.clouds.existing.kubeconfig import KubeconfigSecret, KubeconfigStack
 from dra_fleet.places import ROOT
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.interrupted import clear_stale_lock
 from dra_fleet.rehearsal.project import ensure_stack
 from dra_fleet.rehearsal.stack_copy import SALT, reference, secret_key
 from dra_fleet.rehearsal.world.files import write_private
+from dra_fleet.settings.kubeconfig import KubeconfigSecret, KubeconfigStack
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -69,7 +69,7 @@ def provide_kubeconfigs(
     _refuse_shared(clusters)
     exports: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for cluster in clusters:
-        source = cluster.settings.kubeconfig
+        source = cluster.kubeconfig
         if isinstance(source, KubeconfigSecret):
             command = ["config", "set", "--secret", secret_key(source.secret), "--stack", stack]
             _run(pulumi, command, directory, env, given=one_context(home, cluster.name))
@@ -83,7 +83,7 @@ def _refuse_shared(clusters: Iterable[ClusterPlan]) -> None:
     """A source names one kubeconfig, and here every cluster has one of its own."""
     taken: dict[tuple[str, str], str] = {}
     for cluster in clusters:
-        source = cluster.settings.kubeconfig
+        source = cluster.kubeconfig
         if isinstance(source, KubeconfigSecret):
             place = ("secret", source.secret)
         elif isinstance(source, KubeconfigStack):

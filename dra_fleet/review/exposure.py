@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.clouds.aks.settings import AksClusterSettings
-from dra_fleet.clouds.existing.kubeconfig import KubeconfigFile, KubeconfigSecret
+from dra_fleet.clouds.eks.settings import EksClusterSettings
 from dra_fleet.clouds.existing.settings import ExistingClusterSettings
 from dra_fleet.clouds.gke.settings import GkeClusterSettings
 from dra_fleet.review.model import Exposure
+from dra_fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dra_fleet.clouds.eks.settings import EksClusterSettings
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
 
 
@@ -41,7 +41,7 @@ def _cluster(cluster: ClusterPlan) -> Iterator[Exposure]:
         yield from _aks(name, settings)
     elif isinstance(settings, GkeClusterSettings):
         yield from _gke(name, settings)
-    else:
+    elif isinstance(settings, EksClusterSettings):
         yield from _eks(name, settings)
     yield from _privileged(name, {item.name: item.labels for item in cluster.namespaces})
     for release in cluster.releases:

@@ -1,30 +1,40 @@
-"""The settings of a cluster on any cloud, told apart by `cloud`: a cloud is one file and one row here."""
+"""The settings of a cluster on any cloud, told apart by `cloud`: each cloud brings its own."""
 
 from __future__ import annotations
 
 import json
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, cast
 
 from pydantic_core import PydanticKnownError, core_schema
 
 from dra_fleet.settings.cluster import CommonClusterSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
-    from dra_fleet.clouds.aks.settings import AksClusterSettings
-    from dra_fleet.clouds.eks.settings import EksClusterSettings
-    from dra_fleet.clouds.existing.settings import ExistingClusterSettings
-    from dra_fleet.clouds.gke.settings import GkeClusterSettings
+    from dra_fleet.settings.pools import CommonPoolSettings
+    from dra_fleet.settings.releases import DriverSettings
 
-CLOUDS = {
-    "aks": "dra_fleet.clouds.aks.settings:AksClusterSettings",
-    "eks": "dra_fleet.clouds.eks.settings:EksClusterSettings",
-    "gke": "dra_fleet.clouds.gke.settings:GkeClusterSettings",
-    "existing": "dra_fleet.clouds.existing.settings:ExistingClusterSettings",
-}
-"""Cloud -> where its settings are. A stack imports those of the clouds it names."""
+    class _Cloud(Protocol):
+        """As much of a cloud as is asked here."""
+
+        @property
+        def settings(self) -> type[CommonClusterSettings]: ...
+
+    class _Clouds(Protocol):
+        """As much of the room of clouds as is asked here."""
+
+        BUILT_IN: tuple[str, ...]
+
+        def names(self) -> list[str]: ...
+        def named(self, name: str, /) -> _Cloud: ...
+
+
+_CLOUDS = "dra_fleet.clouds"
+"""Where the clouds are found. Their room is above this one: they are looked up when a cluster is read."""
 _TAG = "cloud"
 
 
@@ -39,7 +49,8 @@ class _OneOfClouds:
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        members = {cloud: _settings_of(cloud).__pydantic_core_schema__ for cloud in CLOUDS}
+        clouds = _clouds()
+        members = {name: clouds.named(name).settings.__pydantic_core_schema__ for name in clouds.BUILT_IN}
         return handler(core_schema.tagged_union_schema(members, discriminator=_TAG))
 
 
@@ -52,19 +63,47 @@ def _read(value: object) -> CommonClusterSettings:
     cloud = fields.get(_TAG)
     if cloud is None:
         raise PydanticKnownError("union_tag_not_found", {"discriminator": f"'{_TAG}'"})
-    if not isinstance(cloud, str) or cloud not in CLOUDS:
-        expected = ", ".join(f"'{name}'" for name in CLOUDS)
-        told = {"discriminator": f"'{_TAG}'", "tag": str(cloud), "expected_tags": expected}
-        raise PydanticKnownError("union_tag_invalid", told)
     # As JSON, like the fleet around it: strict mode takes lists for tuples there.
     return _settings_of(cloud).model_validate_json(json.dumps(fields), by_alias=True, by_name=False)
 
 
-def _settings_of(cloud: str) -> type[CommonClusterSettings]:
-    return resolve_name(CLOUDS[cloud])
+def _settings_of(cloud: object) -> type[CommonClusterSettings]:
+    clouds = _clouds()
+    if isinstance(cloud, str) and (cloud in clouds.BUILT_IN or cloud in clouds.names()):
+        return clouds.named(cloud).settings
+    expected = ", ".join(f"'{name}'" for name in clouds.names())
+    told = {"discriminator": f"'{_TAG}'", "tag": str(cloud), "expected_tags": expected}
+    raise PydanticKnownError("union_tag_invalid", told)
+
+
+def _clouds() -> _Clouds:
+    return resolve_name(_CLOUDS)
 
 
 if TYPE_CHECKING:
-    ClusterSettings = AksClusterSettings | EksClusterSettings | GkeClusterSettings | ExistingClusterSettings
+
+    class ClusterSettings(Protocol):
+        """What the settings of a cluster have, whatever its cloud."""
+
+        @property
+        def cloud(self) -> str:
+            """The name of its cloud."""
+            ...
+
+        @property
+        def kubernetes(self) -> str | None:
+            """Its own minor, if it does not run the fleet's."""
+            ...
+
+        @property
+        def drivers(self) -> Mapping[str, DriverSettings]:
+            """DRA drivers by name."""
+            ...
+
+        @property
+        def pools(self) -> Mapping[str, CommonPoolSettings]:
+            """Its pools by name."""
+            ...
+
 else:
     ClusterSettings = Annotated[CommonClusterSettings, _OneOfClouds()]

@@ -14,9 +14,10 @@ import pulumi
 import pytest
 
 import components
-from components.clouds import PLATFORMS, resolve
+from components.clouds import resolve
 from components.clouds.platform import Platform
 from components.core.component import FleetComponent
+from dra_fleet import clouds
 
 FOLDER = Path(components.__file__).parent
 SHARED = {"components.clouds.platform", "components.core.component"}
@@ -53,8 +54,8 @@ def test_the_folders_hold_components() -> None:
 
 def test_every_platform_is_registered() -> None:
     platforms = {f"{cls.__module__}:{cls.__name__}" for cls in found() if issubclass(cls, Platform)}
-    assert {f"components.clouds{place}" for place in PLATFORMS.values()} == platforms
-    assert {resolve(cloud).__name__ for cloud in PLATFORMS} == {p.partition(":")[2] for p in platforms}
+    registered = [resolve(cloud) for cloud in clouds.names()]
+    assert {f"{cls.__module__}:{cls.__name__}" for cls in registered} == platforms
 
 
 def test_the_signature_is_name_args_opts(component: type[FleetComponent]) -> None:

@@ -14,6 +14,7 @@ import pytest
 from components.fleet import build
 from dra_fleet.plan import make_plan
 from dra_fleet.settings import read_stack_file
+from dra_fleet.settings.kubeconfig import KubeconfigSecret
 from tests.pulumi_recorder import Secret
 
 if TYPE_CHECKING:
@@ -135,11 +136,9 @@ def test_a_production_cluster_refuses_to_be_destroyed_but_its_parts_may_change(
 
 def test_a_missing_secret_stops_the_program_before_any_resource(recorder: Recorder) -> None:
     plan = lab()
-    settings = plan.clusters[0].settings.model_validate(
-        {**plan.clusters[0].settings.model_dump(by_alias=True), "kubeconfig": {"secret": "labKubeconfig"}}
-    )
+    key = "labKubeconfig"
     first = plan.clusters[0]
-    second = dataclasses.replace(first, name="second", settings=settings)
+    second = dataclasses.replace(first, name="second", kubeconfig=KubeconfigSecret(secret=key))
     with pytest.raises(AssertionError, match="the program asked for the secret labKubeconfig"):
         declare(recorder, dataclasses.replace(plan, clusters=(first, second)))
     assert recorder.registrations == {}

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet import drivers
+from dra_fleet import clouds, drivers
 from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia.devices import place
 from dra_fleet.kubernetes.devices.names import dns_subdomain, driver_name, qualified_name
 from dra_fleet.kubernetes.minors import kubernetes_facts
-from dra_fleet.settings.clusters import CLOUDS
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
@@ -89,9 +88,9 @@ def test_the_published_mig_figures_are_the_ones_that_were_measured() -> None:
 
 
 def test_every_machine_is_its_cloud_s_and_no_two_clouds_have_one_of_a_name() -> None:
-    of_clouds = {cloud: FACTS.machines_of(cloud) for cloud in CLOUDS}
+    of_clouds = {cloud: FACTS.machines_of(cloud) for cloud in clouds.names()}
     assert {(cloud, item.cloud) for cloud, items in of_clouds.items() for item in items.values()} == {
-        (cloud, cloud) for cloud in CLOUDS
+        (cloud, cloud) for cloud in clouds.names()
     }
     assert sum(len(items) for items in of_clouds.values()) == len(FACTS.machines)
 

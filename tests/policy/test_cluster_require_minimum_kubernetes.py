@@ -7,7 +7,8 @@ from pathlib import Path
 import pulumi
 import pytest
 
-from components.clouds import PLATFORMS, resolve
+from components.clouds import resolve
+from dra_fleet import clouds
 from dra_fleet.policy.judging import judge_resource
 from dra_fleet.policy.reading.versions import FIELDS
 from policies.rules.cluster_require_minimum_kubernetes import FLOOR, RULE
@@ -75,7 +76,7 @@ def test_every_place_is_judged_in_a_case() -> None:
 
 
 def test_the_floor_judges_every_platform_of_this_program() -> None:
-    for cloud in PLATFORMS:
+    for cloud in clouds.names():
         assert any(field.types.fullmatch(resolve(cloud).TOKEN) for field in FIELDS), cloud
 
 

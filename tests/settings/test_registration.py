@@ -8,17 +8,15 @@ from typing import get_args
 
 import pytest
 
-from dra_fleet import drivers
+from dra_fleet import clouds, drivers
 from dra_fleet.clouds.aks.settings import AksClusterSettings
-from dra_fleet.clouds.cloud import CLOUDS as RULES
-from dra_fleet.clouds.cloud import CloudRules
+from dra_fleet.clouds.cloud import Planning
 from dra_fleet.clouds.eks.settings import EksClusterSettings
 from dra_fleet.clouds.existing.settings import ExistingClusterSettings
 from dra_fleet.clouds.gke.settings import GkeClusterSettings
 from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing, MigSharing, SharingSettings
 from dra_fleet.hardware.models import Machine
 from dra_fleet.settings.cluster import CommonClusterSettings
-from dra_fleet.settings.clusters import CLOUDS
 from dra_fleet.settings.fleet import FleetSettings
 
 DRIVER_FOLDERS = Path(drivers.__file__).parent
@@ -31,11 +29,12 @@ def test_every_cloud_s_settings_are_in_the_union() -> None:
 
 
 def test_every_cloud_has_settings_rules_and_machines_of_its_name() -> None:
-    assert CLOUDS.keys() == RULES.keys() == set(get_args(Machine.model_fields["cloud"].annotation))
-    for cloud in CLOUDS:
-        settings: type[CommonClusterSettings] = resolve_name(CLOUDS[cloud])
-        assert get_args(settings.model_fields["cloud"].annotation) == (cloud,)
-        assert isinstance(resolve_name(RULES[cloud]), CloudRules)
+    assert set(clouds.names()) == set(get_args(Machine.model_fields["cloud"].annotation))
+    for name in clouds.names():
+        cloud = clouds.named(name)
+        assert cloud.name == name
+        assert get_args(cloud.settings.model_fields["cloud"].annotation) == (name,)
+        assert isinstance(cloud.planning, Planning)
 
 
 def test_every_strategy_is_in_the_union_and_has_its_file() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dra_fleet.clouds.existing.settings import ExistingClusterSettings
 from dra_fleet.findings.errors import KEY
 from dra_fleet.settings import SettingsInvalid, parse
 from dra_fleet.settings.stack_file import read_fleet
@@ -129,9 +130,9 @@ def test_a_secure_value_hides_no_error_beside_it(fleet: dict[str, Any]) -> None:
 )
 def test_each_source_of_a_kubeconfig_is_accepted(fleet: dict[str, Any], source: dict[str, str]) -> None:
     fleet["clusters"]["lab"]["kubeconfig"] = source
-    kubeconfig = parse(fleet).clusters["lab"].kubeconfig
-    assert kubeconfig is not None
-    assert kubeconfig.model_dump(exclude_none=True) == source
+    settings = parse(fleet).clusters["lab"]
+    assert isinstance(settings, ExistingClusterSettings)
+    assert settings.kubeconfig.model_dump(exclude_none=True) == source
 
 
 @pytest.mark.parametrize("source", [{}, {"secret": "a", "context": "b"}, "lab", {"stack": "x", "file": "y"}])

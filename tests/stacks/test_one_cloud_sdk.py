@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from components.clouds import PLATFORMS
-from dra_fleet.settings.clusters import CLOUDS
+from dra_fleet import clouds
 
 PROJECT = Path(__file__).resolve().parents[2]
 STACKS = {"aks": "s01-aks-vgpu", "gke": "s04-gke-cel", "eks": "s06-eks-mig", "existing": "s10-capacity"}
@@ -67,8 +66,8 @@ def fleet_of(example: str) -> str:
 
 
 def test_every_platform_has_its_stack_and_every_cloud_its_sdk() -> None:
-    assert STACKS.keys() == PLATFORMS.keys() == CLOUDS.keys()
-    assert SDKS.keys() == PLATFORMS.keys() - {"existing"}
+    assert STACKS.keys() == set(clouds.names())
+    assert SDKS.keys() == STACKS.keys() - {"existing"}
 
 
 @pytest.mark.parametrize("cloud", STACKS)
@@ -83,5 +82,5 @@ def test_a_stack_of_one_cloud_builds_no_other_cloud_s_models_and_rules(
 ) -> None:
     parts = ("dra_fleet.clouds.{}.settings", "dra_fleet.clouds.{}.facts", "dra_fleet.clouds.{}.plan")
     places = (*parts, "components.clouds.{}")
-    found = {other for other in PLATFORMS for place in places if place.format(other) in imported[cloud]}
+    found = {other for other in STACKS for place in places if place.format(other) in imported[cloud]}
     assert found == {cloud}

@@ -295,3 +295,6 @@ def _user_data(plan: PoolPlan, pool: EksPoolSettings, place: _Place) -> pulumi.I
         ).apply(lambda told: joining(Joining(**told), plan))
     image = image_of(plan.machine, pool)
     return plugin_off() if image is not None and image.plugin and not pool.device_plugin else None
+
+
+COMPONENT = EksCluster

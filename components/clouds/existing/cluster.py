@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from dra_fleet.clouds.existing.kubeconfig import KubeconfigFile, KubeconfigSecret, KubeconfigStack
-from dra_fleet.clouds.existing.settings import ExistingClusterSettings
+from dra_fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret, KubeconfigStack
 
 from ...core.naming import logical
 from ..platform import Platform
@@ -70,21 +69,20 @@ class ExistingCluster(Platform):
 
     @classmethod
     def planned(cls, plan: ClusterPlan, secret: SecretReader) -> Declaration:
-        """Take the kubeconfig's source from the cluster's settings."""
-        if not isinstance(plan.settings, ExistingClusterSettings):
-            raise TypeError(f"cluster {plan.name} is no existing cluster but {plan.cloud}")
-        source = plan.settings.kubeconfig
-        match source:
-            case KubeconfigFile():
+        """Take the kubeconfig's source from the plan."""
+        match plan.kubeconfig:
+            case KubeconfigFile() as source:
                 args = ExistingClusterArgs(
                     kubernetes=plan.kubernetes, context=source.context, file=source.file
                 )
-            case KubeconfigSecret():
+            case KubeconfigSecret() as source:
                 args = ExistingClusterArgs(kubernetes=plan.kubernetes, content=secret(source.secret))
-            case KubeconfigStack():
+            case KubeconfigStack() as source:
                 args = ExistingClusterArgs(
                     kubernetes=plan.kubernetes, stack=source.stack, output=source.output
                 )
+            case None:
+                raise TypeError(f"cluster {plan.name} is planned without a kubeconfig")
         return lambda opts: cls(plan.name, args, opts)
 
     def _content(self, name: str, args: ExistingClusterArgs) -> pulumi.Output[str] | None:
@@ -116,3 +114,6 @@ def kubeconfig_text(value: object, cluster: str, stack: str, output: str) -> str
         "allowed: the name of an output that holds a kubeconfig; "
         f"fix: look with `pulumi stack output --stack {stack}`"
     )
+
+
+COMPONENT = ExistingCluster

@@ -1,1 +1,5 @@
 """Alibaba Cloud's Container Service for Kubernetes: met in others' programs, not built by this one."""
+
+from dra_fleet.clouds.cloud import Cloud
+
+CLOUD = Cloud(name="ack", title="ACK", package=__name__)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.clouds.aks.checks import check_aks, check_aks_values
 from dra_fleet.clouds.aks.pools import plan_aks_pool
 from dra_fleet.clouds.aks.releases import aks_driver_values
-from dra_fleet.clouds.cloud import CloudRules
+from dra_fleet.clouds.cloud import Planning
 from dra_fleet.drivers.nvidia.operator import plan_gpu_operator
 
 if TYPE_CHECKING:
@@ -26,10 +26,11 @@ def _plan_operator(
     return plan_gpu_operator(at, settings.gpu_operator, pools, findings)
 
 
-RULES: CloudRules[AksClusterSettings] = CloudRules(
+PLANNING: Planning[AksClusterSettings] = Planning(
     plan_pool=plan_aks_pool,
     check=check_aks,
     plan_operator=_plan_operator,
     driver_values=lambda name, release, _, theirs: aks_driver_values(name, release, theirs),
     check_values=check_aks_values,
+    adopts=lambda settings: None if settings.adopt is None else settings.adopt.name,
 )

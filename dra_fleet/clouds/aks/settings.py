@@ -288,7 +288,5 @@ class AksClusterSettings(CommonClusterSettings):
             )
         return self
 
-    @property
-    def kubeconfig(self) -> None:
-        """No kubeconfig is given: the program asks Azure for the cluster's address and logs in itself."""
-        return
+
+SETTINGS = AksClusterSettings

@@ -1,1 +1,5 @@
 """Amazon Elastic Kubernetes Service."""
+
+from dra_fleet.clouds.cloud import Cloud
+
+CLOUD = Cloud(name="eks", title="EKS", package=__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.clouds.cloud import CloudRules
+from dra_fleet.clouds.cloud import Planning
 from dra_fleet.clouds.eks.checks import check_eks, check_eks_values
 from dra_fleet.clouds.eks.pools import plan_eks_pool
 from dra_fleet.clouds.eks.releases import eks_driver_values
@@ -37,10 +37,11 @@ def _driver_values(
     return eks_driver_values(name, release, theirs, discovers_features=discovers)
 
 
-RULES: CloudRules[EksClusterSettings] = CloudRules(
+PLANNING: Planning[EksClusterSettings] = Planning(
     plan_pool=plan_eks_pool,
     check=check_eks,
     plan_operator=_plan_operator,
     driver_values=_driver_values,
     check_values=check_eks_values,
+    adopts=lambda settings: None if settings.adopt is None else settings.adopt.name,
 )

@@ -253,11 +253,6 @@ class EksClusterSettings(CommonClusterSettings):
             )
         return self
 
-    @property
-    def kubeconfig(self) -> None:
-        """No kubeconfig is given: the program asks AWS for the cluster's address and logs in itself."""
-        return
-
     def zones(self) -> tuple[str, ...]:
         """The zones in which nodes can be."""
         if self.adopt is not None:
@@ -265,3 +260,6 @@ class EksClusterSettings(CommonClusterSettings):
         if self.create is not None and self.create.network is not None:
             return tuple(sorted(self.create.network.zones))
         return tuple(sorted(self.create.subnets)) if self.create is not None else ()
+
+
+SETTINGS = EksClusterSettings

@@ -1,1 +1,5 @@
 """Clusters that already exist, wherever they run."""
+
+from dra_fleet.clouds.cloud import Cloud
+
+CLOUD = Cloud(name="existing", title="existing", package=__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.clouds.cloud import CloudRules
+from dra_fleet.clouds.cloud import Planning
 from dra_fleet.drivers.nvidia.isolation import isolation
 from dra_fleet.model.machines import check_sharing, find_machine, taints_of
 from dra_fleet.model.plan import PoolPlan
@@ -71,4 +71,6 @@ def _check_selectors(
                 )
 
 
-RULES: CloudRules[ExistingClusterSettings] = CloudRules(plan_pool=_plan_pool, check=_check_selectors)
+PLANNING: Planning[ExistingClusterSettings] = Planning(
+    plan_pool=_plan_pool, check=_check_selectors, kubeconfig=lambda settings: settings.kubeconfig
+)

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dra_fleet.clouds.existing.kubeconfig import KubeconfigSource
 from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.settings.cluster import CommonClusterSettings
+from dra_fleet.settings.kubeconfig import KubeconfigSource
 from dra_fleet.settings.pools import PoolSettings
 
 
@@ -17,3 +17,6 @@ class ExistingClusterSettings(CommonClusterSettings):
     cloud: Literal["existing"]
     kubeconfig: Annotated[KubeconfigSource, Field(description="Where the kubeconfig comes from")]
     pools: Annotated[Mapping[DnsLabel, PoolSettings], Field(min_length=1)]
+
+
+SETTINGS = ExistingClusterSettings

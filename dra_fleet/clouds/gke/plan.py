@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.clouds.cloud import CloudRules
+from dra_fleet.clouds.cloud import Planning
 from dra_fleet.clouds.gke.checks import check_gke, check_gke_values
 from dra_fleet.clouds.gke.pools import dranet_classes_of, plan_gke_pool
 from dra_fleet.clouds.gke.releases import gke_driver_values
@@ -12,10 +12,11 @@ from dra_fleet.clouds.gke.releases import gke_driver_values
 if TYPE_CHECKING:
     from dra_fleet.clouds.gke.settings import GkeClusterSettings
 
-RULES: CloudRules[GkeClusterSettings] = CloudRules(
+PLANNING: Planning[GkeClusterSettings] = Planning(
     plan_pool=plan_gke_pool,
     check=check_gke,
     driver_values=lambda name, release, _, theirs: gke_driver_values(name, release, theirs),
     check_values=check_gke_values,
     own_classes=dranet_classes_of,
+    adopts=lambda settings: None if settings.adopt is None else settings.adopt.name,
 )

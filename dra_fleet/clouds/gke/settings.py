@@ -160,7 +160,5 @@ class GkeClusterSettings(CommonClusterSettings):
             )
         return self
 
-    @property
-    def kubeconfig(self) -> None:
-        """No kubeconfig is given: the program asks Google for the cluster's address and logs in itself."""
-        return
+
+SETTINGS = GkeClusterSettings

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING
+
+from dra_fleet import clouds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -16,10 +17,7 @@ if TYPE_CHECKING:
 @cache
 def all_resources() -> tuple[CloudResources, ...]:
     """What each cloud says."""
-    return tuple(
-        resolve_name(f"dra_fleet.clouds.{name}.resources:RESOURCES")
-        for name in ("aks", "gke", "eks", "existing", "ack")
-    )
+    return tuple(cloud.resources for cloud in clouds.known())
 
 
 def any_of(patterns: Callable[[CloudResources], Iterable[re.Pattern[str]]]) -> re.Pattern[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet import drivers
 from dra_fleet.cel import CelInvalid, CelUnsupported, asked, environment
-from dra_fleet.clouds.cloud import rules_of
+from dra_fleet.clouds import planning_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -96,7 +96,7 @@ def class_objects(cluster: ClusterPlan) -> dict[str, Object]:
     classes: dict[str, Object] = {}
     brought = {
         name: f"device.driver == '{name}'"
-        for name in rules_of(cluster.settings).own_classes(cluster.settings)
+        for name in planning_of(cluster.settings).own_classes(cluster.settings)
     }
     for selectors in (brought, *(driver.facts.class_selectors for driver in drivers.known())):
         for name, expression in selectors.items():

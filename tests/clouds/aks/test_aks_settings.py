@@ -9,6 +9,7 @@ import pytest
 from dra_fleet.clouds.aks.settings import AksClusterSettings
 from dra_fleet.settings import SettingsInvalid, parse
 from tests.clouds.aks.aks_fleets import cluster, pool, vgpu
+from tests.plan.plan_helpers import planned
 
 AT = "dra-fleet:fleet.clusters.studio"
 
@@ -83,7 +84,7 @@ def test_defaults_need_no_quota_and_start_nothing_by_themselves() -> None:
     assert isinstance(settings, AksClusterSettings)
     assert settings.pools["gpu"].upgrade.unavailable == "1"
     assert (settings.upgrades.kubernetes, settings.upgrades.node_image) == ("none", "None")
-    assert settings.kubeconfig is None
+    assert planned(vgpu()).clusters[0].kubeconfig is None
 
 
 @pytest.mark.parametrize(

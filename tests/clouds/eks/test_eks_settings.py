@@ -9,6 +9,7 @@ import pytest
 from dra_fleet.clouds.eks.settings import EksClusterSettings
 from dra_fleet.settings import SettingsInvalid, parse
 from tests.clouds.eks.eks_fleets import cluster, h100, pool, ultra
+from tests.plan.plan_helpers import planned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,4 +145,4 @@ def test_an_upgrade_takes_a_number_of_nodes_or_a_part() -> None:
 
 
 def test_nobody_gives_a_kubeconfig() -> None:
-    assert settings(h100()).kubeconfig is None
+    assert planned(h100()).clusters[0].kubeconfig is None
