@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
+    from dra_fleet.drivers.resources import DriverResources
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.nodes import Published
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from dra_fleet.settings.fleet import FleetSettings
     from dra_fleet.settings.workloads import WorkloadSettings
 
-Part = Literal["values", "slices", "plan"]
-"""A module of a driver's package: chart values, what is published, and what a fleet's plan asks of it."""
+Part = Literal["values", "slices", "plan", "resources"]
+"""A module of a driver's package: chart values, what is published, what a plan and what rules ask of it."""
 
 
 class PartMissing(NotImplementedError):  # noqa: N818 - it says what is not there
@@ -118,6 +119,15 @@ class Driver:
         """
         return _facts(self)
 
+    @property
+    def resources(self) -> DriverResources:
+        """What it says of charts, images and labels in any program.
+
+        Raises:
+            PartMissing: The driver says nothing of them.
+        """
+        return cast("DriverResources", self._member("resources", "RESOURCES"))
+
     def plugin_key(self, key: str) -> str:
         """The dotted key of a chart value about the plugin's pods, such as `tolerations`."""
         return f"{self.plugin_section}.{key}" if self.plugin_section else key
@@ -193,10 +203,13 @@ class Driver:
         return "" if "plan" in self.without else self._function("plan", "shared_by")(workload, settings)
 
     def _function(self, part: Part, name: str) -> Callable[..., Any]:
-        """A function of a part.
+        return cast("Callable[..., Any]", self._member(part, name))
+
+    def _member(self, part: Part, name: str) -> object:
+        """What a part holds under a name.
 
         Raises:
-            PartMissing: The driver has no such part, or the part no such function.
+            PartMissing: The driver has no such part, or the part no such name.
         """
         module = f"{self.package}.{part}"
         try:

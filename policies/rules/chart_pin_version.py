@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.policy.reading.advertisers import PLUGIN_CHART
+from dra_fleet.policy.reading.advertisers import plugin_of
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
 from dra_fleet.policy.rule import Finding, ResourceRule
 
@@ -23,7 +23,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find charts without an exact version."""
     del settings
     installed = release(resource)
-    if installed is None or not (installed.known_versions or installed.chart_name == PLUGIN_CHART):
+    if installed is None or not (installed.known_versions or plugin_of(installed)):
         return
     version = installed.version
     if installed.is_pinned or version.unknown:

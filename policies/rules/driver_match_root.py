@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.drivers.nvidia.values import ROOTS
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.charts import release
 from dra_fleet.policy.reading.nodes import Nodes
-from dra_fleet.policy.reading.operators import installer_for, installs_driver, operators
+from dra_fleet.policy.reading.operators import installer_for, operators
 from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
@@ -23,10 +22,11 @@ if TYPE_CHECKING:
     from dra_fleet.declared.resources import Stack
     from dra_fleet.policy.reading.advertisers import Advertiser
     from dra_fleet.policy.reading.charts import Release
+    from dra_fleet.policy.reading.operators import InstalledOperator
     from dra_fleet.policy.rule import Settings
 
-KEY: Final = "nvidiaDriverRoot"
-_HOST: Final = ROOTS["host"]
+_HOST: Final = "/"
+"""Where a driver looks unless told otherwise."""
 
 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
@@ -39,14 +39,15 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     pools = nodes.with_gpus(drivers)
     for driver in drivers:
         installed = release(driver.resource)
-        if installed is not None and installed.driver is not None:
+        key = "" if installed is None or installed.installs is None else installed.installs.resources.root
+        if installed is not None and key:
             served = [pool for pool in pools if nodes.chosen(driver, pool)]
             for told, root in _roots(stack, driver, served, nodes):
-                yield from _judge(installed, told, root)
+                yield from _judge(installed, key, told, root)
 
 
-def _judge(installed: Release, told: str, root: str) -> Iterator[Finding]:
-    value = installed.value(KEY)
+def _judge(installed: Release, key: str, told: str, root: str) -> Iterator[Finding]:
+    value = installed.value(key)
     if value.unknown:
         return
     own = _HOST if value.absent else value.text or ""
@@ -56,7 +57,7 @@ def _judge(installed: Release, told: str, root: str) -> Iterator[Finding]:
             value,
             f"is {value.shown}, and {told} has the GPU driver in {root}, so no devices are published there",
             root,
-            f'set {KEY}: "{root}"',
+            f'set {key}: "{root}"',
         )
 
 
@@ -72,21 +73,17 @@ def _roots(
             seen.add(root)
             yield f"the pool {pool.name}", root
     for operator in near if not served else []:
-        if installs_driver(operator):
-            yield f"the GPU Operator ({operator.resource.name})", _operator_root(operator)
+        if operator.installs_driver:
+            yield f"{operator.kind.title} ({operator.resource.name})", operator.root
 
 
-def _root_of(pool: Pool, near: list[Release], nodes: Nodes) -> str | None:
+def _root_of(pool: Pool, near: list[InstalledOperator], nodes: Nodes) -> str | None:
     """Where the GPU driver is on a pool's nodes; None if nothing tells."""
     root = pool.cloud.gpu_driver_root(pool)
     if root != "":
         return root
     operator = installer_for(pool, near, nodes.homes)
-    return None if operator is None else _operator_root(operator)
-
-
-def _operator_root(operator: Release) -> str:
-    return operator.value("hostPaths.driverInstallDir").text or ROOTS["operator"]
+    return None if operator is None else operator.root
 
 
 def _bare(root: str) -> str:

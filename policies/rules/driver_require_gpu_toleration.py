@@ -7,7 +7,7 @@ tolerate nothing unless told to. Other taints of a pool are judged where the poo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
@@ -18,22 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.declared.resources import Resource
-    from dra_fleet.policy.reading.charts import Release
     from dra_fleet.policy.rule import Settings
-
-KEY: Final = "nvidia.com/gpu"
-TOLERATION: Final = {"key": KEY, "operator": "Exists", "effect": "NoSchedule"}
-_NVIDIA: Final = "nvidia"
-_VALUE: Final = "kubeletPlugin.tolerations"
 
 
 def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
-    """Find NVIDIA driver releases whose plugin does not tolerate the taint of GPU nodes."""
+    """Find releases of drivers whose plugin does not tolerate the taint of nodes with their devices."""
     del settings
-    found = _judged(resource)
-    if found is None:
+    found = release(resource)
+    driver = None if found is None else found.installs
+    if found is None or driver is None or not driver.resources.node_taint:
         return
-    given = found.value(_VALUE)
+    taint, key = driver.resources.node_taint, driver.plugin_key("tolerations")
+    given = found.value(key)
     if given.unknown or (given.given and given.plain is None):
         return  # noted
     version = found.driver_version
@@ -41,35 +37,31 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
         return  # a version that nobody knows: what it tolerates is not guessed
     default = () if version is None else version.plugin_tolerations
     effective = tolerations(given) if given.given else [Toleration.of(each) for each in default]
-    if not any(toleration.may_tolerate(KEY) for toleration in effective):
+    if not any(toleration.may_tolerate(taint) for toleration in effective):
         yield Finding(
             resource,
             given,
-            f"does not tolerate the taint {KEY}:NoSchedule of GPU nodes, so no devices are published there",
-            f"a toleration of {KEY}",
-            f"add {{key: {KEY}, operator: Exists, effect: NoSchedule}} to {_VALUE}",
+            f"does not tolerate the taint {taint}:NoSchedule of GPU nodes, so no devices are published there",
+            f"a toleration of {taint}",
+            f"add {{key: {taint}, operator: Exists, effect: NoSchedule}} to {key}",
         )
-
-
-def _judged(resource: Resource) -> Release | None:
-    found = release(resource)
-    return found if found is not None and found.driver is not None and found.driver.name == _NVIDIA else None
 
 
 def remedy(resource: Resource, settings: Settings) -> Mapping[str, object] | None:
     """The release with the toleration added to those it has."""
-    if not list(judge(resource, settings)):
+    found = release(resource)
+    driver = None if found is None else found.installs
+    if driver is None or not list(judge(resource, settings)):
         return None
-    inputs = dict(resource.read())
-    values = _copy(inputs.get("values"))
-    plugin = None if values is None else _copy(values.get("kubeletPlugin"))
+    values = _copy(resource.read().get("values"))
+    section = driver.plugin_section
+    plugin = _copy(values.get(section)) if values is not None and section else values
     own: object = None if plugin is None else plugin.get("tolerations") or list[object]()
     if values is None or plugin is None or not isinstance(own, list):
         return None  # what is secret or of another type is left as it is
-    plugin["tolerations"] = [*cast("list[object]", own), dict(TOLERATION)]
-    values["kubeletPlugin"] = plugin
-    inputs["values"] = values
-    return inputs
+    added = {"key": driver.resources.node_taint, "operator": "Exists", "effect": "NoSchedule"}
+    told = {**plugin, "tolerations": [*cast("list[object]", own), added]}
+    return {**resource.read(), "values": {**values, section: told} if section else told}
 
 
 def _copy(value: object) -> dict[str, object] | None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet import drivers
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.clouds import all_resources
 from dra_fleet.policy.reading.homes import Homes
-from dra_fleet.policy.reading.operators import SWITCH, installer_for, operators
+from dra_fleet.policy.reading.operators import installer_for, operators
 from dra_fleet.policy.reading.pods import pod_spec
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.pools import Pool
     from dra_fleet.clouds.resources import GpuDriverOwner
     from dra_fleet.declared.resources import Resource, Stack
-    from dra_fleet.policy.reading.charts import Release
+    from dra_fleet.policy.reading.operators import InstalledOperator
     from dra_fleet.policy.rule import Settings
 
 NAME: Final = "driver-require-owner"
@@ -35,15 +36,14 @@ EXTERNAL: Final = Parameter(
     description="Names of pools whose GPU driver something outside the program installs.",
 )
 DAEMON_SETS: Final = re.compile(r"kubernetes:apps/v1:DaemonSet")
-INSTALLER: Final = re.compile(r"nvidia-(driver-)?installer|gpu-installer|(^|/)nvidia/driver(:|@|$)")
 
 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find pools with two owners of the GPU driver, or with none."""
     external = settings.texts(EXTERNAL.name)
     installed = operators(stack)
-    drivers = [found.resource for found in advertisers(stack) if found.kind == "dra"]
-    involved = [*drivers, *(operator.resource for operator in installed)]
+    served_by = [found.resource for found in advertisers(stack) if found.kind == "dra"]
+    involved = [*served_by, *(operator.resource for operator in installed)]
     if not involved:
         return
     homes = Homes(stack)
@@ -58,17 +58,18 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
 
 
 def _judge(
-    stack: Stack, pool: Pool, choice: GpuDriverOwner, operator: Release | None, homes: Homes
+    stack: Stack, pool: Pool, choice: GpuDriverOwner, operator: InstalledOperator | None, homes: Homes
 ) -> Iterator[Finding]:
     if choice.owner and operator is not None:
-        switch = operator.value(SWITCH)
+        switch = operator.switch
+        other = f", or {choice.other} on the pool" if choice.other else ""
         yield Finding(
             operator.resource,
             switch,
-            f"is {switch.shown}, so the GPU Operator installs a GPU driver on the pool {pool.name} beside "
-            f"that of {choice.owner}",
+            f"is {switch.shown}, so {operator.kind.title} installs a GPU driver on the pool {pool.name} "
+            f"beside that of {choice.owner}",
             ALLOWED,
-            f"set {SWITCH}: false" + (f", or {choice.other} on the pool" if choice.other else ""),
+            f"set {operator.kind.kernel_driver.key}: false{other}",
         )
     if not choice.owner and operator is None and not any(_installers(stack, pool.resource, homes)):
         yield Finding(
@@ -82,10 +83,11 @@ def _judge(
 
 def _installers(stack: Stack, resource: Resource, homes: Homes) -> Iterator[Resource]:
     known = {image for resources in all_resources() for image in resources.gpu_driver_images()}
+    by_name = [driver.resources.installer_images for driver in drivers.known()]
     for daemon in stack.of(DAEMON_SETS):
         images = [container.value.get("image").text or "" for container in pod_spec(daemon).containers]
         if homes.together(resource, daemon) and any(
-            image in known or INSTALLER.search(image) for image in images
+            image in known or any(each.search(image) for each in by_name) for image in images
         ):
             yield daemon
 

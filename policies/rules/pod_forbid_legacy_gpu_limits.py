@@ -6,9 +6,9 @@ for ever, unless a DeviceClass maps the name and the cluster's Kubernetes knows 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet import drivers
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
@@ -28,21 +28,23 @@ if TYPE_CHECKING:
 
 NAME: Final = "pod-forbid-legacy-gpu-limits"
 GATE: Final = kubernetes_facts().gate("DRAExtendedResource")
-# What NVIDIA's device plugin advertises: https://github.com/NVIDIA/k8s-device-plugin#configuration-option-details
-LIMITS: Final = re.compile(r"nvidia\.com/(gpu|mig-[\w.]+)(\.shared)?")
+LIMITS: Final = [
+    plugin.limits for driver in drivers.known() if (plugin := driver.resources.device_plugin) is not None
+]
+"""What device plugins advertise."""
 ALLOWED: Final = f"a limit that a DeviceClass maps, from Kubernetes {GATE.on_from}"
 
 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find GPU limits of pods in clusters where a DRA driver has the GPUs and nothing answers the limit."""
     found = advertisers(stack) if stack.of(RELEASE_TYPES) else []
-    drivers = [advertiser.resource for advertiser in found if advertiser.kind == "dra"]
-    if not drivers:
+    served_by = [advertiser.resource for advertiser in found if advertiser.kind == "dra"]
+    if not served_by:
         return
     plugins = [advertiser.resource for advertiser in found if advertiser.kind == "plugin"]
     homes, minors = Homes(stack), Minors(stack, settings)
     for pod in stack.of(POD_TYPES):
-        near = [driver for driver in drivers if homes.together(pod, driver)]
+        near = [driver for driver in served_by if homes.together(pod, driver)]
         limits = _limits(pod) if near else []
         if not limits or any(homes.together(pod, plugin) for plugin in (*plugins, *_of_clouds(stack))):
             continue
@@ -80,15 +82,15 @@ def _limits(pod: Resource) -> list[Value]:
         limit
         for container in pod_spec(pod).containers
         for name, limit in container.value.get("resources", "limits").entries
-        if LIMITS.fullmatch(name)
+        if any(limits.fullmatch(name) for limits in LIMITS)
     ]
 
 
-def _answering(name: str, drivers: list[Resource], classes: list[Resource]) -> Iterator[str]:
+def _answering(name: str, served_by: list[Resource], classes: list[Resource]) -> Iterator[str]:
     for each in classes:
         if each.get("spec", "extendedResourceName").text == name:
             yield each.name
-    for driver in drivers:
+    for driver in served_by:
         installed = release(driver)
         version = None if installed is None else installed.driver_version
         if version is not None and name in version.extended_resources:

@@ -19,7 +19,6 @@ from dra_fleet.policy.decoding import SECRET, SIGNATURE, decode, encode
 from policies.rules import (
     class_forbid_whole_gpus,
     cluster_require_minimum_kubernetes,
-    driver_require_gpu_toleration,
 )
 
 if TYPE_CHECKING:
@@ -142,6 +141,7 @@ def test_a_missing_toleration_is_added_to_those_that_are_there() -> None:
     served = analyzer()
     configure(served, driver_require_gpu_toleration={"enforcementLevel": "REMEDIATE"})
     own = {"key": "sku", "operator": "Exists"}
+    added = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
     values = {"kubeletPlugin": {"tolerations": [own], "priorityClassName": ""}, "nvidiaDriverRoot": "/"}
     ((rule, properties),) = corrected(served, RELEASE, {**DRIVER, "values": values})
     assert rule == "driver-require-gpu-toleration"
@@ -149,7 +149,7 @@ def test_a_missing_toleration_is_added_to_those_that_are_there() -> None:
         **DRIVER,
         "values": {
             "kubeletPlugin": {
-                "tolerations": [own, driver_require_gpu_toleration.TOLERATION],
+                "tolerations": [own, added],
                 "priorityClassName": "",
             },
             "nvidiaDriverRoot": "/",

@@ -1,4 +1,4 @@
-"""What makes NVIDIA GPUs allocatable, and on which nodes: DRA drivers, device plugins, clouds' plugins."""
+"""What gives devices out, and on which nodes: DRA drivers, device plugins and operators with either."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from dra_fleet import drivers
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, Requirement
 from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
 from dra_fleet.policy.reading.placement import placement
-from dra_fleet.policy.reading.plugins import NVIDIA, driver_plugin, is_on
+from dra_fleet.policy.reading.plugins import driver_plugin, is_on
 from dra_fleet.policy.reading.tolerations import Tolerated
 
 if TYPE_CHECKING:
@@ -18,33 +19,17 @@ if TYPE_CHECKING:
 
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
+    from dra_fleet.drivers.resources import DevicePlugin, Operator
     from dra_fleet.policy.reading.charts import Release
 
 Kind = Literal["dra", "plugin"]
 
-PLUGIN_CHART: Final = "nvidia-device-plugin"
-DISCOVERY_CHARTS: Final = frozenset({"node-feature-discovery", "gpu-feature-discovery"})
 _DAEMON_SET: Final = re.compile(r"kubernetes:apps/v\w+:DaemonSet(Patch)?")
-_PLUGIN_IMAGE: Final = re.compile(r"(^|/)(k8s-device-plugin|nvidia-gpu-device-plugin)(@|:|$)")
-_PLUGIN_TOLERATES: Final = (
-    Toleration(key="CriticalAddonsOnly", operator="Exists"),
-    Toleration(key="nvidia.com/gpu", operator="Exists", effect="NoSchedule"),
-)
-_LABELLED_BY_DISCOVERY: Final = {
-    "feature.node.kubernetes.io/pci-10de.present": "true",
-    "nvidia.com/gpu.present": "true",
-}
-"""The defaults of the device plugin's chart: its tolerations, and the labels of which its affinity needs one.
-
-https://github.com/NVIDIA/k8s-device-plugin/blob/main/deployments/helm/nvidia-device-plugin/values.yaml
-"""
-# https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/getting-started.html
-_OPERATOR_LABELS: Final = ("nvidia.com/gpu.deploy.operands", "nvidia.com/gpu.deploy.device-plugin")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Advertiser:
-    """Something that tells the scheduler of the GPUs of nodes.
+    """Something that tells the scheduler of the devices of nodes.
 
     Attributes:
         title: what it is, for messages.
@@ -76,78 +61,89 @@ def advertisers(stack: Stack) -> list[Advertiser]:
 
 
 def discovers(stack: Stack) -> list[Resource]:
-    """The charts that label nodes by the GPUs found on them."""
-    found: list[Resource] = []
-    for resource in stack.of(RELEASE_TYPES):
-        installed = release(resource)
-        if installed is None:
-            continue
-        own_discovery = installed.is_gpu_operator and installed.value("nfd.enabled").flag is not False
-        with_plugin = installed.chart_name == PLUGIN_CHART and installed.value("gfd.enabled").flag
-        if own_discovery or with_plugin or installed.chart_name in DISCOVERY_CHARTS:
-            found.append(resource)
-    return found
+    """The charts that label nodes by the devices found on them."""
+    releases = [release(resource) for resource in stack.of(RELEASE_TYPES)]
+    return [each.resource for each in releases if each is not None and _discovers(each)]
+
+
+def plugin_of(installed: Release) -> DevicePlugin | None:
+    """What is known of the device plugin whose chart is installed; None for other charts."""
+    return next((each for each in _device_plugins() if each.chart == installed.chart_name), None)
+
+
+def _device_plugins() -> list[DevicePlugin]:
+    found = [driver.resources.device_plugin for driver in drivers.known()]
+    return [each for each in found if each is not None]
+
+
+def _discovers(installed: Release) -> bool:
+    operator, plugin = installed.operator, plugin_of(installed)
+    if operator is not None and installed.value(operator.discovers.key).flag is not False:
+        return True
+    if plugin is not None and installed.value(plugin.discovers.key).flag:
+        return True
+    return any(installed.chart_name in driver.resources.discovery_charts for driver in drivers.known())
 
 
 def _of_chart(resource: Resource, installed: Release) -> Iterator[Advertiser]:
-    if installed.is_gpu_operator:
-        yield from _of_operator(resource, installed)
-    elif installed.driver is not None and installed.driver.name == NVIDIA:
-        plugin = driver_plugin(installed)
-        if plugin is not None:
+    driver, charted = installed.installs, plugin_of(installed)
+    if installed.operator is not None:
+        yield from _of_operator(resource, installed, installed.operator)
+    elif driver is not None and driver.resources.device_plugin is not None:
+        plugin, switch = driver_plugin(installed), driver.resources.publishes
+        if plugin is not None and switch is not None:
             yield Advertiser(
                 resource=resource,
                 kind="dra",
                 title="the DRA driver",
-                at=installed.value("resources.gpus.enabled"),
-                off="set resources.gpus.enabled: false",
+                at=installed.value(switch.key),
+                off=f"set {switch.key}: false",
                 where=plugin.where,
                 tolerated=plugin.tolerated,
             )
-    elif installed.chart_name == PLUGIN_CHART:
+    elif charted is not None:
+        default = [Toleration.of(each) for each in charted.tolerations]
         yield Advertiser(
             resource=resource,
             kind="plugin",
             title="the device plugin's chart",
             at=installed.chart,
             off="remove it, or keep it off the pools of the DRA driver by a nodeSelector",
-            where=placement(installed.values, _LABELLED_BY_DISCOVERY),
-            tolerated=Tolerated(given=installed.value("tolerations"), otherwise=_PLUGIN_TOLERATES),
+            where=placement(installed.values, charted.labels),
+            tolerated=Tolerated(given=installed.value("tolerations"), otherwise=default),
         )
 
 
-def _of_operator(resource: Resource, installed: Release) -> Iterator[Advertiser]:
-    cluster = installed.value("gpuCluster.deployCR")
-    if is_on(cluster, default=False):
+def _of_operator(resource: Resource, installed: Release, operator: Operator) -> Iterator[Advertiser]:
+    if is_on(installed, operator.dra):
         yield Advertiser(
             resource=resource,
             kind="dra",
-            title="the GPU Operator's DRA driver",
-            at=cluster,
-            off="remove gpuCluster.deployCR",
+            title=f"{operator.title}'s DRA driver",
+            at=installed.value(operator.dra.key),
+            off=f"remove {operator.dra.key}",
             where=RequiredNodeAffinity(),
         )
         return
-    plugin = installed.value("devicePlugin.enabled")
-    if is_on(plugin, default=True):
-        version = installed.known_version
+    if is_on(installed, operator.device_plugin):
+        version, kept_off = installed.known_version, operator.device_plugin_kept_off
         default = None if version is None else [Toleration.of(each) for each in version.plugin_tolerations]
-        on_all = tuple(Requirement(key=key, operator="NotIn", values=("false",)) for key in _OPERATOR_LABELS)
+        on_all = tuple(Requirement(key=key, operator="NotIn", values=("false",)) for key in kept_off)
         yield Advertiser(
             resource=resource,
             kind="plugin",
-            title="the GPU Operator's device plugin",
-            at=plugin,
-            off=f'set devicePlugin.enabled: false, or label the pools {_OPERATOR_LABELS[1]}: "false"',
+            title=f"{operator.title}'s device plugin",
+            at=installed.value(operator.device_plugin.key),
+            off=f'set {operator.device_plugin.key}: false, or label the pools {kept_off[-1]}: "false"',
             where=RequiredNodeAffinity(selector=on_all),
-            tolerated=Tolerated(given=installed.value("daemonsets.tolerations"), otherwise=default),
+            tolerated=Tolerated(given=installed.value(operator.tolerations), otherwise=default),
         )
 
 
 def _of_daemon_set(resource: Resource) -> Iterator[Advertiser]:
     pods = resource.get("spec", "template", "spec")
     for image in pods.every("containers", "*", "image"):
-        if _PLUGIN_IMAGE.search(image.text or ""):
+        if any(plugin.images.search(image.text or "") for plugin in _device_plugins()):
             yield Advertiser(
                 resource=resource,
                 kind="plugin",

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
-from dra_fleet import hardware as catalogue
 
 if TYPE_CHECKING:
     from dra_fleet.declared.resources import Resource
     from dra_fleet.declared.values import Value
+    from dra_fleet.drivers import Driver
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
+    from dra_fleet.drivers.resources import Operator
 
 RELEASE_TYPES: Final = re.compile(r"kubernetes:helm\.sh/(?:v3:Release|v3:Chart|v4:Chart)")
 _VERSION_PREFIX: Final = "v"
-GPU_OPERATOR: Final = "gpu-operator"
 _EXACT: Final = re.compile(r"v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 """A whole version of https://semver.org; anything shorter or with an operator is a range to Helm."""
 _DIGEST: Final = re.compile(r"oci://.*@sha256:[0-9a-f]{64}")
@@ -79,17 +80,28 @@ class Release:
         """The value at a dotted key, such as `resources.gpus.enabled`; absent means the chart's default."""
         return self.values.get(*dotted.split("."))
 
-    @property
-    def driver(self) -> DriverFacts | None:
-        """The facts of the DRA driver that the chart installs, in any version; None for other charts."""
+    @cached_property
+    def installs(self) -> Driver | None:
+        """The DRA driver that the chart installs, in any version; None for other charts."""
         return next(
             (
-                driver.facts
+                driver
                 for driver in drivers.known()
                 if any(own_name(version.chart) == self.chart_name for version in driver.facts.versions)
             ),
             None,
         )
+
+    @property
+    def driver(self) -> DriverFacts | None:
+        """The facts of the DRA driver that the chart installs; None for other charts."""
+        return None if self.installs is None else self.installs.facts
+
+    @cached_property
+    def operator(self) -> Operator | None:
+        """What is known of the operator of a DRA driver that the chart is; None for other charts."""
+        found = (driver.resources.operator for driver in drivers.known())
+        return next((each for each in found if each is not None and each.chart == self.chart_name), None)
 
     @property
     def driver_version(self) -> ChartVersion | None:
@@ -99,27 +111,25 @@ class Release:
 
     @property
     def known_version(self) -> ChartVersion | None:
-        """The facts of the very version of a DRA driver's or the GPU Operator's chart; None if not known."""
-        if not self.is_gpu_operator:
+        """The facts of the very version of a DRA driver's or an operator's chart; None if not known."""
+        if self.operator is None:
             return self.driver_version
-        versions = catalogue.load().gpu_operator.versions
         return next(
-            (known for known in versions if known.version.removeprefix(_VERSION_PREFIX) == self.version_text),
+            (
+                known
+                for known in self.operator.versions()
+                if known.version.removeprefix(_VERSION_PREFIX) == self.version_text
+            ),
             None,
         )
 
     @property
     def known_versions(self) -> list[str]:
-        """The versions of this chart in the catalogue, the newest last; none of other charts."""
-        if self.is_gpu_operator:
-            return [known.version for known in catalogue.load().gpu_operator.versions]
+        """The versions of this chart that are known, the newest last; none of other charts."""
+        if self.operator is not None:
+            return [known.version for known in self.operator.versions()]
         versions = () if self.driver is None else self.driver.versions
         return [known.version for known in versions if own_name(known.chart) == self.chart_name]
-
-    @property
-    def is_gpu_operator(self) -> bool:
-        """Whether it is the NVIDIA GPU Operator."""
-        return self.chart_name == GPU_OPERATOR
 
 
 def release(resource: Resource) -> Release | None:

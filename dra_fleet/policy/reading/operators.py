@@ -1,37 +1,66 @@
-"""The GPU Operator as an installer of the GPU driver."""
+"""Operators that install the devices' driver on nodes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.reading.plugins import is_on
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.pools import Pool
-    from dra_fleet.declared.resources import Stack
+    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.values import Value
+    from dra_fleet.drivers.resources import Operator
     from dra_fleet.policy.reading.charts import Release
     from dra_fleet.policy.reading.homes import Homes
 
-SWITCH: Final = "driver.enabled"
-# https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/getting-started.html
-_KEPT_OFF: Final = ("nvidia.com/gpu.deploy.operands", "nvidia.com/gpu.deploy.driver")
+
+@dataclass(frozen=True, kw_only=True)
+class InstalledOperator:
+    """An operator's chart in a program."""
+
+    release: Release
+    kind: Operator
+
+    @property
+    def resource(self) -> Resource:
+        """The resource that installs it."""
+        return self.release.resource
+
+    @property
+    def switch(self) -> Value:
+        """What decides whether it installs the devices' driver."""
+        return self.release.value(self.kind.kernel_driver.key)
+
+    @property
+    def installs_driver(self) -> bool:
+        """Whether it installs the devices' driver; not if unknown, which is noted."""
+        return is_on(self.release, self.kind.kernel_driver)
+
+    @property
+    def root(self) -> str:
+        """Where it installs it."""
+        return self.release.value(self.kind.root).text or self.kind.default_root
 
 
-def operators(stack: Stack) -> list[Release]:
-    """The releases of the GPU Operator."""
-    found = [release(resource) for resource in stack.of(RELEASE_TYPES)]
-    return [each for each in found if each is not None and each.is_gpu_operator]
+def operators(stack: Stack) -> list[InstalledOperator]:
+    """The operators that a program installs."""
+    releases = [release(resource) for resource in stack.of(RELEASE_TYPES)]
+    return [
+        InstalledOperator(release=each, kind=each.operator)
+        for each in releases
+        if each is not None and each.operator is not None
+    ]
 
 
-def installs_driver(operator: Release) -> bool:
-    """Whether it installs the GPU driver, which is the chart's default; not if unknown, which is noted."""
-    switch = operator.value(SWITCH)
-    return switch.absent or switch.flag is True
-
-
-def installer_for(pool: Pool, among: list[Release], homes: Homes) -> Release | None:
+def installer_for(pool: Pool, among: list[InstalledOperator], homes: Homes) -> InstalledOperator | None:
     """The operator that installs the GPU driver on a pool's nodes."""
-    if any(pool.label(key).text == "false" for key in _KEPT_OFF):
-        return None
-    near = [each for each in among if homes.together(pool.resource, each.resource)]
-    return next((each for each in near if installs_driver(each)), None)
+    near = [
+        each
+        for each in among
+        if not any(pool.label(key).text == "false" for key in each.kind.kernel_driver_kept_off)
+        and homes.together(pool.resource, each.resource)
+    ]
+    return next((each for each in near if each.installs_driver), None)

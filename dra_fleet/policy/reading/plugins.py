@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
@@ -14,12 +14,10 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.pools import Pool
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
-    from dra_fleet.drivers.common.facts import DriverFacts
+    from dra_fleet.drivers import Driver
+    from dra_fleet.drivers.resources import Switch
     from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity
     from dra_fleet.policy.reading.charts import Release
-
-NVIDIA: Final = "nvidia"
-_SECTION: Final = "kubeletPlugin"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +25,7 @@ class DriverPlugin:
     """The kubelet plugin of a DRA driver's chart."""
 
     release: Release
-    driver: DriverFacts
+    driver: Driver
 
     @property
     def resource(self) -> Resource:
@@ -37,7 +35,7 @@ class DriverPlugin:
     @property
     def where(self) -> RequiredNodeAffinity:
         """The nodes that it chooses by their labels."""
-        return placement(self._values, self.driver.plugin_labels)
+        return placement(self._values, self.driver.facts.plugin_labels)
 
     @property
     def tolerated(self) -> Tolerated:
@@ -53,30 +51,29 @@ class DriverPlugin:
         return Tolerated(given=given, otherwise=default, always=fixed)
 
     def publishes(self, stack: Stack, pool: Pool) -> bool:
-        """Whether a pool's nodes have devices of the driver, as far as the catalogue knows its machines."""
-        if self.driver.name == NVIDIA:
-            return pool.has_gpus
-        if self.driver.name == "tpu":
-            return any(machine.tpu is not None for machine in pool.known_machines(stack))
-        if self.driver.name == "efa":
-            return any(machine.efa for machine in pool.known_machines(stack))
-        # The example driver makes devices up wherever it runs: meant are the nodes that it is sent to.
-        return self.driver.name == "example" and self.where.chooses
+        """Whether a pool's nodes have devices of the driver, as far as its machines are known."""
+        match self.driver.resources.told_by:
+            case "gpus":
+                return pool.has_gpus
+            case "machines":
+                return any(self.driver.serves(machine) for machine in pool.known_machines(stack))
+            case "placement":
+                return self.where.chooses
 
     @property
     def _values(self) -> Value:
         """What the chart is told about the plugin's pods."""
-        keys = [key for version in self.driver.versions for key in version.values]
-        nested = any(key.startswith(f"{_SECTION}.") for key in keys)
-        return self.release.values.get(_SECTION) if nested else self.release.values
+        section = self.driver.plugin_section
+        return self.release.values.get(section) if section else self.release.values
 
 
 def driver_plugin(installed: Release) -> DriverPlugin | None:
-    """The plugin that a chart brings; None for other charts, and where it publishes no GPUs."""
-    driver = installed.driver
+    """The plugin that a chart brings; None for other charts, and where it publishes no devices."""
+    driver = installed.installs
     if driver is None:
         return None
-    if driver.name == NVIDIA and not is_on(installed.value("resources.gpus.enabled"), default=True):
+    publishes = driver.resources.publishes
+    if publishes is not None and not is_on(installed, publishes):
         return None
     return DriverPlugin(release=installed, driver=driver)
 
@@ -88,8 +85,7 @@ def driver_plugins(stack: Stack) -> list[DriverPlugin]:
     return [plugin for plugin in found if plugin is not None]
 
 
-def is_on(switch: Value, *, default: bool) -> bool:
-    """Whether a switch is on; not if unknown, which is noted."""
-    if switch.absent:
-        return default
-    return switch.flag is True
+def is_on(installed: Release, switch: Switch) -> bool:
+    """Whether a chart is told to turn something on; not if unknown, which is noted."""
+    given = installed.value(switch.key)
+    return switch.default if given.absent else given.flag is True

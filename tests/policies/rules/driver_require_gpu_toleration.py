@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from policies.rules.driver_require_gpu_toleration import RULE, TOLERATION
+from policies.rules.driver_require_gpu_toleration import RULE
 from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
+TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 TOKEN = "kubernetes:helm.sh/v3:Release"  # noqa: S105 - a type token
 OLD = Declared(
     type=TOKEN,

@@ -1,0 +1,14 @@
+"""The example driver as any program installs it."""
+
+from dra_fleet.drivers.resources import NO_NAME, DriverResources
+
+RESOURCES = DriverResources(
+    told_by="placement",  # it makes devices up wherever it runs: meant are the nodes that it is sent to
+    publishes=None,
+    node_taint="",
+    root="",
+    device_plugin=None,
+    operator=None,
+    discovery_charts=frozenset(),
+    installer_images=NO_NAME,
+)

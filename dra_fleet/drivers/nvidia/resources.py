@@ -1,0 +1,58 @@
+"""NVIDIA's DRA driver, its device plugin and the GPU Operator as any program installs them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.resources import DevicePlugin, DriverResources, Operator, Switch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.hardware.models import GpuOperatorVersion
+
+_TAINT = "nvidia.com/gpu"
+
+
+def _operator_versions() -> Sequence[GpuOperatorVersion]:
+    return catalogue.load().gpu_operator.versions
+
+
+RESOURCES = DriverResources(
+    told_by="gpus",
+    publishes=Switch(key="resources.gpus.enabled", default=True),
+    node_taint=_TAINT,
+    root="nvidiaDriverRoot",
+    device_plugin=DevicePlugin(
+        chart="nvidia-device-plugin",
+        images=re.compile(r"(^|/)(k8s-device-plugin|nvidia-gpu-device-plugin)(@|:|$)"),
+        # https://github.com/NVIDIA/k8s-device-plugin/blob/main/deployments/helm/nvidia-device-plugin/values.yaml
+        labels={"feature.node.kubernetes.io/pci-10de.present": "true", "nvidia.com/gpu.present": "true"},
+        tolerations=(
+            {"key": "CriticalAddonsOnly", "operator": "Exists"},
+            {"key": _TAINT, "operator": "Exists", "effect": "NoSchedule"},
+        ),
+        discovers=Switch(key="gfd.enabled", default=False),
+        # https://github.com/NVIDIA/k8s-device-plugin#configuration-option-details
+        limits=re.compile(r"nvidia\.com/(gpu|mig-[\w.]+)(\.shared)?"),
+    ),
+    # https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/getting-started.html
+    operator=Operator(
+        chart="gpu-operator",
+        title="the GPU Operator",
+        versions=_operator_versions,
+        dra=Switch(key="gpuCluster.deployCR", default=False),
+        device_plugin=Switch(key="devicePlugin.enabled", default=True),
+        device_plugin_kept_off=("nvidia.com/gpu.deploy.operands", "nvidia.com/gpu.deploy.device-plugin"),
+        tolerations="daemonsets.tolerations",
+        kernel_driver=Switch(key="driver.enabled", default=True),
+        kernel_driver_kept_off=("nvidia.com/gpu.deploy.operands", "nvidia.com/gpu.deploy.driver"),
+        root="hostPaths.driverInstallDir",
+        default_root="/run/nvidia/driver",
+        discovers=Switch(key="nfd.enabled", default=True),
+    ),
+    discovery_charts=frozenset({"node-feature-discovery", "gpu-feature-discovery"}),
+    installer_images=re.compile(r"nvidia-(driver-)?installer|gpu-installer|(^|/)nvidia/driver(:|@|$)"),
+)

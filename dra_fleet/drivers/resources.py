@@ -1,0 +1,108 @@
+"""What every DRA driver says of charts, images and labels in any Pulumi program: the gate asks.
+
+No question has a default: a driver answers each, with None, nothing or a pattern that matches nothing where
+it has nothing to say, so that one written before a question was added fails by the question's name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from dra_fleet.drivers.common.facts import ChartVersion
+
+NO_NAME: Final = re.compile(r"(?!)")
+"""Matches nothing: the answer of a driver that has none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switch:
+    """A chart value that turns something on and off, by its dotted key; `default` where it is not given."""
+
+    key: str
+    default: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class DevicePlugin:
+    """A device plugin that gives a driver's devices out, by its chart or by a DaemonSet of one's own.
+
+    Attributes:
+        chart: the name of its chart.
+        images: finds its image.
+        labels: the labels of nodes of which one is enough for its pods, unless the chart is told otherwise.
+        tolerations: what its pods tolerate, unless the chart is told otherwise.
+        discovers: the value of its chart that brings what labels nodes by their devices.
+        limits: the names by which pods ask for its devices.
+    """
+
+    chart: str
+    images: re.Pattern[str]
+    labels: Mapping[str, str]
+    tolerations: Sequence[Mapping[str, str]]
+    discovers: Switch
+    limits: re.Pattern[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operator:
+    """An operator that installs what a driver needs, or the driver itself.
+
+    Attributes:
+        chart: the name of its chart.
+        title: what people call it.
+        versions: the versions of the chart that are known, the newest last.
+        dra: deploys the DRA driver, and then no device plugin.
+        device_plugin: deploys the device plugin.
+        device_plugin_kept_off: labels that, `false` on a node, keep the device plugin off it.
+        tolerations: the value with the tolerations of its pods.
+        kernel_driver: installs the devices' driver on nodes.
+        kernel_driver_kept_off: labels that, `false` on a node, keep that off it.
+        root: the value that says where it installs it.
+        default_root: where it does so unless told otherwise.
+        discovers: brings what labels nodes by their devices.
+    """
+
+    chart: str
+    title: str
+    versions: Callable[[], Sequence[ChartVersion]]
+    dra: Switch
+    device_plugin: Switch
+    device_plugin_kept_off: tuple[str, ...]
+    tolerations: str
+    kernel_driver: Switch
+    kernel_driver_kept_off: tuple[str, ...]
+    root: str
+    default_root: str
+    discovers: Switch
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverResources:
+    """The answers of one driver.
+
+    Attributes:
+        told_by: what tells that a pool's nodes have its devices: that they have GPUs, also on machines that
+            are not known; that the driver serves a machine that is known; or that its chart chooses nodes.
+        publishes: the chart value that turns the publishing of its devices off; None where none does.
+        node_taint: the key of the taint that nodes with its devices carry by convention; empty for none.
+        root: the chart value that says where the devices' driver is, the host's root unless given; empty for
+            none.
+        device_plugin: the device plugin that gives the same devices out; None where there is none.
+        operator: the operator that installs what it needs; None where there is none.
+        discovery_charts: the names of further charts that label nodes by their devices.
+        installer_images: finds images that install the devices' driver on nodes.
+    """
+
+    told_by: Literal["gpus", "machines", "placement"]
+    publishes: Switch | None
+    node_taint: str
+    root: str
+    device_plugin: DevicePlugin | None
+    operator: Operator | None
+    discovery_charts: frozenset[str]
+    installer_images: re.Pattern[str]

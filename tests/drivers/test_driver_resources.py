@@ -1,0 +1,48 @@
+"""Every driver answers everything that rules ask of charts, images and labels."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import MISSING, fields, replace
+from typing import Any
+
+import pytest
+
+from dra_fleet import drivers
+from dra_fleet.drivers.driver import PartMissing
+from dra_fleet.drivers.resources import DevicePlugin, DriverResources, Operator
+
+VALUES = (DriverResources, Operator, DevicePlugin)
+QUESTIONS = [question.name for question in fields(DriverResources)]
+
+
+def test_no_question_to_a_driver_has_a_default() -> None:
+    assert [each.name for value in VALUES for each in fields(value) if each.default is not MISSING] == []
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_driver_that_does_not_answer_a_question_is_told_which(question: str) -> None:
+    known = next(drivers.known()).resources
+    others: dict[str, Any] = {name: getattr(known, name) for name in QUESTIONS if name != question}
+    with pytest.raises(TypeError, match=rf"missing 1 required keyword-only argument: '{question}'$"):
+        DriverResources(**others)
+
+
+def test_a_driver_without_answers_is_told_the_file_to_write() -> None:
+    driver = replace(next(drivers.known()), name="made-up", package="tests.drivers")
+    with pytest.raises(PartMissing, match=re.escape("write RESOURCES in tests/drivers/resources.py")):
+        _ = driver.resources
+
+
+@pytest.mark.parametrize("driver", [pytest.param(each, id=each.name) for each in drivers.known()])
+def test_what_a_driver_says_of_its_charts_is_said_of_values_that_they_have(driver: drivers.Driver) -> None:
+    newest = driver.facts.versions[-1]
+    resources = driver.resources
+    keys = [resources.root, "" if resources.publishes is None else resources.publishes.key]
+    assert [key for key in keys if key and key not in newest.values] == []
+    operator = resources.operator
+    if operator is not None:
+        switches = (operator.dra, operator.device_plugin, operator.kernel_driver, operator.discovers)
+        known = operator.versions()[-1].values
+        assert [switch.key for switch in switches if switch.key not in known] == []
+        assert operator.root in known
