@@ -49,7 +49,7 @@ setup:
 	@PYTHON=$(PYTHON) scripts/setup.sh
 
 tools: setup
-	@$(BIN)/python -m dra_fleet.rehearsal.tools --oracles >/dev/null
+	@$(BIN)/python -m dra_fleet.rehearsal.tools --all >/dev/null
 
 browser: setup
 	@$(BIN)/python scripts/browser.py

@@ -1,4 +1,4 @@
-"""`python -m dra_fleet.rehearsal.tools [--json] [--oracles]`: makes every tool ready, prints where it is."""
+"""`python -m dra_fleet.rehearsal.tools [--json] [--all]`: makes every tool ready, prints where it is."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from dra_fleet.rehearsal.tools import ToolsError, ensure, oracle
+from dra_fleet.rehearsal.tools import ToolsError, Toolset, actionlint, ensure, oracle
 from dra_fleet.rehearsal.tools.recipes import oracle_minors
+from dra_fleet.rehearsal.tools.toolset import playable_minors
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -66,7 +67,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m dra_fleet.rehearsal.tools", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print the paths as JSON")
     parser.add_argument(
-        "--oracles", action="store_true", help="build what tests and benchmarks compare the proof with, too"
+        "--all", action="store_true", help="build what only older minors, tests and benchmarks need, too"
     )
     arguments = parser.parse_args()
     console = Console(stderr=True)
@@ -80,9 +81,8 @@ def main() -> int:
     try:
         with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
             bars = _Bars(progress)
-            told = ensure(bars).as_json()
-            for minor in oracle_minors() if arguments.oracles else ():
-                told[f"oracle-{minor}"] = str(oracle(minor, bars))
+            tools = ensure(bars)
+            told = {**tools.as_json(), **(_on_demand(tools, bars) if arguments.all else {})}
     except ToolsError as error:
         console.print(str(error), markup=False, highlight=False, soft_wrap=True)
         return 1
@@ -96,6 +96,16 @@ def main() -> int:
         for line in [value] if isinstance(value, str) else value:
             sys.stdout.write(f"{name:18} {line}\n")
     return 0
+
+
+def _on_demand(tools: Toolset, bars: _Bars) -> dict[str, str]:
+    """What is built when first asked for: here, so that no test waits for it."""
+    schedulers = {f"scheduler-{minor}": tools.scheduler(minor, bars) for minor in playable_minors()}
+    return {
+        **{name: scheduler.command[0] for name, scheduler in schedulers.items()},
+        **{f"oracle-{minor}": str(oracle(minor, bars)) for minor in oracle_minors()},
+        "actionlint": str(actionlint(bars)),
+    }
 
 
 if __name__ == "__main__":
