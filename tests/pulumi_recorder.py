@@ -9,7 +9,8 @@ It checks nothing itself. Numbers come back as they were given, secrets as `Secr
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+import json
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pulumi
@@ -106,9 +107,23 @@ class Recorder(Mocks):
         assert len(found) == 1, f"{len(found)} of {type_token} {name or ''}"
         return found[0]
 
+    def declared(self) -> str:
+        """Every registration by its URN, as JSON: what golden files hold."""
+        entries = sorted(self.registrations.values(), key=lambda entry: entry.urn)
+        shown = [_shown(entry) for entry in entries]
+        return json.dumps(shown, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
     def children(self, urn: str) -> set[tuple[str, str]]:
         """Type and name of each child."""
         return {(entry.type, entry.name) for entry in self.registrations.values() if entry.parent == urn}
+
+
+def _shown(entry: Registration) -> dict[str, Any]:
+    """What was said of a resource, without what was left open."""
+    fields = asdict(entry)
+    fields["dependencies"] = sorted(entry.dependencies)
+    fields["replace_on_changes"] = list(entry.replace_on_changes)
+    return {key: value for key, value in fields.items() if value not in ({}, [], "", None, False)}
 
 
 class _Monitor(MockMonitor):

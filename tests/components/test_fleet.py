@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pulumi
 import pytest
@@ -20,12 +18,10 @@ from tests.pulumi_recorder import Secret
 if TYPE_CHECKING:
     from components.outputs import Outputs
     from dra_fleet.model.plan import FleetPlan
+    from tests.golden_files import Golden
     from tests.pulumi_recorder import Recorder, Registration
 
 PROJECT = Path(__file__).resolve().parents[2]
-GOLDEN = PROJECT / "tests" / "golden" / "lab_stack.json"
-UPDATE = "UPDATE_GOLDEN"
-"""With this environment variable set, the golden file is written anew."""
 
 CLUSTER = "dra-fleet:platforms:ExistingCluster"
 JOB = "kubernetes:batch/v1:Job"
@@ -51,20 +47,9 @@ def objects(recorder: Recorder) -> list[Registration]:
     return [entry for entry in recorder.registrations.values() if entry.type.startswith("kubernetes:")]
 
 
-def shown(entry: Registration) -> dict[str, Any]:
-    fields = dataclasses.asdict(entry)
-    fields["dependencies"] = sorted(entry.dependencies)
-    fields["replace_on_changes"] = list(entry.replace_on_changes)
-    return {key: value for key, value in fields.items() if value not in ({}, [], "", None, False)}
-
-
-def test_a_stack_is_declared_exactly_as_before(recorder: Recorder) -> None:
+def test_a_stack_is_declared_exactly_as_before(recorder: Recorder, golden: Golden) -> None:
     declare(recorder, lab())
-    entries = sorted(recorder.registrations.values(), key=lambda entry: entry.urn)
-    got = json.dumps([shown(entry) for entry in entries], indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-    if os.environ.get(UPDATE):
-        GOLDEN.write_text(got, encoding="utf-8")
-    assert json.loads(got) == json.loads(GOLDEN.read_text(encoding="utf-8")), f"if meant: {UPDATE}=1 pytest"
+    golden("lab_stack.json", recorder.declared())
 
 
 def test_every_object_names_the_clusters_own_provider(recorder: Recorder) -> None:

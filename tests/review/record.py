@@ -2,7 +2,7 @@
 
 `python -m tests.review.record lab` saves what tests look into: the lab's stack, which stays as it is, new,
 unchanged, and changed in ways that a person or nobody may approve. `python -m tests.review.record dev` saves
-the dev stack, new and unchanged, for the golden comment; then run `python -m tests.review.golden`.
+the dev stack, new and unchanged, for the golden comment; then run `make generate`.
 """
 
 from __future__ import annotations

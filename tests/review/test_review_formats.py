@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
@@ -19,8 +19,10 @@ from dra_fleet.review.places import line_of
 from dra_fleet.review.sarif import render_sarif
 from dra_fleet.review.schema import TARGET, schema_text
 from tests.review import samples
-from tests.review.golden import GOLDEN, golden_text
 from tests.review.test_review_content import known
+
+if TYPE_CHECKING:
+    from tests.golden_files import Golden
 
 SARIF = json.loads((Path(__file__).parent / "schemas" / "sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8"))
 STACK = (Path(__file__).parents[2] / "Pulumi.dev.yaml").read_text(encoding="utf-8")
@@ -104,8 +106,8 @@ def test_a_comment_that_cannot_be_summed_up_is_cut_at_a_line() -> None:
     assert text.endswith("The rest is left out: see review.json or index.html.\n")
 
 
-def test_the_comment_of_the_dev_stack_is_the_golden_one() -> None:
-    assert GOLDEN.read_text(encoding="utf-8") == golden_text(), "run: python -m tests.review.golden"
+def test_the_comment_of_the_dev_stack_before_anything_is_deployed_is_the_golden_one(golden: Golden) -> None:
+    golden("review_dev.md", render_markdown(samples.dev_first()))
 
 
 def test_what_others_wrote_is_no_markup_in_any_format() -> None:

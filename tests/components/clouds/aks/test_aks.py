@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,10 +24,10 @@ from tests.pulumi_recorder import Secret
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import FleetPlan
-    from tests.pulumi_recorder import Recorder, Registration
+    from tests.golden_files import Golden
+    from tests.pulumi_recorder import Recorder
 
 PROJECT = Path(__file__).resolve().parents[4]
-UPDATE = "UPDATE_GOLDEN"
 EXAMPLES = ["s01-aks-vgpu", "s02-aks-mig", "s03-aks-strategies"]
 CREDENTIALS = "azure-native:containerservice:listManagedClusterUserCredentials"
 CLUSTER = "azure-native:containerservice:ManagedCluster"
@@ -78,27 +77,10 @@ def fleet_plan(fleet: dict[str, Any]) -> FleetPlan:
     return make_plan(parse(fleet))
 
 
-def shown(entry: Registration) -> dict[str, Any]:
-    fields = dataclasses.asdict(entry)
-    fields["dependencies"] = sorted(entry.dependencies)
-    fields["replace_on_changes"] = list(entry.replace_on_changes)
-    return {key: value for key, value in fields.items() if value not in ({}, [], "", None, False)}
-
-
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_is_declared_exactly_as_before(example: str, azure: Recorder) -> None:
+def test_an_example_is_declared_exactly_as_before(example: str, azure: Recorder, golden: Golden) -> None:
     declare(azure, make_plan(read_stack_file(PROJECT / "examples" / f"{example}.yaml").settings))
-    compare(azure, example.partition("-")[0])
-
-
-def compare(azure: Recorder, name: str) -> None:
-    """Compare every registration with the golden file of a name."""
-    golden = PROJECT / "tests" / "golden" / f"aks_{name}.json"
-    entries = sorted(azure.registrations.values(), key=lambda entry: entry.urn)
-    got = json.dumps([shown(entry) for entry in entries], indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-    if os.environ.get(UPDATE):
-        golden.write_text(got, encoding="utf-8")
-    assert json.loads(got) == json.loads(golden.read_text(encoding="utf-8")), f"if meant: {UPDATE}=1 pytest"
+    golden(f"aks_{example.partition('-')[0]}.json", azure.declared())
 
 
 def test_the_kubeconfig_is_a_login_and_secret_everywhere(azure: Recorder) -> None:

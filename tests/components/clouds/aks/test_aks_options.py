@@ -17,12 +17,12 @@ from tests.components.clouds.aks.test_aks import (
     GROUP,
     POOL,
     WINDOW,
-    compare,
     no_secret,
     returned,
 )
 
 if TYPE_CHECKING:
+    from tests.golden_files import Golden
     from tests.pulumi_recorder import Recorder
 
 IDENTITY = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/i"
@@ -70,17 +70,17 @@ def declared(recorder: Recorder) -> Recorder:
     return recorder
 
 
-def test_every_option_is_declared_exactly_as_before(declared: Recorder) -> None:
-    compare(declared, "options")
+def test_every_option_is_declared_exactly_as_before(declared: Recorder, golden: Golden) -> None:
+    golden("aks_options.json", declared.declared())
 
 
-def test_an_adopted_cluster_is_declared_exactly_as_before(recorder: Recorder) -> None:
+def test_an_adopted_cluster_is_declared_exactly_as_before(recorder: Recorder, golden: Golden) -> None:
     recorder.answers[CREDENTIALS] = returned({"exec": {"command": "kubelogin"}})
     fleet = vgpu()
     del cluster(fleet)["create"], cluster(fleet)["access"]
     cluster(fleet)["adopt"] = {"resourceGroup": "theirs", "name": "old"}
     recorder.run(lambda: build(make_plan(parse(fleet)), no_secret))
-    compare(recorder, "adopted")
+    golden("aks_adopted.json", recorder.declared())
 
 
 def test_azure_s_own_models_take_all_of_it(declared: Recorder) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,10 +22,10 @@ if TYPE_CHECKING:
     import pulumi
 
     from dra_fleet.model.plan import FleetPlan
+    from tests.golden_files import Golden
     from tests.pulumi_recorder import Recorder, Registration
 
 PROJECT = Path(__file__).resolve().parents[4]
-UPDATE = "UPDATE_GOLDEN"
 EXAMPLES = sorted(file.stem for file in (PROJECT / "examples").glob("*-eks-*.yaml"))
 CLUSTER = "aws:eks/cluster:Cluster"
 GROUP = "aws:eks/nodeGroup:NodeGroup"
@@ -76,22 +75,10 @@ def group(aws: Recorder) -> Registration:
     return aws.only(GROUP, "train-gpu")
 
 
-def shown(entry: Registration) -> dict[str, Any]:
-    fields = dataclasses.asdict(entry)
-    fields["dependencies"] = sorted(entry.dependencies)
-    fields["replace_on_changes"] = list(entry.replace_on_changes)
-    return {key: value for key, value in fields.items() if value not in ({}, [], "", None, False)}
-
-
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_is_declared_exactly_as_before(example: str, aws: Recorder) -> None:
+def test_an_example_is_declared_exactly_as_before(example: str, aws: Recorder, golden: Golden) -> None:
     declare(aws, make_plan(read_stack_file(PROJECT / "examples" / f"{example}.yaml").settings))
-    golden = PROJECT / "tests" / "golden" / f"{example.replace('-', '_')}.json"
-    entries = sorted(aws.registrations.values(), key=lambda entry: entry.urn)
-    got = json.dumps([shown(entry) for entry in entries], indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-    if os.environ.get(UPDATE):
-        golden.write_text(got, encoding="utf-8")
-    assert json.loads(got) == json.loads(golden.read_text(encoding="utf-8")), f"if meant: {UPDATE}=1 pytest"
+    golden(f"{example.replace('-', '_')}.json", aws.declared())
 
 
 def test_there_are_examples() -> None:
