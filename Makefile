@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 PYTEST = $(BIN)/pytest -n logical --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help up down unit test test-full check bench lock setup tools browser
+.PHONY: help up down unit test test-full check bench generate lock setup tools browser
 
 # Everything here starts Python often; modules are compiled once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -41,6 +41,10 @@ check: setup ## Check format, lint, types and import contracts, then run the tes
 
 bench: setup tools ## Run the benchmarks; each prints ratios
 	@for bench in bench/*.py; do $(BIN)/python "$$bench" || exit 1; done
+
+generate: setup ## Write every file that is made from the code, and the golden files of tests
+	@PYTHONPATH=. $(BIN)/python scripts/generate.py
+	@$(PYTEST) -q --write-golden
 
 lock: setup ## Renew requirements.lock and requirements-dev.lock from the pins
 	@$(BIN)/python scripts/lock.py

@@ -1,30 +1,22 @@
 """The published JSON Schemas of what commands print with `--json`.
 
-`python -m dra_fleet.cli.schemas` writes them.
-
-They are generated from the values that the commands print; a test holds them current.
+They are generated from the values that the commands print.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic.alias_generators import to_camel
 
 from dra_fleet.findings.finding import Finding
-from dra_fleet.places import ROOT
 from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, WorkloadProof
 from dra_fleet.rehearsal.status import StatusJson
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-FOLDER = ROOT / "schema"
 _ATTRIBUTE = re.compile(r"^    (?P<name>\w+): (?P<text>.+(?:\n {8}.+)*)", re.MULTILINE)
 
 
@@ -70,11 +62,6 @@ class Published:
     title: str
     printed: TypeAdapter[Any]
 
-    @property
-    def path(self) -> Path:
-        """Where it is committed."""
-        return FOLDER / self.file
-
     def text(self) -> str:
         """The schema as the committed file holds it."""
         schema = self.printed.json_schema(mode="serialization")
@@ -109,9 +96,3 @@ def _describe(model: dict[str, Any]) -> None:
 
 def _plain(text: str) -> str:
     return re.sub(r"\bNone\b", "null", " ".join(text.split()))
-
-
-if __name__ == "__main__":
-    for published in PUBLISHED:
-        published.path.write_text(published.text(), encoding="utf-8")
-        sys.stdout.write(f"{published.path}\n")

@@ -1,27 +1,20 @@
-"""Writes the page of all rules, and the presets: run it after a rule has changed.
-
-python -m dra_fleet.policy.docs
-"""
+"""The page of all rules, docs/rules.md."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.places import ROOT, top_folder
 from dra_fleet.policy import pack
-from dra_fleet.policy.gate import preset
-from dra_fleet.policy.rule import PRESETS, ResourceRule
+from dra_fleet.policy.rule import ResourceRule
 
 if TYPE_CHECKING:
     from dra_fleet.policy.rule import Parameter, Rule
 
-PAGE: Final = ROOT / "docs" / "rules.md"
-PRESET_FILES: Final = top_folder("policies") / "presets"
 _INTRODUCTION: Final = """\
 # Rules of the policy pack
 
-Made by `python -m dra_fleet.policy.docs` from `policies/rules/`; how the gate works is in [gate.md](gate.md).
+Made by `make generate` from `policies/rules/`; how the gate works is in [gate.md](gate.md).
 Levels are those of the presets `standard` and `production`; in the preset `advisory` no rule stops a run.
 Every rule also takes `acceptUnknown`: values that may stay unknown at preview, each as
 `<resource name>/<property path>`.
@@ -64,14 +57,3 @@ def _parameter(parameter: Parameter) -> str:
     default = parameter.default
     shown = json.dumps(list(default) if isinstance(default, tuple) else default)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     return f"`{parameter.name}` (default `{shown}`): {parameter.description}"
-
-
-def main() -> None:
-    """Write the page and the presets."""
-    PAGE.write_text(page(), encoding="utf-8")
-    for name in PRESETS:
-        (PRESET_FILES / f"{name}.json").write_text(preset.text(name), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,13 +1,11 @@
-"""Writes the page of all keys of a stack file: `python -m dra_fleet.settings.reference`.
+"""The page of all keys of a stack file, docs/stack.md.
 
-It is made from the JSON Schema, so that page, editors and error messages say the same; a test fails when the
-committed page differs.
+It is made from the JSON Schema, so that page, editors and error messages say the same.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,10 +14,8 @@ from typing import Any, cast
 from dra_fleet import drivers
 from dra_fleet import hardware as catalogue
 from dra_fleet.kubernetes.minors import kubernetes_facts
-from dra_fleet.places import ROOT
 from dra_fleet.settings.fleet import FleetSettings
 
-PAGE = ROOT / "docs" / "stack.md"
 INTRODUCTION = Path(__file__).parent / "reference_introduction.md"
 FLEET = "FleetSettings"
 _TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "`true` or `false`"}
@@ -158,8 +154,3 @@ def _names() -> str:
 def _versions() -> Iterator[tuple[str, list[str]]]:
     for driver in sorted(drivers.known(), key=lambda driver: driver.name):
         yield driver.name, [item.version for item in driver.facts.versions]
-
-
-if __name__ == "__main__":
-    PAGE.write_text(text(), encoding="utf-8")
-    sys.stdout.write(f"{PAGE}\n")

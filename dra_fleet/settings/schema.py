@@ -1,22 +1,18 @@
-"""Writes the JSON Schema of a stack file, for completion in editors: `python -m dra_fleet.settings.schema`.
+"""The JSON Schema of a stack file, for completion in editors: schema/stack.schema.json.
 
-It is generated from the models, with the catalogue's names as suggestions; a test fails when the committed
-file differs. It judges less than `parse` does: rules between fields are not in it.
+It is generated from the models, with the catalogue's names as suggestions. It judges less than
+`parse` does: rules between fields are not in it.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.findings.errors import KEY
 from dra_fleet.kubernetes.minors import kubernetes_facts
-from dra_fleet.places import ROOT
 from dra_fleet.settings.fleet import FleetSettings
-
-TARGET = ROOT / "schema" / "stack.schema.json"
 
 
 def stack_schema() -> dict[str, Any]:
@@ -51,8 +47,3 @@ def _suggest(model: dict[str, Any], name: str, names: list[str]) -> None:
     field = model.get("properties", {}).get(name)
     if field is not None:
         field["examples"] = names
-
-
-if __name__ == "__main__":
-    TARGET.write_text(text(), encoding="utf-8")
-    sys.stdout.write(f"{TARGET}\n")

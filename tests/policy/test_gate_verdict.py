@@ -10,12 +10,11 @@ import jsonschema
 import pytest
 
 from dra_fleet.policy import pack
-from dra_fleet.policy.gate import preset
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.report import to_sarif
 from dra_fleet.policy.gate.verdict import Expected, Verdict, judge
-from dra_fleet.policy.rule import PRESETS, Preset, StackRule
+from dra_fleet.policy.rule import Preset, StackRule
 
 SARIF = Path(__file__).parents[1] / "review" / "schemas" / "sarif-2.1.0-rtm.5.json"
 URN = "urn:pulumi:dev::other::aws:eks/cluster:Cluster::c"
@@ -142,10 +141,3 @@ def test_sarif_names_each_finding_and_why_a_run_cannot_be_trusted() -> None:
     schema = json.loads(SARIF.read_text(encoding="utf-8"))
     wrong: list[Any] = list(jsonschema.Draft4Validator(schema).iter_errors(log))  # pyright: ignore[reportUnknownMemberType]
     assert wrong == []
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_the_preset_files_are_current(name: Preset) -> None:
-    file = preset.__file__.replace("dra_fleet/policy/gate/preset.py", f"policies/presets/{name}.json")
-    with open(file, encoding="utf-8") as read:  # noqa: PTH123 - beside the module
-        assert read.read() == preset.text(name)

@@ -1,16 +1,13 @@
-"""The JSON Schema of review.json: `python -m dra_fleet.review.schema` writes it; a test holds it."""
+"""The JSON Schema of review.json; a file beside this one holds it."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from dra_fleet.review.model import Review
 
-TARGET = Path(__file__).parent / "review.schema.json"
 
-
-def schema_text() -> str:
+def text() -> str:
     """The schema as the committed file holds it."""
     schema = Review.model_json_schema(by_alias=True, mode="serialization")
     return (
