@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,10 @@ class Rehearsed:
 
     home: Path
     files: Path
+    _shown: dict[tuple[str, str], dict[str, Any]] = field(
+        default_factory=dict[tuple[str, str], dict[str, Any]]
+    )
+    """What `up` printed of a stack and its file, as long as nothing ran that may have changed something."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -55,10 +59,25 @@ class Rehearsed:
 
     def run(self, *arguments: str) -> Finished:
         """Run `dra-fleet`."""
+        self._shown.clear()
+        return self.ask(*arguments)
+
+    def ask(self, *arguments: str) -> Finished:
+        """Run a command of `dra-fleet` that changes nothing."""
         return self._finish([str(COMMAND), *arguments], PROJECT)
+
+    def up(self, stack: str | Path = "dev") -> dict[str, Any]:
+        """What `rehearse up --json` prints of a stack; run only if anything but `ask` ran since."""
+        key = (str(stack), stack.read_text() if isinstance(stack, Path) else "")
+        if key not in self._shown:
+            done = self.run("rehearse", "up", str(stack), "--json")
+            assert done.code == 0, done.err
+            self._shown[key] = done.json
+        return self._shown[key]
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start `dra-fleet` in a process group of its own."""
+        self._shown.clear()
         return subprocess.Popen(
             [str(COMMAND), *arguments],
             cwd=PROJECT,
@@ -79,6 +98,7 @@ class Rehearsed:
 
     def shell(self, line: str, directory: Path = PROJECT) -> Finished:
         """Type a line into a shell that has evaluated `rehearse env`."""
+        self._shown.clear()
         script = f'eval "$({shlex.quote(str(COMMAND))} rehearse env)" && {line}'
         return self._finish(["bash", "-c", script], directory)
 

@@ -25,10 +25,10 @@ DEADLINE_SECONDS = 600
 
 
 def test_one_copy_more_than_devices_leaves_exactly_one_pod_pending(rehearsed: Rehearsed) -> None:
-    assert rehearsed.run("rehearse", "up", str(rehearsed.stack_file())).code == 0
+    rehearsed.up(rehearsed.stack_file())
     asyncio.run(add_copy(Home.at(rehearsed.home)))
 
-    status = rehearsed.run("rehearse", "status", str(rehearsed.stack_file()), "--json").json
+    status = rehearsed.ask("rehearse", "status", str(rehearsed.stack_file()), "--json").json
 
     workloads = status["clusters"]["lab"]["workloads"]
     waiting = [pod["name"] for item in workloads.values() for pod in item["pods"] if not pod["devices"]]
@@ -39,7 +39,7 @@ def test_one_copy_more_than_devices_leaves_exactly_one_pod_pending(rehearsed: Re
 
 
 def test_a_stack_with_one_copy_too_many_stops_before_it_changes_anything(rehearsed: Rehearsed) -> None:
-    assert rehearsed.run("rehearse", "up", str(rehearsed.stack_file())).code == 0
+    rehearsed.up(rehearsed.stack_file())
     before = declared(rehearsed)
 
     def one_more(fleet: Settings) -> None:
@@ -82,7 +82,7 @@ async def remove_copy(home: Home) -> None:
 
 
 def test_a_changed_template_previews_as_replacement_and_applies(rehearsed: Rehearsed) -> None:
-    assert rehearsed.run("rehearse", "up", str(rehearsed.stack_file())).code == 0
+    rehearsed.up(rehearsed.stack_file())
 
     def by_product(fleet: Settings) -> None:
         fleet["claims"]["single-gpu"]["requests"]["gpu"]["class"] = "gpu.nvidia.com"
@@ -104,7 +104,7 @@ def test_a_changed_template_previews_as_replacement_and_applies(rehearsed: Rehea
 
 
 def test_a_wrong_stack_file_shows_every_error_and_changes_nothing(rehearsed: Rehearsed) -> None:
-    assert rehearsed.run("rehearse", "up", str(rehearsed.stack_file())).code == 0
+    rehearsed.up(rehearsed.stack_file())
     before = rehearsed.state("variation")
 
     def wrong(fleet: Settings) -> None:
@@ -130,7 +130,8 @@ def test_a_wrong_stack_file_shows_every_error_and_changes_nothing(rehearsed: Reh
 
 
 def test_a_killed_run_is_taken_up_again(own_rehearsed: Rehearsed) -> None:
-    started = own_rehearsed.start("rehearse", "up", "dev")
+    stack = str(own_rehearsed.stack_file())
+    started = own_rehearsed.start("rehearse", "up", stack)
     events = own_rehearsed.home / "engine.jsonl"
     own_rehearsed.until(
         started,
@@ -140,14 +141,15 @@ def test_a_killed_run_is_taken_up_again(own_rehearsed: Rehearsed) -> None:
     os.killpg(started.pid, signal.SIGKILL)
     started.wait()
 
-    again = own_rehearsed.run("rehearse", "up", "--json")
+    again = own_rehearsed.run("rehearse", "up", stack, "--json")
 
     assert again.code == 0, again.err
     assert again.json["all_allocated"] is True
 
 
 def test_down_ends_what_a_killed_engine_left_behind(own_rehearsed: Rehearsed) -> None:
-    started = own_rehearsed.start("rehearse", "up", "dev")
+    stack = str(own_rehearsed.stack_file())
+    started = own_rehearsed.start("rehearse", "up", stack)
     record = own_rehearsed.home / "engine.session"
     own_rehearsed.until(started, "the engine is recorded", record.exists)
     engine: int = json.loads(record.read_text())["pid"]

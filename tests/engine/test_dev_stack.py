@@ -43,10 +43,9 @@ def expected_pools(cluster: ClusterPlan) -> dict[str, dict[str, int]]:
 
 
 def test_every_workload_of_the_dev_stack_holds_its_devices(rehearsed: Rehearsed) -> None:
-    up = rehearsed.run("rehearse", "up", "--json")
+    rehearsed.up()
 
-    assert up.code == 0, up.err
-    status = rehearsed.run("rehearse", "status", "--json").json
+    status = rehearsed.ask("rehearse", "status", "--json").json
     assert status["all_allocated"] is True
     assert set(status["clusters"]) == {cluster.name for cluster in PLAN.clusters}
     for cluster in PLAN.clusters:
@@ -56,12 +55,12 @@ def test_every_workload_of_the_dev_stack_holds_its_devices(rehearsed: Rehearsed)
         allocated = {name: item["allocated"] for name, item in shown["workloads"].items()}
         assert allocated == {item.name: item.copies for item in cluster.workloads}
         assert {item["reason"] for item in shown["workloads"].values()} == {None}
-    assert disagreements(rehearsed.run("prove", "dev", "--json").json, status["clusters"]) == []
+    assert disagreements(rehearsed.ask("prove", "dev", "--json").json, status["clusters"]) == []
 
 
 def test_every_device_of_the_lab_is_held_once(rehearsed: Rehearsed) -> None:
-    assert rehearsed.run("rehearse", "up").code == 0
-    lab = rehearsed.run("rehearse", "status", "--json").json["clusters"]["lab"]
+    rehearsed.up()
+    lab = rehearsed.ask("rehearse", "status", "--json").json["clusters"]["lab"]
     devices = [
         (device["pool"], device["device"])
         for item in lab["workloads"].values()
@@ -74,8 +73,8 @@ def test_every_device_of_the_lab_is_held_once(rehearsed: Rehearsed) -> None:
 def test_eight_a100_of_the_studio_are_56_partitions_and_every_vgpu_is_one_device(
     rehearsed: Rehearsed,
 ) -> None:
-    assert rehearsed.run("rehearse", "up").code == 0
-    pools = rehearsed.run("rehearse", "status", "--json").json["clusters"]["studio"]["pools"]
+    rehearsed.up()
+    pools = rehearsed.ask("rehearse", "status", "--json").json["clusters"]["studio"]["pools"]
     assert counts(pools) == {
         "mig": {"nodes": 1, "devices": 56},
         **{name: {"nodes": 1, "devices": 1} for name in ("sixth", "third", "half")},
@@ -83,8 +82,7 @@ def test_eight_a100_of_the_studio_are_56_partitions_and_every_vgpu_is_one_device
 
 
 def test_the_same_stack_a_second_time_changes_nothing(rehearsed: Rehearsed) -> None:
-    first = rehearsed.run("rehearse", "up", "--json")
-    assert first.code == 0, first.err
+    rehearsed.up()
 
     second = rehearsed.run("rehearse", "up", "--json")
 
@@ -96,7 +94,7 @@ def test_the_same_stack_a_second_time_changes_nothing(rehearsed: Rehearsed) -> N
 
 
 def test_a_preview_typed_by_hand_shows_no_change_and_leaves_the_checkout_alone(rehearsed: Rehearsed) -> None:
-    assert rehearsed.run("rehearse", "up").code == 0
+    rehearsed.up()
     before = git_status()
 
     typed = rehearsed.shell("pulumi preview --stack dev --expect-no-changes --color never")
@@ -106,7 +104,7 @@ def test_a_preview_typed_by_hand_shows_no_change_and_leaves_the_checkout_alone(r
 
 
 def test_the_state_holds_no_credential_in_clear(rehearsed: Rehearsed) -> None:
-    assert rehearsed.run("rehearse", "up").code == 0
+    rehearsed.up()
 
     state = rehearsed.state("dev")
 
@@ -120,14 +118,14 @@ def test_the_state_holds_no_credential_in_clear(rehearsed: Rehearsed) -> None:
         assert mark not in state
 
 
-def test_down_leaves_no_process_and_up_goes_on_from_there(own_rehearsed: Rehearsed) -> None:
-    assert own_rehearsed.run("rehearse", "up").code == 0
-    assert own_rehearsed.processes()
+def test_down_leaves_no_process_and_up_goes_on_from_there(rehearsed: Rehearsed) -> None:
+    rehearsed.up()
+    assert rehearsed.processes()
 
-    assert own_rehearsed.run("rehearse", "down").code == 0
+    assert rehearsed.run("rehearse", "down").code == 0
 
-    assert own_rehearsed.processes() == []
-    again = own_rehearsed.run("rehearse", "up", "--json")
+    assert rehearsed.processes() == []
+    again = rehearsed.run("rehearse", "up", "--json")
     assert again.code == 0, again.err
     assert again.json["changes"] == 0
     assert again.json["all_allocated"] is True

@@ -21,7 +21,7 @@ PERSON = 10
 
 def pods(rehearsed: Rehearsed, stack: Path) -> dict[str, list[str]]:
     """The devices of each pod that holds some."""
-    status: dict[str, Any] = rehearsed.run("rehearse", "status", str(stack), "--json").json
+    status: dict[str, Any] = rehearsed.ask("rehearse", "status", str(stack), "--json").json
     return {
         pod["name"]: [device["device"] for device in pod["devices"]]
         for cluster in status["clusters"].values()
@@ -66,7 +66,7 @@ def test_a_review_names_exactly_the_pods_that_the_rehearsal_then_takes_devices_f
 
 def test_a_plan_applies_what_was_reviewed_and_refuses_a_changed_stack(rehearsed: Rehearsed) -> None:
     stack = rehearsed.stack_file()
-    assert rehearsed.run("rehearse", "up", str(stack)).code == 0
+    rehearsed.up(stack)
     project = rehearsed.home / "projects" / "variation"
     file = project / "Pulumi.variation.yaml"
 
@@ -96,7 +96,7 @@ def test_a_plan_applies_what_was_reviewed_and_refuses_a_changed_stack(rehearsed:
 
 
 def test_a_secret_of_the_stack_is_in_no_file_of_its_review(rehearsed: Rehearsed) -> None:
-    assert rehearsed.run("rehearse", "up", str(rehearsed.stack_file())).code == 0
+    rehearsed.up(rehearsed.stack_file())
     project = rehearsed.home / "projects" / "variation"
     canary = "canary-4f2a"
     kept = rehearsed.shell(f"pulumi config set --secret canary {canary} --stack variation", project)
