@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from dra_fleet import drivers
 from dra_fleet.cel import UNKNOWN, CelDevice
 from dra_fleet.drivers.installed import drivers_of
-from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing, MigSharing
 from dra_fleet.kubernetes.minors import is_on
 from dra_fleet.proof.supply.prediction import predict
+from dra_fleet.settings.sharing import ExclusiveSharing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -147,7 +147,7 @@ class Cluster:
         return tuple(_fleet_device(pool.name, device, facts.get(device.driver)) for device in shape.devices)
 
     def _unpartitioned(self, pool: PoolPlan) -> tuple[FleetDevice, ...]:
-        if not isinstance(pool.sharing, MigSharing):
+        if isinstance(pool.sharing, ExclusiveSharing):
             return ()
         whole = replace(pool, sharing=ExclusiveSharing())
         return self._devices(whole, self._shape(whole))

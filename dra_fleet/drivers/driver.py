@@ -14,19 +14,23 @@ from dra_fleet.drivers.common.values import value_at
 from dra_fleet.facts.loading import read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
     from dra_fleet.drivers.resources import DriverResources
+    from dra_fleet.findings.errors import SettingsError
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.nodes import Published
     from dra_fleet.model.plan import ChartValues, ComputeDomainPlan, PoolPlan, ReleasePlan
+    from dra_fleet.settings.base import Settings
     from dra_fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.sharing import Sharing
     from dra_fleet.settings.workloads import WorkloadSettings
 
-Part = Literal["values", "slices", "plan", "resources"]
-"""A module of a driver's package: chart values, what is published, what a plan and what rules ask of it."""
+Part = Literal["values", "slices", "plan", "settings", "sharing", "resources"]
+"""A module of a driver's package: chart values, what is published, what a plan asks, what it reads of a stack
+file, sharing, and what rules ask of it."""
 
 
 class PartMissing(NotImplementedError):  # noqa: N818 - it says what is not there
@@ -126,7 +130,7 @@ class Driver:
         Raises:
             PartMissing: The driver says nothing of them.
         """
-        return cast("DriverResources", self._member("resources", "RESOURCES"))
+        return cast("DriverResources", self._of("resources", "RESOURCES"))
 
     def plugin_key(self, key: str) -> str:
         """The dotted key of a chart value about the plugin's pods, such as `tolerations`."""
@@ -134,23 +138,23 @@ class Driver:
 
     def values(self, release: Release) -> ChartValues:
         """This program's chart values for a release."""
-        return self._function("values", "values")(release)
+        return self._of("values", "values")(release)
 
     def guards(self, release: Release, final: ChartValues) -> Sequence[Refusal]:
         """What the chart or the driver would refuse of the final values."""
-        return self._function("values", "guards")(release, final)
+        return self._of("values", "guards")(release, final)
 
     def conflicts(self, release: Release) -> Sequence[Refusal]:
         """Why one release cannot serve all its pools."""
-        return self._function("values", "conflicts")(release)
+        return self._of("values", "conflicts")(release)
 
     def priority_keys(self, values: ChartValues) -> Sequence[str]:
         """The dotted keys by which the chart's pods, which are critical, are given another priority class."""
-        return self._function("values", "priority_keys")(values)
+        return self._of("values", "priority_keys")(values)
 
     def serves(self, machine: Machine) -> bool:
         """Whether a machine has devices of the driver."""
-        return self._function("slices", "serves")(machine)
+        return self._of("slices", "serves")(machine)
 
     def publishes(self, pool: PoolPlan, installed: Installed, minor: str) -> Published:
         """What the driver publishes on a node of a pool, and what of it cannot be told.
@@ -160,12 +164,34 @@ class Driver:
             installed: the driver as it runs there.
             minor: the cluster's Kubernetes minor.
         """
-        return self._function("slices", "publishes")(pool, installed, minor)
+        return self._of("slices", "publishes")(pool, installed, minor)
+
+    def strategies(self) -> tuple[type[Settings], ...]:
+        """The settings of the strategies of sharing that the driver offers beside whole devices."""
+        return () if "settings" in self.without else self._of("settings", "STRATEGIES")
+
+    def sections(self) -> Mapping[str, type[Settings]]:
+        """By its key the settings of an entry in a section of a stack file that is the driver's own."""
+        return {} if "settings" in self.without else self._of("settings", "SECTIONS")
+
+    def check_sharing(self, machine: Machine, wanted: Sharing, path: str) -> list[SettingsError]:
+        """What is wrong with sharing a machine's devices by one of the driver's strategies.
+
+        Args:
+            machine: it has devices of the driver.
+            wanted: the strategy.
+            path: where the strategy stands in the stack file.
+        """
+        return self._of("sharing", "check_sharing")(machine, wanted, path)
+
+    def isolation(self, machine: Machine, wanted: Sharing) -> str:
+        """What isolates a machine's devices of the driver from each other; empty where it has none."""
+        return "" if "sharing" in self.without else self._of("sharing", "isolation")(machine, wanted)
 
     def check_fleet(self, settings: FleetSettings, findings: Findings) -> None:
         """Refuse what the driver's own settings cannot mean in a fleet."""
         if "plan" not in self.without:
-            self._function("plan", "check_fleet")(settings, findings)
+            self._of("plan", "check_fleet")(settings, findings)
 
     def check_cluster(
         self, cluster: str, settings: FleetSettings, pools: Sequence[PoolPlan], findings: Findings
@@ -179,7 +205,7 @@ class Driver:
             findings: collects the problems.
         """
         if "plan" not in self.without:
-            self._function("plan", "check_cluster")(cluster, settings, pools, findings)
+            self._of("plan", "check_cluster")(cluster, settings, pools, findings)
 
     def plan_domains(
         self,
@@ -192,24 +218,21 @@ class Driver:
         """The driver's own objects on a cluster by which pods on several nodes reach each other's devices."""
         if "plan" in self.without:
             return ()
-        return self._function("plan", "plan_domains")(cluster, settings, pools, releases, findings)
+        return self._of("plan", "plan_domains")(cluster, settings, pools, releases, findings)
 
     def node_labels(self, workload: WorkloadSettings, pools: Sequence[PoolPlan]) -> Mapping[str, str]:
         """The labels that a workload's nodes must have for the driver's sake."""
-        return {} if "plan" in self.without else self._function("plan", "node_labels")(workload, pools)
+        return {} if "plan" in self.without else self._of("plan", "node_labels")(workload, pools)
 
     def shared_by(self, workload: WorkloadSettings, settings: FleetSettings) -> str:
         """By what a workload's pods share the driver's devices without isolation; empty where they do not."""
-        return "" if "plan" in self.without else self._function("plan", "shared_by")(workload, settings)
+        return "" if "plan" in self.without else self._of("plan", "shared_by")(workload, settings)
 
-    def _function(self, part: Part, name: str) -> Callable[..., Any]:
-        return cast("Callable[..., Any]", self._member(part, name))
-
-    def _member(self, part: Part, name: str) -> object:
-        """What a part holds under a name.
+    def _of(self, part: Part, name: str) -> Any:  # noqa: ANN401 - each question says what it asks for
+        """What a part calls by a name.
 
         Raises:
-            PartMissing: The driver has no such part, or the part no such name.
+            PartMissing: The driver has no such part, or the part nothing of that name.
         """
         module = f"{self.package}.{part}"
         try:

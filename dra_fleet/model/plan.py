@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from dra_fleet.drivers.nvidia.sharing_settings import SharingSettings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.kubernetes.devices.claim import ClaimSpec
     from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
     from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration
     from dra_fleet.settings.clusters import ClusterSettings
     from dra_fleet.settings.kubeconfig import KubeconfigSource
+    from dra_fleet.settings.sharing import Sharing
 
 ChartValues = Mapping[str, Any]
 """Helm values as plain data; None means null and must reach Helm as null."""
@@ -38,7 +38,7 @@ class PoolPlan:
     labels: Mapping[str, str]
     taints: tuple[Taint, ...]
     gpu_driver: Literal["host", "operator"]
-    sharing: SharingSettings
+    sharing: Sharing
     isolation: str = ""
     driver_root: str | None = None
     efa: int = 0

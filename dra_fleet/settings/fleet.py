@@ -1,18 +1,23 @@
 """The whole value of `dra-fleet:fleet`."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from dra_fleet.drivers.nvidia.compute_domain_settings import ComputeDomainSettings
 from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelValue
 from dra_fleet.settings.base import Settings
 from dra_fleet.settings.claims import ClaimSettings
 from dra_fleet.settings.classes import ClassSettings
 from dra_fleet.settings.clusters import ClusterSettings
 from dra_fleet.settings.kubernetes import KubernetesMinor
+from dra_fleet.settings.of_drivers import section_model
 from dra_fleet.settings.workloads import WorkloadSettings
+
+if TYPE_CHECKING:
+    ComputeDomainSettings = Settings
+else:
+    ComputeDomainSettings = section_model("computeDomains")
 
 
 class FleetSettings(Settings):

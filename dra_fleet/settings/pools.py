@@ -1,14 +1,20 @@
 """Node pools: which machine, how many, how they are told from others, and how their GPUs are shared."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing, SharingSettings
 from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.settings.base import Settings
+from dra_fleet.settings.of_drivers import sharing_model
+from dra_fleet.settings.sharing import ExclusiveSharing
+
+if TYPE_CHECKING:
+    from dra_fleet.settings.sharing import Sharing as SharingSettings
+else:
+    SharingSettings = sharing_model()
 
 MAX_NODES = 100_000
 """More than any cluster has: https://kubernetes.io/docs/setup/best-practices/cluster-large/ says 5,000."""

@@ -14,10 +14,12 @@ from dra_fleet.clouds.cloud import Planning
 from dra_fleet.clouds.eks.settings import EksClusterSettings
 from dra_fleet.clouds.existing.settings import ExistingClusterSettings
 from dra_fleet.clouds.gke.settings import GkeClusterSettings
-from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing, MigSharing, SharingSettings
+from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.hardware.models import Machine
 from dra_fleet.settings.cluster import CommonClusterSettings
 from dra_fleet.settings.fleet import FleetSettings
+from dra_fleet.settings.of_drivers import sharing_model
+from dra_fleet.settings.sharing import ExclusiveSharing
 
 DRIVER_FOLDERS = Path(drivers.__file__).parent
 
@@ -38,9 +40,10 @@ def test_every_cloud_has_settings_rules_and_machines_of_its_name() -> None:
 
 
 def test_every_strategy_is_in_the_union_and_has_its_file() -> None:
-    members = get_args(get_args(SharingSettings)[0])
-    assert set(members) == {ExclusiveSharing, MigSharing}
-    strategies = {member.model_fields["strategy"].default for member in members}
+    members = get_args(get_args(sharing_model())[0])
+    offered = [model for driver in drivers.known() for model in driver.strategies()]
+    assert members == (ExclusiveSharing, *offered) == (ExclusiveSharing, MigSharing)
+    strategies = {member.model_fields["strategy"].default for member in offered}
     assert strategies == {path.stem for path in (DRIVER_FOLDERS / "nvidia" / "sharing").glob("*.py")} - {
         "__init__"
     }

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.aks.labels import SPOT
 from dra_fleet.clouds.aks.names import physical_name
-from dra_fleet.drivers.nvidia.isolation import isolation
+from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
 from dra_fleet.drivers.nvidia.mig_config import config_name
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.kubernetes.scheduling.taints import Taint
-from dra_fleet.model.machines import check_sharing, find_machine, taints_of
 from dra_fleet.model.plan import PoolPlan
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.cloud import Planning
-from dra_fleet.drivers.nvidia.isolation import isolation
-from dra_fleet.model.machines import check_sharing, find_machine, taints_of
+from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
 from dra_fleet.model.plan import PoolPlan
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
 from dra_fleet.clouds.gke.labels import (
     COMPUTE_CLASS,
     DRANET,
@@ -16,9 +17,7 @@ from dra_fleet.clouds.gke.labels import (
     TRIPLE,
 )
 from dra_fleet.clouds.gke.names import node_pool_name
-from dra_fleet.drivers.nvidia.isolation import isolation
 from dra_fleet.kubernetes.scheduling.taints import Taint
-from dra_fleet.model.machines import check_sharing, find_machine, taints_of
 from dra_fleet.model.plan import PoolPlan
 
 if TYPE_CHECKING:

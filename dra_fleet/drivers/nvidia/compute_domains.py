@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def check_compute_domains(settings: FleetSettings, findings: Findings) -> None:
     """Refuse domains of clusters that do not exist, and workloads that cannot be in the one they name."""
-    for name, domain in sorted(settings.compute_domains.items()):
+    for name, domain in sorted(_domains(settings).items()):
         if domain.cluster not in settings.clusters:
             findings.unknown(
                 "computeDomains",
@@ -61,7 +61,7 @@ def plan_compute_domains(
     findings: Findings,
 ) -> tuple[ComputeDomainPlan, ...]:
     """The ComputeDomains of one cluster in the order of their names."""
-    here = {name: item for name, item in sorted(settings.compute_domains.items()) if item.cluster == cluster}
+    here = {name: item for name, item in sorted(_domains(settings).items()) if item.cluster == cluster}
     for name, domain in here.items():
         at = ("computeDomains", name)
         members = {
@@ -96,17 +96,21 @@ def domain_labels(workload: WorkloadSettings, pools: Sequence[PoolPlan]) -> dict
     return {POOL: labels[POOL]} if POOL in labels else dict(labels)
 
 
+def _domains(settings: FleetSettings) -> Mapping[str, ComputeDomainSettings]:
+    return cast("Mapping[str, ComputeDomainSettings]", settings.compute_domains)
+
+
 def _check_member(
     at: tuple[str, ...], workload: WorkloadSettings, settings: FleetSettings, findings: Findings
 ) -> None:
-    domain = settings.compute_domains.get(cast("str", workload.compute_domain))
+    domain = _domains(settings).get(cast("str", workload.compute_domain))
     if domain is None:
         findings.unknown(
             *at,
             "computeDomain",
             what="is no ComputeDomain of this stack",
             got=str(workload.compute_domain),
-            known=list(settings.compute_domains),
+            known=list(_domains(settings)),
         )
     elif domain.cluster != workload.cluster:
         findings.error(

@@ -19,19 +19,19 @@ from dra_fleet.settings.claims import FirstAvailableRequest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dra_fleet.drivers.nvidia.sharing_settings import SharingSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.classes import OpaqueSettings
     from dra_fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.sharing import Sharing
     from dra_fleet.settings.workloads import WorkloadSettings
 
 STRATEGIES = {"TimeSlicing": "time-slicing", "MPS": "MPS"}
 """The strategies of a claim's configuration that isolate neither memory nor faults, with their names."""
 
 
-def isolation(machine: Machine, sharing: SharingSettings) -> str:
+def isolation(machine: Machine, sharing: Sharing) -> str:
     """What isolates the devices of a pool from each other; empty without GPUs."""
     if machine.gpu is None:
         return ""

@@ -1,4 +1,4 @@
-"""How the GPUs of a pool are shared: one model per strategy."""
+"""How the GPUs of a pool are shared: one model per strategy of NVIDIA's."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -6,12 +6,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dra_fleet.settings.base import Settings
-
-
-class ExclusiveSharing(Settings):
-    """Whole GPUs, one claim each."""
-
-    strategy: Literal["exclusive"] = "exclusive"
 
 
 class MigSharing(Settings):
@@ -24,6 +18,3 @@ class MigSharing(Settings):
             min_length=1, description="MIG profile to number of instances per GPU, for example {1g.5gb: 7}"
         ),
     ]
-
-
-SharingSettings = Annotated[ExclusiveSharing | MigSharing, Field(discriminator="strategy")]

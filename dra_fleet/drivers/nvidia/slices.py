@@ -16,6 +16,7 @@ from dra_fleet.drivers.nvidia.devices import (
     nvidia_devices,
 )
 from dra_fleet.drivers.nvidia.modes import dynamic_partitions, with_shares
+from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.kubernetes.minors import PARTITIONS, is_on
 from dra_fleet.model.nodes import GIVE_SLICES, Object, Origin, Published, ShapeDevice
 from dra_fleet.model.published import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid
@@ -115,7 +116,7 @@ def _changing_layout(gates: Mapping[str, bool], pool: PoolPlan, model: GpuModel)
     """Why it cannot be told which partitions there will be."""
     if not gates.get("DynamicMIG") or model.mig is None or pool.machine.gpu_fraction is not None:
         return ""
-    if pool.sharing.strategy == "mig":
+    if isinstance(pool.sharing, MigSharing):
         return (
             "with feature gate DynamicMIG the driver destroys the layout's partitions at its start; "
             f"{GIVE_SLICES}"
@@ -132,7 +133,7 @@ def _gpu_devices(
 
     A GPU that must be reset to be partitioned stays as it started: whole.
     """
-    layout = tuple(sorted(pool.sharing.layout.items())) if pool.sharing.strategy == "mig" else None
+    layout = tuple(sorted(pool.sharing.layout.items())) if isinstance(pool.sharing, MigSharing) else None
     found = _gpus(pool, model, driver.version, layout)
     devices = [_on_gpu(device, driver, pool, model) for device in found]
     mig = model.mig

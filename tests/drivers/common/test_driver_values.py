@@ -9,8 +9,8 @@ from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.driver import Release
-from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing
 from dra_fleet.model.plan import PoolPlan
+from dra_fleet.settings.sharing import ExclusiveSharing
 
 if TYPE_CHECKING:
     from dra_fleet.drivers import Driver

@@ -1,23 +1,31 @@
-"""Sharing strategies: what each demands of a pool's GPUs."""
+"""Sharing strategies: what each demands of a pool's GPUs, and what isolates their holders."""
 
-from dra_fleet.drivers.nvidia.sharing import exclusive, mig
-from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing, MigSharing, SharingSettings
-from dra_fleet.findings.errors import SettingsError
-from dra_fleet.hardware.models import GpuModel
+from __future__ import annotations
 
-__all__ = ["check"]
+from typing import TYPE_CHECKING, cast
+
+from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia.isolation import isolation
+from dra_fleet.drivers.nvidia.sharing import mig
+
+if TYPE_CHECKING:
+    from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
+    from dra_fleet.findings.errors import SettingsError
+    from dra_fleet.hardware.models import Machine
+    from dra_fleet.settings.sharing import Sharing
+
+__all__ = ["check_sharing", "isolation"]
 
 
-def check(gpu: GpuModel, sharing: SharingSettings, path: str) -> list[SettingsError]:
-    """Everything that is wrong with sharing a GPU model that way.
+def check_sharing(machine: Machine, wanted: Sharing, path: str) -> list[SettingsError]:
+    """Everything that is wrong with a MIG layout, the one strategy that there is, on a machine's GPUs.
 
     Args:
-        gpu: the model of the pool's GPUs.
-        sharing: the pool's strategy.
+        machine: the machine of the pool.
+        wanted: the pool's strategy.
         path: where the strategy stands in the stack file.
     """
-    match sharing:
-        case ExclusiveSharing():
-            return exclusive.check(gpu, sharing, path)
-        case MigSharing():
-            return mig.check_layout(gpu, sharing.layout, f"{path}.layout")
+    if machine.gpu is None:
+        return []
+    layout = cast("MigSharing", wanted).layout
+    return mig.check_layout(catalogue.load().gpus[machine.gpu], layout, f"{path}.layout")

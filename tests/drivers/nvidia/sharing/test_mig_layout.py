@@ -3,14 +3,13 @@ from __future__ import annotations
 import pytest
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.drivers.nvidia.sharing import check
-from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
+from dra_fleet.drivers.nvidia.sharing.mig import check_layout
 
 GPUS = catalogue.load().gpus
 
 
 def told(gpu: str, layout: dict[str, int]) -> list[tuple[str, str]]:
-    return [(error.path, error.what) for error in check(GPUS[gpu], MigSharing(layout=layout), "pool.sharing")]
+    return [(error.path, error.what) for error in check_layout(GPUS[gpu], layout, "pool.sharing.layout")]
 
 
 @pytest.mark.parametrize(
@@ -33,7 +32,7 @@ def test_a_gpu_without_mig_is_refused() -> None:
 
 
 def test_an_unknown_profile_names_those_of_the_gpu() -> None:
-    [error] = check(GPUS["A100-SXM4-40GB"], MigSharing(layout={"1g.10gbb": 1}), "pool.sharing")
+    [error] = check_layout(GPUS["A100-SXM4-40GB"], {"1g.10gbb": 1}, "pool.sharing.layout")
     assert error.what == "is no MIG profile of A100-SXM4-40GB"
     assert error.fix == "did you mean 1g.10gb?"
     assert "7g.40gb" in error.allowed

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet import drivers
 from dra_fleet import hardware as catalogue
-from dra_fleet.drivers.nvidia import sharing
-from dra_fleet.drivers.nvidia.sharing_settings import ExclusiveSharing
 from dra_fleet.findings.errors import under
 from dra_fleet.hardware.models import Machine
 from dra_fleet.kubernetes.minors import kubernetes_facts
@@ -15,9 +14,9 @@ from dra_fleet.kubernetes.scheduling.taints import Taint
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.drivers.nvidia.sharing_settings import SharingSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine
+    from dra_fleet.settings.sharing import Sharing
 
 
 def find_machine(
@@ -63,19 +62,33 @@ def find_machine(
     return _described(wanted)
 
 
-def check_sharing(at: tuple[str, ...], machine: Machine, wanted: SharingSettings, findings: Findings) -> None:
-    """Refuse a strategy that the machine's GPUs cannot follow."""
-    gpu = catalogue.load().gpus[machine.gpu] if machine.gpu is not None else None
-    if gpu is not None:
-        findings.errors += sharing.check(gpu, wanted, under(*at, "sharing"))
-    elif not isinstance(wanted, ExclusiveSharing):
-        findings.error(
-            *at,
-            "sharing",
-            what=f"shares GPUs that {machine.name} does not have",
-            got=wanted.strategy,
-            fix="remove sharing, or choose a machine with GPUs",
-        )
+def check_sharing(at: tuple[str, ...], machine: Machine, wanted: Sharing, findings: Findings) -> None:
+    """Refuse a strategy that the machine's devices cannot follow; whole devices are had of all.
+
+    Args:
+        at: where the pool stands in the stack file.
+        machine: the pool's machine.
+        wanted: the strategy.
+        findings: collects the problems.
+    """
+    for driver in drivers.known():
+        if not isinstance(wanted, driver.strategies()):
+            continue
+        if driver.serves(machine):
+            findings.errors += driver.check_sharing(machine, wanted, under(*at, "sharing"))
+        else:
+            findings.error(
+                *at,
+                "sharing",
+                what=f"shares GPUs that {machine.name} does not have",
+                got=wanted.strategy,
+                fix="remove sharing, or choose a machine with GPUs",
+            )
+
+
+def isolation(machine: Machine, wanted: Sharing) -> str:
+    """What isolates the devices of a pool from each other; empty where no driver tells."""
+    return next(filter(None, (driver.isolation(machine, wanted) for driver in drivers.known())), "")
 
 
 def taints_of(pool: CommonPoolSettings) -> tuple[Taint, ...]:

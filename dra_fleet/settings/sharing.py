@@ -1,0 +1,20 @@
+"""How the devices of a pool are shared: whole, or by a strategy that a driver offers."""
+
+from typing import Literal, Protocol
+
+from dra_fleet.settings.base import Settings
+
+
+class Sharing(Protocol):
+    """The settings of a strategy, which a driver's own model reads."""
+
+    @property
+    def strategy(self) -> str:
+        """The strategy's name."""
+        ...
+
+
+class ExclusiveSharing(Settings):
+    """Whole GPUs, one claim each."""
+
+    strategy: Literal["exclusive"] = "exclusive"
