@@ -102,11 +102,16 @@ class Cloud:
         name: Its name in stack files.
         title: What people call it.
         package: The package with its settings, plan, facts and resources.
+        credential_helper: The command that its clusters' kubeconfigs call for a token; empty where that is
+            their own matter.
+        credential_prefixes: What the names of variables begin with that hold credentials of real accounts.
     """
 
     name: str
     title: str
     package: str
+    credential_helper: str = ""
+    credential_prefixes: tuple[str, ...] = ()
 
     @property
     def settings(self) -> type[CommonClusterSettings]:
@@ -129,12 +134,20 @@ class Cloud:
         Args:
             home: the package with the components of this program's clouds.
         """
+        return self._outside("component", home, "cluster", "COMPONENT")
+
+    def simulation(self, home: str) -> object:
+        """How a rehearsal simulates it.
+
+        Args:
+            home: the package with the simulations of this program's clouds.
+        """
+        return self._outside("simulation", home, "simulation", "SIMULATION")
+
+    def _outside(self, what: str, home: str, module: str, constant: str) -> object:
         own = self.package.startswith(_OWN)
-        return part(
-            f"cloud {self.name} has no component",
-            f"{home}.{self.name}.cluster" if own else f"{self.package}.cluster",
-            "COMPONENT",
-        )
+        folder = f"{home}.{self.name}" if own else self.package
+        return part(f"cloud {self.name} has no {what}", f"{folder}.{module}", constant)
 
     def _part(self, what: str, module: str, constant: str) -> object:
         return part(f"cloud {self.name} has no {what}", f"{self.package}.{module}", constant)

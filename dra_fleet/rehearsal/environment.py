@@ -9,10 +9,11 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ruamel.yaml import YAML
 
+from dra_fleet import clouds
 from dra_fleet.places import ROOT
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.tools.cache import Cache
@@ -23,21 +24,13 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.tools import Toolset
 
-"""The Pulumi project's directory."""
+_OF_THE_ENGINE: Final = ("PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE")
 
-CREDENTIAL_PREFIXES = (
-    "AWS_",
-    "ARM_",
-    "AZURE_",
-    "GOOGLE_",
-    "GCLOUD_",
-    "CLOUDSDK_",
-    "ALICLOUD_",
-    "ALIBABA_CLOUD_",
-    "PULUMI_ACCESS_TOKEN",
-    "PULUMI_CONFIG_PASSPHRASE",
-)
-"""Variables with these prefixes belong to real accounts; a rehearsal never sees them."""
+
+def credential_prefixes() -> tuple[str, ...]:
+    """What the variables that belong to real accounts begin with; a rehearsal never sees them."""
+    of_clouds = (prefix for cloud in clouds.known() for prefix in cloud.credential_prefixes)
+    return (*_OF_THE_ENGINE, *of_clouds)
 
 
 class WrongBackendError(RehearsalError):
@@ -51,7 +44,8 @@ def environment(home: Home, tools: Toolset) -> dict[str, str]:
         WrongBackendError: Pulumi.yaml pins another backend.
     """
     refuse_foreign_backend(ROOT / "Pulumi.yaml")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(CREDENTIAL_PREFIXES)}
+    real = credential_prefixes()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(real)}
     return {**kept, **environment_changes(home, tools)}
 
 
@@ -91,9 +85,8 @@ def _compiled_modules() -> dict[str, str]:
 def shell_exports(home: Home, tools: Toolset) -> str:
     """Lines for `eval "$(dra-fleet rehearse env)"`: what to set, and which real credentials to unset."""
     refuse_foreign_backend(ROOT / "Pulumi.yaml")
-    lines = [
-        f"unset {shlex.quote(name)}" for name in sorted(os.environ) if name.startswith(CREDENTIAL_PREFIXES)
-    ]
+    real = credential_prefixes()
+    lines = [f"unset {shlex.quote(name)}" for name in sorted(os.environ) if name.startswith(real)]
     lines += [
         f"export {name}={shlex.quote(value)}" for name, value in environment_changes(home, tools).items()
     ]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.rehearsal import providers
+from dra_fleet.rehearsal.credentials.install import install_helper_of
 from dra_fleet.rehearsal.world.client import WorldClient
 
 if TYPE_CHECKING:
@@ -17,15 +18,12 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.reporting import Reporter
     from dra_fleet.rehearsal.tools import Toolset
-    from dra_fleet.rehearsal.world.hardware import Hardware
-
-WORLD_NAMES = {"aks": "azure", "eks": "aws", "gke": "google"}
-"""The simulated cloud behind each cloud of stack files."""
+    from dra_fleet.rehearsal.world.hardware_file import Hardware
 
 
 def standing_clusters(plan: FleetPlan) -> list[ClusterPlan]:
     """The stack's clusters that are there before the program runs: no cloud is asked for them."""
-    return [cluster for cluster in plan.clusters if cluster.cloud not in WORLD_NAMES]
+    return [cluster for cluster in plan.clusters if cluster.kubeconfig]
 
 
 def prepare_clouds(
@@ -33,17 +31,17 @@ def prepare_clouds(
 ) -> list[str]:
     """Install the stand-in plugins of the stack's clouds and set their limits; returns notes for the user."""
     notes: list[str] = []
-    for cloud in sorted({cluster.cloud for cluster in plan.clusters} & WORLD_NAMES.keys()):
-        plugin = providers.CLOUD_PLUGINS[cloud]
+    for cloud in sorted({cluster.cloud for cluster in plan.clusters if not cluster.kubeconfig}):
+        plugin = providers.cloud_plugin(cloud)
         providers.install(home.pulumi_home, Path(sys.executable), plugin)
+        install_helper_of(home, cloud)
         minors = sorted({one.kubernetes for one in plan.clusters if one.cloud == cloud})
         schedulers: dict[str, Any] = {}
         for minor in minors:
             scheduler = toolset.scheduler(minor, reporter)
             schedulers[minor] = list(scheduler.command) if scheduler.command else None
             notes += [f"clusters of {minor} on {cloud}: {scheduler.note}"] if scheduler.note else []
-        limits: dict[str, Any] = getattr(hardware, WORLD_NAMES[cloud]).model_dump(mode="json", by_alias=True)
         with WorldClient(home) as world:
-            world.configure_cloud(WORLD_NAMES[cloud], {"limits": limits, "schedulers": schedulers})
+            world.configure_cloud(cloud, {"limits": hardware.limits_of(cloud), "schedulers": schedulers})
         notes.append(f"the cloud {cloud} is simulated: plugin {plugin.name} {plugin.version} is a stand-in")
     return notes

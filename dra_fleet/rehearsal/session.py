@@ -29,7 +29,7 @@ from dra_fleet.rehearsal.status import StackStatus, read_status
 from dra_fleet.rehearsal.turn import own_turn
 from dra_fleet.rehearsal.world.client import ClusterState, WorldClient, ensure_running, stop
 from dra_fleet.rehearsal.world.files import write_private
-from dra_fleet.rehearsal.world.hardware import Hardware
+from dra_fleet.rehearsal.world.hardware_file import Hardware
 from dra_fleet.settings import read_stack_file
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.engine
 
-NAME = "azure-variation"
+NAME = "aks-variation"
 CLUSTER = "azure-native:containerservice:ManagedCluster"
 
 
-def stack_file(files: Path, *, kubernetes: str = "1.36", azure: Mapping[str, Any] | None = None) -> Path:
+def stack_file(files: Path, *, kubernetes: str = "1.36", aks: Mapping[str, Any] | None = None) -> Path:
     """A stack of one cluster with one pool of two vGPUs, and what the simulated Azure has to give."""
     fleet = {
         "owner": "ml-platform",
@@ -48,7 +48,7 @@ def stack_file(files: Path, *, kubernetes: str = "1.36", azure: Mapping[str, Any
     file = files / f"{NAME}.yaml"
     yaml.dump({"config": config}, file)  # pyright: ignore[reportUnknownMemberType]
     (files / "hardware").mkdir(exist_ok=True)
-    hardware = {"clusters": {}, "azure": azure or {}}
+    hardware = {"clusters": {}, "aks": aks or {}}
     yaml.dump(hardware, files / "hardware" / f"{NAME}.yaml")  # pyright: ignore[reportUnknownMemberType]
     return file
 
@@ -65,7 +65,7 @@ def kill_world(rehearsed: Rehearsed) -> None:
 
 
 @pytest.mark.parametrize(
-    ("azure", "told"),
+    ("limits", "told"),
     [
         (
             {"quotas": {"standardNVADSA10v5Family": 6}},
@@ -78,9 +78,9 @@ def kill_world(rehearsed: Rehearsed) -> None:
     ],
 )
 def test_what_the_hardware_file_says_azure_lacks_is_refused_in_azure_s_words(
-    own_rehearsed: Rehearsed, azure: dict[str, Any], told: str
+    own_rehearsed: Rehearsed, limits: dict[str, Any], told: str
 ) -> None:
-    up = own_rehearsed.run("rehearse", "up", str(stack_file(own_rehearsed.files, azure=azure)))
+    up = own_rehearsed.run("rehearse", "up", str(stack_file(own_rehearsed.files, aks=limits)))
     assert up.code == 1
     assert told in up.err
 
@@ -90,7 +90,7 @@ def test_a_killed_world_loses_nothing_and_the_state_holds_no_secret(own_rehearse
     first = own_rehearsed.run("rehearse", "up", str(file), "--json")
     assert first.code == 0, first.err
     state = own_rehearsed.state(NAME)
-    for mark in (azure_token(own_rehearsed.home), "PRIVATE KEY", "certificate-authority-data", "kubelogin"):
+    for mark in (aks_token(own_rehearsed.home), "PRIVATE KEY", "certificate-authority-data", "kubelogin"):
         assert mark not in state
 
     kill_world(own_rehearsed)
@@ -101,11 +101,11 @@ def test_a_killed_world_loses_nothing_and_the_state_holds_no_secret(own_rehearse
     assert again.json["clusters"] == first.json["clusters"]
 
 
-def azure_token(home: Path) -> str:
+def aks_token(home: Path) -> str:
     """The token that every login of the simulated tenant gets."""
     [database] = home.rglob("*.db")
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as store:
-        query = "SELECT content FROM cloud_setting WHERE cloud = 'azure' AND name = 'credential'"
+        query = "SELECT content FROM cloud_setting WHERE cloud = 'aks' AND name = 'credential'"
         return str(json.loads(store.execute(query).fetchone()[0])["token"])
 
 

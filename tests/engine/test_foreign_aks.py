@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet.rehearsal.providers import CLOUD_PLUGINS, install
+from dra_fleet.rehearsal.providers import cloud_plugin, install
 from tests.engine.rehearsed import PROJECT
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Foreign:
     def __init__(self, folder: Path, tools: Toolset, world: RehearsalWorld) -> None:
         (folder / "state").mkdir()
         self._program = Path(shutil.copytree(PROGRAM, folder / "program"))
-        install(folder / "pulumi", Path(sys.executable), CLOUD_PLUGINS["aks"])
+        install(folder / "pulumi", Path(sys.executable), cloud_plugin("aks"))
         first = (Path(sys.executable).parent, tools.pulumi.parent, tools.language_host_dir)
         self._pulumi = tools.pulumi
         self._environment = {

@@ -36,7 +36,7 @@ def stack_file(
     clusters: Mapping[str, Any],
     *,
     has_work: bool = True,
-    google: Mapping[str, Any] | None = None,
+    gke: Mapping[str, Any] | None = None,
 ) -> Path:
     """A stack of one cluster, with a pod that holds its GPU, and what the simulated Google has to give."""
     fleet: dict[str, Any] = {
@@ -54,7 +54,7 @@ def stack_file(
     config = {"pulumi:disable-default-providers": ["*"], "dra-fleet:fleet": fleet}
     yaml.dump({"config": config}, file)  # pyright: ignore[reportUnknownMemberType]
     (files / "hardware").mkdir(exist_ok=True)
-    hardware = {"clusters": {}, "google": google or {}}
+    hardware = {"clusters": {}, "gke": gke or {}}
     yaml.dump(hardware, files / "hardware" / f"{name}.yaml")  # pyright: ignore[reportUnknownMemberType]
     return file
 
@@ -65,7 +65,7 @@ def test_a_quota_stops_a_pool_and_another_machine_comes_before_the_first_goes(
     files = own_rehearsed.files
     small, large = {"desk": cluster("g2-standard-8")}, {"desk": cluster("g2-standard-12")}
     refused = own_rehearsed.run(
-        "rehearse", "up", str(stack_file(files, "quota", small, google={"quotas": {"nvidia-l4": 0}}))
+        "rehearse", "up", str(stack_file(files, "quota", small, gke={"quotas": {"nvidia-l4": 0}}))
     )
     assert refused.code == 1
     assert (

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dra_fleet.rehearsal.environment import (
-    CREDENTIAL_PREFIXES,
     WrongBackendError,
+    credential_prefixes,
     environment,
     refuse_foreign_backend,
     shell_exports,
@@ -49,7 +49,7 @@ def real_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_real_credential_reaches_the_engine(home: Home) -> None:
     seen = environment(home, TOOLS)
     own = {"PULUMI_CONFIG_PASSPHRASE_FILE"}
-    assert [name for name in seen if name.startswith(CREDENTIAL_PREFIXES) and name not in own] == []
+    assert [name for name in seen if name.startswith(credential_prefixes()) and name not in own] == []
 
 
 def test_everything_that_is_written_or_read_is_the_homes_own(home: Home) -> None:

@@ -15,7 +15,7 @@ from dra_fleet.rehearsal.providers import PublishedPlugin
 from dra_fleet.rehearsal.session import prepare_engine, read_hardware, refuse_mismatch
 from dra_fleet.rehearsal.stack_copy import PASSPHRASE
 from dra_fleet.rehearsal.tools import Toolset
-from dra_fleet.rehearsal.world.hardware import Hardware
+from dra_fleet.rehearsal.world.hardware_file import Hardware
 from dra_fleet.settings import read_stack_file
 
 if TYPE_CHECKING:

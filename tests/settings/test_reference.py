@@ -10,7 +10,7 @@ import pytest
 
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
-from dra_fleet.rehearsal.world.hardware import Hardware
+from dra_fleet.rehearsal.world.hardware_file import Hardware
 from dra_fleet.settings import read_stack_file
 from dra_fleet.settings.reference import text
 

@@ -2,4 +2,10 @@
 
 from dra_fleet.clouds.cloud import Cloud
 
-CLOUD = Cloud(name="ack", title="ACK", package=__name__)
+CLOUD = Cloud(
+    name="ack",
+    title="ACK",
+    package=__name__,
+    credential_helper="ack-ram-tool",
+    credential_prefixes=("ALICLOUD_", "ALIBABA_CLOUD_"),
+)

@@ -2,4 +2,10 @@
 
 from dra_fleet.clouds.cloud import Cloud
 
-CLOUD = Cloud(name="aks", title="AKS", package=__name__)
+CLOUD = Cloud(
+    name="aks",
+    title="AKS",
+    package=__name__,
+    credential_helper="kubelogin",
+    credential_prefixes=("ARM_", "AZURE_"),
+)

@@ -2,4 +2,6 @@
 
 from dra_fleet.clouds.cloud import Cloud
 
-CLOUD = Cloud(name="eks", title="EKS", package=__name__)
+CLOUD = Cloud(
+    name="eks", title="EKS", package=__name__, credential_helper="aws", credential_prefixes=("AWS_",)
+)

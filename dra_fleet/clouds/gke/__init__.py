@@ -2,4 +2,10 @@
 
 from dra_fleet.clouds.cloud import Cloud
 
-CLOUD = Cloud(name="gke", title="GKE", package=__name__)
+CLOUD = Cloud(
+    name="gke",
+    title="GKE",
+    package=__name__,
+    credential_helper="gke-gcloud-auth-plugin",
+    credential_prefixes=("GOOGLE_", "GCLOUD_", "CLOUDSDK_"),
+)

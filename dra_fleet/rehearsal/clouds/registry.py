@@ -1,25 +1,18 @@
-"""Which simulated clouds there are; each is loaded when it is first asked."""
+"""The simulated clouds of one world; each is loaded when it is first asked."""
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from dra_fleet.rehearsal.world.errors import InvalidRequestError
+from dra_fleet.rehearsal.clouds.simulation import simulation_of
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.cloud import SimulatedCloud
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
     from dra_fleet.rehearsal.world.store import Store
 
-CLOUDS: Final = {
-    "azure": "dra_fleet.rehearsal.clouds.aks.cloud:SimulatedAks",
-    "aws": "dra_fleet.rehearsal.clouds.eks.cloud:SimulatedEks",
-    "google": "dra_fleet.rehearsal.clouds.gke.cloud:SimulatedGke",
-}
 
-
-class Clouds:
+class SimulatedClouds:
     """The simulated clouds of one world."""
 
     def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:
@@ -31,11 +24,8 @@ class Clouds:
         """The cloud of that name.
 
         Raises:
-            InvalidRequestError: there is none.
+            InvalidRequestError: there is none, or nobody simulates it.
         """
         if name not in self._loaded:
-            if name not in CLOUDS:
-                raise InvalidRequestError(f"no cloud {name!r} is simulated; there are: {', '.join(CLOUDS)}")
-            module, _, kind = CLOUDS[name].partition(":")
-            self._loaded[name] = getattr(importlib.import_module(module), kind)(self._store, self._planes)
+            self._loaded[name] = simulation_of(name).start(self._store, self._planes)
         return self._loaded[name]

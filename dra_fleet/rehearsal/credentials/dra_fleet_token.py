@@ -110,7 +110,3 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"usage: {NAME} CLUSTER\n")
         return 1
     return answer(NAME, lambda: fetch(*arguments))
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

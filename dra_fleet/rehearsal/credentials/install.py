@@ -7,28 +7,60 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dra_fleet.rehearsal.clouds.aks import kubelogin
-from dra_fleet.rehearsal.clouds.eks import aws
-from dra_fleet.rehearsal.clouds.gke import gke_gcloud_auth_plugin
+from dra_fleet import clouds
+from dra_fleet.places import ROOT
+from dra_fleet.rehearsal.clouds.simulation import simulation_of
 from dra_fleet.rehearsal.credentials import dra_fleet_token
 from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from dra_fleet.rehearsal.home import Home
 
 
 def install_helpers(home: Home) -> None:
-    """Write all credential helpers for this home.
+    """Write the helper of the rehearsal's own kubeconfig, and those of all clouds of this program.
 
-    They run without site packages and environment, which makes them start three times as fast.
+    Also of clouds that a stack does not name: else a kubeconfig of theirs would call the real helper, which
+    finds its user's real login.
     """
-    for helper in (dra_fleet_token, kubelogin, gke_gcloud_auth_plugin, aws):
-        _install(home, Path(str(helper.__file__)), helper.NAME)
+    install_helper(home, dra_fleet_token.NAME, dra_fleet_token)
+    for name in clouds.BUILT_IN:
+        install_helper_of(home, name)
 
 
-def _install(home: Home, program: Path, name: str) -> None:
-    words = [sys.executable, "-I", "-S", str(program.resolve()), str(home.socket)]
+def install_helper_of(home: Home, cloud: str) -> None:
+    """Write the helper that kubeconfigs of a cloud call, where they call one.
+
+    Raises:
+        InvalidRequestError: nobody has written the cloud's simulation.
+    """
+    command = clouds.named(cloud).credential_helper
+    if command:
+        install_helper(home, command, simulation_of(cloud).helper_module())
+
+
+def install_helper(home: Home, command: str, helper: ModuleType) -> None:
+    """Write the command of a credential helper for this home.
+
+    It runs without site packages and environment, which makes it start three times as fast.
+
+    Args:
+        home: where the world's socket is.
+        command: its name.
+        helper: its `main` takes the socket and the command's arguments. It may import the standard library
+            and `dra_fleet.rehearsal.credentials`.
+    """
+    words = [sys.executable, "-I", "-S", "-c", _program(helper), str(home.socket)]
     script = f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
-    path = home.bin / name
+    path = home.bin / command
     if not path.exists() or path.read_text() != script:
         write_private(path, script, mode=0o755)
+
+
+def _program(helper: ModuleType) -> str:
+    module = helper.__name__
+    above = Path(str(helper.__file__)).resolve().parents[module.count(".")]
+    paths = list(dict.fromkeys([str(ROOT), str(above)]))
+    return f"import sys; sys.path[:0] = {paths!r}; from {module} import main; sys.exit(main(sys.argv[1:]))"

@@ -4,11 +4,11 @@ Each is an executable the real engine starts and speaks its own protocol with; n
 """
 
 from dra_fleet.rehearsal.providers.installing import (
-    CLOUD_PLUGINS,
     Plugin,
     PublishedPlugin,
+    cloud_plugin,
     install,
     published_plugin,
 )
 
-__all__ = ["CLOUD_PLUGINS", "Plugin", "PublishedPlugin", "install", "published_plugin"]
+__all__ = ["Plugin", "PublishedPlugin", "cloud_plugin", "install", "published_plugin"]

@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from dra_fleet.places import ROOT
-from dra_fleet.rehearsal.clouds.aks import plugin as azure_native
-from dra_fleet.rehearsal.clouds.eks import plugin as aws
-from dra_fleet.rehearsal.clouds.gke import plugin as gcp
-from dra_fleet.rehearsal.providers import kubernetes
+from dra_fleet.rehearsal.clouds.simulation import simulation_of
+from dra_fleet.rehearsal.providers import clouds, kubernetes
 from dra_fleet.rehearsal.providers.refusals import refusal, remember_refusal
 
 _STAND_IN_MARK: Final = "stand-in"
@@ -24,11 +22,12 @@ _STAND_IN_MARK: Final = "stand-in"
 
 @dataclass(frozen=True, kw_only=True)
 class Plugin:
-    """A resource plugin that has a stand-in: its package, version, and the stand-in's module."""
+    """A resource plugin that has a stand-in: its package and version, the stand-in's module and arguments."""
 
     name: str
     version: str
     module: str
+    arguments: tuple[str, ...] = ()
 
     @property
     def directory(self) -> str:
@@ -47,13 +46,6 @@ class Plugin:
 
 
 KUBERNETES: Final = Plugin(name=kubernetes.NAME, version=kubernetes.VERSION, module=kubernetes.__name__)
-CLOUD_PLUGINS: Final = {
-    "aks": Plugin(name=azure_native.NAME, version=azure_native.VERSION, module=azure_native.__name__),
-    "eks": Plugin(name=aws.NAME, version=aws.VERSION, module=aws.__name__),
-    "gke": Plugin(name=gcp.NAME, version=gcp.VERSION, module=gcp.__name__),
-}
-"""The plugins that stand for a cloud, by the cloud's name in stack files: never the published ones, because
-only the stand-in knows the simulated cloud."""
 
 
 class PublishedPlugin(Enum):
@@ -61,6 +53,12 @@ class PublishedPlugin(Enum):
 
     INSTALLED = "installed"
     REFUSED = "refused"
+
+
+def cloud_plugin(cloud: str) -> Plugin:
+    """The plugin of a simulated cloud, by the cloud's name in stack files."""
+    plugin = simulation_of(cloud).plugin
+    return Plugin(name=plugin.name, version=plugin.version, module=clouds.__name__, arguments=(cloud,))
 
 
 def install(pulumi_home: Path, python: Path, plugin: Plugin = KUBERNETES) -> None:
@@ -99,7 +97,7 @@ def _script(python: Path, plugin: Plugin) -> str:
         "#!/bin/sh\n"
         f"# Stands in for the published plugin {plugin.name} {plugin.version}.\n"
         f"PYTHONPATH={root}${{PYTHONPATH:+:$PYTHONPATH}} exec {interpreter} -m "
-        f'{plugin.module} "$@"\n'
+        f'{shlex.join((plugin.module, *plugin.arguments))} "$@"\n'
     )
 
 

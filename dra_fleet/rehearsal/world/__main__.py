@@ -20,7 +20,7 @@ from aiohttp import web
 from filelock import FileLock, Timeout
 
 from dra_fleet.rehearsal.clouds.clusters import WorldControlPlanes
-from dra_fleet.rehearsal.clouds.registry import Clouds
+from dra_fleet.rehearsal.clouds.registry import SimulatedClouds
 from dra_fleet.rehearsal.home import Home, HomeUnusableError
 from dra_fleet.rehearsal.world.code import code_digest
 from dra_fleet.rehearsal.world.errors import ALREADY_RUNNING, WorldError
@@ -77,7 +77,7 @@ async def _serve(home: Home) -> None:
     with Store(home.database) as store, _listen(home.socket) as listener:
         world = World(home, store)
         await world.resume()
-        clouds = Clouds(store, WorldControlPlanes(world, home))
+        clouds = SimulatedClouds(store, WorldControlPlanes(world, home))
         runner = web.AppRunner(
             application(world, clouds, home, done, code=code), access_log=None, shutdown_timeout=2.0
         )

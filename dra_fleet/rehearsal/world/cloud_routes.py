@@ -15,10 +15,10 @@ from dra_fleet.rehearsal.world.bodies import json_body, mapping, text
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.cloud import Found, SimulatedCloud
-    from dra_fleet.rehearsal.clouds.registry import Clouds
+    from dra_fleet.rehearsal.clouds.registry import SimulatedClouds
 
 
-def cloud_routes(clouds: Clouds) -> list[web.RouteDef]:
+def cloud_routes(clouds: SimulatedClouds) -> list[web.RouteDef]:
     """The routes below /v1/clouds/{cloud}."""
     api = _CloudApi(clouds)
     actions = (api.check, api.diff, api.create, api.read, api.update, api.delete, api.invoke)
@@ -31,7 +31,7 @@ def cloud_routes(clouds: Clouds) -> list[web.RouteDef]:
 
 
 class _CloudApi:
-    def __init__(self, clouds: Clouds) -> None:
+    def __init__(self, clouds: SimulatedClouds) -> None:
         self._clouds = clouds
 
     def _cloud(self, request: web.Request) -> SimulatedCloud:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Awaitable, Callable
 
-    from dra_fleet.rehearsal.clouds.registry import Clouds
+    from dra_fleet.rehearsal.clouds.registry import SimulatedClouds
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.world.cluster import Cluster
     from dra_fleet.rehearsal.world.world import World
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 def application(
-    world: World, clouds: Clouds, home: Home, done: asyncio.Event, *, code: str
+    world: World, clouds: SimulatedClouds, home: Home, done: asyncio.Event, *, code: str
 ) -> web.Application:
     """The API; `done` is set once a client has shut the world down, `code` says what it runs."""
     api = _Api(world, home, done, code)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.rehearsal.providers import CLOUD_PLUGINS, install
+from dra_fleet.rehearsal.providers import cloud_plugin, install
 from tests.rehearsal.providers.tiny_project import engine_environment
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class CloudProgram:
         (directory / "backend").mkdir(parents=True)
         (directory / "Pulumi.yaml").write_text("name: tiny\nruntime: python\n")
         (directory / "__main__.py").write_text(program)
-        install(directory / "pulumi", Path(sys.executable), CLOUD_PLUGINS[cloud])
+        install(directory / "pulumi", Path(sys.executable), cloud_plugin(cloud))
         self.run("stack", "init", "dev")
 
     def given(self, **values: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
-from dra_fleet.rehearsal.world.hardware import Hardware, HardwareInvalid
+from dra_fleet.rehearsal.world.hardware_file import Hardware, HardwareInvalid
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted([*(ROOT / "hardware").glob("*.yaml"), *(ROOT / "examples/hardware").glob("*.yaml")])
@@ -85,6 +85,22 @@ def test_all_mistakes_are_named_at_once() -> None:
     with pytest.raises(HardwareInvalid) as refused:
         hardware({"name": "N"}, {"name": "n", "count": 0}, kubernetes="1.36")
     assert len(str(refused.value).splitlines()) == 4
+
+
+def test_what_a_cloud_lacks_stands_below_its_name_and_is_checked_with_the_rest() -> None:
+    read = Hardware.parse({"clusters": {}, "gke": {"stockOuts": ["us-central1-a"]}}, "test.yaml")
+    assert read.limits_of("gke") == {"quotas": {}, "stockOuts": ["us-central1-a"]}
+    assert read.limits_of("aks") == {}
+    with pytest.raises(HardwareInvalid) as refused:
+        Hardware.parse({"clusters": [], "aks": {"quotas": {"f": -1}}, "moon": {}, "existing": {}}, "t.yaml")
+    wanted = "write dra_fleet/rehearsal/clouds/existing/simulation.py with SIMULATION"
+    assert str(refused.value).splitlines() == [
+        "t.yaml describes no hardware:",
+        "  clusters: Input should be a valid dictionary (got [])",
+        "  moon: Extra inputs are not permitted (got {})",
+        "  aks.quotas.f: Input should be greater than or equal to 0 (got -1)",
+        f"  existing: cloud existing has no simulation: {wanted}",
+    ]
 
 
 def test_two_nodes_of_one_name_are_refused() -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Account(CloudAccount[AksLimits]):
     """Records by id, the same in any case. Its token is good for every AKS cluster, as Entra's are."""
 
-    cloud = "azure"
+    cloud = "aks"
     title = "Azure"
     model = AksLimits
 

@@ -7,15 +7,8 @@ world's socket as first argument. Published helper: https://azure.github.io/kube
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-if not __package__:  # run as a script, without the project on its path
-    sys.path.insert(0, str(Path(__file__).resolve().parents[4]))
-
 from dra_fleet.rehearsal.credentials.dra_fleet_token import HelperError, answer, ask
 
-NAME = "kubelogin"
 LOGINS = ("devicecode", "interactive", "spn", "ropc", "msi", "azurecli", "azd", "workloadidentity")
 FLAGS = frozenset(
     {
@@ -60,10 +53,6 @@ def main(arguments: list[str]) -> int:
 
     def find_status() -> dict[str, str]:
         flags = read_arguments(arguments[1:])
-        return ask(arguments[0], "/v1/clouds/azure/tokens", {"serverId": flags["server-id"]})
+        return ask(arguments[0], "/v1/clouds/aks/tokens", {"serverId": flags["server-id"]})
 
     return answer("Error", find_status)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

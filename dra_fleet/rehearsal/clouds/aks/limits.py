@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
-from pydantic.alias_generators import to_camel
+from pydantic import Field, field_validator
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.rehearsal.world.node import HardwareModel
 
 SIZE = re.compile(
     r"Standard_(?P<series>[A-Z]+)(?P<cpus>\d+)(?P<traits>[a-z]*)(?P<middle>(?:_[A-Z][A-Za-z0-9]*)*)"
@@ -17,13 +17,7 @@ SIZE = re.compile(
 """https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions"""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_alias=True, validate_by_name=True
-    )
-
-
-class GivenSize(_Model):
+class GivenSize(HardwareModel):
     """A VM size that the catalogue does not hold: a GPU model of the catalogue, vCPUs, memory in GiB."""
 
     gpu: str
@@ -42,16 +36,16 @@ class GivenSize(_Model):
         return gpu
 
 
-class AksLimits(_Model):
+class AksLimits(HardwareModel):
     """Quotas and shortages of the simulated subscription, and its VM sizes beyond the catalogue's.
 
     `quotas` are vCPUs by family, such as standardNVADSA10v5Family; a family that is not named has no limit.
     `stockOuts` are VM sizes of which the region has no machine left. `sizes` are further VM sizes by name.
     """
 
-    quotas: dict[str, Annotated[int, Field(ge=0)]] = {}
+    quotas: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     stock_outs: tuple[str, ...] = ()
-    sizes: dict[str, GivenSize] = {}
+    sizes: dict[str, GivenSize] = Field(default_factory=dict)
 
     def quota(self, family: str) -> int | None:
         """The quota of a family in vCPUs, None without limit."""

@@ -51,7 +51,7 @@ def size_of(pool: Properties, limits: AksLimits) -> VmSize:
             "VMSizeNotSupported",
             f"The VM size of {name} is not known to the simulated Azure; nearest: {near(name)}. "
             "If it exists, describe it in the stack's hardware file: "
-            f"azure: {{sizes: {{{name}: {{gpu: A100-PCIE-80GB, gpus: 1, cpus: 24, memory: 220}}}}}}",
+            f"aks: {{sizes: {{{name}: {{gpu: A100-PCIE-80GB, gpus: 1, cpus: 24, memory: 220}}}}}}",
         )
     return size
 

@@ -21,7 +21,7 @@ USER: Final = f"arn:aws:iam::{ACCOUNT}:role/rehearsal"
 class Account(CloudAccount[EksLimits]):
     """Records by type and id, each with its `region`. Its token is such as `aws eks get-token` prints."""
 
-    cloud = "aws"
+    cloud = "eks"
     title = "AWS"
     token_prefix = "k8s-aws-v1."  # noqa: S105 - how such tokens begin, not one
     model = EksLimits

@@ -10,14 +10,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from pathlib import Path
-
-if not __package__:  # run as a script, without the project on its path
-    sys.path.insert(0, str(Path(__file__).resolve().parents[4]))
 
 from dra_fleet.rehearsal.credentials.dra_fleet_token import API_VERSIONS, HelperError, ask, asked_version
 
-NAME = "aws"
 FLAGS = frozenset(
     {"cluster-id", "cluster-name", "endpoint-url", "output", "profile", "region", "role-arn", "session-name"}
 )
@@ -66,13 +61,9 @@ def main(arguments: list[str]) -> int:
         flags = read_arguments(arguments[1:])
         cluster = flags.get("cluster-name") or flags["cluster-id"]
         body = {"clusterName": cluster, "region": flags.get("region", "")}
-        status = ask(arguments[0], "/v1/clouds/aws/tokens", body)
+        status = ask(arguments[0], "/v1/clouds/eks/tokens", body)
     except HelperError as error:
         sys.stderr.write(f"\n{error}\n")
         return 255
     json.dump({"kind": "ExecCredential", "apiVersion": version, "spec": {}, "status": status}, sys.stdout)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

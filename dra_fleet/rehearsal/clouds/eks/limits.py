@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field
+
+from dra_fleet.rehearsal.world.node import HardwareModel
 
 _BUCKETS = {"p": "P", "g": "G and VT", "v": "G and VT"}
 
 
-class EksLimits(BaseModel):
+class EksLimits(HardwareModel):
     """Quotas, shortages and what is there of the simulated account.
 
     `quotas` are vCPUs by bucket: `P`, `G and VT` or `Standard`, with ` Spot` added for spot machines; one
@@ -19,14 +20,10 @@ class EksLimits(BaseModel):
     made. `images` are the versions of NVIDIA's driver in images of one's own.
     """
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_alias=True, validate_by_name=True
-    )
-
-    quotas: dict[str, Annotated[int, Field(ge=0)]] = {}
+    quotas: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     stock_outs: tuple[str, ...] = ()
-    subnets: dict[str, str] = {}
-    images: dict[str, str] = {}
+    subnets: dict[str, str] = Field(default_factory=dict)
+    images: dict[str, str] = Field(default_factory=dict)
 
     def is_out_of_stock(self, instance_type: str, zone: str) -> bool:
         """Whether a zone has no machine of this type left."""

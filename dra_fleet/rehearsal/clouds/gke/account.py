@@ -19,7 +19,7 @@ USER: Final = "rehearsal-user@example.com"
 class Account(CloudAccount[GkeLimits]):
     """Records by id. Its token is good for every GKE cluster, as Google's are."""
 
-    cloud = "google"
+    cloud = "gke"
     title = "Google Cloud"
     token_prefix = "ya29."  # noqa: S105 - how Google's access tokens begin, not one
     model = GkeLimits

@@ -8,12 +8,6 @@ Published helper: https://github.com/kubernetes/cloud-provider-gcp, `cmd/gke-gcl
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-if not __package__:  # run as a script, without the project on its path
-    sys.path.insert(0, str(Path(__file__).resolve().parents[4]))
-
 from dra_fleet.rehearsal.credentials.dra_fleet_token import HelperError, answer, ask
 
 NAME = "gke-gcloud-auth-plugin"
@@ -41,10 +35,6 @@ def main(arguments: list[str]) -> int:
 
     def find_status() -> dict[str, str]:
         read_arguments(arguments[1:])
-        return ask(arguments[0], "/v1/clouds/google/tokens", {})
+        return ask(arguments[0], "/v1/clouds/gke/tokens", {})
 
     return answer(NAME, find_status)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

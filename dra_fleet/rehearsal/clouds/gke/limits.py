@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic.alias_generators import to_camel
+from pydantic import Field
+
+from dra_fleet.rehearsal.world.node import HardwareModel
 
 
-class GkeLimits(BaseModel):
+class GkeLimits(HardwareModel):
     """Quotas and shortages of the simulated project.
 
     `quotas` are accelerators by type, such as nvidia-l4 or tpu-v6e-slice; one that is not named has no limit.
     `stockOuts` are zones or machine types of which no machine is left.
     """
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, alias_generator=to_camel, validate_by_alias=True, validate_by_name=True
-    )
-
-    quotas: dict[str, Annotated[int, Field(ge=0)]] = {}
+    quotas: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     stock_outs: tuple[str, ...] = ()
 
     def quota(self, accelerator: str) -> int | None:

@@ -27,6 +27,7 @@ from dra_fleet.rehearsal.providers.properties import (
 if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Struct
 
+    from dra_fleet.rehearsal.clouds.simulation import CloudPlugin
     from dra_fleet.rehearsal.providers.clouds.world import CloudInWorld
 
 DIGITS: Final = 8
@@ -36,26 +37,14 @@ class CloudServicer(PluginServicer):
     """One provider of a program.
 
     Args:
-        name: the plugin's package.
-        version: of the published plugin whose place it takes.
+        plugin: whose place it takes.
         world: where the cloud is simulated.
-        settings: the provider settings the plugin knows.
-        secret_results: the functions whose results are secrets.
     """
 
-    def __init__(
-        self,
-        name: str,
-        version: str,
-        world: CloudInWorld,
-        *,
-        settings: frozenset[str],
-        secret_results: frozenset[str],
-    ) -> None:
-        super().__init__(name, version)
+    def __init__(self, plugin: CloudPlugin, world: CloudInWorld) -> None:
+        super().__init__(plugin.name, plugin.version)
+        self._plugin = plugin
         self._world = world
-        self._settings = settings
-        self._secret_results = secret_results
         self._config: Properties = {}
 
     async def Handshake(
@@ -68,8 +57,8 @@ class CloudServicer(PluginServicer):
         self, request: provider_pb2.CheckRequest, context: object
     ) -> provider_pb2.CheckResponse:
         """Check a provider's own settings."""
-        unknown = sorted(set(decode(request.news)) - self._settings - {"version"})
-        allowed = ", ".join(sorted(self._settings))
+        unknown = sorted(set(decode(request.news)) - self._plugin.settings - {"version"})
+        allowed = ", ".join(sorted(self._plugin.settings))
         failures = [
             provider_pb2.CheckFailure(
                 property=key, reason=f"{key!r} is no setting of this provider; allowed: {allowed}"
@@ -81,11 +70,11 @@ class CloudServicer(PluginServicer):
     async def DiffConfig(
         self, request: provider_pb2.DiffRequest, context: object
     ) -> provider_pb2.DiffResponse:
-        """Another subscription holds other resources; everything else is an update."""
+        """Another subscription, say, holds other resources; everything else is an update."""
         old, new = decode(request.old_inputs), decode(request.news)
         keys = [key for key in sorted({*old, *new}) if plain(old.get(key)) != plain(new.get(key))]
         return provider_pb2.DiffResponse(
-            changes=_some(keys), diffs=keys, replaces=[key for key in keys if key == "subscriptionId"]
+            changes=_some(keys), diffs=keys, replaces=[key for key in keys if key in self._plugin.replacing]
         )
 
     async def Configure(
@@ -103,7 +92,7 @@ class CloudServicer(PluginServicer):
         result = await self._world.ask(
             "invoke", {"token": request.tok, "arguments": arguments, "config": self._config}
         )
-        if request.tok in self._secret_results:
+        if request.tok in self._plugin.secret_results:
             result = {key: Secret(value) for key, value in result.items()}
         answer = provider_pb2.InvokeResponse()
         getattr(answer, "return").CopyFrom(encode(result))

@@ -45,7 +45,7 @@ def test_an_unknown_size_is_refused_with_how_to_describe_it(aks: Subscription) -
     assert str(refused.value) == (
         f'Code="VMSizeNotSupported" Message="The VM size of {NEW} is not known to the simulated Azure; '
         "nearest: Standard_NV6ads_A10_v5, Standard_NV36ads_A10_v5, Standard_NV36adms_A10_v5. If it exists, "
-        f"describe it in the stack's hardware file: azure: {{sizes: {{{NEW}: {{gpu: A100-PCIE-80GB, gpus: 1, "
+        f"describe it in the stack's hardware file: aks: {{sizes: {{{NEW}: {{gpu: A100-PCIE-80GB, gpus: 1, "
         'cpus: 24, memory: 220}}}"'
     )
 

@@ -94,4 +94,4 @@ def test_the_credential_is_in_the_version_that_was_asked_for(
         "spec": {},
         "status": {"token": "k8s-aws-v1.abc"},
     }
-    assert calls == [("/socket", "/v1/clouds/aws/tokens", {"clusterName": "train", "region": "us-east-1"})]
+    assert calls == [("/socket", "/v1/clouds/eks/tokens", {"clusterName": "train", "region": "us-east-1"})]

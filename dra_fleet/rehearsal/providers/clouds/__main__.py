@@ -1,0 +1,29 @@
+"""Start a cloud's plugin: `python -m dra_fleet.rehearsal.providers.clouds CLOUD ENGINE_ADDRESS`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from dra_fleet.rehearsal.providers.bare_sdk import use_protocol_only
+
+use_protocol_only()
+
+from dra_fleet.rehearsal.clouds.simulation import simulation_of  # noqa: E402 - after the line above
+from dra_fleet.rehearsal.providers.clouds.answering import CloudAnswering  # noqa: E402
+from dra_fleet.rehearsal.providers.clouds.servicer import CloudServicer  # noqa: E402
+from dra_fleet.rehearsal.providers.clouds.world import CloudInWorld  # noqa: E402
+from dra_fleet.rehearsal.providers.engine_log import EngineLog  # noqa: E402
+from dra_fleet.rehearsal.providers.serving import serve  # noqa: E402
+
+
+async def _run(cloud: str, arguments: list[str]) -> None:
+    addresses = [argument for argument in arguments if not argument.startswith("-")]
+    log = EngineLog(addresses[0] if addresses else None)
+    plugin = simulation_of(cloud).plugin
+    servicer = CloudServicer(plugin, CloudInWorld(cloud))
+    await serve(servicer, [CloudAnswering(plugin.name, log)])
+
+
+if __name__ == "__main__":
+    asyncio.run(_run(sys.argv[1], sys.argv[2:]))
