@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
 from dra_fleet.cel import CelInvalid, CelUnsupported, intent, messages
+from dra_fleet.cel.minors import MULTIPLE_ALLOCATIONS_SINCE
 from dra_fleet.checking import rewriting
 from dra_fleet.findings.errors import choices, mistyped
 
@@ -57,8 +58,8 @@ def compiled(expression: str, path: Path, subject: Subject, environment: DeviceC
 
 
 def _fix(expression: str, environment: DeviceCel) -> str:
-    if "allowMultipleAllocations" in expression and environment.number < 36:  # noqa: PLR2004 - a minor
-        return "leave device.allowMultipleAllocations out below Kubernetes 1.36"
+    if "allowMultipleAllocations" in expression and environment.number < MULTIPLE_ALLOCATIONS_SINCE:
+        return f"leave device.allowMultipleAllocations out below Kubernetes 1.{MULTIPLE_ALLOCATIONS_SINCE}"
     return rewriting.corrected(expression, environment)
 
 

@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from dra_fleet.clusters.objects import carries, entries, section
+from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.clusters.client import KubeApi, Object
-
-FLOOR = (1, 34)
-"""The first minor that serves resource.k8s.io/v1 by default: https://kubernetes.io/releases/1.34/."""
 
 Level = Literal["ok", "warning", "problem"]
 
@@ -74,12 +72,12 @@ def _version(version: Object, kubernetes: str) -> Finding:
         return Finding(
             level="problem", subject="version", message=f"the server's version {text!r} cannot be read"
         )
-    minor = (int(match[1]), int(match[2]))
-    if minor < FLOOR:
+    minor, oldest = (int(match[1]), int(match[2])), kubernetes_facts().oldest
+    if minor < tuple(map(int, oldest.split("."))):
         return Finding(
             level="problem",
             subject="version",
-            message=f"the server runs {text}; resource.k8s.io/v1 needs at least 1.34",
+            message=f"the server runs {text}; resource.k8s.io/v1 needs at least {oldest}",
             fix="upgrade the cluster",
         )
     if f"{minor[0]}.{minor[1]}" != kubernetes:
@@ -106,7 +104,8 @@ def _resource_api(groups: Object) -> Finding:
         level="problem",
         subject="resource.k8s.io",
         message=f"resource.k8s.io/v1 is not served (served: {instead})",
-        fix="upgrade to 1.34 or later, or take resource.k8s.io/v1=false out of --runtime-config",
+        fix=f"upgrade to {kubernetes_facts().oldest} or later, or take resource.k8s.io/v1=false out of "
+        "--runtime-config",
     )
 
 

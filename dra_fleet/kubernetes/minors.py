@@ -46,8 +46,14 @@ class KubernetesFacts(Entry):
 
     oldest: str
     oldest_reason: str
+    example: str
     minors: tuple[KubernetesMinor, ...]
     gates: tuple[FeatureGate, ...]
+
+    @property
+    def newest(self) -> str:
+        """The newest minor that is known."""
+        return self.minors[-1].minor
 
     def minor(self, minor: str) -> KubernetesMinor | None:
         """The entry of a minor, if it is known."""
@@ -74,3 +80,8 @@ def kubernetes_facts() -> KubernetesFacts:
 def is_on(gate: str, minor: str) -> bool:
     """Whether a feature gate is on by default in a minor."""
     return kubernetes_facts().gate(gate).is_on(minor)
+
+
+def on_from(gate: str) -> str:
+    """The first minor that has a feature gate on by default, in words where none has."""
+    return kubernetes_facts().gate(gate).on_from or "(no known minor)"

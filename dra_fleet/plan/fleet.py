@@ -76,7 +76,7 @@ def _plan_cluster(
             "kubernetes",
             what="is required, here or for the whole fleet",
             allowed=", ".join(f'"{entry.minor}"' for entry in kubernetes_facts().minors),
-            fix='add kubernetes: "1.36"',
+            fix=f'add kubernetes: "{kubernetes_facts().example}"',
         )
         return None
     _warn_end_of_life(name, minor, findings)

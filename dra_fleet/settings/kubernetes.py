@@ -20,15 +20,15 @@ def _minor(value: object) -> object:
         raise refuse(
             "must be a quoted string: YAML reads an unquoted minor as a number, so that 1.30 becomes 1.3",
             allowed=allowed,
-            fix='put it in quotes as you wrote it, for example "1.36"',
+            fix=f'put it in quotes as you wrote it, for example "{known.example}"',
         )
     if not isinstance(value, str):
         return value
     if _MINOR.fullmatch(value) is None:
         raise refuse(
-            "must be a Kubernetes minor such as 1.36, without 'v' and patch",
+            f"must be a Kubernetes minor such as {known.example}, without 'v' and patch",
             allowed=allowed,
-            fix=_shortened(value),
+            fix=_shortened(value, known.example),
         )
     if _order(value) < _order(known.oldest):
         raise refuse(
@@ -47,11 +47,13 @@ def _order(minor: str) -> int:
     return int(minor.partition(".")[2])
 
 
-def _shortened(value: str) -> str:
+def _shortened(value: str, example: str) -> str:
     found = re.search(r"1\.[1-9][0-9]*", value)
-    return f'write "{found[0]}"' if found else 'write for example "1.36"'
+    return f'write "{found[0]}"' if found else f'write for example "{example}"'
 
 
 KubernetesMinor = Annotated[
-    str, BeforeValidator(_minor), Field(description='Kubernetes minor, quoted: "1.36"')
+    str,
+    BeforeValidator(_minor),
+    Field(description=f'Kubernetes minor, quoted: "{kubernetes_facts().example}"'),
 ]

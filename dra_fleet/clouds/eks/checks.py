@@ -251,14 +251,15 @@ def _check_dranet(
     if EFA not in settings.drivers:
         return
     if _numbers(minor) < _DRANET:
+        least = ".".join(map(str, _DRANET))
         findings.error(
             *at,
             "drivers",
             EFA,
             what="needs a newer Kubernetes",
             got=minor,
-            allowed="1.35 or later",
-            fix='set kubernetes: "1.35", or remove it',
+            allowed=f"{least} or later",
+            fix=f'set kubernetes: "{least}", or remove it',
         )
     if not any(pool.efa for pool in pools):
         findings.warnings.append(

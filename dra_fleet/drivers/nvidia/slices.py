@@ -17,7 +17,7 @@ from dra_fleet.drivers.nvidia.devices import (
 )
 from dra_fleet.drivers.nvidia.modes import dynamic_partitions, with_shares
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
-from dra_fleet.kubernetes.minors import PARTITIONS, is_on
+from dra_fleet.kubernetes.minors import PARTITIONS, is_on, on_from
 from dra_fleet.model.nodes import GIVE_SLICES, Object, Origin, Published, ShapeDevice
 from dra_fleet.model.published import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid
 
@@ -39,7 +39,7 @@ _UNKNOWN_DOMAINS = (
 _OVERLAPPING = (
     "with feature gate DynamicMIG the driver sends counters that keep partitions apart, and the API server "
     f"of Kubernetes {{minor}} drops them, for its gate {PARTITIONS} is off: pods would get partitions that "
-    f"overlap, and all but the first would never start; turn DynamicMIG off, use Kubernetes 1.36, or "
+    f"overlap, and all but the first would never start; turn DynamicMIG off, use Kubernetes {{since}}, or "
     f"{GIVE_SLICES}"
 )
 
@@ -87,7 +87,7 @@ def _devices(
         if not reason:
             found, counters = _gpu_devices(pool, driver, model, gates)
             if counters and not is_on(PARTITIONS, minor):
-                counters, reason = (), _OVERLAPPING.format(minor=minor)
+                counters, reason = (), _OVERLAPPING.format(minor=minor, since=on_from(PARTITIONS))
             shares = str(value_at(driver.values, "consumableShares") or "").strip()
             devices += (
                 [with_shares(item, shares) for item in found] if gates.get("ConsumableShares") else found

@@ -15,6 +15,7 @@ from dra_fleet.cel.clauses import split
 from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.drivers.nvidia.cuda import cuda_version_of
 from dra_fleet.drivers.nvidia.devices import DRIVER, GpuOnHost, nvidia_devices
+from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.hardware.models import GpuModel
     from dra_fleet.model.published import PublishedDevice
 
-MINOR: Final = "1.36"
+MINOR: Final = kubernetes_facts().newest
 """The minor whose CEL judges; what older ones lack makes an expression invalid there, not wider."""
 _DRIVER_VERSION: Final = "580.126.09"
 _HOST: Final = ("uuid", "parentUUID", "driverVersion", "cudaDriverVersion")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.policy.reading.homes import CLUSTER_TYPES, Homes
 from dra_fleet.policy.reading.versions import FIELDS, KubernetesVersion
 from dra_fleet.policy.rule import Parameter
@@ -17,7 +18,8 @@ KUBERNETES: Final = Parameter(
     name="kubernetes",
     schema={"type": "string", "pattern": r"^(\d+\.\d+)?$"},
     default="",
-    description="The minor, such as 1.36, of clusters that the program does not declare; empty for unknown.",
+    description=f"The minor, such as {kubernetes_facts().example}, of clusters that the program does not "
+    "declare; empty for unknown.",
 )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.devices.quantity import Quantity
-from dra_fleet.kubernetes.minors import PARTITIONS, is_on
+from dra_fleet.kubernetes.minors import PARTITIONS, is_on, on_from
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.model.nodes import MOST_PODS, NodeGroup, Object, Room, Shape
 from dra_fleet.proof.errors import RecordingInvalid
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _EARLY = (
     "devices of driver {driver} share counters, which Kubernetes {minor} keeps only with the alpha feature "
-    "gate DRAPartitionableDevices, and how that alpha counts them is not proved; use Kubernetes 1.36 or "
+    "gate DRAPartitionableDevices, and how that alpha counts them is not proved; use Kubernetes {since} or "
     "later, which counts them as it should"
 )
 
@@ -135,7 +135,8 @@ def _shape(pool: PoolPlan, node: RecordedNode, minor: str) -> Shape:
         most, sure = _rooms(node.node.status.allocatable, (most, sure))
     early: dict[str, str] = {}
     if not is_on(PARTITIONS, minor):
-        early = {driver: _EARLY.format(driver=driver, minor=minor) for driver in node.counters}
+        since = on_from(PARTITIONS)
+        early = {key: _EARLY.format(driver=key, minor=minor, since=since) for key in node.counters}
     return Shape(
         labels=labels,
         knows_labels=node.node is not None,
