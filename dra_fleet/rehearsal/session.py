@@ -26,6 +26,7 @@ from dra_fleet.rehearsal.preinstalled import install_charts
 from dra_fleet.rehearsal.project import StackSource, ensure_stack, project_directory
 from dra_fleet.rehearsal.stack_copy import PASSPHRASE
 from dra_fleet.rehearsal.status import StackStatus, read_status
+from dra_fleet.rehearsal.tools.toolset import require_minors
 from dra_fleet.rehearsal.turn import own_turn
 from dra_fleet.rehearsal.world.client import ClusterState, WorldClient, ensure_running, stop
 from dra_fleet.rehearsal.world.files import write_private
@@ -77,6 +78,7 @@ def up(source: StackSource, home: Home, reporter: Reporter, *, wait_seconds: flo
     """
     started = time.monotonic()
     plan = make_plan(read_stack_file(source.file).settings)
+    require_minors({cluster.name: cluster.kubernetes for cluster in plan.clusters})
     hardware = read_hardware(plan, source)
     refuse_mismatch(plan, hardware, source)
     with own_turn(home, reporter):

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.places import ROOT as PROJECT
 from dra_fleet.plan import make_plan
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
-from dra_fleet.rehearsal.project import find_stack
+from dra_fleet.rehearsal.project import StackSource, find_stack
 from dra_fleet.rehearsal.providers import PublishedPlugin
-from dra_fleet.rehearsal.session import prepare_engine, read_hardware, refuse_mismatch
+from dra_fleet.rehearsal.reporting import Silent
+from dra_fleet.rehearsal.session import prepare_engine, read_hardware, refuse_mismatch, up
 from dra_fleet.rehearsal.stack_copy import PASSPHRASE
 from dra_fleet.rehearsal.tools import Toolset
+from dra_fleet.rehearsal.tools.toolset import playable_minors
 from dra_fleet.rehearsal.world.hardware_file import Hardware
 from dra_fleet.settings import read_stack_file
 
@@ -65,3 +68,20 @@ def test_a_passphrase_that_was_cut_off_while_it_was_written_is_written_again(
     assert prepare_engine(home, toolset) == []
     assert home.passphrase_file.read_text() == PASSPHRASE
     assert home.passphrase_file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_minor_without_a_pinned_control_plane_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.next.yaml"
+    written = (PROJECT / "examples" / "s10-capacity.yaml").read_text("utf-8")
+    newest = kubernetes_facts().newest
+    assert newest not in playable_minors()
+    file.write_text(written.replace('kubernetes: "1.36"', f'kubernetes: "{newest}"'), encoding="utf-8")
+    home = Home.at(tmp_path / "home")
+    source = StackSource(name="next", file=file, hardware=tmp_path / "none.yaml")
+    with pytest.raises(RehearsalError) as refused:
+        up(source, home, Silent(), wait_seconds=0)
+    assert str(refused.value).splitlines()[0] == (
+        f"cluster lab: Kubernetes {newest} cannot be rehearsed, for no control plane of it is pinned here; "
+        "allowed: 1.34, 1.35, 1.36; prove, check and the gate know it all the same"
+    )
+    assert not home.root.exists()

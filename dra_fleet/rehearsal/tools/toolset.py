@@ -87,6 +87,26 @@ def playable_minors() -> tuple[str, ...]:
     return tuple(sorted(others | {own_minor()}, key=lambda minor: [int(part) for part in minor.split(".")]))
 
 
+def require_minors(clusters: Mapping[str, str]) -> None:
+    """Check that every cluster's minor can be played, before anything is made for one of them.
+
+    Args:
+        clusters: the minor of each cluster by the cluster's name.
+
+    Raises:
+        ToolsError: naming every cluster whose minor cannot.
+    """
+    playable = playable_minors()
+    wrong = [
+        f"cluster {name}: Kubernetes {minor} cannot be rehearsed, for no control plane of it is pinned here; "
+        f"allowed: {', '.join(playable)}; prove, check and the gate know it all the same"
+        for name, minor in clusters.items()
+        if minor not in playable
+    ]
+    if wrong:
+        raise ToolsError("\n".join(wrong))
+
+
 def ensure(reporter: Reporter | None = None) -> Toolset:
     """Find or make every tool: on PATH and new enough, the official installer, built from Go modules.
 
