@@ -13,13 +13,17 @@ from dra_fleet import hardware as catalogue
 from dra_fleet.checking.operator_values import OPERATOR
 from dra_fleet.checking.resources import mapping
 from dra_fleet.clouds.gke.releases import CRITICAL
+from dra_fleet.drivers.common.host_root import looks_elsewhere
+from dra_fleet.drivers.common.plugin_pods import PluginPods
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.driver import Release
+from dra_fleet.drivers.nvidia import driver_root
+from dra_fleet.drivers.nvidia.mig_labels import CONFIG, READY, STATE, may_start_early
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.findings.errors import choices, mistyped
-from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
-from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated_taints
+from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
+from dra_fleet.kubernetes.scheduling.taints import toleration_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,10 +35,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ChartValues, PoolPlan
     from dra_fleet.yaml_text import Path
 
-_ROOT = "nvidiaDriverRoot"
-_ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}
-_MIG_CONFIG, _MIG_STATE = "nvidia.com/mig.config", "nvidia.com/mig.config.state"
-_OPERATOR_S_OWN = ("nvidia.com/mig.config.state", "nvidia.com/gpu.deploy.", "nvidia.com/dra-kubelet-plugin")
+_OPERATOR_S_OWN = (STATE, "nvidia.com/gpu.deploy.", "nvidia.com/dra-kubelet-plugin")
 
 
 class ChartUnknown(Exception):  # noqa: N818 - it says what the chart is
@@ -126,11 +127,12 @@ def _check_on(subject: Subject, chart: Chart, cluster: Cluster, values: ChartVal
     _check_controller(subject, chart, cluster, values)
     if cluster.plan.cloud == "gke":
         _check_priority(subject, chart, values)
-    reached = _check_plugin_nodes(subject, chart, pools, values)
-    _check_tolerations(subject, chart, reached, values)
+    pods = PluginPods.of(chart.driver, chart.version, values)
+    reached = _check_plugin_nodes(subject, chart, pools, pods)
+    _check_tolerations(subject, chart, reached, pods)
     if chart.driver.name == "nvidia":
         _check_root(subject, reached, values)
-        _check_partitions(subject, reached, values)
+        _check_partitions(subject, reached, pods)
 
 
 def _check_controller(subject: Subject, chart: Chart, cluster: Cluster, values: ChartValues) -> None:
@@ -178,19 +180,16 @@ def _check_priority(subject: Subject, chart: Chart, values: ChartValues) -> None
 
 
 def _check_plugin_nodes(
-    subject: Subject, chart: Chart, pools: list[PoolPlan], values: ChartValues
+    subject: Subject, chart: Chart, pools: list[PoolPlan], pods: PluginPods
 ) -> list[PoolPlan]:
     """Tell which pools the plugin's pods do not reach by their labels; the others."""
-    given = value_at(values, "kubeletPlugin.affinity", default=subject)
-    default = given is subject
-    affinity = _default_affinity(chart) if default else given
-    wanted = RequiredNodeAffinity.of(value_at(values, "kubeletPlugin.nodeSelector"), affinity)
+    wanted, key = pods.affinity, chart.driver.plugin_key("affinity")
     reached: list[PoolPlan] = []
     for pool in pools:
         answer = wanted.matches(some_labels(pool.labels))
         if answer == "no":
             subject.error(
-                *_path("kubeletPlugin.nodeSelector" if wanted.selector else "kubeletPlugin.affinity"),
+                *_path(chart.driver.plugin_key("nodeSelector") if wanted.selector else key),
                 what=f"keeps the plugin from the nodes of pool {pool.name}, which then publish no device",
                 got=", ".join(f"{key}={value}" for key, value in pool.labels.items()),
                 allowed="nodes with " + ", ".join(sorted(wanted.keys)),
@@ -199,30 +198,22 @@ def _check_plugin_nodes(
             continue
         reached.append(pool)
         if answer == "unknown" and pool.gpu_driver == "host":
-            _warn_labels(subject, pool, wanted.keys, default=default)
+            _warn_labels(subject, pool, pods, key)
     return reached
 
 
-def _default_affinity(chart: Chart) -> object:
-    labels = chart.driver.facts.plugin_labels
-    if not labels:
-        return None
-    terms = [
-        {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}
-        for key, value in labels.items()
-    ]
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
-
-
-def _warn_labels(subject: Subject, pool: PoolPlan, keys: frozenset[str], *, default: bool) -> None:
-    untold = sorted(key for key in keys if key not in pool.labels and not key.startswith(_OPERATOR_S_OWN))
+def _warn_labels(subject: Subject, pool: PoolPlan, pods: PluginPods, at: str) -> None:
+    default = pods.is_default_affinity
+    untold = sorted(
+        key for key in pods.affinity.keys if key not in pool.labels and not key.startswith(_OPERATOR_S_OWN)
+    )
     if not untold:
         return
     wanted = 'nvidia.com/gpu.present: "true"' if default else f"{untold[0]}: …"
     nodes = " or ".join(untold) if default else ", ".join(untold)
     carried = "any of them" if default and len(untold) > 1 else "it"
     subject.warning(
-        *_path("kubeletPlugin.affinity"),
+        *_path(at),
         what=f"the plugin runs only on nodes with {nodes}, "
         f"and pool {pool.name} is not known to carry {carried}",
         got=", ".join(f"{key}={value}" for key, value in pool.labels.items()),
@@ -230,61 +221,61 @@ def _warn_labels(subject: Subject, pool: PoolPlan, keys: frozenset[str], *, defa
     )
 
 
-def _check_tolerations(subject: Subject, chart: Chart, pools: list[PoolPlan], values: ChartValues) -> None:
-    given = value_at(values, "kubeletPlugin.tolerations", default=subject)
-    told = tolerations(list(chart.version.plugin_tolerations) if given is subject else given)
+def _check_tolerations(subject: Subject, chart: Chart, pools: list[PoolPlan], pods: PluginPods) -> None:
+    key = chart.driver.plugin_key("tolerations")
     for pool in pools:
-        missing = untolerated_taints(pool.taints, told)
+        missing = pods.kept_off_by(pool)
         if missing:
+            needed = f"{{tolerations: [{', '.join(map(toleration_text, missing))}]}}"
+            section = chart.driver.plugin_section
             subject.error(
-                *_path("kubeletPlugin.tolerations"),
+                *_path(key),
                 what=f"does not tolerate {', '.join(map(str, missing))} of pool {pool.name}, so "
                 f"that the plugin "
                 "never runs there and no device is published",
-                got=f"{len(told)} tolerations" if given is not subject else "the chart's default",
-                fix=f"kubeletPlugin: {{tolerations: [{', '.join(map(toleration_text, missing))}]}}",
+                got="the chart's default"
+                if pods.is_default_tolerations
+                else f"{len(pods.given)} tolerations",
+                fix=f"{section}: {needed}" if section else needed[1:-1],
             )
 
 
 def _check_root(subject: Subject, pools: list[PoolPlan], values: ChartValues) -> None:
-    root = str(value_at(values, _ROOT) or "/")
     for pool in pools:
-        wanted = pool.driver_root or _ROOTS[pool.gpu_driver]
-        if (root.rstrip("/") or "/") != wanted:
+        root, wanted = driver_root.root_in(values), driver_root.root_of(pool)
+        if looks_elsewhere(root, [wanted]):
             subject.error(
-                *_path(_ROOT),
+                *_path(driver_root.KEY),
                 what=f"is not where pool {pool.name} has its GPU driver (gpuDriver: {pool.gpu_driver}); the "
                 "plugin would find no GPU",
                 got=root,
                 allowed=wanted,
-                fix=f"{_ROOT}: {wanted}",
+                fix=f"{driver_root.KEY}: {wanted}",
             )
 
 
-def _check_partitions(subject: Subject, pools: list[PoolPlan], values: ChartValues) -> None:
+def _check_partitions(subject: Subject, pools: list[PoolPlan], pods: PluginPods) -> None:
     """Partitions that the GPU Operator makes must be there before the plugin looks."""
-    selector, affinity = (value_at(values, f"kubeletPlugin.{key}") for key in ("nodeSelector", "affinity"))
-    keys = RequiredNodeAffinity.of(selector, affinity).keys
     for pool in pools:
-        config = pool.labels.get(_MIG_CONFIG)
+        config = pool.labels.get(CONFIG)
         if pool.gpu_driver != "operator" or not (isinstance(pool.sharing, MigSharing) or config is not None):
             continue
         if config in (None, "all-disabled"):
-            has = f"carries {_MIG_CONFIG}={config}" if config else f"carries no label {_MIG_CONFIG}"
+            has = f"carries {CONFIG}={config}" if config else f"carries no label {CONFIG}"
             tell = subject.error if config else subject.warning
             tell(
                 what=f"pool {pool.name} {has}, which makes no MIG partitions; mig.strategy alone makes "
                 f"none either",
                 got=config or "",
-                fix=f"give the pool the label {_MIG_CONFIG}={_profile(pool)}",
+                fix=f"give the pool the label {CONFIG}={_profile(pool)}",
             )
-        if _MIG_STATE not in keys:
+        if may_start_early(some_labels(pool.labels), pods.affinity):
             subject.error(
                 *_path("kubeletPlugin.affinity"),
                 what=f"the plugin may start on pool {pool.name} before its MIG partitions exist, and "
                 f"publishes whole "
                 "GPUs then",
-                fix=f"require {_MIG_STATE} In [success] in kubeletPlugin.affinity",
+                fix=f"require {STATE} In [{READY}] in kubeletPlugin.affinity",
             )
 
 

@@ -7,8 +7,9 @@ publishes no devices.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from dra_fleet.drivers.common.host_root import HOST, looks_elsewhere
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.charts import release
 from dra_fleet.policy.reading.nodes import Nodes
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from dra_fleet.policy.reading.charts import Release
     from dra_fleet.policy.reading.operators import InstalledOperator
     from dra_fleet.policy.rule import Settings
-
-_HOST: Final = "/"
-"""Where a driver looks unless told otherwise."""
 
 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
@@ -50,8 +48,8 @@ def _judge(installed: Release, key: str, told: str, root: str) -> Iterator[Findi
     value = installed.value(key)
     if value.unknown:
         return
-    own = _HOST if value.absent else value.text or ""
-    if _bare(own) != _bare(root):
+    own = HOST if value.absent else value.text or ""
+    if looks_elsewhere(own, [root]):
         yield Finding(
             installed.resource,
             value,
@@ -84,10 +82,6 @@ def _root_of(pool: Pool, near: list[InstalledOperator], nodes: Nodes) -> str | N
         return root
     operator = installer_for(pool, near, nodes.homes)
     return None if operator is None else operator.root
-
-
-def _bare(root: str) -> str:
-    return root.rstrip("/") or "/"
 
 
 RULE = StackRule(

@@ -12,6 +12,7 @@ from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.common.plugin_checks import check_plugin_placement
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import DRIVER
+from dra_fleet.drivers.nvidia.driver_root import check_root
 from dra_fleet.drivers.nvidia.operator import partitioned
 from dra_fleet.settings.classes import CelClass
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 _SOON_DAYS = 60
 _MIG_WORDS = (".type", "['type']", ".profile", ".parentUUID")
 """What tells a partition from a whole GPU in an expression."""
-_ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}
 _NEEDS_PCIE_ROOT = "25.3."
 """https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/issues/575"""
 _NO_OPERATOR_OS = ("AzureLinuxOSGuard", "Flatcar", "Windows2022")
@@ -61,18 +61,8 @@ def check_aks_values(
         return
     check_plugin_placement(at, pools, release, findings)
     served = [pool for pool in pools if pool.machine.gpus]
-    root = value_at(release.values, "nvidiaDriverRoot", default="/")
-    allowed = sorted({_ROOTS[pool.gpu_driver] for pool in served})
-    if served and root not in allowed:
-        findings.error(
-            *at,
-            "values",
-            "nvidiaDriverRoot",
-            what="is not where the pools' GPU driver is installed",
-            got=str(root),
-            allowed=", ".join(allowed),
-            fix="remove it from values; it follows from the pools' gpuDriver",
-        )
+    fix = "remove it from values; it follows from the pools' gpuDriver"
+    check_root(at, pools, release.values, findings, fix=fix)
     if served and release.version.startswith(_NEEDS_PCIE_ROOT):
         findings.warnings.append(
             f"cluster {at[1]}: chart {release.version} was seen to crash on Azure machines, which do not "

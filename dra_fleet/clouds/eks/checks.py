@@ -13,8 +13,10 @@ from dra_fleet.clouds.aks.checks import check_mig_classes
 from dra_fleet.clouds.eks.images import check_image
 from dra_fleet.clouds.eks.pools import placed_together, zones_of
 from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia.driver_root import check_root
 from dra_fleet.drivers.nvidia.operator import partitioned
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
+from dra_fleet.kubernetes.scheduling.taints import tolerations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,24 +66,13 @@ def check_eks_values(
     at: tuple[str, ...], name: str, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
 ) -> None:
     """Check a driver's final values against the pools it serves."""
-    served = [pool for pool in pools if pool.machine.gpus]
     if name == "nvidia":
-        root = value_at(release.values, "nvidiaDriverRoot", default="/")
-        if served and root != "/":
-            findings.error(
-                *at,
-                "values",
-                "nvidiaDriverRoot",
-                what="is not where the node images of EKS have the GPU driver",
-                got=str(root),
-                allowed="/",
-                fix="remove it from values",
-            )
+        what = "is not where the node images of EKS have the GPU driver"
+        check_root(at, pools, release.values, findings, what=what, fix="remove it from values")
         return
     tainted = sorted(pool.name for pool in pools if any(taint.key == GPU_TAINT for taint in pool.taints))
-    told = value_at(release.values, "tolerations", default=[])
-    known = [item.get("key") for item in told if isinstance(item, dict)] if isinstance(told, list) else []  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    if release.name == "aws-dranet" and tainted and not {GPU_TAINT, None} & set(known):  # pyright: ignore[reportUnknownArgumentType]
+    told = tolerations(value_at(release.values, "tolerations"))
+    if release.name == "aws-dranet" and tainted and not any(one.may_tolerate(GPU_TAINT) for one in told):
         findings.warnings.append(
             f"cluster {at[1]}: aws-dranet does not tolerate {GPU_TAINT}, so that it publishes no network "
             f"card of {', '.join(tainted)}; add the toleration to its values"

@@ -14,6 +14,7 @@ from dra_fleet.clouds.gke.pool_checks import check_gke_pool, check_zone_counts
 from dra_fleet.clouds.gke.pools import compute_classes_of
 from dra_fleet.clouds.gke.releases import CRITICAL
 from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia.driver_root import check_root
 from dra_fleet.findings.errors import choices
 from dra_fleet.settings.classes import CelClass, IntentClass
 
@@ -94,19 +95,8 @@ def check_gke_values(
                 allowed="an empty text, or a priority class of your own",
                 fix=f"remove {key} from values",
             )
-    served = [pool for pool in pools if pool.machine.gpus]
-    root = value_at(release.values, "nvidiaDriverRoot")
-    allowed = sorted({pool.driver_root for pool in served if pool.driver_root})
-    if root is not None and served and root not in allowed:
-        findings.error(
-            *at,
-            "values",
-            "nvidiaDriverRoot",
-            what="is not where the pools' GPU driver is installed",
-            got=str(root),
-            allowed=", ".join(allowed),
-            fix="remove it from values; it follows from the pools' image",
-        )
+    fix = "remove it from values; it follows from the pools' image"
+    check_root(at, pools, release.values, findings, fix=fix)
 
 
 def _check_version(at: tuple[str, ...], settings: GkeClusterSettings, minor: str, findings: Findings) -> None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.drivers.common.plugin_pods import PluginPods
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia.mig_labels import READY, STATE, may_start_early
 from dra_fleet.drivers.nvidia.operator import partitioned
-from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
-from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated_taints
+from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
+from dra_fleet.kubernetes.scheduling.taints import toleration_text
 from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
@@ -36,12 +37,14 @@ def check_plugin_placement(
         release: the driver's release.
         findings: collects the problems.
     """
-    _check_start(at, pools, release, findings)
     version = DRIVER.facts.version(release.version)
-    default = list(version.plugin_tolerations) if version else []
-    given = value_at(release.values, _TOLERATIONS, default=default)
+    pods = PluginPods.of(DRIVER, version, release.values)
+    _check_start(at, pools, pods, shown(value_at(release.values, _AFFINITY)), findings)
+    given = value_at(
+        release.values, _TOLERATIONS, default=list(version.plugin_tolerations) if version else []
+    )
     for pool in pools:
-        for taint in untolerated_taints(pool.taints, tolerations(given)) if pool.machine.gpus else ():
+        for taint in pods.kept_off_by(pool) if pool.machine.gpus else ():
             findings.error(
                 *at,
                 "values",
@@ -55,19 +58,17 @@ def check_plugin_placement(
 
 
 def _check_start(
-    at: tuple[str, ...], pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
+    at: tuple[str, ...], pools: Sequence[PoolPlan], pods: PluginPods, given: str, findings: Findings
 ) -> None:
-    affinity = value_at(release.values, _AFFINITY)
-    wanted = RequiredNodeAffinity.of(value_at(release.values, "kubeletPlugin.nodeSelector"), affinity)
     for pool, _, _ in partitioned(pools):
-        if may_start_early(some_labels(pool.labels), wanted):
+        if may_start_early(some_labels(pool.labels), pods.affinity):
             findings.error(
                 *at,
                 "values",
                 _AFFINITY,
                 what=f"lets the plugin start on pool {pool.name} before its MIG partitions exist, and "
                 "publish whole GPUs",
-                got=shown(affinity),
+                got=given,
                 allowed=f"{STATE} In [{READY}] on the pool's nodes",
                 fix="remove it from values; the plan writes it",
             )

@@ -12,6 +12,7 @@ from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.aks.pools import EVICTION
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
+from dra_fleet.drivers.nvidia.driver_root import OF_OPERATOR
 from dra_fleet.drivers.nvidia.mig_config import config_file, is_built_in
 from dra_fleet.drivers.nvidia.operator_checks import check_operator_values, check_partitioning
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
@@ -153,7 +154,7 @@ def _driver_values(installs: bool, host_runtime: str) -> dict[str, Any]:
         },
         # Without it a container could name any GPU in an environment variable, past its claim.
         "toolkit": {"enabled": True, "env": [accept]},
-        "hostPaths": {"driverInstallDir": "/run/nvidia/driver"},
+        "hostPaths": {"driverInstallDir": OF_OPERATOR},
     }
 
 

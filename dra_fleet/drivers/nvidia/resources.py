@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia.driver_root import OF_OPERATOR
 from dra_fleet.drivers.resources import DevicePlugin, DriverResources, Operator, Switch
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ RESOURCES = DriverResources(
         kernel_driver=Switch(key="driver.enabled", default=True),
         kernel_driver_kept_off=("nvidia.com/gpu.deploy.operands", "nvidia.com/gpu.deploy.driver"),
         root="hostPaths.driverInstallDir",
-        default_root="/run/nvidia/driver",
+        default_root=OF_OPERATOR,
         discovers=Switch(key="nfd.enabled", default=True),
     ),
     discovery_charts=frozenset({"node-feature-discovery", "gpu-feature-discovery"}),

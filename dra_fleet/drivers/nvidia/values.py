@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.drivers.common.host_root import HOST
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.driver import Refusal, Release
 from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
+from dra_fleet.drivers.nvidia.driver_root import KEY as ROOT
+from dra_fleet.drivers.nvidia.driver_root import root_of
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
@@ -19,8 +22,6 @@ if TYPE_CHECKING:
 
     from dra_fleet.model.plan import ChartValues
 
-ROOTS = {"host": "/", "operator": "/run/nvidia/driver"}
-_ROOT_KEY = "nvidiaDriverRoot"
 _CHART_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 _CLUSTER_GATES = {
     "DynamicMIG": "DRAPartitionableDevices",
@@ -43,7 +44,7 @@ def values(release: Release) -> ChartValues:
     chosen: dict[str, Any] = {
         "gpuResourcesEnabledOverride": True,
         "resources": {"gpus": {"enabled": True}, "computeDomains": {"enabled": False}},
-        _ROOT_KEY: next(iter(_roots(release)), "/"),
+        ROOT: next(iter(_roots(release)), HOST),
     }
     if "resourceApiVersion" in release.version.values:
         # Rendering without a cluster could choose a version that the cluster does not serve.
@@ -67,7 +68,7 @@ def conflicts(release: Release) -> Sequence[Refusal]:
         Refusal(
             key="",
             what=f"serves pools whose GPU drivers lie under different roots ({told}); "
-            f"one release has one {_ROOT_KEY}",
+            f"one release has one {ROOT}",
             fix="give all pools of the cluster the same gpuDriver, or put them into different clusters",
         ),
     )
@@ -86,7 +87,7 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
 
 
 def _roots(release: Release) -> list[str]:
-    return sorted({pool.driver_root or ROOTS[pool.gpu_driver] for pool in release.pools if pool.machine.gpus})
+    return sorted({root_of(pool) for pool in release.pools if pool.machine.gpus})
 
 
 def _lacks_its_own(release: Release) -> bool:

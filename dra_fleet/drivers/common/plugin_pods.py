@@ -1,0 +1,66 @@
+"""Where the pods of a DRA driver's plugin run, by its chart's values: asked by the plan and by checking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, Term, carries
+from dra_fleet.kubernetes.scheduling.taints import tolerations, untolerated_taints
+
+if TYPE_CHECKING:
+    from dra_fleet.drivers.common.facts import ChartVersion
+    from dra_fleet.drivers.driver import Driver
+    from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration
+    from dra_fleet.model.plan import ChartValues, PoolPlan
+
+_ABSENT = object()
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluginPods:
+    """What a plugin's pods demand of a node and which taints they tolerate.
+
+    Attributes:
+        affinity: the demands on the node's labels.
+        given: what is tolerated by the values, or by the chart where they leave it to it.
+        always: what is tolerated whatever the values say.
+        is_default_affinity: whether the affinity is the chart's own.
+        is_default_tolerations: whether the values leave the tolerations to the chart.
+    """
+
+    affinity: RequiredNodeAffinity
+    given: tuple[Toleration, ...]
+    always: tuple[Toleration, ...]
+    is_default_affinity: bool
+    is_default_tolerations: bool
+
+    @classmethod
+    def of(cls, driver: Driver, version: ChartVersion | None, values: ChartValues) -> PluginPods:
+        """Read them.
+
+        Args:
+            driver: whose plugin it is.
+            version: the chart's version; None for one that is not known, which is taken to tolerate nothing.
+            values: the chart's values.
+        """
+        selector = value_at(values, driver.plugin_key("nodeSelector"))
+        affinity = value_at(values, driver.plugin_key("affinity"), default=_ABSENT)
+        given = value_at(values, driver.plugin_key("tolerations"), default=_ABSENT)
+        default, always = (version.plugin_tolerations, version.fixed_tolerations) if version else ((), ())
+        wanted = RequiredNodeAffinity.of(selector, None if affinity is _ABSENT else affinity)
+        if affinity is _ABSENT:
+            terms = [Term(labels=(carries(*label),)) for label in driver.facts.plugin_labels.items()]
+            wanted = RequiredNodeAffinity(selector=wanted.selector, terms=tuple(terms) or None)
+        return cls(
+            affinity=wanted,
+            given=tuple(tolerations(default if given is _ABSENT else given)),
+            always=tuple(tolerations(always)),
+            is_default_affinity=affinity is _ABSENT,
+            is_default_tolerations=given is _ABSENT,
+        )
+
+    def kept_off_by(self, pool: PoolPlan) -> list[Taint]:
+        """The taints of a pool that keep them off its nodes."""
+        return untolerated_taints(pool.taints, (*self.given, *self.always))
