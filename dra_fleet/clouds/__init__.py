@@ -6,13 +6,17 @@ that nothing but the value.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet.clouds.cloud import Cloud, Planning, SettingsT
+from dra_fleet.facts.loading import by_name
 from dra_fleet.facts.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    from dra_fleet.hardware.models import Machine
 
 BUILT_IN = ("aks", "eks", "gke", "existing")
 JUDGED = ("ack",)
@@ -24,7 +28,7 @@ _REGISTRY = Registry(
     built_in={name: f"dra_fleet.clouds.{name}:CLOUD" for name in (*BUILT_IN, *JUDGED)},
 )
 
-__all__ = ["BUILT_IN", "JUDGED", "Cloud", "known", "named", "names", "planning_of"]
+__all__ = ["BUILT_IN", "JUDGED", "Cloud", "known", "machines", "named", "names", "planning_of"]
 
 
 def named(name: str) -> Cloud:
@@ -52,3 +56,13 @@ def known() -> Iterator[Cloud]:
 def planning_of(settings: SettingsT) -> Planning[SettingsT]:
     """How the cloud that a cluster is on plans it."""
     return cast("Planning[SettingsT]", named(settings.cloud).planning)
+
+
+@cache
+def machines() -> Mapping[str, Machine]:
+    """The machine types of all clouds that a stack file may ask for, by name.
+
+    Raises:
+        ValueError: Two clouds have one of the same name.
+    """
+    return by_name(machine for name in names() for machine in named(name).machines.values())

@@ -7,16 +7,19 @@ on use, so that a stack of one cloud loads the settings, rules and facts of no o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
-from dra_fleet.facts.parts import part
+from dra_fleet.facts.loading import by_name, read
+from dra_fleet.facts.parts import PartMissing, part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.drivers.driver import Release
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import ChartValues, PoolPlan, ReleasePlan
     from dra_fleet.settings.cluster import CommonClusterSettings
     from dra_fleet.settings.clusters import ClusterSettings
@@ -30,6 +33,7 @@ SettingsT = TypeVar("SettingsT", bound="ClusterSettings")
 """A cloud's settings of a cluster."""
 Settings_contra = TypeVar("Settings_contra", bound="ClusterSettings", contravariant=True)
 _OWN = "dra_fleet.clouds."
+MACHINES = "machines.yaml"
 
 
 class Check(Protocol[Settings_contra]):
@@ -105,6 +109,7 @@ class Cloud:
         credential_helper: The command that its clusters' kubeconfigs call for a token; empty where that is
             their own matter.
         credential_prefixes: What the names of variables begin with that hold credentials of real accounts.
+        makes_nodes: Whether the stack makes the nodes of its pools; else they are there and are selected.
     """
 
     name: str
@@ -112,6 +117,7 @@ class Cloud:
     package: str
     credential_helper: str = ""
     credential_prefixes: tuple[str, ...] = ()
+    makes_nodes: bool = True
 
     @property
     def settings(self) -> type[CommonClusterSettings]:
@@ -122,6 +128,15 @@ class Cloud:
     def planning(self) -> Planning[ClusterSettings]:
         """How the settings of a cluster become a plan."""
         return cast("Planning[ClusterSettings]", self._part("plan", "plan", "PLANNING"))
+
+    @property
+    def machines(self) -> Mapping[str, Machine]:
+        """Its machine types by name.
+
+        Raises:
+            PartMissing: it has no list of them.
+        """
+        return _machines(self)
 
     @property
     def resources(self) -> CloudResources:
@@ -151,3 +166,16 @@ class Cloud:
 
     def _part(self, what: str, module: str, constant: str) -> object:
         return part(f"cloud {self.name} has no {what}", f"{self.package}.{module}", constant)
+
+
+@cache
+def _machines(cloud: Cloud) -> Mapping[str, Machine]:
+    from dra_fleet.hardware.models import Machine  # noqa: PLC0415 - who asks for no machine builds no model
+
+    try:
+        facts = read(cloud.package, MACHINES)
+    except FileNotFoundError:
+        raise PartMissing(
+            f"cloud {cloud.name} has no machines: write {cloud.package.replace('.', '/')}/{MACHINES}"
+        ) from None
+    return by_name(Machine.model_validate(entry) for entry in facts["machines"])

@@ -111,7 +111,7 @@ class Machine(Entry):
     """
 
     name: str
-    cloud: Literal["existing", "aks", "gke", "eks"]
+    cloud: str
     gpu: str | None
     gpus: int
     cpus: int

@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Literal
 
-from dra_fleet import drivers
-from dra_fleet import hardware as catalogue
+from dra_fleet import clouds, drivers
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.review.model import Version
 
 if TYPE_CHECKING:
+    from dra_fleet.clouds.resources import Support
     from dra_fleet.model.plan import ClusterPlan, FleetPlan, ReleasePlan
     from dra_fleet.review.was import Was, WasCluster
 
 _SOON = dt.timedelta(days=90)
 """Before its end a version is called `ending`: about the time that an upgrade of a fleet takes."""
-_CLOUDS = {"aks": "AKS standard support", "eks": "EKS standard support", "gke": "GKE", "ack": "ACK"}
-
-
-class _CloudMinor(Protocol):
-    """What each cloud's facts say of a minor."""
-
-    @property
-    def standard_support_end(self) -> dt.date | None: ...
-
-
-class _CloudFacts(Protocol):
-    """A cloud's facts that know minors."""
-
-    @property
-    def source(self) -> object: ...
-
-    def minor(self, minor: str) -> _CloudMinor | None: ...
 
 
 def versions(plan: FleetPlan, was: Was, today: dt.date) -> tuple[Version, ...]:
@@ -47,8 +30,9 @@ def versions(plan: FleetPlan, was: Was, today: dt.date) -> tuple[Version, ...]:
     for cluster in plan.clusters:
         before = was.clusters.get(cluster.name)
         found.append(_kubernetes(cluster, before, today))
-        if cluster.cloud in _CLOUDS:
-            found.append(_managed(cluster, before, today))
+        support = clouds.named(cluster.cloud).resources.support
+        if support is not None:
+            found.append(_managed(cluster, support, before, today))
         found += [_release(cluster, release, before) for release in cluster.releases]
     order = {"ended": 0, "ending": 1, "unknown": 2, "supported": 2}
     return tuple(sorted(found, key=lambda item: order[item.status]))
@@ -70,20 +54,18 @@ def _kubernetes(cluster: ClusterPlan, before: WasCluster | None, today: dt.date)
     )
 
 
-def _managed(cluster: ClusterPlan, before: WasCluster | None, today: dt.date) -> Version:
-    facts = cast("_CloudFacts | None", getattr(catalogue.load(), cluster.cloud, None))
-    entry = facts.minor(cluster.kubernetes) if facts is not None and hasattr(facts, "minor") else None
-    end = entry.standard_support_end if entry else None
+def _managed(cluster: ClusterPlan, support: Support, before: WasCluster | None, today: dt.date) -> Version:
+    end = support.standard_end(cluster.kubernetes)
     return Version(
         cluster=cluster.name,
         component="Kubernetes",
         version=cluster.kubernetes,
         before=_changed(before.kubernetes if before else "", cluster.kubernetes),
         supported_until=end,
-        by=_CLOUDS[cluster.cloud],
+        by=support.by,
         status=_status(end, today),
         note="" if end else "no public date was found",
-        source=str(facts.source) if facts is not None else "",
+        source=support.source(),
     )
 
 

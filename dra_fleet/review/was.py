@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import clouds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,7 +110,7 @@ def was_exported(outputs: Object) -> Was:
 
 
 def _exported(cluster: Object) -> WasCluster:
-    machines = catalogue.load().machines
+    machines = clouds.machines()
     return WasCluster(
         kubernetes=str(cluster.get("kubernetes", "")),
         pools={

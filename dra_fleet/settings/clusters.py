@@ -15,22 +15,44 @@ if TYPE_CHECKING:
 
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
+    from dra_fleet.hardware.models import Machine
     from dra_fleet.settings.pools import CommonPoolSettings
     from dra_fleet.settings.releases import DriverSettings
 
-    class _Cloud(Protocol):
-        """As much of a cloud as is asked here."""
+    class RegisteredCloud(Protocol):
+        """As much of a cloud as is asked below its room."""
 
         @property
-        def settings(self) -> type[CommonClusterSettings]: ...
+        def settings(self) -> type[CommonClusterSettings]:
+            """The settings of a cluster."""
+            ...
 
-    class _Clouds(Protocol):
-        """As much of the room of clouds as is asked here."""
+        @property
+        def machines(self) -> Mapping[str, Machine]:
+            """Its machine types by name."""
+            ...
+
+        @property
+        def makes_nodes(self) -> bool:
+            """Whether the stack makes the nodes of its pools."""
+            ...
+
+    class RegisteredClouds(Protocol):
+        """As much of the room of clouds as is asked below it."""
 
         BUILT_IN: tuple[str, ...]
 
-        def names(self) -> list[str]: ...
-        def named(self, name: str, /) -> _Cloud: ...
+        def names(self) -> list[str]:
+            """The clouds that a stack file may ask for."""
+            ...
+
+        def named(self, name: str, /) -> RegisteredCloud:
+            """The cloud of a name."""
+            ...
+
+        def machines(self) -> Mapping[str, Machine]:
+            """The machine types of all clouds by name."""
+            ...
 
 
 _CLOUDS = "dra_fleet.clouds"
@@ -49,7 +71,7 @@ class _OneOfClouds:
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        clouds = _clouds()
+        clouds = registered_clouds()
         members = {name: clouds.named(name).settings.__pydantic_core_schema__ for name in clouds.BUILT_IN}
         return handler(core_schema.tagged_union_schema(members, discriminator=_TAG))
 
@@ -68,7 +90,7 @@ def _read(value: object) -> CommonClusterSettings:
 
 
 def _settings_of(cloud: object) -> type[CommonClusterSettings]:
-    clouds = _clouds()
+    clouds = registered_clouds()
     if isinstance(cloud, str) and (cloud in clouds.BUILT_IN or cloud in clouds.names()):
         return clouds.named(cloud).settings
     expected = ", ".join(f"'{name}'" for name in clouds.names())
@@ -76,7 +98,8 @@ def _settings_of(cloud: object) -> type[CommonClusterSettings]:
     raise PydanticKnownError("union_tag_invalid", told)
 
 
-def _clouds() -> _Clouds:
+def registered_clouds() -> RegisteredClouds:
+    """The room of clouds, for who stands below it."""
     return resolve_name(_CLOUDS)
 
 

@@ -14,6 +14,7 @@ from typing import Any, cast
 from dra_fleet import drivers
 from dra_fleet import hardware as catalogue
 from dra_fleet.kubernetes.minors import kubernetes_facts
+from dra_fleet.settings.clusters import registered_clouds
 from dra_fleet.settings.fleet import FleetSettings
 
 INTRODUCTION = Path(__file__).parent / "reference_introduction.md"
@@ -132,6 +133,7 @@ def _below(node: Node) -> list[Node]:
 def _names() -> str:
     """The names that the catalogue knows."""
     facts = catalogue.load()
+    clouds = registered_clouds()
     lines = [
         "## Names",
         "",
@@ -145,8 +147,9 @@ def _names() -> str:
         *(f"| `drivers.{name}.version` | {', '.join(versions)} |" for name, versions in _versions()),
         f"| `gpuOperator.version` | {', '.join(item.version for item in facts.gpu_operator.versions)} |",
     ]
-    for cloud in ("existing", "aks", "gke", "eks"):
-        lines.append(f"| `machine` where `cloud: {cloud}` | {', '.join(sorted(facts.machines_of(cloud)))} |")
+    for cloud in clouds.BUILT_IN:
+        machines = clouds.named(cloud).machines
+        lines.append(f"| `machine` where `cloud: {cloud}` | {', '.join(sorted(machines))} |")
     lines.append(f"| `gpu` of a described machine | {', '.join(sorted(facts.gpus))} |")
     return "\n".join([*lines, ""])
 

@@ -12,6 +12,7 @@ from typing import Any
 from dra_fleet import hardware as catalogue
 from dra_fleet.findings.errors import KEY
 from dra_fleet.kubernetes.minors import kubernetes_facts
+from dra_fleet.settings.clusters import registered_clouds
 from dra_fleet.settings.fleet import FleetSettings
 
 
@@ -22,7 +23,7 @@ def stack_schema() -> dict[str, Any]:
     minors = [entry.minor for entry in kubernetes_facts().minors]
     for model in (fleet, *definitions.values()):
         _suggest(model, "kubernetes", minors)
-        _suggest(model, "machine", sorted(catalogue.load().machines))
+        _suggest(model, "machine", sorted(registered_clouds().machines()))
         _suggest(model, "gpu", sorted(catalogue.load().gpus))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import clouds
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, requests
 from dra_fleet.policy.rule import Finding, Parameter, ResourceRule
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 NAME: Final = "claim-limit-count"
-_LARGEST: Final = max(machine.gpus for machine in catalogue.load().machines.values())
+_LARGEST: Final = max(machine.gpus for machine in clouds.machines().values())
 MOST: Final = Parameter(
     name="most",
     schema={"type": "integer", "minimum": 1, "maximum": 32},

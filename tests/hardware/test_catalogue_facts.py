@@ -25,7 +25,7 @@ ENTRIES: list[tuple[str, Entry]] = [
     *((minor.minor, minor) for minor in kubernetes_facts().minors),
     *((gate.name, gate) for gate in kubernetes_facts().gates),
     *FACTS.gpus.items(),
-    *FACTS.machines.items(),
+    *clouds.machines().items(),
     *((driver.name, driver) for driver in DRIVERS),
     *((f"{driver.name} {version.version}", version) for driver in DRIVERS for version in driver.versions),
 ]
@@ -88,14 +88,14 @@ def test_the_published_mig_figures_are_the_ones_that_were_measured() -> None:
 
 
 def test_every_machine_is_its_cloud_s_and_no_two_clouds_have_one_of_a_name() -> None:
-    of_clouds = {cloud: FACTS.machines_of(cloud) for cloud in clouds.names()}
+    of_clouds = {cloud: clouds.named(cloud).machines for cloud in clouds.names()}
     assert {(cloud, item.cloud) for cloud, items in of_clouds.items() for item in items.values()} == {
         (cloud, cloud) for cloud in clouds.names()
     }
-    assert sum(len(items) for items in of_clouds.values()) == len(FACTS.machines)
+    assert sum(len(items) for items in of_clouds.values()) == len(clouds.machines())
 
 
-@pytest.mark.parametrize("machine", FACTS.machines.values(), ids=lambda machine: machine.name)
+@pytest.mark.parametrize("machine", clouds.machines().values(), ids=lambda machine: machine.name)
 def test_a_machine_s_gpus_and_places_agree(machine: Machine) -> None:
     assert (machine.gpu is None) is (machine.gpus == 0)
     assert machine.gpu is None or machine.gpu in FACTS.gpus

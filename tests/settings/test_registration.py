@@ -15,12 +15,12 @@ from dra_fleet.clouds.eks.settings import EksClusterSettings
 from dra_fleet.clouds.existing.settings import ExistingClusterSettings
 from dra_fleet.clouds.gke.settings import GkeClusterSettings
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
-from dra_fleet.hardware.models import Machine
 from dra_fleet.settings.cluster import CommonClusterSettings
 from dra_fleet.settings.fleet import FleetSettings
 from dra_fleet.settings.of_drivers import sharing_model
 from dra_fleet.settings.sharing import ExclusiveSharing
 
+CLOUD_FOLDERS = Path(clouds.__file__).parent
 DRIVER_FOLDERS = Path(drivers.__file__).parent
 
 
@@ -31,12 +31,13 @@ def test_every_cloud_s_settings_are_in_the_union() -> None:
 
 
 def test_every_cloud_has_settings_rules_and_machines_of_its_name() -> None:
-    assert set(clouds.names()) == set(get_args(Machine.model_fields["cloud"].annotation))
+    assert {path.parent.name for path in CLOUD_FOLDERS.glob("*/settings.py")} == set(clouds.names())
     for name in clouds.names():
         cloud = clouds.named(name)
         assert cloud.name == name
         assert get_args(cloud.settings.model_fields["cloud"].annotation) == (name,)
         assert isinstance(cloud.planning, Planning)
+        assert {machine.cloud for machine in cloud.machines.values()} == {name}
 
 
 def test_every_strategy_is_in_the_union_and_has_its_file() -> None:

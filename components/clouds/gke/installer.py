@@ -15,8 +15,8 @@ from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.aks.names import short_hash
+from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.pools import POOL
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def driver_installer(
         pools: names of the pools whose nodes it is for.
         opts: with the cluster's provider.
     """
-    facts = catalogue.load().gke.installer(installer)
+    facts = gke_facts().installer(installer)
     stack = short_hash(f"{pulumi.get_project()}/{pulumi.get_stack()}/{name}")
     own = f"{_NAME}-{installer}-{stack}"
     labels = {"k8s-app": own}

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet import clouds
 from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.aks.facts import aks_facts
 from dra_fleet.drivers.common.plugin_checks import check_plugin_placement
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import DRIVER
@@ -170,7 +172,7 @@ def _check_managed(
     if profile is None:
         return
     if not machine.managed_mig:
-        names = sorted(key for key, item in catalogue.load().machines.items() if item.managed_mig)
+        names = sorted(key for key, item in clouds.machines().items() if item.managed_mig)
         findings.error(
             *at,
             "gpuInstanceProfile",
@@ -243,7 +245,7 @@ def _check_provisioning(at: tuple[str, ...], settings: AksClusterSettings, findi
 
 
 def _check_support(at: tuple[str, ...], settings: AksClusterSettings, minor: str, findings: Findings) -> None:
-    facts = catalogue.load().aks
+    facts = aks_facts()
     entry = facts.minor(minor)
     if entry is None:
         return

@@ -1,8 +1,10 @@
 """Facts of Azure Kubernetes Service."""
 
 import datetime as dt
+from functools import cache
 
 from dra_fleet.facts.entry import Entry, Fact
+from dra_fleet.facts.loading import read
 
 
 class AksMinor(Fact):
@@ -22,3 +24,9 @@ class AksFacts(Entry):
     def minor(self, minor: str) -> AksMinor | None:
         """The entry of a minor, if it is known."""
         return next((entry for entry in self.minors if entry.minor == minor), None)
+
+
+@cache
+def aks_facts() -> AksFacts:
+    """The facts, read once."""
+    return AksFacts.model_validate(read("dra_fleet.clouds.aks", "facts.yaml"))

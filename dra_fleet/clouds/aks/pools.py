@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.clouds.aks.labels import SPOT
 from dra_fleet.clouds.aks.names import physical_name
 from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
@@ -35,7 +36,7 @@ def plan_aks_pool(
 ) -> PoolPlan | None:
     """The plan of a pool, or None after its machine was refused."""
     pool = settings.pools[name]
-    known = catalogue.load().machines_of("aks")
+    known = CLOUD.machines
     machine = find_machine(at, pool.machine, known, _describe(pool.machine), findings=findings)
     if machine is None:
         return None

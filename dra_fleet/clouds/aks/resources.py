@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.aks import CLOUD
+from dra_fleet.clouds.aks.facts import aks_facts
 from dra_fleet.clouds.aks.labels import SPOT
 from dra_fleet.clouds.common.resources import open_ranges, version_field
 from dra_fleet.clouds.pools import PoolForm
@@ -36,16 +37,16 @@ _MANAGEMENT: Final = ("gpuProfile", "nvidia", "managementMode")
 
 
 def _machines() -> Mapping[str, Machine]:
-    return catalogue.load().machines_of("aks")
+    return CLOUD.machines
 
 
 def _standard_end(minor: str) -> dt.date | None:
-    entry = catalogue.load().aks.minor(minor)
+    entry = aks_facts().minor(minor)
     return None if entry is None else entry.standard_support_end
 
 
 def _end(cluster: Resource, minor: str) -> dt.date | None:
-    entry = catalogue.load().aks.minor(minor)
+    entry = aks_facts().minor(minor)
     if entry is None:
         return None
     long_term = cluster.get("supportPlan").text == "AKSLongTermSupport"
@@ -146,7 +147,7 @@ RESOURCES = CloudResources(
         by="AKS standard support",
         standard_end=_standard_end,
         end=_end,
-        source=lambda: str(catalogue.load().aks.source),
+        source=lambda: str(aks_facts().source),
     ),
     local_accounts=_local_accounts,
     public_addresses=_public_addresses,

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet import clouds
 from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.aks.checks import check_mig_classes
+from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.images import check_image
 from dra_fleet.clouds.eks.pools import placed_together, zones_of
 from dra_fleet.drivers.common.values import value_at
@@ -153,7 +155,7 @@ def _check_capacity(
 
 
 def _check_ultra_server(at: tuple[str, ...], plan: PoolPlan, findings: Findings) -> None:
-    facts = catalogue.load().eks.ultra_server
+    facts = eks_facts().ultra_server
     if not plan.machine.name.startswith(facts.machines) or plan.max_nodes <= facts.most:
         return
     findings.error(
@@ -173,7 +175,7 @@ def _check_efa(at: tuple[str, ...], plan: PoolPlan, pool: EksPoolSettings, findi
     if not pool.efa:
         return
     if not plan.machine.efa:
-        names = sorted(key for key, item in catalogue.load().machines.items() if item.efa)
+        names = sorted(key for key, item in clouds.machines().items() if item.efa)
         findings.error(
             *at,
             "efa",
@@ -259,7 +261,7 @@ def _check_dranet(
 
 
 def _check_support(at: tuple[str, ...], settings: EksClusterSettings, minor: str, findings: Findings) -> None:
-    facts = catalogue.load().eks
+    facts = eks_facts()
     entry = facts.minor(minor)
     if entry is None:
         findings.warnings.append(

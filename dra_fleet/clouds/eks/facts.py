@@ -1,9 +1,11 @@
 """Elastic Kubernetes Service: minors, node images, and what does not go together there."""
 
 import datetime as dt
+from functools import cache
 from typing import Literal
 
 from dra_fleet.facts.entry import Entry, Fact
+from dra_fleet.facts.loading import read
 
 
 class EksMinor(Fact):
@@ -60,7 +62,7 @@ class UltraServer(Entry):
 
 
 class EksFacts(Entry):
-    """All of eks.yaml."""
+    """All of facts.yaml."""
 
     minors: tuple[EksMinor, ...]
     images: tuple[EksImage, ...]
@@ -76,3 +78,9 @@ class EksFacts(Entry):
     def image(self, name: str) -> EksImage | None:
         """The entry of an AMI type, if it is known."""
         return next((entry for entry in self.images if entry.name == name), None)
+
+
+@cache
+def eks_facts() -> EksFacts:
+    """The facts, read once."""
+    return EksFacts.model_validate(read("dra_fleet.clouds.eks", "facts.yaml"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.pools import image_of
 from dra_fleet.clouds.eks.settings import OwnImage
 
@@ -27,7 +27,7 @@ def check_image(
         uses_dra: whether a DRA driver serves the cluster.
         findings: collects the problems.
     """
-    facts = catalogue.load().eks
+    facts = eks_facts()
     if isinstance(pool.image, OwnImage):
         _check_arch(at, plan, pool.image.arch, pool.image.id, facts, findings=findings)
         _check_driver(at, plan, pool.image, facts, findings)

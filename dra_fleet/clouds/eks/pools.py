@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.aks.pools import GPU_PRESENT, MIG_CONFIG, POOL
 from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
+from dra_fleet.clouds.eks import CLOUD
+from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.settings import OwnImage
 from dra_fleet.drivers.nvidia.mig_config import config_name
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
@@ -37,7 +39,7 @@ def plan_eks_pool(
 ) -> PoolPlan | None:
     """The plan of a node group, or None after its machine was refused."""
     pool = settings.pools[name]
-    known = catalogue.load().machines_of("eks")
+    known = CLOUD.machines
     machine = find_machine(at, pool.machine, known, _DESCRIBE, findings=findings)
     if machine is None:
         return None
@@ -71,7 +73,7 @@ def ami_type(machine: Machine, pool: EksPoolSettings) -> str:
 
 def image_of(machine: Machine, pool: EksPoolSettings) -> EksImage | None:
     """What is known of the pool's AMI type; None for an image of one's own."""
-    return catalogue.load().eks.image(ami_type(machine, pool))
+    return eks_facts().image(ami_type(machine, pool))
 
 
 def zones_of(pool: EksPoolSettings, settings: EksClusterSettings) -> tuple[str, ...]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.common.resources import open_ranges, version_field
+from dra_fleet.clouds.eks import CLOUD
+from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import (
     CloudResources,
@@ -37,11 +38,11 @@ _ARM: Final = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\.[\w-]+")
 
 
 def _facts() -> EksFacts:
-    return catalogue.load().eks
+    return eks_facts()
 
 
 def _machines() -> Mapping[str, Machine]:
-    return catalogue.load().machines_of("eks")
+    return CLOUD.machines
 
 
 def _image_of(pool: Pool) -> EksImage | None:

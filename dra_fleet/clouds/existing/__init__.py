@@ -2,4 +2,4 @@
 
 from dra_fleet.clouds.cloud import Cloud
 
-CLOUD = Cloud(name="existing", title="existing", package=__name__)
+CLOUD = Cloud(name="existing", title="existing", package=__name__, makes_nodes=False)

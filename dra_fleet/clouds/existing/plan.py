@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import clouds
 from dra_fleet.clouds.cloud import Planning
 from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
+from dra_fleet.clouds.existing import CLOUD
 from dra_fleet.model.plan import PoolPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.clouds.existing.settings import ExistingClusterSettings
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.hardware.models import Machine
     from dra_fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.pools import InlineMachine
 
 _DESCRIBE = (
     "describe the machine in the stack file: machine: {gpu: A100-SXM4-40GB, gpus: 4, cpus: 64, memory: 512}"
@@ -25,7 +28,7 @@ def _plan_pool(
     at: tuple[str, ...], name: str, settings: ExistingClusterSettings, findings: Findings
 ) -> PoolPlan | None:
     pool = settings.pools[name]
-    machine = find_machine(at, pool.machine, catalogue.load().machines, _DESCRIBE, findings=findings)
+    machine = find_machine(at, pool.machine, _known(pool.machine), _DESCRIBE, findings=findings)
     if machine is None:
         return None
     check_sharing(at, machine, pool.sharing, findings)
@@ -40,6 +43,11 @@ def _plan_pool(
         sharing=pool.sharing,
         isolation=isolation(machine, pool.sharing),
     )
+
+
+def _known(machine: str | InlineMachine) -> Mapping[str, Machine]:
+    """Machines of every cloud may have been put into the cluster; they are looked for after those of none."""
+    return CLOUD.machines if machine in CLOUD.machines else clouds.machines()
 
 
 def _check_selectors(

@@ -1,9 +1,11 @@
 """Google Kubernetes Engine: versions, node images, driver installers, and what its autoscaler knows."""
 
 import re
+from functools import cache
 from typing import Literal
 
 from dra_fleet.facts.entry import Entry, Fact
+from dra_fleet.facts.loading import read
 
 Installer = Literal["cos", "cos-a4x", "cos-vgpu", "ubuntu"]
 
@@ -59,7 +61,7 @@ class GkeScaleFromZero(Entry):
 
 
 class GkeFacts(Entry):
-    """All of gke.yaml.
+    """All of facts.yaml.
 
     `dranet_families`: machine families whose network cards GKE's own DRANET serves. `dranet_classes`: the
     classes it brings; each selects the driver of its name.
@@ -112,3 +114,9 @@ class GkeFacts(Entry):
         if re.fullmatch(self.version_pattern, version) is None:
             return None
         return tuple(int(part) for part in re.findall(r"[0-9]+", version))
+
+
+@cache
+def gke_facts() -> GkeFacts:
+    """The facts, read once."""
+    return GkeFacts.model_validate(read("dra_fleet.clouds.gke", "facts.yaml"))

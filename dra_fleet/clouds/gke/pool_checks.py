@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.gke.capacity import check_gke_capacity
+from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.names import is_zone, region_of, zones_of
 from dra_fleet.clouds.gke.pools import allocates, fitting_installer
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
@@ -80,7 +80,7 @@ def _check_installer(at: At, plan: PoolPlan, pool: GkePoolSettings, findings: Fi
         return
     if pool.driver_installer is None or pool.driver_installer == fitting:
         return
-    chosen = catalogue.load().gke.installer(pool.driver_installer)
+    chosen = gke_facts().installer(pool.driver_installer)
     arch = plan.machine.arch or "amd64"
     if chosen.image == pool.image and chosen.arch != arch:
         findings.warnings.append(
@@ -135,7 +135,7 @@ def _check_scale_from_zero(at: At, plan: PoolPlan, pool: GkePoolSettings, findin
     if pool.queued:
         # A queued pool begins without nodes, so it is queued that has to go.
         fix = f"remove queued, and {fix}"
-    facts = catalogue.load().gke.scale_from_zero
+    facts = gke_facts().scale_from_zero
     if facts.accelerator(plan.machine.accelerator) is None:
         findings.error(
             *at,
@@ -227,7 +227,7 @@ def _check_dranet(
     at: At, plan: PoolPlan, pool: GkePoolSettings, settings: GkeClusterSettings, findings: Findings
 ) -> None:
     family = plan.machine.name.partition("-")[0]
-    families = catalogue.load().gke.dranet_families
+    families = gke_facts().dranet_families
     if settings.datapath != "ADVANCED_DATAPATH":
         findings.error(
             *at,
@@ -261,7 +261,7 @@ def _check_floor(
     at: At, key: str, feature: str, got: str, settings: GkeClusterSettings, *, findings: Findings
 ) -> None:
     """A feature works from some version on; where only a minor is declared, GKE's default of it does."""
-    facts = catalogue.load().gke
+    facts = gke_facts()
     floor = facts.floor(feature).version
     version = settings.version
     if version is None or (facts.numbers(version) or ()) >= (facts.numbers(floor) or ()):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
+from dra_fleet.clouds.gke import CLOUD
+from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.labels import (
     COMPUTE_CLASS,
     DRANET,
@@ -44,7 +45,7 @@ def plan_gke_pool(
 ) -> PoolPlan | None:
     """The plan of a pool, or None after its machine was refused."""
     pool = settings.pools[name]
-    known = catalogue.load().machines_of("gke")
+    known = CLOUD.machines
     machine = find_machine(at, pool.machine, known, _DESCRIBE, findings=findings)
     if machine is None:
         return None
@@ -76,7 +77,7 @@ def plan_gke_pool(
         gpu_driver="host",
         sharing=pool.sharing,
         isolation=isolation(machine, pool.sharing),
-        driver_root=catalogue.load().gke.image(pool.image).driver_root if machine.gpus else None,
+        driver_root=gke_facts().image(pool.image).driver_root if machine.gpus else None,
     )
 
 
@@ -111,7 +112,7 @@ def fitting_installer(machine: Machine, image: str) -> str | None:
     return next(
         (
             entry.name
-            for entry in catalogue.load().gke.installers
+            for entry in gke_facts().installers
             if (entry.image, entry.arch, entry.fractional) == (image, arch, fractional)
         ),
         None,
@@ -127,7 +128,7 @@ def dranet_classes_of(cluster: GkeClusterSettings) -> tuple[str, ...]:
     """The classes that GKE itself brings for network cards: where a pool has its own DRANET."""
     if not any(pool.dranet for pool in cluster.pools.values()):
         return ()
-    return catalogue.load().gke.dranet_classes
+    return gke_facts().dranet_classes
 
 
 def compute_classes_of(pool: str, settings: GkeClusterSettings) -> list[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.common.resources import (
     open_address,
     open_to_everybody,
     plugin_unless_labelled,
     version_field,
 )
+from dra_fleet.clouds.gke import CLOUD
+from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.labels import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TPU_DRA
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import (
@@ -54,11 +55,11 @@ _ROLLED_BY: Final = (
 
 
 def _facts() -> GkeFacts:
-    return catalogue.load().gke
+    return gke_facts()
 
 
 def _machines() -> Mapping[str, Machine]:
-    return catalogue.load().machines_of("gke")
+    return CLOUD.machines
 
 
 def _accelerators(pool: Pool) -> list[Value]:

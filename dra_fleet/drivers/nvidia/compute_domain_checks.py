@@ -13,6 +13,7 @@ from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.drivers.nvidia.objects.compute_domain import CLIQUE_LABEL
 from dra_fleet.drivers.nvidia.operator import NAME as OPERATOR
+from dra_fleet.settings.clusters import registered_clouds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,10 +75,12 @@ def _has_fabric(
     findings: Findings,
 ) -> bool:
     """Whether machines can join. Those of a cluster that exists may be described without their fabric."""
-    if settings.clusters[domain.cluster].cloud == "existing" or any(is_multi_node(pool) for pool in pools):
+    cloud = registered_clouds().named(settings.clusters[domain.cluster].cloud)
+    if not cloud.makes_nodes or any(is_multi_node(pool) for pool in pools):
         return True
-    machines = catalogue.load().machines_of(settings.clusters[domain.cluster].cloud)
-    fitting = sorted(name for name, item in machines.items() if (item.fabric or "").startswith(_MULTI_NODE))
+    fitting = sorted(
+        name for name, item in cloud.machines.items() if (item.fabric or "").startswith(_MULTI_NODE)
+    )
     findings.error(
         *at,
         "cluster",
@@ -146,7 +149,7 @@ def _check_label(
     """Pods go to the fabric of the first by a label; on a cluster that exists somebody else may set it."""
     release = nvidia_release(releases)
     labelled = any(item.name == OPERATOR for item in releases)
-    if release is None or labelled or cluster.cloud == "existing":
+    if release is None or labelled or not registered_clouds().named(cluster.cloud).makes_nodes:
         return
     if value_at(release.values, _LABELS, default=False):
         return

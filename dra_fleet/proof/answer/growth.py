@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.model.nodes import ShapeDevice
 from dra_fleet.model.published import PublishedDevice
 from dra_fleet.proof.answer.misses import why_too_few
@@ -116,7 +116,7 @@ def _sentence(
         who = _AUTOSCALERS.get(cluster.cloud, "an autoscaler")
         other = _OTHERS.get(cluster.cloud, "")
         return f"{grows}, but {who} sees devices only through a node that the pool has: {_KEEP}{other}"
-    devices, reason = gke_devices(pool, catalogue.load().gke.scale_from_zero)
+    devices, reason = gke_devices(pool, gke_facts().scale_from_zero)
     reason = reason or _misses(replace(group.shape, devices=devices), pod_set, question)
     if reason:
         return f"{grows}, but from zero it never does: {reason}: {_KEEP}"

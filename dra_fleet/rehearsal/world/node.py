@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import clouds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,7 +61,7 @@ class NodeHardware(HardwareModel):
 
     @model_validator(mode="after")
     def _known_machine(self) -> Self:
-        if self.machine is not None and self.machine not in catalogue.load().machines:
+        if self.machine is not None and self.machine not in clouds.machines():
             raise ValueError(
                 f"machine {self.machine!r} is not in the catalogue; give gpus, cpu and memory instead"
             )
@@ -88,7 +88,7 @@ class NodeHardware(HardwareModel):
     @property
     def facts(self) -> Machine | None:
         """The machine's facts."""
-        return catalogue.load().machines[self.machine] if self.machine is not None else None
+        return clouds.machines()[self.machine] if self.machine is not None else None
 
     def _host(self, name: str) -> Host:
         machine = self.facts

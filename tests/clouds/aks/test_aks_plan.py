@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.drivers.nvidia.mig_config import config_file, config_name
 from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu, warnings
 from tests.plan.plan_helpers import ROOT, planned, refused
@@ -157,10 +158,9 @@ def test_what_isolates_is_stated_per_pool() -> None:
 def test_a_fraction_of_an_a10_is_one_gpu_of_that_part_of_its_memory(
     size: str, fraction: str, gigabytes: int
 ) -> None:
-    facts = catalogue.load()
-    machine = facts.machines[size]
+    machine = CLOUD.machines[size]
     assert (machine.gpus, machine.gpu_fraction) == (1, fraction)
-    gpu = facts.gpus[machine.gpu or ""]
+    gpu = catalogue.load().gpus[machine.gpu or ""]
     assert (gpu.nominal_gb, gpu.memory_mib, gpu.mig) == (gigabytes, None, None)
     assert machine.price is not None
     assert machine.price.region == "eastus"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.eks import checks
+from dra_fleet.clouds.eks.facts import eks_facts
 from tests.clouds.eks.eks_fleets import RESERVATION, cluster, h100, mig, pool, ultra, values, warnings
 from tests.plan.plan_helpers import planned, refused
 
@@ -169,8 +170,8 @@ def test_the_gpus_of_an_ultra_server_have_no_partitions() -> None:
 
 def _on(monkeypatch: pytest.MonkeyPatch, day: dt.date) -> None:
     """Let the facts be of that day."""
-    facts = catalogue.load()
-    monkeypatch.setattr(facts, "eks", facts.eks.model_copy(update={"date": day}))
+    facts = eks_facts().model_copy(update={"date": day})
+    monkeypatch.setattr(checks, "eks_facts", lambda: facts)
 
 
 def old() -> dict[str, Any]:

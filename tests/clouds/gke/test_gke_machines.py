@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.gke import CLOUD
 
 L4, A100, A100_80 = "nvidia-l4", "nvidia-tesla-a100", "nvidia-a100-80gb"
 T4, H100, RTX = "nvidia-tesla-t4", "nvidia-h100-80gb", "nvidia-rtx-pro-6000"
@@ -38,15 +38,15 @@ PRICES = {
 
 
 def test_every_machine_with_gpus_is_there_with_its_accelerators() -> None:
-    machines = [item for item in catalogue.load().machines.values() if item.cloud == "gke" and item.gpus]
+    machines = [item for item in CLOUD.machines.values() if item.gpus]
     assert {item.name: (item.accelerator, item.gpus) for item in machines} == GPUS
 
 
 def test_parts_of_gpus_are_known_as_parts() -> None:
-    machines = [item for item in catalogue.load().machines.values() if item.cloud == "gke"]
+    machines = list(CLOUD.machines.values())
     assert {item.name: str(item.gpu_fraction) for item in machines if item.gpu_fraction} == FRACTIONS
 
 
 def test_prices_are_those_that_are_public_and_no_others() -> None:
-    machines = [item for item in catalogue.load().machines.values() if item.cloud == "gke"]
+    machines = list(CLOUD.machines.values())
     assert {item.name: item.price.per_hour for item in machines if item.price is not None} == PRICES

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.gke import CLOUD
 from dra_fleet.clouds.gke.names import node_pool_name, region_of
 from dra_fleet.clouds.gke.pools import installer_of, pool_name
 from dra_fleet.clouds.gke.settings import GkeClusterSettings
@@ -191,7 +191,7 @@ def test_a_zone_and_its_region_have_one_region(location: str) -> None:
 
 
 def test_every_machine_with_gpus_has_a_name_in_google_s_words() -> None:
-    machines = [item for item in catalogue.load().machines.values() if item.cloud == "gke"]
+    machines = list(CLOUD.machines.values())
     assert len(machines) >= 44
     for machine in machines:
         assert (machine.accelerator is None) is (machine.gpus == 0)

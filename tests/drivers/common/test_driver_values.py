@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet import drivers
-from dra_fleet import hardware as catalogue
+from dra_fleet import clouds, drivers
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.driver import Release
@@ -30,7 +29,7 @@ def release(
 
 
 def pool(driver: Any) -> PoolPlan:
-    machine: Machine = catalogue.load().machines["hgx-h100-8"]
+    machine: Machine = clouds.machines()["hgx-h100-8"]
     return PoolPlan(
         name=driver,
         machine=machine,

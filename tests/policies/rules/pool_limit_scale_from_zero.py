@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.gke.facts import gke_facts
 from policies.rules.pool_limit_scale_from_zero import RULE
 from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
-KNOWN = ", ".join(entry.name for entry in catalogue.load().gke.scale_from_zero.accelerators)
+KNOWN = ", ".join(entry.name for entry in gke_facts().scale_from_zero.accelerators)
 DRIVER = Declared(
     type="kubernetes:helm.sh/v3:Release",
     name="driver",

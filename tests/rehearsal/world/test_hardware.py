@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import clouds
 from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.world.hardware_file import Hardware, HardwareInvalid
 
@@ -114,8 +114,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_machine_whose_memory_nobody_says_gets_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    facts = catalogue.load()
-    unknown = facts.machines["hgx-h100-8"].model_copy(update={"memory_gib": None})
-    monkeypatch.setattr(facts, "machines", {**facts.machines, "hgx-h100-8": unknown})
+    known = clouds.machines()
+    unknown = known["hgx-h100-8"].model_copy(update={"memory_gib": None})
+    monkeypatch.setattr(clouds, "machines", lambda: {**known, "hgx-h100-8": unknown})
     (host,) = hardware({"name": "n", "machine": "hgx-h100-8"}).clusters["lab"].hosts()
     assert host.memory == "256Gi"

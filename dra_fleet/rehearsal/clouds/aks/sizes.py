@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.rehearsal.clouds.aks.limits import SIZE
 
 if TYPE_CHECKING:
@@ -46,9 +47,8 @@ def find_size(name: str, limits: AksLimits) -> VmSize | None:
             gpu=given.gpu,
             gpus=given.gpus,
         )
-    machines = catalogue.load().machines
-    known = next((item for item in machines.values() if item.name.lower() == name.lower()), None)
-    if known is not None and known.name.startswith("Standard_"):
+    known = next((item for item in CLOUD.machines.values() if item.name.lower() == name.lower()), None)
+    if known is not None:
         return VmSize(
             name=known.name,
             cpus=known.cpus,
@@ -66,8 +66,7 @@ def find_size(name: str, limits: AksLimits) -> VmSize | None:
 
 def near(name: str) -> str:
     """The known GPU sizes with names most like this one."""
-    sizes = [item for item in catalogue.load().machines if item.startswith("Standard_")]
-    return ", ".join(difflib.get_close_matches(name, sizes, n=3, cutoff=0.3)) or "none"
+    return ", ".join(difflib.get_close_matches(name, list(CLOUD.machines), n=3, cutoff=0.3)) or "none"
 
 
 def mig_layout(size: VmSize, profile: str) -> dict[str, int] | None:

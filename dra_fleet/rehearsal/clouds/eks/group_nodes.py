@@ -11,7 +11,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.model.published import stable_uuid
 from dra_fleet.rehearsal.clouds.eks.account import made_id
 from dra_fleet.rehearsal.clouds.eks.instance_types import find_type, near
@@ -100,7 +100,7 @@ def group_machines(account: Account, record: Record, minor: str) -> list[NodeHar
     zones = zones_of(account, group, region)
     template = template_of(account, group) or {}
     ami = str(group.get("amiType") or ("CUSTOM" if template.get("imageId") else DEFAULT_AMI))
-    image = catalogue.load().eks.image(ami)
+    image = eks_facts().image(ami)
     plugin = image is not None and image.plugin and not _plugin_is_off(template)
     cards = cast("list[Properties]", template.get("networkInterfaces") or [])
     version = f"v{full_version(str(group.get('version') or record['state'].get('version') or minor))}"
@@ -125,7 +125,7 @@ def group_machines(account: Account, record: Record, minor: str) -> list[NodeHar
 
 def _clique(template: Properties, kind: InstanceType, index: int) -> str | None:
     """The NVLink fabric of an UltraServer: a Capacity Block holds the machines of one after the other."""
-    facts = catalogue.load().eks.ultra_server
+    facts = eks_facts().ultra_server
     if not kind.name.startswith(facts.machines):
         return None
     told = cast("Properties", template.get("capacityReservationSpecification") or {})
@@ -155,7 +155,7 @@ def _labels(record: Record, kind: InstanceType, zone: str, ami: str) -> dict[str
     if template:
         labels["eks.amazonaws.com/sourceLaunchTemplateId"] = str(template.get("id"))
         labels["eks.amazonaws.com/sourceLaunchTemplateVersion"] = str(template.get("version"))
-    image = catalogue.load().eks.image(ami)
+    image = eks_facts().image(ami)
     if kind.gpus and image is not None and image.labels_gpus:
         labels["nvidia.com/gpu.present"] = "true"
     return {**labels, **cast("dict[str, str]", group.get("labels") or {})}
@@ -176,7 +176,7 @@ def _driver(account: Account, template: Properties, kind: InstanceType, ami: str
     own = account.limits.images.get(str(template.get("imageId")))
     if own is not None:
         return {"driverVersion": own, "runtime": RUNTIME}
-    image = catalogue.load().eks.image(ami)
+    image = eks_facts().image(ami)
     return {"driverVersion": DRIVER, "runtime": RUNTIME} if image is not None and image.nvidia else None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.rehearsal.clouds.eks.group_nodes import DEFAULT_AMI, size_of, template_of, type_of, zones_of
 from dra_fleet.rehearsal.clouds.eks.limits import bucket
 from dra_fleet.rehearsal.clouds.eks.refusing import refuse
@@ -63,7 +63,7 @@ def _refuse_scaling(group: Properties) -> None:
 
 def _refuse_image(group: Properties, kind: InstanceType, minor: str) -> None:
     ami = str(group.get("amiType") or DEFAULT_AMI)
-    image = catalogue.load().eks.image(ami)
+    image = eks_facts().image(ami)
     if image is None:
         return
     if image.arch != kind.arch:

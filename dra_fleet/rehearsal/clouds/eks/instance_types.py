@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.eks import CLOUD
 
 _TYPE: Final = re.compile(r"(?P<family>[a-z])(?P<generation>\d+)(?P<traits>[a-z-]*)\.(?P<size>[a-z0-9]+)")
 _GIB_PER_CPU: Final = {"m": 4, "r": 8, "c": 2, "t": 4}
@@ -31,8 +31,8 @@ class InstanceType:
 
 def find_type(name: str) -> InstanceType | None:
     """The instance type of that name; None where it is not known."""
-    known = catalogue.load().machines.get(name)
-    if known is not None and known.cloud == "eks":
+    known = CLOUD.machines.get(name)
+    if known is not None:
         return InstanceType(
             name=name,
             cpus=known.cpus,
@@ -58,5 +58,4 @@ def find_type(name: str) -> InstanceType | None:
 
 def near(name: str) -> str:
     """The known GPU instance types with names most like this one."""
-    known = [item for item, machine in catalogue.load().machines.items() if machine.cloud == "eks"]
-    return ", ".join(difflib.get_close_matches(name, known, n=3, cutoff=0.3)) or "none"
+    return ", ".join(difflib.get_close_matches(name, list(CLOUD.machines), n=3, cutoff=0.3)) or "none"

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.gke import CLOUD
 
 if TYPE_CHECKING:
     from dra_fleet.hardware.models import Machine
@@ -38,8 +38,8 @@ def find_machine_type(name: str, accelerator: str | None, count: int) -> Machine
         accelerator: such as "nvidia-l4"; None without.
         count: how many per node.
     """
-    for machine in catalogue.load().machines.values():
-        if machine.cloud != "gke" or (machine.instance_type or machine.name) != name:
+    for machine in CLOUD.machines.values():
+        if (machine.instance_type or machine.name) != name:
             continue
         if machine.tpu is not None or (machine.accelerator == accelerator and machine.gpus == count):
             return MachineType(
@@ -60,13 +60,13 @@ def known_with(name: str) -> list[str]:
     """The accelerators a machine type can have, as "1 x nvidia-l4"."""
     return [
         f"{machine.gpus} x {machine.accelerator}"
-        for machine in catalogue.load().machines.values()
-        if machine.cloud == "gke" and machine.gpus and (machine.instance_type or machine.name) == name
+        for machine in CLOUD.machines.values()
+        if machine.gpus and (machine.instance_type or machine.name) == name
     ]
 
 
 def near(name: str) -> str:
     """The known machine types with names most like this one."""
-    machines = catalogue.load().machines.values()
-    names = sorted({item.instance_type or item.name for item in machines if item.cloud == "gke"})
+    machines = CLOUD.machines.values()
+    names = sorted({item.instance_type or item.name for item in machines})
     return ", ".join(difflib.get_close_matches(name, names, n=3, cutoff=0.3)) or "none"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.rehearsal.clouds.gke.machine_types import MachineType, find_machine_type, known_with, near
 from dra_fleet.rehearsal.clouds.gke.names import digits_of, letters_of, region_of, zones_of
 from dra_fleet.rehearsal.clouds.gke.refusing import refuse
@@ -170,7 +170,7 @@ def _has_plugin(pool: Properties) -> bool:
 
 
 def _root(pool: Properties) -> str:
-    return catalogue.load().gke.image(image_of(pool)).driver_root
+    return gke_facts().image(image_of(pool)).driver_root
 
 
 def _managed_driver(pool: Properties, machine: MachineType) -> dict[str, object] | None:

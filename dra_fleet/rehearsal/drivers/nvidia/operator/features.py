@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
+from dra_fleet import clouds
 from dra_fleet.drivers.nvidia.objects.compute_domain import CLIQUE_LABEL
 from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.drivers.nvidia.operator.capacity import partitions
@@ -71,7 +71,7 @@ def gpu_labels(host: Host, strategy: str) -> dict[str, str]:
 
 def is_vgpu(model: GpuModel) -> bool:
     """Whether a model is a slice of a GPU that a hypervisor gives to a guest."""
-    machines = catalogue.load().machines.values()
+    machines = clouds.machines().values()
     return any(machine.gpu == model.name and machine.gpu_fraction is not None for machine in machines)
 
 
