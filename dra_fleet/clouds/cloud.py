@@ -16,6 +16,7 @@ from dra_fleet.facts.parts import PartMissing, part
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from dra_fleet.clouds.exposure import Exposed
     from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.drivers.driver import Release
     from dra_fleet.findings.refusals import Findings
@@ -142,6 +143,15 @@ class Cloud:
     def resources(self) -> CloudResources:
         """What it says of its own resources, whoever declares them. Loads neither settings nor plan."""
         return cast("CloudResources", self._part("resources", "resources", "RESOURCES"))
+
+    def exposure(self, settings: ClusterSettings) -> Sequence[Exposed]:
+        """How a cluster is reached, by whom and with which credentials.
+
+        Args:
+            settings: the cluster's.
+        """
+        told = self._part("exposure", "exposure", "exposure")
+        return cast("Callable[[ClusterSettings], Sequence[Exposed]]", told)(settings)
 
     def component(self, home: str) -> object:
         """The component that declares a cluster.
