@@ -1,0 +1,14 @@
+"""A driver that does not exist as any program installs it."""
+
+from dra_fleet.drivers.resources import NO_NAME, DriverResources
+
+RESOURCES = DriverResources(
+    told_by="machines",
+    publishes=None,
+    node_taint="",
+    root="",
+    device_plugin=None,
+    operator=None,
+    discovery_charts=frozenset(),
+    installer_images=NO_NAME,
+)

@@ -1,0 +1,35 @@
+"""Other packages' drivers, registered for one test as an installed package registers them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dra_fleet import drivers
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+MADE_UP = Path(__file__).parent / "made_up"
+"""The folder and the entry points of what does not exist."""
+
+
+@contextmanager
+def installed(folder: Path = MADE_UP) -> Generator[None]:
+    """A folder on Python's path, as if its packages and their entry points were installed."""
+    brought = {path.name for path in folder.iterdir()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [str(folder), *sys.path])
+        patch.setattr("dra_fleet.drivers._REGISTRY", replace(vars(drivers)["_REGISTRY"]))
+        importlib.invalidate_caches()
+        try:
+            yield
+        finally:
+            for name in [name for name in sys.modules if name.partition(".")[0] in brought]:
+                del sys.modules[name]

@@ -1,0 +1,52 @@
+"""What holds for every driver, whoever writes it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, get_args
+
+import pytest
+
+from dra_fleet import drivers
+from dra_fleet.drivers.driver import Part
+from tests.contracts.registering import installed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dra_fleet.drivers import Driver
+
+with installed():
+    NAMES = drivers.names()
+
+
+@pytest.fixture(params=NAMES)
+def driver(request: pytest.FixtureRequest) -> Iterator[Driver]:
+    """Each driver, the made-up one too."""
+    with installed():
+        found = drivers.named(request.param)
+        assert found is not None
+        yield found
+
+
+def test_a_part_is_there_or_said_not_to_be(driver: Driver) -> None:
+    there = {part for part in get_args(Part) if find_spec(f"{driver.package}.{part}") is not None}
+    assert there | driver.without == set(get_args(Part))
+    assert not there & driver.without
+
+
+def test_the_name_of_its_facts_is_one_it_publishes_under(driver: Driver) -> None:
+    assert driver.facts.driver in driver.publishers
+    assert {kind.driver for kind in driver.facts.parameters} <= set(driver.publishers)
+
+
+def test_where_its_plugin_is_placed_is_a_value_of_every_version(driver: Driver) -> None:
+    for version in driver.facts.versions:
+        assert {driver.plugin_key("nodeSelector"), driver.plugin_key("tolerations")} <= set(version.values)
+
+
+def test_nobody_else_is_known_by_its_names(driver: Driver) -> None:
+    others = [other for other in drivers.known() if other is not driver]
+    assert len(others) == len(NAMES) - 1
+    assert not any(set(driver.publishers) & set(other.publishers) for other in others)
+    assert not any(driver.facts.owned_classes() & other.facts.owned_classes() for other in others)

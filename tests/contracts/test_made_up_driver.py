@@ -1,0 +1,183 @@
+"""A driver of another package is one folder and one entry point; a part that it lacks is named."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dra_fleet import drivers
+from dra_fleet.checking.charts import find_chart
+from dra_fleet.drivers.driver import Installed, PartMissing, Release
+from dra_fleet.facts.registry import NotRegistered
+from dra_fleet.settings import SettingsInvalid
+from tests.contracts.registering import MADE_UP, installed
+from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from dra_fleet.drivers import Driver
+
+FOUR_LANES = gpus(1)
+
+
+@pytest.fixture
+def acme() -> Iterator[Driver]:
+    with installed():
+        driver = drivers.named("acme")
+        assert driver is not None
+        yield driver
+
+
+def stack(copies: int, request: dict[str, Any], values: dict[str, Any] | None = None) -> dict[str, Any]:
+    return fleet(
+        {"cpu": pool(FOUR_LANES, "cpu")},
+        drivers={"acme": {"version": "1.0.0", "values": values or {}}},
+        classes={"lane": {"driver": "acme", "product": "Lane 3", "memory": {"min": "4Gi"}}},
+        claims={"some": {"requests": {"lane": request}}},
+        workloads={"smoke": ("some", copies)},
+    )
+
+
+@pytest.mark.usefixtures("acme")
+def test_it_is_known_beside_the_built_in_ones() -> None:
+    assert drivers.names() == [*drivers.BUILT_IN, "acme"]
+    assert [driver.name for driver in drivers.known()] == drivers.names()
+
+
+def test_it_is_not_known_where_its_package_is_not_installed() -> None:
+    with pytest.raises(SettingsInvalid) as invalid:
+        plan_of(stack(1, {"class": "lane"}))
+    assert {error.path: error.what for error in invalid.value.errors} == {
+        "dra-fleet:fleet.classes.lane.driver": "is no DRA driver this program knows",
+        "dra-fleet:fleet.clusters.lab.drivers.acme": "is no DRA driver this program knows",
+    }
+
+
+@pytest.mark.usefixtures("acme")
+def test_its_chart_is_planned_with_its_values_and_its_class_with_its_attributes() -> None:
+    (cluster,) = plan_of(stack(1, {"class": "lane"})).clusters
+    (release,) = cluster.releases
+    assert (release.name, release.driver, release.namespace, release.values) == (
+        "acme-lanes",
+        "lanes.acme.example",
+        "acme-system",
+        {"speed": "full"},
+    )
+    (lane,) = cluster.classes
+    assert lane.spec.to_object()["selectors"][0]["cel"]["expression"] == (
+        "device.driver == 'lanes.acme.example' && device.attributes['lanes.acme.example'].model == 'Lane 3' "
+        "&& device.capacity['lanes.acme.example'].memory.compareTo(quantity('4Gi')) >= 0"
+    )
+
+
+@pytest.mark.usefixtures("acme")
+def test_what_its_chart_refuses_is_refused() -> None:
+    with pytest.raises(SettingsInvalid) as invalid:
+        plan_of(stack(1, {"class": "lane"}, {"speed": "double"}))
+    assert {error.path: error.what for error in invalid.value.errors} == {
+        "dra-fleet:fleet.clusters.lab.drivers.acme.values.speed": "is no speed of a lane"
+    }
+
+
+@pytest.mark.usefixtures("acme")
+@pytest.mark.parametrize(("copies", "word"), [(4, "guaranteed"), (5, "never")])
+@pytest.mark.parametrize("name", ["lane", "lane.acme.example"])
+def test_its_devices_are_proved_as_those_of_any_driver(copies: int, word: str, name: str) -> None:
+    (found,) = proved(stack(copies, {"class": name})).workloads
+    assert found.word == word
+
+
+@pytest.mark.usefixtures("acme")
+def test_what_nobody_knows_of_its_devices_is_never_guessed() -> None:
+    request = {"class": "lane", "selectors": ["device.attributes['lanes.acme.example'].serial == '1'"]}
+    (found,) = proved(stack(1, request)).workloads
+    assert found.word == "unknown"
+
+
+@pytest.mark.usefixtures("acme")
+def test_a_values_file_is_checked_against_its_chart() -> None:
+    assert find_chart("acme-lanes", "1.0.0").driver.name == "acme"
+
+
+def _all_of(driver: Driver) -> None:
+    """Ask everything that planning, proving and judging a cluster with the driver asks."""
+    version = driver.facts.versions[-1]
+    (pool_plan,) = plan_of(fleet({"cpu": pool(FOUR_LANES, "cpu")}, drivers={})).clusters[0].pools
+    release = Release(version=version, minor="1.36", namespace="acme-system", pools=[pool_plan])
+    driver.conflicts(release)
+    driver.guards(release, driver.values(release))
+    driver.priority_keys({})
+    driver.serves(pool_plan.machine)
+    driver.publishes(pool_plan, Installed(driver=driver, version=version, values={}), "1.36")
+    assert driver.resources.told_by
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ("driver.yaml", "driver acme lacks its facts: write acme_driver/driver.yaml"),
+        ("values.py", "driver acme lacks values.conflicts: write conflicts in acme_driver/values.py"),
+        ("slices.py", "driver acme lacks slices.serves: write serves in acme_driver/slices.py"),
+        (
+            "resources.py",
+            "driver acme lacks resources.RESOURCES: write RESOURCES in acme_driver/resources.py",
+        ),
+    ],
+)
+def test_a_part_that_is_left_out_is_named(part: str, message: str, tmp_path: Path) -> None:
+    folder = tmp_path / "made_up"
+    shutil.copytree(MADE_UP, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "acme_driver" / part).unlink()
+    with installed(folder):
+        driver = drivers.named("acme")
+        assert driver is not None
+        with pytest.raises(PartMissing) as missing:
+            _all_of(driver)
+    assert str(missing.value) == message
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('    name="acme",\n', "Driver.__init__() missing 1 required keyword-only argument: 'name'"),
+        ("    package=__name__,\n", "Driver.__init__() missing 1 required keyword-only argument: 'package'"),
+        (
+            '    publishers={"lanes.acme.example": "acme-lane-plugin"},\n',
+            "Driver.__init__() missing 1 required keyword-only argument: 'publishers'",
+        ),
+        (
+            '    without=frozenset({"plan", "settings", "sharing"}),\n',
+            "Driver.__init__() missing 1 required keyword-only argument: 'without'",
+        ),
+        (
+            '    plugin_section="plugin",\n',
+            "Driver.__init__() missing 1 required keyword-only argument: 'plugin_section'",
+        ),
+    ],
+)
+def test_a_fact_of_the_value_that_is_left_out_is_named(line: str, message: str, tmp_path: Path) -> None:
+    folder = tmp_path / "made_up"
+    shutil.copytree(MADE_UP, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    value = folder / "acme_driver" / "__init__.py"
+    text = value.read_text(encoding="utf-8")
+    assert line in text
+    value.write_text(text.replace(line, ""), encoding="utf-8")
+    with installed(folder), pytest.raises(TypeError) as missing:
+        drivers.named("acme")
+    assert str(missing.value) == message
+
+
+def test_an_entry_point_that_names_no_driver_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "made_up"
+    shutil.copytree(MADE_UP, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    points = folder / "made_up-1.0.dist-info" / "entry_points.txt"
+    points.write_text("[dra_fleet.drivers]\nacme = acme_driver:Driver\n", encoding="utf-8")
+    with installed(folder), pytest.raises(NotRegistered) as wrong:
+        drivers.named("acme")
+    assert str(wrong.value) == (
+        "entry point acme of group dra_fleet.drivers, acme_driver:Driver, is no Driver"
+    )
