@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet import clouds
+from dra_fleet.facts.parts import part
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
 
     from pydantic import BaseModel
@@ -62,15 +64,24 @@ class CloudSimulation:
 
     def start(self, store: Store, planes: ManagedControlPlanes) -> SimulatedCloud:
         """The cloud in one world."""
-        return resolve_name(self.simulated)(store, planes)
+        begin = cast(
+            "Callable[[Store, ManagedControlPlanes], SimulatedCloud]",
+            self._part("simulated cloud", self.simulated),
+        )
+        return begin(store, planes)
 
     def limits_model(self) -> type[BaseModel]:
         """The model of its limits."""
-        return resolve_name(self.limits)
+        return cast("type[BaseModel]", self._part("limits", self.limits))
 
     def helper_module(self) -> ModuleType:
         """The credential helper."""
-        return resolve_name(self.helper)
+        self._part("credential helper", f"{self.helper}:main")
+        return sys.modules[self.helper]
+
+    def _part(self, what: str, place: str) -> object:
+        module, _, constant = place.partition(":")
+        return part(f"the simulation behind plugin {self.plugin.name} has no {what}", module, constant)
 
 
 def simulation_of(cloud: str) -> CloudSimulation:

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.rehearsal.providers import cloud_plugin, install
+from dra_fleet.rehearsal.providers import install
 from tests.rehearsal.providers.tiny_project import engine_environment
 
 if TYPE_CHECKING:
+    from dra_fleet.rehearsal.providers import Plugin
     from dra_fleet.rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld
 
@@ -23,7 +24,7 @@ class CloudProgram:
     """
 
     def __init__(
-        self, directory: Path, tools: Toolset, world: RehearsalWorld, *, program: str, cloud: str
+        self, directory: Path, tools: Toolset, world: RehearsalWorld, *, program: str, plugin: Plugin
     ) -> None:
         self.directory = directory
         self._tools = tools
@@ -31,7 +32,7 @@ class CloudProgram:
         (directory / "backend").mkdir(parents=True)
         (directory / "Pulumi.yaml").write_text("name: tiny\nruntime: python\n")
         (directory / "__main__.py").write_text(program)
-        install(directory / "pulumi", Path(sys.executable), cloud_plugin(cloud))
+        install(directory / "pulumi", Path(sys.executable), plugin)
         self.run("stack", "init", "dev")
 
     def given(self, **values: Any) -> None:

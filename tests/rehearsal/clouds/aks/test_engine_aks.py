@@ -12,6 +12,7 @@ import pytest
 
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
+from dra_fleet.rehearsal.providers import cloud_plugin
 from tests.rehearsal.providers.cloud_program import CloudProgram
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ def is_ready(node: dict[str, Any]) -> bool:
 def test_a_cluster_with_a_gpu_pool_lives_scales_and_ends(
     tmp_path: Path, tools: Toolset, rehearsal_world: RehearsalWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = CloudProgram(tmp_path / "tiny", tools, rehearsal_world, program=PROGRAM, cloud="aks")
+    project = CloudProgram(
+        tmp_path / "tiny", tools, rehearsal_world, program=PROGRAM, plugin=cloud_plugin("aks")
+    )
     project.given(size="Standard_NC24ads_A100_v4", count=2)
     project.run("up", "--yes", "--skip-preview")
 

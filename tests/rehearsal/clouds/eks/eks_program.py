@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.rehearsal.providers import cloud_plugin
 from tests.rehearsal.providers.cloud_program import CloudProgram
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class EksProgram(CloudProgram):
     """The program above."""
 
     def __init__(self, directory: Path, tools: Toolset, world: RehearsalWorld) -> None:
-        super().__init__(directory, tools, world, program=PROGRAM, cloud="eks")
+        super().__init__(directory, tools, world, program=PROGRAM, plugin=cloud_plugin("eks"))
 
     def cluster_token(self) -> str:
         """What `aws eks get-token` hands out to whoever asks."""

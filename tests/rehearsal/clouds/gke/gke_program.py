@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.rehearsal.providers import cloud_plugin
 from tests.rehearsal.providers.cloud_program import CloudProgram
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class GkeProgram(CloudProgram):
     """The program above."""
 
     def __init__(self, directory: Path, tools: Toolset, world: RehearsalWorld) -> None:
-        super().__init__(directory, tools, world, program=PROGRAM, cloud="gke")
+        super().__init__(directory, tools, world, program=PROGRAM, plugin=cloud_plugin("gke"))
 
     def cluster_token(self) -> str:
         """What `gke-gcloud-auth-plugin` hands out to whoever asks."""

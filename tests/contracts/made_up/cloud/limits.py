@@ -1,0 +1,9 @@
+"""What the made-up cloud has to give."""
+
+from __future__ import annotations
+
+from dra_fleet.rehearsal.world.node import HardwareModel
+
+
+class MeadowLimits(HardwareModel):
+    """Nothing is scarce there."""

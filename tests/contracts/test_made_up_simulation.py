@@ -1,0 +1,134 @@
+"""A made-up cloud is simulated by its own folder: session, world, plugin and credential helper find it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from dra_fleet.clusters.client import KubeApi
+from dra_fleet.clusters.credentials import read_kubeconfig
+from dra_fleet.facts.parts import PartMissing
+from dra_fleet.rehearsal.credentials.install import install_helper
+from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.providers import plugin_of
+from dra_fleet.rehearsal.world.client import WorldClient, ensure_running, stop
+from tests.contracts.made_up.cloud import CLOUD
+from tests.contracts.made_up.cloud.simulation import SIMULATION
+from tests.engine_support import RehearsalWorld
+from tests.rehearsal.providers.cloud_program import CloudProgram
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from dra_fleet.rehearsal.tools import Toolset
+
+PLUGIN = plugin_of(CLOUD.name, SIMULATION)
+PROGRAM = """
+import json, pathlib, pulumi
+
+given = json.loads(pathlib.Path("given.json").read_text())
+meadow = pulumi.ProviderResource("meadow", "meadow", {}, pulumi.ResourceOptions(version="1.0.0"))
+own = pulumi.ResourceOptions(provider=meadow)
+
+
+class Made(pulumi.CustomResource):
+    name: pulumi.Output[str]
+    server: pulumi.Output[str]
+    authority: pulumi.Output[str]
+
+
+cluster = Made("meadow:index:Cluster", "barn",
+    {"name": "barn", "version": "1.36", "server": None, "authority": None}, own)
+Made("meadow:index:Pool", "hens",
+    {"cluster": cluster.name, "name": "hens", "machine": "coop", "nodes": given["nodes"]}, own)
+pulumi.export("server", cluster.server)
+pulumi.export("authority", cluster.authority)
+"""
+
+
+@pytest.fixture
+def world(tools: Toolset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RehearsalWorld]:
+    """A world that finds what the made-up distribution registers."""
+    registered = tmp_path / "site" / "meadow-1.0.0.dist-info"
+    registered.mkdir(parents=True)
+    (registered / "METADATA").write_text("Metadata-Version: 2.1\nName: meadow\nVersion: 1.0.0\n")
+    (registered / "entry_points.txt").write_text(
+        "[dra_fleet.clouds]\nmeadow = tests.contracts.made_up.cloud:CLOUD\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(registered.parent), prepend=":")
+    home = Home.at(tmp_path / "home")
+    ensure_running(home, tools)
+    install_helper(home, CLOUD.credential_helper, SIMULATION.helper_module())
+    with WorldClient(home) as client:
+        yield RehearsalWorld(home=home, client=client)
+    stop(home, remove=True)
+
+
+def kubeconfig(folder: Path, outputs: dict[str, str], helper: Path) -> Path:
+    login = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(helper)}
+    reached = {"server": outputs["server"], "certificate-authority-data": outputs["authority"]}
+    content = {
+        "clusters": [{"name": "barn", "cluster": reached}],
+        "users": [{"name": "barn", "user": {"exec": {**login, "interactiveMode": "Never"}}}],
+        "contexts": [{"name": "barn", "context": {"cluster": "barn", "user": "barn"}}],
+        "current-context": "barn",
+    }
+    file = folder / "kubeconfig"
+    file.write_text(yaml.safe_dump(content))
+    return file
+
+
+async def nodes_of(file: Path) -> dict[str, Any]:
+    async with KubeApi.connect(read_kubeconfig(str(file))) as api:
+        found = (await api.list("v1", "Node"))["items"]
+    return {item["metadata"]["name"]: item["metadata"]["labels"] for item in found}
+
+
+@pytest.mark.engine
+def test_a_made_up_cloud_lives_scales_and_ends_under_the_real_engine(
+    world: RehearsalWorld, tools: Toolset, tmp_path: Path
+) -> None:
+    project = CloudProgram(tmp_path / "tiny", tools, world, program=PROGRAM, plugin=PLUGIN)
+    project.given(nodes=2)
+    project.run("up", "--yes", "--skip-preview")
+    outputs = json.loads(project.run("stack", "output", "--json"))
+    assert b"BEGIN CERTIFICATE" in base64.b64decode(outputs["authority"])
+    file = kubeconfig(tmp_path, outputs, world.home.bin / CLOUD.credential_helper)
+    nodes = asyncio.run(nodes_of(file))
+    assert sorted(nodes) == ["hens-0", "hens-1"]
+    assert nodes["hens-0"]["node.kubernetes.io/instance-type"] == "coop"
+    project.given(nodes=1)
+    project.run("up", "--yes", "--skip-preview")
+    assert list(asyncio.run(nodes_of(file))) == ["hens-0"]
+    project.run("destroy", "--yes", "--skip-preview")
+    assert world.client.status()["clusters"] == []
+
+
+def test_a_cloud_without_a_simulation_is_told_what_to_write() -> None:
+    bare = replace(CLOUD, package="tests.contracts.made_up")
+    with pytest.raises(PartMissing) as missing:
+        bare.simulation("dra_fleet.rehearsal.clouds")
+    assert str(missing.value) == (
+        "cloud meadow has no simulation: write tests/contracts/made_up/simulation.py with SIMULATION"
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "use", "told"),
+    [
+        ("limits", "limits_model", "limits: write meadow/no/part.py with Part"),
+        ("helper", "helper_module", "credential helper: write meadow/no/part.py with main"),
+    ],
+)
+def test_a_simulation_without_a_part_is_told_what_to_write(part: str, use: str, told: str) -> None:
+    place = "meadow.no.part" if part == "helper" else "meadow.no.part:Part"
+    with pytest.raises(PartMissing) as missing:
+        getattr(replace(SIMULATION, **{part: place}), use)()
+    assert str(missing.value) == f"the simulation behind plugin meadow has no {told}"
