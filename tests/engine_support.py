@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -20,12 +21,12 @@ from dra_fleet.rehearsal.world.client import WorldClient, ensure_running, stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from dra_fleet.rehearsal.tools import Toolset
 
 NEWEST = "v1.36.3"
 FLOOR = "v1.34.9"
+LOCK = Home(Path()).lock.name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,3 +112,13 @@ def rehearsal_home(tmp_path: Path) -> Iterator[Home]:
     home = Home.at(tmp_path / "home")
     yield home
     stop(home, remove=True)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the worlds of workers that were ended before their fixtures could do it, as by Ctrl-C."""
+    factory: pytest.TempPathFactory | None = getattr(config, "_tmp_path_factory", None)
+    if factory is None or hasattr(config, "workerinput"):
+        return
+    for depth in ("*", "*/home"):
+        for lock in factory.getbasetemp().glob(f"popen-*/{depth}/{LOCK}"):
+            stop(Home.at(lock.parent), remove=True)
