@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from pulumi_aws import ec2, eks
 
-from dra_fleet.clouds.aks.pools import POOL
 from dra_fleet.clouds.eks.pools import CUSTOM, ami_type, image_of, node_group_name
 from dra_fleet.clouds.eks.releases import SYSTEM_POOL
 from dra_fleet.clouds.eks.settings import OwnImage
+from dra_fleet.model.labels import POOL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from pulumi_kubernetes.apps import v1 as apps
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
-from dra_fleet.clouds.aks.names import short_hash
+from dra_fleet.clouds.common.names import short_hash
 from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.pools import POOL
 

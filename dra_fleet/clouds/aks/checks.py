@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from dra_fleet import clouds
 from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.aks.facts import aks_facts
+from dra_fleet.clouds.common.mig_classes import check_mig_classes
 from dra_fleet.drivers.common.plugin_checks import check_plugin_placement
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia.driver_root import check_root
 from dra_fleet.drivers.nvidia.operator import partitioned
-from dra_fleet.settings.classes import CelClass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from dra_fleet.clouds.aks.settings import AksClusterSettings, AksPoolSettings
     from dra_fleet.findings.refusals import Findings
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from dra_fleet.settings.fleet import FleetSettings
 
 _SOON_DAYS = 60
-_MIG_WORDS = (".type", "['type']", ".profile", ".parentUUID")
-"""What tells a partition from a whole GPU in an expression."""
 _NEEDS_PCIE_ROOT = "25.3."
 """https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/issues/575"""
 _NO_OPERATOR_OS = ("AzureLinuxOSGuard", "Flatcar", "Windows2022")
@@ -260,22 +258,3 @@ def _check_support(at: tuple[str, ...], settings: AksClusterSettings, minor: str
             f"cluster {at[1]}: Kubernetes {minor} was not known to be generally available in AKS on "
             f"{facts.date}"
         )
-
-
-def check_mig_classes(cluster: str, fleet: FleetSettings, findings: Findings) -> None:
-    """Refuse classes that match whole GPUs as well, on a cluster with partitions."""
-    driver = DRIVER.facts.driver
-    told: Mapping[str, CelClass] = {
-        name: wanted for name, wanted in fleet.classes.items() if isinstance(wanted, CelClass)
-    }
-    for name, wanted in sorted(told.items()):
-        text = " && ".join(wanted.cel)
-        if driver in text and not any(word in text for word in _MIG_WORDS):
-            findings.error(
-                "classes",
-                name,
-                "cel",
-                what=f"also matches whole GPUs, on cluster {cluster} with its MIG partitions",
-                got=text,
-                fix=f"add && device.attributes['{driver}'].type == 'mig', or 'gpu' if whole GPUs are meant",
-            )

@@ -5,9 +5,10 @@ Source: https://learn.microsoft.com/en-us/azure/azure-resource-manager/managemen
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
+
+from dra_fleet.clouds.common.names import HASH_LENGTH, short_hash
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +25,6 @@ RULES = {
 }
 """By resource type. Agent pools have the narrow rule: lower-case letters and digits, a letter first."""
 
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-_HASH_LENGTH = 6
-
 
 def physical_name(kind: str, name: str, *identity: str) -> str:
     """The name in Azure of something with our name: what fits of it, then a hash of all of it.
@@ -38,17 +36,7 @@ def physical_name(kind: str, name: str, *identity: str) -> str:
             makes the new one before it deletes the old one.
     """
     rule = RULES[kind]
-    stem = rule.strip.sub("", name.lower())[: rule.limit - _HASH_LENGTH]
+    stem = rule.strip.sub("", name.lower())[: rule.limit - HASH_LENGTH]
     if not stem[:1].isalpha():
-        stem = f"p{stem}"[: rule.limit - _HASH_LENGTH]
+        stem = f"p{stem}"[: rule.limit - HASH_LENGTH]
     return stem + short_hash("\n".join((name, *identity)))
-
-
-def short_hash(text: str) -> str:
-    """Six letters and digits that follow from a text."""
-    number = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
-    digits = ""
-    for _ in range(_HASH_LENGTH):
-        number, digit = divmod(number, len(_DIGITS))
-        digits += _DIGITS[digit]
-    return digits

@@ -9,9 +9,11 @@ from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.clouds.aks.labels import SPOT
 from dra_fleet.clouds.aks.names import physical_name
 from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
+from dra_fleet.drivers.nvidia.labels import EVICTION, GPU_PRESENT, MIG_CONFIG
 from dra_fleet.drivers.nvidia.mig_config import config_name
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.kubernetes.scheduling.taints import Taint
+from dra_fleet.model.labels import POOL
 from dra_fleet.model.plan import PoolPlan
 
 if TYPE_CHECKING:
@@ -21,12 +23,6 @@ if TYPE_CHECKING:
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
 
-POOL = "dra-fleet/pool"
-"""The label by which a pool's nodes are known to pods, whatever the pool is called in Azure."""
-GPU_PRESENT = "nvidia.com/gpu.present"
-MIG_CONFIG = "nvidia.com/mig.config"
-EVICTION = "nvidia.com/dra-kubelet-plugin"
-"""Tells the operator's driver manager which nodes' DRA plugin to move away before a driver upgrade."""
 _RESERVED = ("kubernetes.azure.com/", "kubernetes.io/", "k8s.io/")
 _SHAPE = "gpu: A100-PCIE-80GB, gpus: 1, cpus: 24, memory: 220"
 

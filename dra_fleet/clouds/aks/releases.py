@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.clouds.aks.pools import EVICTION, GPU_PRESENT, POOL
+from dra_fleet.clouds.common.affinity import after_partitioning, node_affinity, node_label
 from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia.labels import EVICTION
 from dra_fleet.drivers.nvidia.operator import partitioned
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.driver import Release
     from dra_fleet.model.plan import ChartValues
-
-_STATE = "nvidia.com/mig.config.state"
 
 
 def aks_driver_values(name: str, release: Release, theirs: ChartValues) -> ChartValues:
@@ -34,33 +33,7 @@ def aks_driver_values(name: str, release: Release, theirs: ChartValues) -> Chart
     domains = value_at(theirs, "resources.computeDomains.enabled", default=False)
     if domains and release.version.controller_needs_control_plane:
         chosen["controller"] = {
-            "affinity": node_affinity([[_in("kubernetes.azure.com/mode", "system")]]),
+            "affinity": node_affinity([[node_label("kubernetes.azure.com/mode", "system")]]),
             "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],
         }
     return chosen
-
-
-def after_partitioning(pools: list[str]) -> dict[str, Any]:
-    """A plugin that starts before the partitions exist would publish whole GPUs."""
-    present = _in(GPU_PRESENT, "true")
-    return node_affinity(
-        [
-            [present, {"key": POOL, "operator": "NotIn", "values": pools}],
-            [present, _in(POOL, *pools), _in(_STATE, "success")],
-        ]
-    )
-
-
-def _in(key: str, *values: str) -> dict[str, Any]:
-    return {"key": key, "operator": "In", "values": list(values)}
-
-
-def node_affinity(terms: list[list[dict[str, Any]]]) -> dict[str, Any]:
-    """A pod's affinity to nodes of which one of the terms holds."""
-    return {
-        "nodeAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": {
-                "nodeSelectorTerms": [{"matchExpressions": term} for term in terms]
-            }
-        }
-    }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
 from dra_fleet import hardware as catalogue
-from dra_fleet.clouds.aks.checks import check_mig_classes
+from dra_fleet.clouds.common.mig_classes import check_mig_classes
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.images import check_image
 from dra_fleet.clouds.eks.pools import placed_together, zones_of

@@ -6,13 +6,14 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.clouds.aks.pools import GPU_PRESENT, MIG_CONFIG, POOL
 from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
 from dra_fleet.clouds.eks import CLOUD
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.settings import OwnImage
+from dra_fleet.drivers.nvidia.labels import GPU_PRESENT, MIG_CONFIG
 from dra_fleet.drivers.nvidia.mig_config import config_name
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
+from dra_fleet.model.labels import POOL
 from dra_fleet.model.plan import PoolPlan
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.clouds.aks.pools import POOL
-from dra_fleet.clouds.aks.releases import after_partitioning, node_affinity
+from dra_fleet.clouds.common.affinity import after_partitioning, node_affinity
 from dra_fleet.clouds.eks.pools import NVL_DOMAIN
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia.operator import partitioned
+from dra_fleet.model.labels import POOL
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.driver import Release

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.clouds.aks.names import short_hash
+from dra_fleet.clouds.common.names import short_hash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,6 +19,7 @@ from dra_fleet.clouds.gke.labels import (
 )
 from dra_fleet.clouds.gke.names import node_pool_name
 from dra_fleet.kubernetes.scheduling.taints import Taint
+from dra_fleet.model.labels import POOL
 from dra_fleet.model.plan import PoolPlan
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
 
-POOL = "dra-fleet/pool"
-"""The label by which a pool's nodes are known to pods, whatever the pool is called in GKE."""
 AUTOMATIC = frozenset({"nvidia.com/gpu", "google.com/tpu", "kubernetes.io/arch"})
 """Keys of the taints that GKE puts on nodes itself; declaring them again would show as drift."""
 _RESERVED = ("cloud.google.com/", "kubernetes.io/", "k8s.io/", "gke.io/")

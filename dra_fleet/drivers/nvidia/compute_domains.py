@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, cast
 
-from dra_fleet.clouds.aks.pools import POOL
 from dra_fleet.drivers.nvidia.compute_domain_checks import (
     check_ability,
     is_multi_node,
     knows_modes,
     nvidia_release,
 )
+from dra_fleet.model.labels import POOL
 from dra_fleet.model.plan import ComputeDomainPlan
 
 if TYPE_CHECKING:

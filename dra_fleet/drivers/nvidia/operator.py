@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import hardware as catalogue
-from dra_fleet.clouds.aks.pools import EVICTION
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.nvidia.driver_root import OF_OPERATOR
+from dra_fleet.drivers.nvidia.labels import EVICTION
 from dra_fleet.drivers.nvidia.mig_config import config_file, is_built_in
 from dra_fleet.drivers.nvidia.operator_checks import check_operator_values, check_partitioning
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing

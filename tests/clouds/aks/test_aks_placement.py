@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.clouds.aks.releases import after_partitioning
+from dra_fleet.clouds.common.affinity import after_partitioning
 from dra_fleet.drivers.nvidia.mig_labels import may_start_early
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
 from dra_fleet.kubernetes.scheduling.taints import Toleration, untolerated_taints

@@ -1,0 +1,36 @@
+"""Classes of a stack on a cluster whose GPUs are partitioned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_fleet.drivers.nvidia import DRIVER
+from dra_fleet.settings.classes import CelClass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.settings.fleet import FleetSettings
+
+_MIG_WORDS = (".type", "['type']", ".profile", ".parentUUID")
+"""What tells a partition from a whole GPU in an expression."""
+
+
+def check_mig_classes(cluster: str, fleet: FleetSettings, findings: Findings) -> None:
+    """Refuse classes that match whole GPUs as well, on a cluster with partitions."""
+    driver = DRIVER.facts.driver
+    told: Mapping[str, CelClass] = {
+        name: wanted for name, wanted in fleet.classes.items() if isinstance(wanted, CelClass)
+    }
+    for name, wanted in sorted(told.items()):
+        text = " && ".join(wanted.cel)
+        if driver in text and not any(word in text for word in _MIG_WORDS):
+            findings.error(
+                "classes",
+                name,
+                "cel",
+                what=f"also matches whole GPUs, on cluster {cluster} with its MIG partitions",
+                got=text,
+                fix=f"add && device.attributes['{driver}'].type == 'mig', or 'gpu' if whole GPUs are meant",
+            )
