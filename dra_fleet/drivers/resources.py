@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from dra_fleet.drivers.common.facts import ChartVersion
+    from dra_fleet.drivers.common.known_devices import KnownDevice
 
 NO_NAME: Final = re.compile(r"(?!)")
 """Matches nothing: the answer of a driver that has none."""
@@ -82,6 +83,21 @@ class Operator:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Dividable:
+    """A driver's devices that can be given out whole or in partitions.
+
+    Attributes:
+        whole: every model of them, whole.
+        partitions: every partition of each.
+        is_partition: what a selector says to take partitions only, CEL.
+    """
+
+    whole: Callable[[], Sequence[KnownDevice]]
+    partitions: Callable[[], Sequence[KnownDevice]]
+    is_partition: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class DriverResources:
     """The answers of one driver.
 
@@ -95,6 +111,7 @@ class DriverResources:
         device_plugin: the device plugin that gives the same devices out; None where there is none.
         operator: the operator that installs what it needs; None where there is none.
         discovery_charts: the names of further charts that label nodes by their devices.
+        dividable: its devices that can be divided into partitions; None where none can.
         installer_images: finds images that install the devices' driver on nodes.
     """
 
@@ -105,4 +122,5 @@ class DriverResources:
     device_plugin: DevicePlugin | None
     operator: Operator | None
     discovery_charts: frozenset[str]
+    dividable: Dividable | None
     installer_images: re.Pattern[str]

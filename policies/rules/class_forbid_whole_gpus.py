@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet import drivers
 from dra_fleet.cel import CelUnsupported
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
-from dra_fleet.policy.reading.devices import Selection, partitions, whole_gpus
+from dra_fleet.policy.reading.devices import Selection, dividable, partitions, whole_devices
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ MIXED: Final = Parameter(
 NAMES_MIG: Final = re.compile(r"(?i)(^|[^a-z])mig([^a-z]|$)|(^|[^0-9a-z])\d+g[.-]\d+gb")
 _SHOWN: Final = 3
 _REMEMBERED: Final = 4096
-_FIX: Final = "add device.attributes['gpu.nvidia.com'].type == 'mig' to the selector"
+_FIX: Final = f"add {' or '.join(each.is_partition for each in dividable())} to the selector"
 
 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
@@ -115,7 +115,9 @@ def _reached(expressions: tuple[str, ...]) -> tuple[str, ...]:
     selection = Selection.of(expressions)
     if selection is None:
         return ()
-    return tuple(device.title for device in whole_gpus() if selection.selects(device.cel) in ("yes", "maybe"))
+    return tuple(
+        device.title for device in whole_devices() if selection.selects(device.cel) in ("yes", "maybe")
+    )
 
 
 def _known(expressions: Sequence[Value]) -> list[str] | None:

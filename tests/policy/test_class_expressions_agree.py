@@ -10,7 +10,7 @@ import pytest
 
 from dra_fleet.cel import UNKNOWN, CelInvalid, environment
 from dra_fleet.policy.judging import judge_all
-from dra_fleet.policy.reading.devices import MINOR, KnownDevice, whole_gpus
+from dra_fleet.policy.reading.devices import MINOR, whole_devices
 from policies.rules.class_forbid_whole_gpus import RULE
 from tests.policy.class_expressions import DRIVER, ClassExpressions
 from tests.policy.rule_cases import Declared
@@ -18,6 +18,8 @@ from tests.proof.kubernetes_oracle import ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
+
+    from dra_fleet.drivers.common.known_devices import KnownDevice
 
     Compared = Callable[[str, Mapping[str, int]], None]
 
@@ -65,7 +67,7 @@ def drawn(seed: int) -> list[dict[str, Any]]:
             environment(MINOR).compile(expression)
         except CelInvalid:
             continue
-        devices = [device for known in whole_gpus() for device in on_hosts(known, generator.read)]
+        devices = [device for known in whole_devices() for device in on_hosts(known, generator.read)]
         found.append({"expression": expression, "driver": DRIVER, "devices": devices})
     return found
 

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.nvidia.driver_root import OF_OPERATOR
-from dra_fleet.drivers.resources import DevicePlugin, DriverResources, Operator, Switch
+from dra_fleet.drivers.resources import DevicePlugin, Dividable, DriverResources, Operator, Switch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.drivers.common.known_devices import KnownDevice
     from dra_fleet.hardware.models import GpuOperatorVersion
 
 _TAINT = "nvidia.com/gpu"
@@ -19,6 +20,18 @@ _TAINT = "nvidia.com/gpu"
 
 def _operator_versions() -> Sequence[GpuOperatorVersion]:
     return catalogue.load().gpu_operator.versions
+
+
+def _whole_gpus() -> Sequence[KnownDevice]:
+    from dra_fleet.drivers.nvidia.known_devices import whole_gpus  # noqa: PLC0415 - one rule's, of many models
+
+    return whole_gpus()
+
+
+def _partitions() -> Sequence[KnownDevice]:
+    from dra_fleet.drivers.nvidia.known_devices import partitions  # noqa: PLC0415 - one rule's, of many models
+
+    return partitions()
 
 
 RESOURCES = DriverResources(
@@ -55,5 +68,10 @@ RESOURCES = DriverResources(
         discovers=Switch(key="nfd.enabled", default=True),
     ),
     discovery_charts=frozenset({"node-feature-discovery", "gpu-feature-discovery"}),
+    dividable=Dividable(
+        whole=_whole_gpus,
+        partitions=_partitions,
+        is_partition="device.attributes['gpu.nvidia.com'].type == 'mig'",
+    ),
     installer_images=re.compile(r"nvidia-(driver-)?installer|gpu-installer|(^|/)nvidia/driver(:|@|$)"),
 )

@@ -1,4 +1,4 @@
-"""The devices that NVIDIA's driver may publish, by the catalogue: whole GPUs and every partition of each.
+"""The devices that drivers may publish, as far as they are known: whole ones and every partition of each.
 
 Selectors are judged on these, by evaluation; how they are written does not matter.
 """
@@ -6,136 +6,45 @@ Selectors are judged on these, by evaluation; how they are written does not matt
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from dra_fleet import hardware as catalogue
-from dra_fleet.cel import UNKNOWN, CelDevice, CelInvalid, environment, judgeable_clauses
+from dra_fleet import drivers
+from dra_fleet.cel import CelInvalid, environment, judgeable_clauses
 from dra_fleet.cel.clauses import split
-from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
-from dra_fleet.drivers.nvidia.cuda import cuda_version_of
-from dra_fleet.drivers.nvidia.devices import DRIVER, GpuOnHost, nvidia_devices
 from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from dra_fleet.cel import CelDevice
     from dra_fleet.cel.program import Program
-    from dra_fleet.hardware.models import GpuModel
-    from dra_fleet.model.published import PublishedDevice
+    from dra_fleet.drivers.common.known_devices import KnownDevice
+    from dra_fleet.drivers.resources import Dividable
 
 MINOR: Final = kubernetes_facts().newest
 """The minor whose CEL judges; what older ones lack makes an expression invalid there, not wider."""
-_DRIVER_VERSION: Final = "580.126.09"
-_HOST: Final = ("uuid", "parentUUID", "driverVersion", "cudaDriverVersion")
-"""What differs from host to host: no verdict may rest on a value of it."""
-_WHOLE: Final = "gpu"
-_PARTITION: Final = "mig"
 
 Verdict = Literal["yes", "no", "maybe", "error"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class KnownDevice:
-    """A device of the catalogue.
-
-    Attributes:
-        title: for messages: `NVIDIA A100-SXM4-40GB`, or `1g.5gb of NVIDIA A100-SXM4-40GB`.
-        profile: the MIG profile, empty for a whole GPU.
-        device: the resource.k8s.io/v1 form, with UNKNOWN for values that differ from host to host.
-    """
-
-    title: str
-    model: str
-    profile: str
-    device: dict[str, object]
-
-    @cached_property
-    def as_whole(self) -> CelDevice:
-        """The same device if it said that it is a whole GPU, without what only partitions say."""
-        own = {name: value for name, value in self.attributes.items() if name not in _only_of_partitions()}
-        return CelDevice.of({**self.device, "attributes": {**own, "type": {"string": _WHOLE}}}, DRIVER)
-
-    @cached_property
-    def cel(self) -> CelDevice:
-        """The device as a selector sees it."""
-        return CelDevice.of(self.device, DRIVER)
-
-    @property
-    def attributes(self) -> Mapping[str, object]:
-        """Its attributes by name."""
-        return cast("Mapping[str, object]", self.device["attributes"])
-
-    @property
-    def capacity(self) -> Mapping[str, object]:
-        """Its capacity by name."""
-        return cast("Mapping[str, object]", self.device["capacity"])
-
-
 @cache
-def whole_gpus() -> tuple[KnownDevice, ...]:
-    """Every GPU model, unpartitioned."""
-    return tuple(
-        _known(model, device, "")
-        for model in catalogue.load().gpus.values()
-        for device in _published(model, None)
-    )
+def whole_devices() -> tuple[KnownDevice, ...]:
+    """Every known device that can be divided, whole."""
+    return tuple(device for dividing in dividable() for device in dividing.whole())
 
 
 @cache
 def partitions() -> tuple[KnownDevice, ...]:
-    """Every MIG partition of every GPU model."""
-    return tuple(
-        _known(model, _published(model, ((profile.name, 1),))[0], profile.name)
-        for model in catalogue.load().gpus.values()
-        if model.mig is not None
-        for profile in model.mig.profiles
-    )
-
-
-def _published(model: GpuModel, mig: tuple[tuple[str, int], ...] | None) -> list[PublishedDevice]:
-    driver = NVIDIA.facts
-    gpu = GpuOnHost(
-        model=model, minor=0, uuid="GPU-0", pci_bus_id=None, pcie_root=None, numa_node=None, mig=mig
-    )
-    return nvidia_devices(
-        [gpu],
-        driver_version=_DRIVER_VERSION,
-        cuda_version=cuda_version_of(_DRIVER_VERSION),
-        chart=driver.versions[-1],
-    )
+    """Every known partition of them."""
+    return tuple(device for dividing in dividable() for device in dividing.partitions())
 
 
 @cache
-def _only_of_partitions() -> frozenset[str]:
-    """The attributes that no whole GPU has."""
-    return frozenset(
-        item.name for item in NVIDIA.facts.attributes if _WHOLE not in (*item.always, *item.sometimes)
-    )
-
-
-def _known(model: GpuModel, published: PublishedDevice, profile: str) -> KnownDevice:
-    device = published.to_object()
-    unsure = {*_HOST, *published.assumed}
-    attributes = {name: UNKNOWN if name in unsure else value for name, value in device["attributes"].items()}
-    capacity = {
-        name: UNKNOWN if name in unsure else value for name, value in device.get("capacity", {}).items()
-    }
-    facts = NVIDIA.facts
-    kind = _PARTITION if profile else _WHOLE
-    for item in facts.attributes:  # what only some hosts or versions of the driver publish
-        if kind in item.sometimes:
-            attributes.setdefault(item.name, UNKNOWN)
-    for item in facts.capacities:
-        if kind in item.sometimes:
-            capacity.setdefault(item.name, UNKNOWN)
-    name = model.product_name or model.name
-    return KnownDevice(
-        title=f"{profile} of {name}" if profile else name,
-        model=model.name,
-        profile=profile,
-        device={**device, "attributes": attributes, "capacity": capacity},
-    )
+def dividable() -> tuple[Dividable, ...]:
+    """What each driver says of devices that can be divided."""
+    found = (driver.resources.dividable for driver in drivers.known())
+    return tuple(each for each in found if each is not None)
 
 
 @dataclass(frozen=True, kw_only=True)

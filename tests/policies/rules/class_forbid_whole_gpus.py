@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dra_fleet.policy.reading.devices import Selection, whole_gpus
+from dra_fleet.policy.reading.devices import Selection, whole_devices
 from policies.rules.class_forbid_whole_gpus import RULE
 from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
@@ -21,7 +21,9 @@ def device_class(name: str) -> Declared:
 def wide(declared: Declared, expression: str, *, unknown: bool = False) -> Break:
     selection = Selection.of([expression])
     assert selection is not None
-    reached = [device.title for device in whole_gpus() if selection.selects(device.cel) in ("yes", "maybe")]
+    reached = [
+        device.title for device in whole_devices() if selection.selects(device.cel) in ("yes", "maybe")
+    ]
     more = f" and {len(reached) - 3} more" if len(reached) > 3 else ""
     message = said(
         declared,
