@@ -1,0 +1,70 @@
+"""CONTRIBUTING's walks name files that are there, for every cloud and every driver."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dra_fleet import clouds, drivers
+from dra_fleet.places import ROOT
+
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+WITHOUT = {
+    "existing": {"facts.py", "facts.yaml", "simulation.py", "existing.md", "existing"},
+    "ack": {
+        "settings.py",
+        "facts.py",
+        "facts.yaml",
+        "machines.yaml",
+        "plan.py",
+        "cluster.py",
+        "simulation.py",
+    }
+    | {"ack.md", "ack"},
+}
+"""Cloud -> what it does without: no cloud makes an existing cluster; Alibaba's are judged, not built."""
+
+
+def walk(title: str) -> str:
+    """The text of a walk."""
+    _, _, rest = PAGE.partition(f"## {title}\n")
+    return rest.partition("\n## ")[0]
+
+
+def paths(title: str, word: str, name: str) -> list[str]:
+    """The paths of a walk, for one name."""
+    found = re.findall(r"`([\w./<>-]+/[\w./<>-]*)`", walk(title))
+    return [path.replace(f"<{word}>", name) for path in found]
+
+
+@pytest.mark.parametrize("cloud", clouds.names())
+def test_every_file_of_the_walk_of_a_cloud_is_there(cloud: str) -> None:
+    missing = {path for path in paths("A cloud", "cloud", cloud) if not (ROOT / path).exists()}
+    assert {path.rpartition("/")[2] for path in missing} == WITHOUT.get(cloud, set())
+
+
+@pytest.mark.parametrize("driver", drivers.names())
+def test_every_file_of_the_walk_of_a_driver_is_there(driver: str) -> None:
+    assert [path for path in paths("A driver", "driver", driver) if not (ROOT / path).exists()] == []
+
+
+def test_every_strategy_of_sharing_has_its_file_and_its_tests() -> None:
+    folder, tests = (path for path in paths("A sharing strategy", "driver", "nvidia") if "sharing" in path)
+    strategies = {
+        str(settings.model_fields["strategy"].default)
+        for driver in drivers.known()
+        for settings in driver.strategies()
+    }
+    assert strategies <= {file.stem for file in (ROOT / folder).glob("*.py")}
+    assert list((ROOT / tests).glob("test_*.py")) != []
+
+
+def test_every_rule_has_a_file_of_cases_of_its_name() -> None:
+    rules, cases = paths("A rule", "rule", "")
+    names = {file.name for file in (ROOT / rules).glob("[!_]*.py")}
+    assert names
+    told_by_others = {
+        "unknown_report_unjudged.py"
+    }  # it judges nothing: other rules' unknown values stand under it
+    assert names - told_by_others == {file.name for file in (ROOT / cases).glob("[!_]*.py")}
