@@ -89,14 +89,8 @@ def check_chart_values(subject: Subject, chart: Chart, clusters: Iterable[Cluste
         return
     refusals = check_values(chart.version, values)
     for refusal in refusals:
-        subject.error(
-            *_path(refusal.key),
-            what=refusal.what,
-            got=refusal.got,
-            allowed=refusal.allowed,
-            fix=refusal.fix,
-        )
-    wrong = {refusal.key for refusal in refusals}
+        subject.refuse(refusal)
+    wrong = {refusal.path for refusal in refusals}
     for cluster in clusters:
         _check_on(subject, chart, cluster, values, wrong)
 
@@ -116,14 +110,8 @@ def _check_on(subject: Subject, chart: Chart, cluster: Cluster, values: ChartVal
         pools=pools,
     )
     for refusal in chart.driver.guards(release, values):
-        if refusal.key not in wrong:
-            subject.error(
-                *_path(refusal.key),
-                what=refusal.what,
-                got=refusal.got,
-                allowed=refusal.allowed,
-                fix=refusal.fix,
-            )
+        if refusal.path not in wrong:
+            subject.refuse(refusal)
     _check_controller(subject, chart, cluster, values)
     if cluster.plan.cloud == "gke":
         _check_priority(subject, chart, values)

@@ -53,17 +53,8 @@ def _check(
     resource: Resource, base: Path, driver: str, parameters: Mapping[str, Any], cluster: Cluster
 ) -> None:
     for item in judged_parameters(cluster.plan, cluster.drivers, driver, parameters):
-        refusal = item.refusal
         # Somebody else's driver may have other gates.
-        tell = resource.subject.warning if item.is_guess else resource.subject.error
-        tell(
-            *base,
-            *refusal.key.split("."),
-            what=refusal.what,
-            got=refusal.got,
-            allowed=refusal.allowed,
-            fix=refusal.fix,
-        )
+        resource.subject.refuse(item.refusal, *base, severity="warning" if item.is_guess else "error")
 
 
 def _warn_unisolated(resource: Resource, base: Path, parameters: Any) -> None:  # noqa: ANN401 - any YAML

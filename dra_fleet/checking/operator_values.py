@@ -30,13 +30,7 @@ def check_operator_values(subject: Subject, version: GpuOperatorVersion, cluster
         subject.error(what="must be a mapping, as values.yaml of the chart is")
         return
     for refusal in check_values(version, values):
-        subject.error(
-            *refusal.key.split("."),
-            what=refusal.what,
-            got=refusal.got,
-            allowed=refusal.allowed,
-            fix=refusal.fix,
-        )
+        subject.refuse(refusal)
     pools = [pool for pool in cluster.plan.pools if pool.machine.gpus]
     if not pools:
         return

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
     from dra_fleet.drivers.resources import DriverResources
     from dra_fleet.findings.errors import SettingsError
+    from dra_fleet.findings.refusal import Refusal
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.nodes import Published
@@ -35,17 +36,6 @@ file, sharing, and what rules ask of it."""
 
 class PartMissing(NotImplementedError):  # noqa: N818 - it says what is not there
     """A driver lacks a part; the message names it and the file to write."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Refusal:
-    """Why values are refused. `key` is the dotted value's key, or empty for the release as a whole."""
-
-    key: str
-    what: str
-    got: str = ""
-    allowed: str = ""
-    fix: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

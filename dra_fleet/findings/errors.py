@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.findings.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,17 +21,13 @@ _ONLY_BEGUN = 0.15
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
-class SettingsError:
-    """One thing that is wrong, at a path such as `dra-fleet:fleet.clusters.lab.pools.a100.machine`.
+class SettingsError(Refusal):
+    """One thing that is wrong with a stack file.
 
+    `path`: from the file's root, such as `dra-fleet:fleet.clusters.lab.pools.a100.machine`.
     `at`: file, line and column of the value, where a file was read.
     """
 
-    path: str
-    what: str
-    got: str = ""
-    allowed: str = ""
-    fix: str = ""
     at: str = ""
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from dra_fleet.findings.refusal import Refusal
     from dra_fleet.yaml_text import Document, Path
 
 Severity = Literal["error", "warning"]
@@ -68,6 +69,17 @@ class Subject:
     def error(self, *path: str | int, what: str, got: str = "", allowed: str = "", fix: str = "") -> None:
         """Tell an error about the value at a path below the part."""
         self._tell("error", path, what=what, got=got, allowed=allowed, fix=fix)
+
+    def refuse(self, refusal: Refusal, *path: str | int, severity: Severity = "error") -> None:
+        """Tell what a judgement refuses of the value at a path below the part."""
+        self._tell(
+            severity,
+            (*path, *(refusal.path.split(".") if refusal.path else ())),
+            what=refusal.what,
+            got=refusal.got,
+            allowed=refusal.allowed,
+            fix=refusal.fix,
+        )
 
     def warning(self, *path: str | int, what: str, got: str = "", allowed: str = "", fix: str = "") -> None:
         """Tell a warning about the value at a path below the part."""

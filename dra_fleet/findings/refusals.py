@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from dra_fleet.findings.errors import SettingsError, choices, mistyped, under
+
+if TYPE_CHECKING:
+    from dra_fleet.findings.refusal import Refusal
 
 
 @dataclass
@@ -17,6 +21,18 @@ class Findings:
     def error(self, *parts: object, what: str, got: str = "", allowed: str = "", fix: str = "") -> None:
         """Refuse the value at a path below the fleet's key."""
         self.errors.append(SettingsError(path=under(*parts), what=what, got=got, allowed=allowed, fix=fix))
+
+    def refuse(self, refusal: Refusal, *parts: object) -> None:
+        """Tell what a judgement refuses of the value at a path below the fleet's key."""
+        below = (refusal.path,) if refusal.path else ()
+        self.error(
+            *parts,
+            *below,
+            what=refusal.what,
+            got=refusal.got,
+            allowed=refusal.allowed,
+            fix=refusal.fix,
+        )
 
     def unknown(self, *parts: object, what: str, got: str, known: list[str], fix: str = "") -> None:
         """Refuse a name that refers to nothing; the nearest known one comes before the fix."""

@@ -127,7 +127,5 @@ def _intent(
 ) -> tuple[str, ...] | None:
     expression, problems = selector(wanted, driver)
     for problem in problems:
-        findings.error(
-            *at, problem.key, what=problem.what, got=problem.got, allowed=problem.allowed, fix=problem.fix
-        )
+        findings.refuse(problem, *at)
     return None if problems else (expression,)

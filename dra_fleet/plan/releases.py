@@ -8,13 +8,14 @@ from dra_fleet import drivers
 from dra_fleet.clouds import planning_of
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
-from dra_fleet.drivers.driver import Refusal, Release
+from dra_fleet.drivers.driver import Release
 from dra_fleet.model.plan import NamespacePlan, ReleasePlan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.drivers import Driver
+    from dra_fleet.findings.refusal import Refusal
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.clusters import ClusterSettings
@@ -122,5 +123,4 @@ def _conflicts(driver: Driver, release: Release, settings: DriverSettings) -> Se
 
 
 def _tell(at: tuple[str, ...], refusal: Refusal, findings: Findings) -> None:
-    where = ("values", refusal.key) if refusal.key else ()
-    findings.error(*at, *where, what=refusal.what, got=refusal.got, allowed=refusal.allowed, fix=refusal.fix)
+    findings.refuse(refusal, *at, *(("values",) if refusal.path else ()))

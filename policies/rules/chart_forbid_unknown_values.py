@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.declared.resources import Resource
     from dra_fleet.declared.values import Value
     from dra_fleet.drivers.common.facts import ChartVersion
-    from dra_fleet.drivers.driver import Refusal
+    from dra_fleet.findings.refusal import Refusal
     from dra_fleet.policy.reading.charts import Release
     from dra_fleet.policy.rule import Settings
 
@@ -46,7 +46,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 
 
 def _finding(resource: Resource, installed: Release, refusal: Refusal) -> Finding:
-    place = installed.value(refusal.key)
+    place = installed.value(refusal.path)
     mistyped = refusal.what.startswith("must")
     return Finding(
         resource,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.drivers.driver import Refusal
 from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.settings.translate import shown
 
@@ -48,7 +48,7 @@ def check_parameters(publisher: str, parameters: Mapping[str, Any], installed: I
         wrong = "kind" if api == known[0].api_version else "apiVersion"
         return [
             Refusal(
-                key=wrong,
+                path=wrong,
                 what=f"is no {wrong} that driver {publisher} decodes",
                 got=shown(parameters.get(wrong)),
                 allowed=choices(str(name), names) if wrong == "kind" else known[0].api_version,
@@ -65,7 +65,7 @@ def _unknown(kind: ParameterKind, parameters: Mapping[str, Any]) -> list[Refusal
     known = [*names, *sections]
     return [
         Refusal(
-            key=key,
+            path=key,
             what=f"is no field of {kind.kind}; the driver would refuse to prepare the device",
             got=key,
             allowed=choices(key, known),
@@ -96,7 +96,7 @@ def _fields(kind: ParameterKind, parameters: Mapping[str, Any], installed: Insta
         value = _at(parameters, field.name)
         if value is None:
             if field.required and (not section or _at(parameters, section) is not None):
-                found.append(Refusal(key=field.name, what="is required", fix=f"set {field.name}"))
+                found.append(Refusal(path=field.name, what="is required", fix=f"set {field.name}"))
             continue
         problem = _problem(field, value, parameters, installed)
         found += [problem] if problem is not None else _gate(field, value, version, gates)
@@ -108,21 +108,21 @@ def _problem(
 ) -> Refusal | None:
     types, words = _KINDS[field.type]
     if not isinstance(value, types) or (isinstance(value, bool) and field.type != "boolean"):
-        return Refusal(key=field.name, what=f"must be {words}", got=shown(value), allowed=words)
+        return Refusal(path=field.name, what=f"must be {words}", got=shown(value), allowed=words)
     if field.allowed and value not in field.allowed:
         allowed = ", ".join(field.allowed)
         fix = mistyped(str(value), field.allowed)
         return Refusal(
-            key=field.name, what="is refused by the driver", got=str(value), allowed=allowed, fix=fix
+            path=field.name, what="is refused by the driver", got=str(value), allowed=allowed, fix=fix
         )
     running = installed.version.version
     if field.since is not None and installed.facts.is_older(running, field.since):
         what = f"is no field before chart {field.since}"
-        return Refusal(key=field.name, what=what, got=running, fix="remove it, or use that version")
+        return Refusal(path=field.name, what=what, got=running, fix="remove it, or use that version")
     other, _, wanted = (field.goes_with or "").partition("=")
     if other and _at(parameters, other) != wanted:
         what = f"is refused unless {other} is {wanted}"
-        return Refusal(key=field.name, what=what, got=str(_at(parameters, other)), fix=f"{other}: {wanted}")
+        return Refusal(path=field.name, what=what, got=str(_at(parameters, other)), fix=f"{other}: {wanted}")
     return _bounds(field, value)
 
 
@@ -132,11 +132,11 @@ def _bounds(field: ParameterField, value: object) -> Refusal | None:
     try:
         amount = Quantity.parse(str(value)).amount
     except ValueError as problem:
-        return Refusal(key=field.name, what=str(problem), got=str(value), allowed="a quantity, such as 10Gi")
+        return Refusal(path=field.name, what=str(problem), got=str(value), allowed="a quantity, such as 10Gi")
     if field.least is not None and amount < Quantity.parse(field.least).amount:
-        return Refusal(key=field.name, what=f"must be at least {field.least}", got=str(value))
+        return Refusal(path=field.name, what=f"must be at least {field.least}", got=str(value))
     if field.most is not None and amount > Quantity.parse(field.most).amount:
-        return Refusal(key=field.name, what=f"must be at most {field.most}", got=str(value))
+        return Refusal(path=field.name, what=f"must be at most {field.most}", got=str(value))
     return None
 
 
@@ -148,7 +148,7 @@ def _gate(
         return []
     return [
         Refusal(
-            key=field.name,
+            path=field.name,
             what=f"{value} needs the driver's feature gate {gate}, which is off: no pod with it would start",
             got=str(value),
             fix=f"featureGates: {{{gate}: true}} in the driver's chart values",

@@ -6,11 +6,11 @@ checked first, and what a device may lack is looked up with `in`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from dra_fleet.drivers.common.facts import PublishedAttribute, PublishedCapacity
 from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.findings.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,18 +21,7 @@ if TYPE_CHECKING:
 _P = TypeVar("_P", PublishedAttribute, PublishedCapacity)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Unanswerable:
-    """A condition that no device of the driver can answer. `key` is the class's key in the stack file."""
-
-    key: str
-    what: str
-    got: str = ""
-    allowed: str = ""
-    fix: str = ""
-
-
-def selector(intent: IntentClass, driver: Driver) -> tuple[str, list[Unanswerable]]:
+def selector(intent: IntentClass, driver: Driver) -> tuple[str, list[Refusal]]:
     """The CEL expression of a class, and the conditions it cannot express.
 
     Args:
@@ -57,7 +46,7 @@ class _Builder:
         self.facts = driver.facts
         self.domain = quoted(self.facts.driver)
         self.clauses = [f"device.driver == {self.domain}"]
-        self.problems: list[Unanswerable] = []
+        self.problems: list[Refusal] = []
         known = intent.type in self.facts.device_types
         self.types = (intent.type,) if known else self.facts.device_types
 
@@ -67,8 +56,8 @@ class _Builder:
             return
         if wanted not in types:
             self.problems.append(
-                Unanswerable(
-                    key="type",
+                Refusal(
+                    path="type",
                     what=f"is no device type of driver {self.driver.name}",
                     got=wanted,
                     allowed=choices(wanted, types),
@@ -112,14 +101,14 @@ class _Builder:
         name = self.driver.intents.get(key)
         if name is None:
             what = f"cannot be asked of driver {self.driver.name}, which publishes no such thing"
-            self.problems.append(Unanswerable(key=key, what=what, allowed=", ".join(self.driver.intents)))
+            self.problems.append(Refusal(path=key, what=what, allowed=", ".join(self.driver.intents)))
             return None
         published = next(item for item in all_published if item.name == name)
         carriers = {*published.always, *published.sometimes}
         if not carriers & set(self.types):
             self.problems.append(
-                Unanswerable(
-                    key=key,
+                Refusal(
+                    path=key,
                     what=f"is never published for devices of type {self.intent.type}",
                     allowed=f"type: {' or '.join(sorted(carriers))}",
                     fix=f"remove {key}, or change type",

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.driver import Refusal
 from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.findings.refusal import Refusal
 from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def default_namespace(release: Release, final: ChartValues) -> list[Refusal]:
         return []
     return [
         Refusal(
-            key="allowDefaultNamespace",
+            path="allowDefaultNamespace",
             what="must be true to install into the namespace default; the chart refuses otherwise",
             fix="choose another namespace",
         )
@@ -60,7 +60,7 @@ def _check_section(version: ChartVersion, key: str, value: object) -> list[Refus
     if value is None:
         return []
     if not isinstance(value, Mapping):
-        return [Refusal(key=key, what="must be a mapping", got=shown(value), allowed="a mapping")]
+        return [Refusal(path=key, what="must be a mapping", got=shown(value), allowed="a mapping")]
     return _check(version, cast("ChartValues", value), f"{key}.")
 
 
@@ -69,7 +69,7 @@ def _check_type(version: ChartVersion, key: str, value: object) -> list[Refusal]
     if value is None:
         return []
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        return [Refusal(key=key, what=f"must be {words}", got=shown(value), allowed=words)]
+        return [Refusal(path=key, what=f"must be {words}", got=shown(value), allowed=words)]
     if version.values[key] != "booleans":
         return []
     return [
@@ -83,7 +83,7 @@ def _check_gate(version: ChartVersion, key: str, gate: str, on: object) -> list[
     if gate not in version.feature_gates:
         return [
             Refusal(
-                key=key,
+                path=key,
                 what=f"is no feature gate of chart {version.version}; the driver would not start",
                 got=gate,
                 allowed=choices(gate, version.feature_gates),
@@ -91,7 +91,7 @@ def _check_gate(version: ChartVersion, key: str, gate: str, on: object) -> list[
             )
         ]
     if not isinstance(on, bool):
-        return [Refusal(key=key, what="must be true or false", got=shown(on), allowed="true or false")]
+        return [Refusal(path=key, what="must be true or false", got=shown(on), allowed="true or false")]
     return []
 
 
@@ -99,7 +99,7 @@ def _unknown(version: ChartVersion, key: str) -> Refusal:
     sections = {known.rpartition(".")[0] for known in version.values} - {""}
     names = [*version.values, *sections]
     return Refusal(
-        key=key,
+        path=key,
         what=f"is no value of chart {version.version}; Helm would ignore it without a word",
         got=key,
         allowed=choices(key, names),

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers.driver import Refusal, Release
+from dra_fleet.findings.refusal import Refusal
 from dra_fleet.hardware.models import OWN
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.drivers.driver import Release
     from dra_fleet.model.plan import ChartValues
 
 
@@ -36,7 +37,6 @@ def conflicts(release: Release) -> Sequence[Refusal]:
         return ()
     return (
         Refusal(
-            key="",
             what="serves the EFA network cards of AWS, which no machine of this cluster has",
             fix="remove it",
         ),

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.driver import Refusal, Release
+from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.drivers.driver import Release
     from dra_fleet.model.plan import ChartValues
 
 _PROFILES = ("gpu", "cpu", "net", "vfio-gpu")
@@ -36,7 +37,7 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
     if profile not in _PROFILES:
         found.append(
             Refusal(
-                key="deviceProfile",
+                path="deviceProfile",
                 what="is refused by the chart",
                 got=str(profile),
                 allowed=", ".join(_PROFILES),

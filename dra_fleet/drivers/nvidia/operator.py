@@ -68,15 +68,7 @@ def plan_gpu_operator(
         return None
     refusals = check_values(version, settings.values)
     for refusal in refusals:
-        findings.error(
-            *at,
-            "values",
-            refusal.key,
-            what=refusal.what,
-            got=refusal.got,
-            allowed=refusal.allowed,
-            fix=refusal.fix,
-        )
+        findings.refuse(refusal, *at, "values")
     ours = _values(version, pools, host_runtime)
     final = merged(ours, settings.values)
     if not refusals:

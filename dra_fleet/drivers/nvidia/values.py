@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any, cast
 from dra_fleet.drivers.common.host_root import HOST
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.driver import Refusal, Release
 from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.drivers.nvidia.driver_root import KEY as ROOT
 from dra_fleet.drivers.nvidia.driver_root import root_of
+from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.drivers.driver import Release
     from dra_fleet.model.plan import ChartValues
 
 _CHART_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
@@ -66,7 +67,6 @@ def conflicts(release: Release) -> Sequence[Refusal]:
     )
     return (
         Refusal(
-            key="",
             what=f"serves pools whose GPU drivers lie under different roots ({told}); "
             f"one release has one {ROOT}",
             fix="give all pools of the cluster the same gpuDriver, or put them into different clusters",
@@ -103,7 +103,7 @@ def _switches(release: Release, final: ChartValues) -> list[Refusal]:
     if gpus and not value_at(final, "gpuResourcesEnabledOverride", default=False):
         found.append(
             Refusal(
-                key="gpuResourcesEnabledOverride",
+                path="gpuResourcesEnabledOverride",
                 what="must be true when resources.gpus.enabled is; the chart refuses to install otherwise",
                 got="false",
                 allowed="true",
@@ -113,7 +113,7 @@ def _switches(release: Release, final: ChartValues) -> list[Refusal]:
     if not gpus and not domains:
         found.append(
             Refusal(
-                key="resources",
+                path="resources",
                 what="turns off both GPUs and ComputeDomains, so that the driver does nothing",
                 fix="leave resources.gpus.enabled true, or remove the driver",
             )
@@ -128,7 +128,6 @@ def _partitioned(release: Release) -> list[Refusal]:
         return []
     return [
         Refusal(
-            key="",
             what="publishes each GPU beside its partitions, so that it would be given away twice, on pools "
             f"with partitions ({', '.join(cut)})",
             got=release.version.version,
@@ -139,7 +138,7 @@ def _partitioned(release: Release) -> list[Refusal]:
 
 def _enums(final: ChartValues) -> list[Refusal]:
     return [
-        Refusal(key=key, what="is refused by the chart", got=str(value), allowed=", ".join(allowed))
+        Refusal(path=key, what="is refused by the chart", got=str(value), allowed=", ".join(allowed))
         for key, allowed in _ENUMS.items()
         if (value := value_at(final, key)) is not None and value != "" and value not in allowed
     ]
@@ -156,7 +155,7 @@ def _webhook(final: ChartValues) -> list[Refusal]:
     elif issuer != "selfsigned":
         needed.append("webhook.tls.certManager.issuerName")
     return [
-        Refusal(key=key, what=f"is required for the webhook with tls.mode {mode}", fix=f"set {key}")
+        Refusal(path=key, what=f"is required for the webhook with tls.mode {mode}", fix=f"set {key}")
         for key in needed
         if not value_at(final, key)
     ]
@@ -178,7 +177,7 @@ def _gate_conflicts(release: Release, final: ChartValues) -> list[Refusal]:
         verb = "cannot be on together with" if conflict.rule == "excludes" else "needs"
         found.append(
             Refusal(
-                key=f"featureGates.{conflict.gate}",
+                path=f"featureGates.{conflict.gate}",
                 what=f"{verb} {conflict.other}; every pod of the driver would crash-loop",
                 got=f"{conflict.gate}={str(first).lower()}, {conflict.other}={str(second).lower()}",
                 fix="set one of them to false"
@@ -191,7 +190,7 @@ def _gate_conflicts(release: Release, final: ChartValues) -> list[Refusal]:
     if host_managed and not gates.get("HostManagedIMEXDaemon", False):
         found.append(
             Refusal(
-                key="resources.computeDomains.imex.mode",
+                path="resources.computeDomains.imex.mode",
                 what="needs the feature gate HostManagedIMEXDaemon",
                 got="hostManaged",
                 fix="set featureGates.HostManagedIMEXDaemon: true",
@@ -208,7 +207,7 @@ def _shares(gates: Mapping[str, bool], shares: object) -> list[Refusal]:
     if not gates.get("ConsumableShares", False):
         found.append(
             Refusal(
-                key="consumableShares",
+                path="consumableShares",
                 what="needs the feature gate ConsumableShares",
                 got=str(shares),
                 fix="set featureGates.ConsumableShares: true",
@@ -217,7 +216,7 @@ def _shares(gates: Mapping[str, bool], shares: object) -> list[Refusal]:
     if gates.get("MPSSupport", False):
         found.append(
             Refusal(
-                key="consumableShares",
+                path="consumableShares",
                 what="cannot be on together with MPSSupport: no claim with MPS could be prepared",
                 got=f"consumableShares={shares}, MPSSupport=true",
                 fix="set one of them off: consumableShares: disabled, or MPSSupport: false",
@@ -230,7 +229,7 @@ def _cluster_gates(release: Release, final: ChartValues) -> list[Refusal]:
     kubernetes = kubernetes_facts()
     return [
         Refusal(
-            key=f"featureGates.{gate}",
+            path=f"featureGates.{gate}",
             what=f"needs the cluster's feature gate {needed}, which is off in Kubernetes {release.minor}",
             got="true",
             fix=f"use Kubernetes {kubernetes.gate(needed).on_from} or later"

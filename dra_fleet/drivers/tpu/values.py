@@ -13,7 +13,8 @@ from dra_fleet.kubernetes.scheduling.taints import toleration_list
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.drivers.driver import Refusal, Release
+    from dra_fleet.drivers.driver import Release
+    from dra_fleet.findings.refusal import Refusal
     from dra_fleet.model.plan import ChartValues
 
 

@@ -15,8 +15,8 @@ from dra_fleet.drivers.common.parameters import check_parameters
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dra_fleet.drivers.driver import Refusal
     from dra_fleet.drivers.installed import Installed
+    from dra_fleet.findings.refusal import Refusal
     from dra_fleet.model.plan import ClusterPlan
     from dra_fleet.proof.answer.messages import Findings
     from dra_fleet.proof.demand.asks import Ask, ClaimAsk
@@ -114,11 +114,10 @@ def _tell(
         refusal = item.refusal
         what = f"on cluster {where.cluster.name}: {refusal.what}"
         if item.is_guess:
-            findings.warn(*where.path, refusal.key, what=what, fix=refusal.fix)
+            findings.warn(*where.path, refusal.path, what=what, fix=refusal.fix)
         else:
-            findings.refuse(
-                *where.path, refusal.key, what=what, got=refusal.got, allowed=refusal.allowed, fix=refusal.fix
-            )
+            found = {"got": refusal.got, "allowed": refusal.allowed, "fix": refusal.fix}
+            findings.refuse(*where.path, refusal.path, what=what, **found)
 
 
 def _refuse_types(where: _Place, config: Mapping[str, Any], asks: Sequence[Ask], findings: Findings) -> None:

@@ -48,7 +48,7 @@ def told(
     made = release(version, minor, namespace)
     final = merged(NVIDIA.values(made), values)
     refusals = check_values(made.version, values) or NVIDIA.guards(made, final)
-    return {refusal.key: refusal.what for refusal in refusals}
+    return {refusal.path: refusal.what for refusal in refusals}
 
 
 @pytest.mark.parametrize("driver", list(drivers.known()), ids=lambda driver: driver.name)

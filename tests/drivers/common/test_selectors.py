@@ -69,13 +69,13 @@ def test_an_intent_becomes_this_expression(intent: dict[str, Any], expression: s
 )
 def test_a_condition_no_device_can_answer_is_refused(intent: dict[str, Any], key: str, what: str) -> None:
     [problem] = selector(made(intent), NVIDIA)[1]
-    assert (problem.key, problem.what) == (key, what)
+    assert (problem.path, problem.what) == (key, what)
 
 
 def test_a_driver_without_types_or_architectures_says_so() -> None:
     expression, problems = selector(made({"type": "gpu", "architecture": "x"}, "example"), EXAMPLE)
     assert expression == "device.driver == 'gpu.example.com'"
-    assert [problem.key for problem in problems] == ["architecture"]
+    assert [problem.path for problem in problems] == ["architecture"]
 
 
 def test_text_is_quoted_for_cel() -> None:
