@@ -14,8 +14,8 @@ from dra_fleet.cel import list_cost
 from dra_fleet.cel.sizes import MOST, UNKNOWN_SIZE, Range, fixed, size_at
 
 if TYPE_CHECKING:
-    from dra_fleet.cel.cost import Estimate
     from dra_fleet.cel.list_cost import Result, Rule
+    from dra_fleet.cel.sizes import Sizes
     from dra_fleet.cel.syntax import Node
 
 _ONE = fixed(1)
@@ -27,7 +27,7 @@ _STRING, _BYTES = 5, 6
 _SIZED = ("_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_")
 
 
-def estimate(tree: Estimate, node: Node, overload: str, arguments: list[Range]) -> Result:
+def estimate(tree: Sizes, node: Node, overload: str, arguments: list[Range]) -> Result:
     """The cost of a call with its arguments, and the size of its result where it is known."""
     total = fixed(0)
     for argument in arguments:
@@ -41,7 +41,7 @@ def estimate(tree: Estimate, node: Node, overload: str, arguments: list[Range]) 
     return cost.plus(total), size
 
 
-def _logic(tree: Estimate, node: Node, arguments: list[Range]) -> Result | None:
+def _logic(tree: Sizes, node: Node, arguments: list[Range]) -> Result | None:
     if node.call.function in ("_&&_", "_||_"):
         return Range(arguments[0].least, arguments[0].plus(arguments[1]).most), None
     if node.call.function != "_?_:_":
@@ -53,27 +53,27 @@ def _logic(tree: Estimate, node: Node, arguments: list[Range]) -> Result | None:
     return arguments[0].plus(arguments[1].union(arguments[2])), size
 
 
-def _parse(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _parse(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     return tree.size(node.call.args[0]).scaled(_TRAVERSAL), None
 
 
-def _parse_twice(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _parse_twice(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     return tree.size(node.call.args[0]).scaled(2 * _TRAVERSAL), None
 
 
-def _parse_url(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _parse_url(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     size = tree.size(node.call.args[0])
     return size.scaled(_TRAVERSAL), size
 
 
-def _address(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _address(tree: Sizes, node: Node, overload: str) -> Result | None:
     return (_ONE, None) if node.call.HasField("target") else _parse(tree, node, overload)
 
 
-def _range_contains(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _range_contains(tree: Sizes, node: Node, overload: str) -> Result | None:
     cost = _ADDRESS.plus(_ADDRESS).scaled(_TRAVERSAL)
     if node.call.function == "containsCIDR":
         cost = cost.plus(_ADDRESS.scaled(_TRAVERSAL)).plus(_ONE)
@@ -82,13 +82,13 @@ def _range_contains(tree: Estimate, node: Node, overload: str) -> Result | None:
     return cost, None
 
 
-def _whole_text(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _whole_text(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     size = tree.size(node.call.target)
     return size.scaled(_TRAVERSAL), size
 
 
-def _element(tree: Estimate, node: Node) -> tuple[bool, Range] | None:
+def _element(tree: Sizes, node: Node) -> tuple[bool, Range] | None:
     """Whether the elements of a list are texts, and how long one can be; None for what is no list."""
     kind = tree.type_of(node)
     if kind is None or kind.WhichOneof("kind") != "list_type":
@@ -100,7 +100,7 @@ def _element(tree: Estimate, node: Node) -> tuple[bool, Range] | None:
     return is_text, UNKNOWN_SIZE if found is None else found
 
 
-def _over_list(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _over_list(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     if not node.call.HasField("target"):
         return None
@@ -111,7 +111,7 @@ def _over_list(tree: Estimate, node: Node, overload: str) -> Result | None:
     return size.times(each), None
 
 
-def _replace(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _replace(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     size = tree.size(node.call.target)
     old, new = tree.size(node.call.args[0]), tree.size(node.call.args[1])
@@ -130,7 +130,7 @@ def _replacements(length: int, old: int, *, longer: bool) -> tuple[int, int]:
     return min(math.ceil(float(length) / float(old)), MOST), 0
 
 
-def _split(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _split(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     size = tree.size(node.call.target)
     most = size.most
@@ -139,7 +139,7 @@ def _split(tree: Estimate, node: Node, overload: str) -> Result | None:
     return size.scaled(2 * _TRAVERSAL), Range(0, most)
 
 
-def _join(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _join(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     length = tree.size(node.call.target)
     element = _element(tree, node.call.target)
@@ -150,52 +150,52 @@ def _join(tree: Estimate, node: Node, overload: str) -> Result | None:
     return size.scaled(_TRAVERSAL), size
 
 
-def _search(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _search(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     size = tree.size(node.call.target)
     pattern = tree.size(node.call.args[0]).scaled(_PATTERN)
     return size.plus(_ONE).scaled(_TRAVERSAL).times(pattern), Range(0, size.most)
 
 
-def _matches(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _matches(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     operands = [*([node.call.target] if node.call.HasField("target") else []), *node.call.args]
     text, pattern = tree.size(operands[0]), tree.size(operands[1])
     return text.plus(_ONE).scaled(_TRAVERSAL).times(pattern.scaled(_PATTERN)), None
 
 
-def _affix(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _affix(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     return tree.size(node.call.args[0]).scaled(_TRAVERSAL), None
 
 
-def _contains(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _contains(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     text, part = tree.size(node.call.target), tree.size(node.call.args[0])
     return text.scaled(_TRAVERSAL).times(part.scaled(_TRAVERSAL)), None
 
 
-def _format(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _format(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     return tree.size(node.call.target).scaled(_TRAVERSAL), None
 
 
-def _validate(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _validate(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     return tree.size(node.call.args[0]).scaled(_TRAVERSAL).scaled(_LONGEST_FORMAT * _PATTERN), None
 
 
-def _member(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _member(tree: Sizes, node: Node, overload: str) -> Result | None:
     return (tree.size(node.call.args[1]).scaled(1), None) if overload == "in_list" else None
 
 
-def _quote(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _quote(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     size = tree.size(node.call.args[0])
     return size.scaled(_TRAVERSAL), Range(min(size.least + 2, MOST), (size.most * 2 + 2) % 2**64)
 
 
-def _text_or_bytes(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _text_or_bytes(tree: Sizes, node: Node, overload: str) -> Result | None:
     size = tree.size(node.call.args[0])
     if overload == "string_to_bytes":
         return size.scaled(_TRAVERSAL), Range(size.least, size.most * 4 % 2**64)
@@ -204,7 +204,7 @@ def _text_or_bytes(tree: Estimate, node: Node, overload: str) -> Result | None:
     return None
 
 
-def _add(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _add(tree: Sizes, node: Node, overload: str) -> Result | None:
     if overload not in ("add_string", "add_bytes", "add_list"):
         return None
     left, right = node.call.args
@@ -214,7 +214,7 @@ def _add(tree: Estimate, node: Node, overload: str) -> Result | None:
     return (_ONE if overload == "add_list" else size.scaled(_TRAVERSAL)), size
 
 
-def _compare(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _compare(tree: Sizes, node: Node, overload: str) -> Result | None:
     is_equality = node.call.function in ("_==_", "_!=_")
     if not is_equality and not overload.startswith(("string ", "bytes ")):
         return None
@@ -231,7 +231,7 @@ def _compare(tree: Estimate, node: Node, overload: str) -> Result | None:
     return Range(1 if smallest else 0, smallest).scaled(_TRAVERSAL), None
 
 
-def _opaque(tree: Estimate, left: Node, right: Node) -> str:
+def _opaque(tree: Sizes, left: Node, right: Node) -> str:
     """The type of Kubernetes' own that both sides have, if they do."""
     first = tree.type_of(left)
     if first is None or first.WhichOneof("kind") != "message_type" or first != tree.type_of(right):

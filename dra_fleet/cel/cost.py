@@ -9,7 +9,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from dra_fleet.cel import call_cost, syntax
-from dra_fleet.cel.sizes import MOST, UNKNOWN_SIZE, Range, fixed, size_at
+from dra_fleet.cel.sizes import MOST, UNKNOWN_SIZE, Entries, Range, fixed, size_at
 
 if TYPE_CHECKING:
     from dra_fleet.cel.sizes import Path
@@ -22,22 +22,6 @@ _NOTHING, _ONE = fixed(0), fixed(1)
 _NEW_LIST, _NEW_MAP, _NEW_MESSAGE = fixed(10), fixed(30), fixed(40)
 _SCALARS = (1, 2, 3, 4)
 _ACCUMULATORS = ("__result__", "@result")
-
-
-class Entries(NamedTuple):
-    """Sizes of the keys and values of a list or map."""
-
-    is_list: bool
-    key: Range
-    value: Range
-
-    def union(self, other: Entries | None) -> Entries | None:
-        """The sizes of the entries of either."""
-        return (
-            None
-            if other is None
-            else Entries(self.is_list, self.key.union(other.key), self.value.union(other.value))
-        )
 
 
 class _Local(NamedTuple):

@@ -6,17 +6,13 @@ Source: https://github.com/google/cel-go/blob/v0.29.2/ext/lists.go and sets.go.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from dra_fleet.cel.sizes import MOST, Range, fixed
+from dra_fleet.cel.sizes import MOST, Range, Sizes, fixed
 from dra_fleet.cel.syntax import Node
-
-if TYPE_CHECKING:
-    from dra_fleet.cel.cost import Estimate
 
 Result = tuple[Range, Range | None]
 """What a call costs, and how long its result can be."""
-Rule = Callable[["Estimate", Node, str], Result | None]
+Rule = Callable[[Sizes, Node, str], Result | None]
 """Estimates a call, given the whole estimate, the call and the overload."""
 
 _ONE = fixed(1)
@@ -26,7 +22,7 @@ _TRAVERSAL = 0.1
 
 
 def _sets(factor: float) -> Rule:
-    def cost(tree: Estimate, node: Node, overload: str) -> Result | None:
+    def cost(tree: Sizes, node: Node, overload: str) -> Result | None:
         del overload
         left, right = node.call.args
         return tree.size(left).times(tree.size(right)).scaled(factor).plus(_ONE), None
@@ -44,36 +40,36 @@ def _written(node: Node, otherwise: int) -> int:
     return otherwise if value is None else max(0, int(value))
 
 
-def _slice(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _slice(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     start, end = node.call.args
     taken = _written(end, tree.size(node.call.target).most) - _written(start, 0)
     return _new_list(1, fixed(taken % 2**64))
 
 
-def _lists_range(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _lists_range(tree: Sizes, node: Node, overload: str) -> Result | None:
     del tree, overload
     return _new_list(1, fixed(_written(node.call.args[0], MOST)))
 
 
-def _reverse(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _reverse(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     return _new_list(1, tree.size(node.call.target))
 
 
-def _flatten(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _flatten(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     depth = _written(node.call.args[0], MOST) if node.call.args else 1
     return _new_list(float(depth), tree.size(node.call.target))
 
 
-def _distinct(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _distinct(tree: Sizes, node: Node, overload: str) -> Result | None:
     del overload
     size = tree.size(node.call.target)
     return _new_list(2, size.times(size))
 
 
-def _sort(tree: Estimate, node: Node, overload: str) -> Result | None:
+def _sort(tree: Sizes, node: Node, overload: str) -> Result | None:
     """Of a list by itself, or by a list of keys."""
     size = tree.size(node.call.args[0] if node.call.args else node.call.target)
     is_text = overload.startswith(_TEXT_LISTS)

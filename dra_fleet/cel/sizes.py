@@ -6,7 +6,10 @@ Source of the fields: https://github.com/kubernetes/dynamic-resource-allocation/
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from dra_fleet.cel.syntax import Node
 
 MOST = 2**64 - 1
 _ENTRIES, _DOMAIN, _ID, _VALUE, _DRIVER = 32, 63, 32, 64, 63
@@ -36,6 +39,50 @@ class Range(NamedTuple):
     def union(self, other: Range) -> Range:
         """The range that covers both."""
         return Range(min(self.least, other.least), max(self.most, other.most))
+
+
+class Entries(NamedTuple):
+    """Sizes of the keys and values of a list or map."""
+
+    is_list: bool
+    key: Range
+    value: Range
+
+    def union(self, other: Entries | None) -> Entries | None:
+        """The sizes of the entries of either."""
+        return (
+            None
+            if other is None
+            else Entries(self.is_list, self.key.union(other.key), self.value.union(other.value))
+        )
+
+
+class Sizes(Protocol):
+    """What is known of the sizes of an expression's values while its cost is counted."""
+
+    def size(self, node: Node) -> Range:
+        """How long a node's value can be."""
+        ...
+
+    def computed_size(self, node: Node) -> Range | None:
+        """How long a node's value can be, as far as that can be told."""
+        ...
+
+    def entries(self, node: Node) -> Entries | None:
+        """How long the entries of a node's value can be."""
+        ...
+
+    def set_entries(self, node: Node, entries: Entries | None) -> None:
+        """Remember how long the entries of a node's value can be."""
+        ...
+
+    def type_of(self, node: Node) -> Node | None:
+        """The type message of a node."""
+        ...
+
+    def path(self, node: Node) -> Path:
+        """Where in the variables a node's value comes from, else empty."""
+        ...
 
 
 def fixed(value: int) -> Range:
