@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers.common.facts import DriverFacts
     from dra_fleet.drivers.installed import Installed
-    from dra_fleet.model.nodes import Shape, ShapeDevice
+    from dra_fleet.model.nodes import NodeDevice, NodeShape
     from dra_fleet.model.plan import ClusterPlan, FleetPlan, PoolPlan
 
 
@@ -67,7 +67,7 @@ class PoolDevices:
     """
 
     plan: PoolPlan
-    shape: Shape
+    shape: NodeShape
     devices: tuple[FleetDevice, ...]
     unpartitioned: tuple[FleetDevice, ...]
 
@@ -138,11 +138,11 @@ class Cluster:
         }
         return chart | stack
 
-    def _shape(self, pool: PoolPlan) -> Shape:
+    def _shape(self, pool: PoolPlan) -> NodeShape:
         (group,) = predict(replace(self.plan, pools=(pool,)), self.named)
         return group.shape
 
-    def _devices(self, pool: PoolPlan, shape: Shape) -> tuple[FleetDevice, ...]:
+    def _devices(self, pool: PoolPlan, shape: NodeShape) -> tuple[FleetDevice, ...]:
         facts = {driver.facts.driver: driver.facts for driver in self.drivers}
         return tuple(_fleet_device(pool.name, device, facts.get(device.driver)) for device in shape.devices)
 
@@ -158,7 +158,7 @@ def clusters(plan: FleetPlan, named: Collection[str] = ()) -> tuple[Cluster, ...
     return tuple(Cluster(cluster, frozenset(named)) for cluster in plan.clusters)
 
 
-def _fleet_device(pool: str, device: ShapeDevice, facts: DriverFacts | None) -> FleetDevice:
+def _fleet_device(pool: str, device: NodeDevice, facts: DriverFacts | None) -> FleetDevice:
     attributes: Mapping[str, Any] = device.seen["attributes"]
     kind = str(attributes.get("type", {}).get("string", ""))
     optional = _optional(facts, kind) if facts is not None else frozenset[str]()

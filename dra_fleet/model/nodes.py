@@ -1,4 +1,4 @@
-"""What one node offers, as the proof sees it: devices, labels, taints and room. Plain values."""
+"""What one node offers, as the proof sees it: devices, labels, taints and resources. Plain values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_PODS = 110
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ShapeDevice:
+class NodeDevice:
     """One device of a node.
 
     Attributes:
@@ -71,13 +71,13 @@ class Published(NamedTuple):
         told: The drivers' names under which it is known what is published here, even if that is nothing.
     """
 
-    devices: tuple[ShapeDevice, ...] = ()
+    devices: tuple[NodeDevice, ...] = ()
     unpredictable: Mapping[str, str] = {}
     counters: Mapping[str, tuple[Object, ...]] = {}
     told: frozenset[str] = frozenset()
 
 
-class Room(NamedTuple):
+class ComputeResources(NamedTuple):
     """Thousandths of a CPU, bytes of memory and pods: what a node has for workloads, or what pods take."""
 
     cpu: int
@@ -85,23 +85,29 @@ class Room(NamedTuple):
     pods: int
 
     @classmethod
-    def of(cls, cpu: str, memory: str, pods: int) -> Room:
+    def of(cls, cpu: str, memory: str, pods: int) -> ComputeResources:
         """Read quantities."""
         return cls(ceil(Quantity.parse(cpu).amount * 1000), ceil(Quantity.parse(memory).amount), pods)
 
-    def holds(self, taken: Room) -> bool:
+    def holds(self, taken: ComputeResources) -> bool:
         """Whether as much as `taken` fits in."""
         return taken.cpu <= self.cpu and taken.memory <= self.memory and taken.pods <= self.pods
 
-    def plus(self, other: Room, times: int = 1) -> Room:
+    def plus(self, other: ComputeResources, times: int = 1) -> ComputeResources:
         """This and `times` the other."""
-        return Room(
+        return ComputeResources(
             self.cpu + times * other.cpu, self.memory + times * other.memory, self.pods + times * other.pods
         )
 
 
+NOTHING = ComputeResources(0, 0, 0)
+"""What an empty node holds."""
+ONE_POD = ComputeResources(0, 0, 1)
+"""What a pod takes of which nothing else is known."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Shape:
+class NodeShape:
     """One node; all nodes of one shape are alike for the scheduler.
 
     Attributes:
@@ -110,8 +116,8 @@ class Shape:
         lacks_labels: Keys of labels that it has not for certain.
         told: The drivers of which it is known what they publish here, even if that is nothing.
         taints: Its taints.
-        room: What pods may take of it at most.
-        sure_room: What is left to them for certain.
+        resources: What pods may take of it at most.
+        sure resources: What is left to them for certain.
         devices: All devices of all drivers, as published.
         unpredictable: Why what a driver publishes here cannot be told, by driver.
         counters: By driver the counter sets that its devices share.
@@ -120,9 +126,9 @@ class Shape:
     labels: Mapping[str, str]
     knows_labels: bool
     taints: tuple[Taint, ...]
-    room: Room
-    sure_room: Room
-    devices: tuple[ShapeDevice, ...]
+    resources: ComputeResources
+    sure_resources: ComputeResources
+    devices: tuple[NodeDevice, ...]
     unpredictable: Mapping[str, str]
     counters: Mapping[str, tuple[Object, ...]] = field(default_factory=dict[str, tuple[Object, ...]])
     lacks_labels: frozenset[str] = frozenset()
@@ -140,6 +146,6 @@ class NodeGroup:
     """Nodes of one shape in one pool: how many at least and at most."""
 
     pool: str
-    shape: Shape
+    shape: NodeShape
     least: int
     most: int

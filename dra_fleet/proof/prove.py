@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.installed import drivers_of
-from dra_fleet.model.nodes import Room
+from dra_fleet.model.nodes import ONE_POD
 from dra_fleet.proof.answer.classes import prove_classes, warn_unmatched
 from dra_fleet.proof.answer.growth import must_grow
 from dra_fleet.proof.answer.messages import ACCEPT, STRICT, Findings, refuse_broken, tell
@@ -98,7 +98,14 @@ def _question(groups: Sequence[NodeGroup], pod_sets: Sequence[PodSet], placement
 
 def _any_pod(ask: ClaimAsk) -> PodSet:
     """A pod that holds one such claim and may go anywhere: who consumes a template is not always known."""
-    return PodSet(name=ask.name, claim=ask, copies=1, room=Room(0, 0, 1), node_selector={}, tolerations=None)
+    return PodSet(
+        name=ask.name,
+        claim=ask,
+        copies=1,
+        resources=ONE_POD,
+        node_selector={},
+        tolerations=None,
+    )
 
 
 def _prove_claim(

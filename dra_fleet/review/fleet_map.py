@@ -72,7 +72,7 @@ def _fill(offer: Offered, filled: Sequence[Sequence[Held]]) -> None:
         [suitability_of(pod_set, group, offer.placements.minor) for group in groups] for pod_set in pod_sets
     ]
     packing = Packing(
-        [group.shape for group in groups], pod_sets, offer.placements, counts_room=[True] * len(groups)
+        [group.shape for group in groups], pod_sets, offer.placements, counts_resources=[True] * len(groups)
     )
     states = [[packing.empty(number) for _ in nodes] for number, nodes in enumerate(filled)]
     for number, pod_set in enumerate(pod_sets):

@@ -11,12 +11,12 @@ from dra_fleet.review.model import DeviceKind
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.model.nodes import NodeGroup, ShapeDevice
+    from dra_fleet.model.nodes import NodeDevice, NodeGroup
 
 _WORDS = {"gpu": "GPU", "mig": "MIG", "vgpu": "vGPU", "imex-channel": "IMEX channel", "channel": "channel"}
 
 
-def device_kind(device: ShapeDevice) -> str:
+def device_kind(device: NodeDevice) -> str:
     """A short name of what a device is: `GPU`, `MIG 1g.5gb`; its driver where its type is not known."""
     attributes = device.seen.get("attributes", {})
     kind, profile = _text(attributes, "type"), _text(attributes, "profile")
@@ -27,7 +27,7 @@ def device_kind(device: ShapeDevice) -> str:
 def device_kinds(group: NodeGroup) -> tuple[DeviceKind, ...]:
     """The devices of one node by sort, in the order in which they are published."""
     counts: Counter[str] = Counter()
-    first: dict[str, ShapeDevice] = {}
+    first: dict[str, NodeDevice] = {}
     for device in group.shape.devices:
         kind = device_kind(device)
         counts[kind] += 1
@@ -35,7 +35,7 @@ def device_kinds(group: NodeGroup) -> tuple[DeviceKind, ...]:
     return tuple(_kind(kind, counts[kind], device) for kind, device in first.items())
 
 
-def _kind(kind: str, count: int, device: ShapeDevice) -> DeviceKind:
+def _kind(kind: str, count: int, device: NodeDevice) -> DeviceKind:
     attributes, capacity = device.seen.get("attributes", {}), device.seen.get("capacity", {})
     processors = _amount(capacity, "multiprocessors")
     return DeviceKind(

@@ -56,7 +56,7 @@ def play(asked: Question, chance: random.Random) -> set[int]:
         [group.shape for group in asked.groups],
         asked.pod_sets,
         asked.placements,
-        counts_room=[True] * len(asked.groups),
+        counts_resources=[True] * len(asked.groups),
         sure=False,
     )
     nodes = [packing.empty(index) for index, group in enumerate(asked.groups) for _ in range(group.most)]

@@ -14,7 +14,7 @@ from dra_fleet.proof.supply.stored import stored
 from tests.proof.proof_helpers import fleet, plan_of, pool, proved
 
 if TYPE_CHECKING:
-    from dra_fleet.model.nodes import Shape, ShapeDevice
+    from dra_fleet.model.nodes import NodeDevice, NodeShape
     from dra_fleet.plan import FleetPlan
     from dra_fleet.proof.answer.verdicts import WorkloadProof
 
@@ -31,7 +31,7 @@ def plan(machine: str, values: dict[str, Any], **more: Any) -> FleetPlan:
     return plan_of(fleet({"gpus": pool(machine, "gpus", **more)}, drivers=drivers))
 
 
-def shape(machine: str, values: dict[str, Any], **more: Any) -> Shape:
+def shape(machine: str, values: dict[str, Any], **more: Any) -> NodeShape:
     (group,) = predict(plan(machine, values, **more).clusters[0])
     return group.shape
 
@@ -124,7 +124,7 @@ def test_a_layout_and_partitions_on_demand_cannot_be_told() -> None:
     assert "destroys the layout's partitions" in found.unpredictable["gpu.nvidia.com"]
 
 
-def early(values: dict[str, Any], minor: str = "1.35") -> tuple[list[ShapeDevice], str, tuple[Any, ...]]:
+def early(values: dict[str, Any], minor: str = "1.35") -> tuple[list[NodeDevice], str, tuple[Any, ...]]:
     """What the driver publishes on a cluster of an earlier minor, whose gates are off."""
     cluster = plan("hgx-h100-8", values).clusters[0]
     (driver,) = drivers_of(cluster)

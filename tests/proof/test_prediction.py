@@ -17,13 +17,13 @@ from tests.proof.proof_helpers import fleet, gpus, plan_of, pool
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dra_fleet.model.nodes import Shape
+    from dra_fleet.model.nodes import NodeShape
 
 MIG = {"strategy": "mig", "layout": {"1g.20gb": 4}}
 WHOLE = {"whole": {"requests": {"gpu": {"class": "gpu.nvidia.com"}}}}
 
 
-def shape(pools: dict[str, Any], drivers: dict[str, Any] | None = None) -> Shape:
+def shape(pools: dict[str, Any], drivers: dict[str, Any] | None = None) -> NodeShape:
     (group,) = predict(plan_of(fleet(pools, drivers=drivers)).clusters[0])
     return group.shape
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.cel import UNKNOWN
-from dra_fleet.model.nodes import Object, Origin, ShapeDevice
+from dra_fleet.model.nodes import NodeDevice, Object, Origin
 
 if TYPE_CHECKING:
     from dra_fleet.model.published import PublishedDevice
 
 
-def known_device(driver: str, device: PublishedDevice, unknown: frozenset[str]) -> ShapeDevice:
+def known_device(driver: str, device: PublishedDevice, unknown: frozenset[str]) -> NodeDevice:
     """A predicted device: `unknown` values stand in for themselves."""
     placed = device.to_object()
     attributes: Object = {
@@ -27,4 +27,4 @@ def known_device(driver: str, device: PublishedDevice, unknown: frozenset[str]) 
     origins: dict[str, Origin] = {
         name: "unknown" if name in unknown else "documented" for name in (*attributes, *capacity)
     }
-    return ShapeDevice(driver=driver, name=device.name, seen=seen, placed=placed, origins=origins)
+    return NodeDevice(driver=driver, name=device.name, seen=seen, placed=placed, origins=origins)

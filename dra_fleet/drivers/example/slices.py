@@ -19,7 +19,7 @@ from dra_fleet.model.nodes import GIVE_SLICES, Published
 if TYPE_CHECKING:
     from dra_fleet.drivers.driver import Installed
     from dra_fleet.hardware.models import Machine
-    from dra_fleet.model.nodes import Object, ShapeDevice
+    from dra_fleet.model.nodes import NodeDevice, Object
     from dra_fleet.model.plan import PoolPlan
     from dra_fleet.model.published import AttributeValue, PublishedDevice, Version
 
@@ -62,7 +62,7 @@ def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:
     )
 
 
-def _devices(driver: Installed, minor: str) -> tuple[list[ShapeDevice], str, tuple[Object, ...]]:
+def _devices(driver: Installed, minor: str) -> tuple[list[NodeDevice], str, tuple[Object, ...]]:
     """The devices of a node, why they cannot be told, and the counters that they share."""
     values = driver.values
     changed = [key for key, usual in _UNUSUAL if value_at(values, key) not in (None, "", usual)]
@@ -92,7 +92,7 @@ def _devices(driver: Installed, minor: str) -> tuple[list[ShapeDevice], str, tup
     return devices, "", counters
 
 
-def _cut(driver: str, whole: PublishedDevice, index: int, parts: int) -> list[ShapeDevice]:
+def _cut(driver: str, whole: PublishedDevice, index: int, parts: int) -> list[NodeDevice]:
     """A GPU's partitions and, after them, the GPU itself, which takes what all of them take."""
     share = {"memory": _part(MEMORY, parts), "compute": _part(COMPUTE, parts)}
     everything = {"memory": MEMORY, "compute": COMPUTE}
@@ -101,7 +101,7 @@ def _cut(driver: str, whole: PublishedDevice, index: int, parts: int) -> list[Sh
         for number in range(parts)
     ]
     made.append((f"gpu-{index}-full", {"partitionable": True, "full": True}, everything))
-    found: list[ShapeDevice] = []
+    found: list[NodeDevice] = []
     for name, marks, amounts in made:
         attributes: dict[str, AttributeValue | Version] = {**whole.attributes, **marks}
         published = replace(whole, name=name, attributes=attributes, capacity=amounts)
@@ -129,7 +129,7 @@ def _part(amount: str, parts: int) -> str:
     return str(Quantity(Fraction(int(whole.amount) // parts), whole.format))
 
 
-def _shared(device: ShapeDevice) -> ShapeDevice:
+def _shared(device: NodeDevice) -> NodeDevice:
     return replace(device, seen=_with_policies(device.seen), placed=_with_policies(device.placed))
 
 

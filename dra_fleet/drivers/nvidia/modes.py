@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from dra_fleet.hardware.models import MigProfile
-    from dra_fleet.model.nodes import Object, Origin, ShapeDevice
+    from dra_fleet.model.nodes import NodeDevice, Object, Origin
 
 CAPACITIES = (
     "memory",
@@ -34,8 +34,8 @@ _EXTENSIONS = "media-extensions"
 
 
 def dynamic_partitions(
-    whole: ShapeDevice, parts: Iterable[tuple[ShapeDevice, MigProfile, int]], memory_slices: int
-) -> tuple[list[ShapeDevice], Object]:
+    whole: NodeDevice, parts: Iterable[tuple[NodeDevice, MigProfile, int]], memory_slices: int
+) -> tuple[list[NodeDevice], Object]:
     """A GPU and every partition that could be made of it, and the counters they share.
 
     A counter is kept only where the largest partition's value is public, since that is how many there are;
@@ -71,7 +71,7 @@ def dynamic_partitions(
     return [replace(device, group=group) for device in ordered], {"name": name, "counters": counters}
 
 
-def with_shares(device: ShapeDevice, option: str) -> ShapeDevice:
+def with_shares(device: NodeDevice, option: str) -> NodeDevice:
     """A device of which several claims may hold parts.
 
     Args:
@@ -91,12 +91,12 @@ def with_shares(device: ShapeDevice, option: str) -> ShapeDevice:
     )
 
 
-def _known(device: ShapeDevice, name: str) -> str | None:
+def _known(device: NodeDevice, name: str) -> str | None:
     value = device.seen.get("capacity", {}).get(name, {}).get("value", UNKNOWN)
     return None if value is UNKNOWN else str(value)
 
 
-def _with_capacities(whole: ShapeDevice, known: Mapping[str, str]) -> ShapeDevice:
+def _with_capacities(whole: NodeDevice, known: Mapping[str, str]) -> NodeDevice:
     """The GPU with the capacities of its largest partition, which the driver publishes for it then."""
     capacity: dict[str, Any] = {key: {"value": known.get(key, UNKNOWN)} for key in CAPACITIES}
     stand_in: dict[str, Any] = {key: {"value": known.get(key, "0")} for key in CAPACITIES}
@@ -112,7 +112,7 @@ def _with_capacities(whole: ShapeDevice, known: Mapping[str, str]) -> ShapeDevic
     )
 
 
-def _consuming(device: ShapeDevice, name: str, consumed: Mapping[str, str]) -> ShapeDevice:
+def _consuming(device: NodeDevice, name: str, consumed: Mapping[str, str]) -> NodeDevice:
     body = [{"counterSet": name, "counters": {key: {"value": value} for key, value in consumed.items()}}]
     return replace(
         device,

@@ -18,7 +18,7 @@ from dra_fleet.drivers.nvidia.devices import (
 from dra_fleet.drivers.nvidia.modes import dynamic_partitions, with_shares
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.kubernetes.minors import PARTITIONS, is_on, on_from
-from dra_fleet.model.nodes import GIVE_SLICES, Object, Origin, Published, ShapeDevice
+from dra_fleet.model.nodes import GIVE_SLICES, NodeDevice, Object, Origin, Published
 from dra_fleet.model.published import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid
 
 if TYPE_CHECKING:
@@ -72,13 +72,13 @@ def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:
 
 def _devices(
     pool: PoolPlan, driver: Installed, minor: str
-) -> tuple[list[ShapeDevice], str, tuple[Object, ...]]:
+) -> tuple[list[NodeDevice], str, tuple[Object, ...]]:
     """The devices of a node, why the GPUs among them cannot be told, and the counters that they share."""
     machine = pool.machine
     if machine.gpu is None:
         return [], "", ()
     model = catalogue.load().gpus[machine.gpu]
-    devices: list[ShapeDevice] = []
+    devices: list[NodeDevice] = []
     reason = ""
     counters: tuple[Object, ...] = ()
     if value_at(driver.values, "resources.gpus.enabled", default=True):
@@ -128,7 +128,7 @@ def _changing_layout(gates: Mapping[str, bool], pool: PoolPlan, model: GpuModel)
 
 def _gpu_devices(
     pool: PoolPlan, driver: Installed, model: GpuModel, gates: Mapping[str, bool]
-) -> tuple[list[ShapeDevice], tuple[Object, ...]]:
+) -> tuple[list[NodeDevice], tuple[Object, ...]]:
     """GPUs or partitions; with DynamicMIG both, and the counters they share.
 
     A GPU that must be reset to be partitioned stays as it started: whole.
@@ -140,7 +140,7 @@ def _gpu_devices(
     if not gates.get("DynamicMIG") or mig is None or mig.needs_reset or pool.machine.gpu_fraction is not None:
         return devices, ()
     parts = {profile: _gpus(pool, model, driver.version, ((profile.name, 1),)) for profile in mig.profiles}
-    dynamic: list[ShapeDevice] = []
+    dynamic: list[NodeDevice] = []
     counters: list[Object] = []
     for minor, whole in enumerate(devices):
         made = [
@@ -186,7 +186,7 @@ def _gpus(
     return nvidia_devices(gpus, driver_version="0", cuda_version="0", chart=chart)
 
 
-def _on_gpu(device: PublishedDevice, driver: Installed, pool: PoolPlan, model: GpuModel) -> ShapeDevice:
+def _on_gpu(device: PublishedDevice, driver: Installed, pool: PoolPlan, model: GpuModel) -> NodeDevice:
     known = driver.facts.attributes_in(driver.version.version)
     # The addresses of an assumed machine follow its shape: which devices share one is known, its name is not.
     places = frozenset(_PLACES) if pool.machine.assumed else frozenset[str]()
@@ -195,7 +195,7 @@ def _on_gpu(device: PublishedDevice, driver: Installed, pool: PoolPlan, model: G
         nobody = {name: {kind: UNKNOWN} for name, kind in _PLACES.items() if name in known}
         found.seen["attributes"] |= nobody
         found.placed["attributes"] |= nobody
-        found = ShapeDevice(
+        found = NodeDevice(
             driver=found.driver,
             name=found.name,
             seen=found.seen,
@@ -204,7 +204,7 @@ def _on_gpu(device: PublishedDevice, driver: Installed, pool: PoolPlan, model: G
         )
     fraction = pool.machine.gpu_fraction
     is_whole = device.attributes.get("type") == "gpu" and fraction is None
-    return ShapeDevice(
+    return NodeDevice(
         driver=found.driver,
         name=found.name,
         seen=found.seen,

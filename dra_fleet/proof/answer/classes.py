@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.model.nodes import Room
+from dra_fleet.model.nodes import ONE_POD
 from dra_fleet.proof.answer.misses import why_too_few
 from dra_fleet.proof.answer.verdicts import ClassFit, ClassProof
 from dra_fleet.proof.demand.asks import ask_of, compile_problem
@@ -72,7 +72,12 @@ def _fit(name: str, classes: Mapping[str, Object], group: NodeGroup, minor: str)
     body = {"devices": {"requests": [{"name": _REQUEST, "exactly": {"deviceClassName": name}}]}}
     claim = ask_of(name, body, classes)
     anywhere = PodSet(
-        name=name, claim=claim, copies=1, room=Room(0, 0, 1), node_selector={}, tolerations=None
+        name=name,
+        claim=claim,
+        copies=1,
+        resources=ONE_POD,
+        node_selector={},
+        tolerations=None,
     )
     found = suitability_of(anywhere, group, minor)
     ask, matched = found.matches[0][0]

@@ -18,7 +18,7 @@ from dra_fleet.model.published import mebibytes
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.model.nodes import Shape, ShapeDevice
+    from dra_fleet.model.nodes import NodeDevice, NodeShape
     from dra_fleet.proof.allocator import DeviceId
     from dra_fleet.proof.demand.asks import Ask, ClaimAsk
 
@@ -60,7 +60,7 @@ class Cost:
 
 def cost(
     claim: ClaimAsk,
-    shape: Shape,
+    shape: NodeShape,
     chosen: Sequence[tuple[str, str, str]],
     left: frozenset[tuple[str, str]],
     shares: tuple[Shares, Shares] = ((), ()),
@@ -80,7 +80,7 @@ def cost(
 @lru_cache(maxsize=4096)
 def _cost(
     claim: ClaimAsk,
-    published: tuple[ShapeDevice, ...],
+    published: tuple[NodeDevice, ...],
     chosen: tuple[tuple[str, str, str], ...],
     left: frozenset[tuple[str, str]],
     shares: tuple[Shares, Shares],
@@ -115,7 +115,7 @@ def _amount(text: str) -> Fraction:
     return Quantity.parse(text).amount
 
 
-def _held(device: ShapeDevice, name: str, shares: _Held) -> Fraction | None:
+def _held(device: NodeDevice, name: str, shares: _Held) -> Fraction | None:
     """What a copy holds of a device: all of it, or its part of a shared one."""
     if not device.seen.get("allowMultipleAllocations"):
         return _has(device, name)
@@ -123,12 +123,12 @@ def _held(device: ShapeDevice, name: str, shares: _Held) -> Fraction | None:
     return parts[0] if parts else None
 
 
-def _unheld(device: ShapeDevice, name: str, shares: _Held) -> Fraction | None:
+def _unheld(device: NodeDevice, name: str, shares: _Held) -> Fraction | None:
     """What nobody holds of a device that has something left."""
     return _difference(_has(device, name), _held(device, name, shares) if device.key in shares else _NOTHING)
 
 
-def _has(device: ShapeDevice, name: str) -> Fraction | None:
+def _has(device: NodeDevice, name: str) -> Fraction | None:
     capacity = cast("Mapping[str, Any]", device.seen.get("capacity", {}))
     for key, entry in capacity.items():
         if _is_named(key, name):

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.clouds.gke.facts import gke_facts
-from dra_fleet.model.nodes import ShapeDevice
+from dra_fleet.model.nodes import NodeDevice
 from dra_fleet.model.published import PublishedDevice
 from dra_fleet.proof.answer.misses import why_too_few
 from dra_fleet.proof.search.matching import match
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.clouds.gke.facts import GkeScaleFromZero
-    from dra_fleet.model.nodes import NodeGroup, Shape
+    from dra_fleet.model.nodes import NodeGroup, NodeShape
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
     from dra_fleet.proof.answer.verdicts import PoolFit
     from dra_fleet.proof.demand.pod_sets import PodSet
@@ -56,7 +56,7 @@ def must_grow(cluster: ClusterPlan, question: Question, pod_set: int, fits: Sequ
     ]
 
 
-def gke_devices(pool: PoolPlan, facts: GkeScaleFromZero) -> tuple[tuple[ShapeDevice, ...], str]:
+def gke_devices(pool: PoolPlan, facts: GkeScaleFromZero) -> tuple[tuple[NodeDevice, ...], str]:
     """The devices that GKE's autoscaler imagines on a node of a pool without nodes.
 
     Args:
@@ -93,11 +93,11 @@ def gke_devices(pool: PoolPlan, facts: GkeScaleFromZero) -> tuple[tuple[ShapeDev
     ), ""
 
 
-def _imagined(device: PublishedDevice, facts: GkeScaleFromZero) -> ShapeDevice:
+def _imagined(device: PublishedDevice, facts: GkeScaleFromZero) -> NodeDevice:
     body = device.to_object()
     attributes = {name: value for name, value in body["attributes"].items() if name in facts.attributes}
     full = {**body, "attributes": attributes}
-    return ShapeDevice(
+    return NodeDevice(
         driver=_DRIVER,
         name=device.name,
         seen=full,
@@ -123,7 +123,7 @@ def _sentence(
     return f"{grows}, which GKE's autoscaler does also from zero"
 
 
-def _misses(shape: Shape, pod_set: PodSet, question: Question) -> str:
+def _misses(shape: NodeShape, pod_set: PodSet, question: Question) -> str:
     """Why a pod set finds no devices on a node that the autoscaler imagines; empty if it does."""
     try:
         if question.placements.place(pod_set.claim, shape, Held()) is not None:

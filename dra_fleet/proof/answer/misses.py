@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.cel.intent import Bound
-    from dra_fleet.model.nodes import ShapeDevice
+    from dra_fleet.model.nodes import NodeDevice
     from dra_fleet.proof.demand.asks import Ask
     from dra_fleet.proof.search.matching import Miss
 
@@ -85,7 +85,7 @@ def _amount(miss: Miss, name: str) -> Quantity | None:
     return None
 
 
-def _value_read(clause: str, device: ShapeDevice) -> str:
+def _value_read(clause: str, device: NodeDevice) -> str:
     """What the device has for the attribute or capacity that a clause reads; may be empty."""
     values: dict[str, Any] = {**device.seen.get("attributes", {}), **device.seen.get("capacity", {})}
     asks = asked(clause)

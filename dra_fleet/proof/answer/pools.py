@@ -13,7 +13,7 @@ from dra_fleet.proof.search.shared_counters import blocked
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.model.nodes import NodeGroup, Shape
+    from dra_fleet.model.nodes import NodeGroup, NodeShape
     from dra_fleet.proof.demand.asks import Ask
     from dra_fleet.proof.search.contention import Question
     from dra_fleet.proof.search.matching import Match
@@ -88,7 +88,7 @@ def _filled(
 ) -> tuple[int | None, Cost | None, str]:
     """How many copies a node takes one after the other, what one costs, and what cannot be told."""
     item = question.pod_sets[pod_set]
-    packing = Packing([group.shape], [item], question.placements, counts_room=[True])
+    packing = Packing([group.shape], [item], question.placements, counts_resources=[True])
     node, count = packing.empty(0), 0
     chosen: tuple[tuple[str, str, str], ...] = ()
     of_one: Shares = ()
@@ -128,7 +128,7 @@ def _why_not(requests: Sequence[Sequence[Ask]], found: Suitability, group: NodeG
     )
 
 
-def _too_few(ask: Ask, one: Match, shape: Shape) -> tuple[str, str]:
+def _too_few(ask: Ask, one: Match, shape: NodeShape) -> tuple[str, str]:
     if not shape.devices:
         return "its nodes publish no devices", "choose a machine with devices, or install their driver"
     if len(one.certain) >= max(1, ask.count):

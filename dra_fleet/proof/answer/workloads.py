@@ -132,7 +132,7 @@ def _try_orders(question: Question, contention: Contention, *, sure: bool) -> di
         [group.shape for group in contention.groups],
         contention.pod_sets,
         question.placements,
-        counts_room=contention.is_tight,
+        counts_resources=contention.is_tight,
         barred=frozenset(pair for pair, found in contention.suitability.items() if found.barrier),
         sure=sure,
     )

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia.channels import channel_spec, with_channel
-from dra_fleet.model.nodes import Room
+from dra_fleet.model.nodes import NOTHING, ComputeResources
 from dra_fleet.proof.demand.asks import ask_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class PodSet:
         name: The workload, or the claim that is shared.
         claim: What each copy asks for.
         copies: How many there are at the same time.
-        room: What one copy takes.
+        resources: What one copy takes.
         node_selector: Labels that its node must have.
         tolerations: Taints that it bears; None for every taint.
         is_shared: Whether it stands for pods that share one claim.
@@ -35,7 +35,7 @@ class PodSet:
     name: str
     claim: ClaimAsk
     copies: int
-    room: Room
+    resources: ComputeResources
     node_selector: Mapping[str, str]
     tolerations: tuple[Toleration, ...] | None
     is_shared: bool = False
@@ -44,7 +44,7 @@ class PodSet:
     def signature(self) -> tuple[object, ...]:
         """Equal for pod sets whose pods the scheduler cannot tell apart."""
         selector = tuple(sorted(self.node_selector.items()))
-        return (repr(self.claim.body["spec"]), self.room, selector, self.tolerations)
+        return (repr(self.claim.body["spec"]), self.resources, selector, self.tolerations)
 
 
 def pod_sets_of(
@@ -56,13 +56,13 @@ def pod_sets_of(
     shared: dict[str, int] = {}
     for item in workloads:
         claim = claim_of(item)
-        room = Room.of(item.cpu, item.memory, 1)
+        resources = ComputeResources.of(item.cpu, item.memory, 1)
         if item.claim is not None and claim in shared:
             number = shared[claim]
             before = pod_sets[number]
             pod_sets[number] = replace(
                 before,
-                room=before.room.plus(room, item.copies),
+                resources=before.resources.plus(resources, item.copies),
                 node_selector=_both(before.node_selector, item.node_selector),
                 tolerations=tuple(one for one in before.tolerations or () if one in item.tolerations),
             )
@@ -74,7 +74,7 @@ def pod_sets_of(
                     name=item.name,
                     claim=asks[claim] if item.compute_domain is None else _with_channel(asks[claim], classes),
                     copies=1 if is_shared else item.copies,
-                    room=Room(0, 0, 0).plus(room, item.copies) if is_shared else room,
+                    resources=NOTHING.plus(resources, item.copies) if is_shared else resources,
                     node_selector=item.node_selector,
                     tolerations=item.tolerations,
                     is_shared=is_shared,

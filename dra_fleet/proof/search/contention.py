@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet.proof.search.packing import EMPTY
+from dra_fleet.model.nodes import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,13 +73,13 @@ def _is_tight(
     group: int,
 ) -> bool:
     """Whether CPU, memory or pods of a node may run out before its devices do."""
-    taken = EMPTY
+    taken = NOTHING
     for number, pod_set in enumerate(pod_sets):
         usable = len(suitability[number, group].maybe)
         fewest = pod_set.claim.fewest
         most = pod_set.copies if not fewest else min(pod_set.copies, usable // fewest)
-        taken = taken.plus(pod_set.room, most)
-    return not question.groups[group].shape.sure_room.holds(taken)
+        taken = taken.plus(pod_set.resources, most)
+    return not question.groups[group].shape.sure_resources.holds(taken)
 
 
 def _connected(question: Question, counts: Sequence[int]) -> list[list[int]]:
@@ -101,7 +101,7 @@ def _connected(question: Question, counts: Sequence[int]) -> list[list[int]]:
 
 
 def _meet(question: Question, pair: tuple[int, int], counts: Sequence[int], tight: Sequence[bool]) -> bool:
-    """Whether two pod sets may want the same device, or the same room on a node that may run out of it."""
+    """Whether two pod sets may want the same device, or CPU or memory of a node that may run out of it."""
     for group, nodes in enumerate(counts):
         one, other = (_reach(question.suitability[number, group], question.groups[group]) for number in pair)
         if nodes and ((tight[group] and one and other) or one & other):

@@ -10,7 +10,7 @@ from dra_fleet.proof.search.suitability import values_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dra_fleet.model.nodes import Shape
+    from dra_fleet.model.nodes import NodeShape
     from dra_fleet.proof.demand.asks import Ask
     from dra_fleet.proof.demand.pod_sets import PodSet
     from dra_fleet.proof.search.contention import Contention
@@ -120,7 +120,7 @@ def _attribute(pod_set: PodSet) -> str:
     return next((item["matchAttribute"] for item in pod_set.claim.constraints), "")
 
 
-def _bins(shape: Shape, certain: Keys, ask: Ask, attribute: str) -> list[int]:
+def _bins(shape: NodeShape, certain: Keys, ask: Ask, attribute: str) -> list[int]:
     """How many of a node's devices a claim can choose from together: all, or those of equal attribute."""
     if not attribute or ask.count == 1:
         # One device is equal to itself, but it must have the attribute.

@@ -11,7 +11,7 @@ from dra_fleet.cel import CelInvalid, CelUnsupported, environment, judgeable_cla
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.model.nodes import Shape, ShapeDevice
+    from dra_fleet.model.nodes import NodeDevice, NodeShape
     from dra_fleet.proof.demand.asks import Ask, Selector
 
 Outcome = Literal["false", "error", "unknown"]
@@ -30,7 +30,7 @@ class Miss:
         held: How many clauses before it are true.
     """
 
-    device: ShapeDevice
+    device: NodeDevice
     place: str
     clause: str
     outcome: Outcome
@@ -57,13 +57,13 @@ class Match:
         return next((miss for miss in self.misses if miss.outcome == outcome), None)
 
 
-def match(ask: Ask, shape: Shape, minor: str) -> Match:
+def match(ask: Ask, shape: NodeShape, minor: str) -> Match:
     """What a request finds on a node whose devices are all free."""
     return _match(ask.selectors, shape.devices, minor)
 
 
 @lru_cache(maxsize=4096)
-def _match(selectors: tuple[Selector, ...], devices: tuple[ShapeDevice, ...], minor: str) -> Match:
+def _match(selectors: tuple[Selector, ...], devices: tuple[NodeDevice, ...], minor: str) -> Match:
     certain: set[tuple[str, str]] = set()
     maybe: set[tuple[str, str]] = set()
     misses: list[Miss] = []
@@ -78,7 +78,7 @@ def _match(selectors: tuple[Selector, ...], devices: tuple[ShapeDevice, ...], mi
     return Match(certain=frozenset(certain), maybe=frozenset(maybe), misses=tuple(misses))
 
 
-def _first_miss(selectors: Sequence[Selector], device: ShapeDevice, minor: str) -> Miss | None:
+def _first_miss(selectors: Sequence[Selector], device: NodeDevice, minor: str) -> Miss | None:
     cel = environment(minor)
     subject = device.subject
     held = 0

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from dra_fleet.model.nodes import Room
+from dra_fleet.model.nodes import NOTHING, ComputeResources
 from dra_fleet.proof.search.placements import Held, Placements, Undecidable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.model.nodes import Shape
+    from dra_fleet.model.nodes import NodeShape
     from dra_fleet.proof.demand.pod_sets import PodSet
 
-__all__ = ["EMPTY", "Filled", "Packing", "Undecidable"]
-
-EMPTY = Room(0, 0, 0)
+__all__ = ["Filled", "Packing", "Undecidable"]
 
 
 class Filled(NamedTuple):
-    """What is in use on a node: devices and room."""
+    """What is in use on a node: devices and compute resources."""
 
     held: Held = Held()
-    room: Room = EMPTY
+    resources: ComputeResources = NOTHING
 
 
 class Packing:
@@ -32,25 +30,25 @@ class Packing:
         shapes: The sorts of node.
         pod sets: The sorts of pod.
         placements: What becomes of their devices.
-        counts_room: Whether CPU, memory and pods are looked at; only where they can run out.
+        counts resources: Whether CPU, memory and pods are looked at; only where they can run out.
         barred: Pairs of a sort of pod and a sort of node where its pods may not go at all.
-        sure: Whether only the room that is left for certain counts.
+        sure: Whether only what is left for certain counts.
     """
 
     def __init__(
         self,
-        shapes: Sequence[Shape],
+        shapes: Sequence[NodeShape],
         pod_sets: Sequence[PodSet],
         placements: Placements,
         *,
-        counts_room: Sequence[bool],
+        counts_resources: Sequence[bool],
         barred: frozenset[tuple[int, int]] = frozenset(),
         sure: bool = True,
     ) -> None:
         self._shapes = shapes
         self._units = pod_sets
         self._placements = placements
-        self._counts_room = counts_room
+        self._counts_resources = counts_resources
         self._barred = barred
         self._sure = sure
         traits = [self._traits(number) for number in range(len(shapes))]
@@ -109,20 +107,20 @@ class Packing:
         if (pod_set, number) in self._barred:
             return None
         shape, pod = self._shapes[number], self._units[pod_set]
-        room = filled.room
-        if self._counts_room[number]:
-            room = room.plus(pod.room)
-            if not (shape.sure_room if self._sure else shape.room).holds(room):
+        resources = filled.resources
+        if self._counts_resources[number]:
+            resources = resources.plus(pod.resources)
+            if not (shape.sure_resources if self._sure else shape.resources).holds(resources):
                 return None
         self.questions += 1
         placed = self._placements.place(pod.claim, shape, filled.held)
         if placed is None:
             return None
         self._given[pod_set, node] = placed.given
-        return self._intern(number, Filled(placed.held, room))
+        return self._intern(number, Filled(placed.held, resources))
 
     def _traits(self, number: int) -> tuple[object, ...]:
         """Equal for sorts of node that no pod here can tell apart."""
         shape = self._shapes[number]
         barred = frozenset(pod_set for pod_set, where in self._barred if where == number)
-        return (shape.devices, shape.room, shape.sure_room, self._counts_room[number], barred)
+        return (shape.devices, shape.resources, shape.sure_resources, self._counts_resources[number], barred)

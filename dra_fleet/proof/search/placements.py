@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
-    from dra_fleet.model.nodes import Shape, ShapeDevice
+    from dra_fleet.model.nodes import NodeDevice, NodeShape
     from dra_fleet.proof.demand.asks import ClaimAsk
 
 
@@ -52,9 +52,9 @@ class Placements:
     def __init__(self, classes: Mapping[str, Any], minor: str) -> None:
         self.minor = minor
         self._classes = classes
-        self._known: dict[tuple[str, tuple[ShapeDevice, ...], Held], Placed | None] = {}
+        self._known: dict[tuple[str, tuple[NodeDevice, ...], Held], Placed | None] = {}
 
-    def place(self, claim: ClaimAsk, shape: Shape, held: Held) -> Placed | None:
+    def place(self, claim: ClaimAsk, shape: NodeShape, held: Held) -> Placed | None:
         """What a claim gets on a node where some devices are in use; None where it does not fit.
 
         Raises:
@@ -67,7 +67,7 @@ class Placements:
             self._known[key] = self._ask(claim, shape, held)
         return self._known[key]
 
-    def _ask(self, claim: ClaimAsk, shape: Shape, held: Held) -> Placed | None:
+    def _ask(self, claim: ClaimAsk, shape: NodeShape, held: Held) -> Placed | None:
         outcome = allocate(
             [claim.body],
             self._classes,

@@ -10,11 +10,11 @@ from dra_fleet.kubernetes.devices.quantity import Quantity
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dra_fleet.model.nodes import Object, ShapeDevice
+    from dra_fleet.model.nodes import NodeDevice, Object
 
 
 def blocked(
-    devices: Sequence[ShapeDevice], counters: Mapping[str, Sequence[Object]], used: Iterable[tuple[str, str]]
+    devices: Sequence[NodeDevice], counters: Mapping[str, Sequence[Object]], used: Iterable[tuple[str, str]]
 ) -> frozenset[tuple[str, str]]:
     """The devices that cannot be had beside those in use, since their counters would run out."""
     left = {
@@ -35,7 +35,7 @@ def blocked(
     )
 
 
-def _consumption(device: ShapeDevice) -> list[tuple[tuple[str, str, str], Fraction]]:
+def _consumption(device: NodeDevice) -> list[tuple[tuple[str, str, str], Fraction]]:
     return [
         ((device.driver, entry["counterSet"], counter), Quantity.parse(value["value"]).amount)
         for entry in device.placed.get("consumesCounters", ())

@@ -16,7 +16,7 @@ from dra_fleet.proof.search.matching import Match, Miss, match
 
 if TYPE_CHECKING:
     from dra_fleet.kubernetes.scheduling.node_affinity import Labels
-    from dra_fleet.model.nodes import NodeGroup, Shape
+    from dra_fleet.model.nodes import NodeGroup, NodeShape
     from dra_fleet.proof.demand.asks import Ask, ClaimAsk
     from dra_fleet.proof.demand.pod_sets import PodSet
 
@@ -76,7 +76,7 @@ def suitability_of(pod_set: PodSet, group: NodeGroup, minor: str) -> Suitability
     )
 
 
-def _barrier(pod_set: PodSet, shape: Shape) -> str:
+def _barrier(pod_set: PodSet, shape: NodeShape) -> str:
     labels = _labels(shape)
     for key, value in pod_set.node_selector.items():
         if carries(key, value).holds(labels(key)) == "no":
@@ -84,18 +84,18 @@ def _barrier(pod_set: PodSet, shape: Shape) -> str:
     kept_off = () if pod_set.tolerations is None else untolerated_taints(shape.taints, pod_set.tolerations)
     if kept_off:
         return f"taint {kept_off[0]} of its nodes is not tolerated"
-    if not shape.room.holds(pod_set.room):
+    if not shape.resources.holds(pod_set.resources):
         who = "its pods, which share one claim and so one node, ask" if pod_set.is_shared else "a pod asks"
         return f"{who} for more CPU, memory or pods than a node has"
     return ""
 
 
-def _labels(shape: Shape) -> Labels:
+def _labels(shape: NodeShape) -> Labels:
     known = {**_STANDARD, **shape.labels}
     return all_labels(known) if shape.knows_labels else some_labels(known, shape.lacks_labels)
 
 
-def _doubt(pod_set: PodSet, shape: Shape, matches: tuple[tuple[tuple[Ask, Match], ...], ...]) -> str:
+def _doubt(pod_set: PodSet, shape: NodeShape, matches: tuple[tuple[tuple[Ask, Match], ...], ...]) -> str:
     labels = _labels(shape)
     for key in pod_set.node_selector:
         if labels(key) is Missing.UNKNOWN:
@@ -105,12 +105,12 @@ def _doubt(pod_set: PodSet, shape: Shape, matches: tuple[tuple[tuple[Ask, Match]
             reason = _unknown_devices(ask, shape) or _unknown_value(pod_set.claim, ask, one, shape)
             if reason:
                 return reason
-    if not shape.sure_room.holds(pod_set.room):
+    if not shape.sure_resources.holds(pod_set.resources):
         return "a pod asks for nearly all CPU or memory of a node, of which the system keeps a part"
     return ""
 
 
-def _unknown_devices(ask: Ask, shape: Shape) -> str:
+def _unknown_devices(ask: Ask, shape: NodeShape) -> str:
     """Why it cannot be told which devices the drivers publish that a request may mean."""
     named = drivers_of(ask)
     for driver, reason in shape.unpredictable.items():
@@ -123,7 +123,7 @@ def _unknown_devices(ask: Ask, shape: Shape) -> str:
     return ""
 
 
-def _unknown_value(claim: ClaimAsk, ask: Ask, one: Match, shape: Shape) -> str:
+def _unknown_value(claim: ClaimAsk, ask: Ask, one: Match, shape: NodeShape) -> str:
     """The clause or the part of a capacity that hangs on a value which nobody knows."""
     miss = one.first("unknown")
     if miss is not None:
@@ -132,7 +132,7 @@ def _unknown_value(claim: ClaimAsk, ask: Ask, one: Match, shape: Shape) -> str:
     return f"{ask.what} asks for a part of {part}, of which nobody knows how much there is" if part else ""
 
 
-def _unknown_part(claim: ClaimAsk, found: Match, shape: Shape) -> str:
+def _unknown_part(claim: ClaimAsk, found: Match, shape: NodeShape) -> str:
     """A capacity of which a claim asks for a part and that is unknown on a device that matches."""
     return next(
         (
@@ -146,7 +146,7 @@ def _unknown_part(claim: ClaimAsk, found: Match, shape: Shape) -> str:
     )
 
 
-def values_of(shape: Shape, attribute: str) -> dict[tuple[str, str], Any]:
+def values_of(shape: NodeShape, attribute: str) -> dict[tuple[str, str], Any]:
     """Per device its value of an attribute that a constraint names or its stand-in, where there is one."""
     domain, _, identity = attribute.partition("/")
     found: dict[tuple[str, str], Any] = {}

@@ -12,11 +12,11 @@ from dra_fleet.proof.allocator import Inventory
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.model.nodes import Object, Shape
+    from dra_fleet.model.nodes import NodeShape, Object
 
 
 @lru_cache(maxsize=4096)
-def inventory_of(shape: Shape) -> Inventory:
+def inventory_of(shape: NodeShape) -> Inventory:
     """The slices of a node, gathered once for all questions about it."""
     by_driver: dict[str, dict[str, list[Object]]] = {}
     for device in shape.devices:
@@ -28,7 +28,7 @@ def inventory_of(shape: Shape) -> Inventory:
     )
 
 
-def _specs(shape: Shape, driver: str, groups: Mapping[str, list[Object]]) -> list[Object]:
+def _specs(shape: NodeShape, driver: str, groups: Mapping[str, list[Object]]) -> list[Object]:
     """Slices as the driver splits them: counters and one for each group, or all devices together."""
     if driver not in shape.counters:
         return slice_specs(driver, NODE, [device for group in groups.values() for device in group], 1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.installed import drivers_of
-from dra_fleet.model.nodes import MOST_PODS, NodeGroup, Published, Room, Shape
+from dra_fleet.model.nodes import MOST_PODS, ComputeResources, NodeGroup, NodeShape, Published
 from dra_fleet.proof.supply.stored import stored
 
 if TYPE_CHECKING:
@@ -75,14 +75,15 @@ def _known_already(
     )
 
 
-def rooms_of(machine: Machine) -> tuple[Room, Room]:
+def resources_of(machine: Machine) -> tuple[ComputeResources, ComputeResources]:
     """What pods may take of a machine at most, and what is left to them for certain.
 
     The kubelet and DaemonSets keep some of it; how much is not known before the node runs.
     """
     known = machine.memory_gib is not None
-    most = Room.of(str(machine.cpus), f"{machine.memory_gib}Gi" if known else _ANY_MEMORY, MOST_PODS)
-    return most, Room(
+    memory = f"{machine.memory_gib}Gi" if known else _ANY_MEMORY
+    most = ComputeResources.of(str(machine.cpus), memory, MOST_PODS)
+    return most, ComputeResources(
         most.cpu - most.cpu // _KEPT,
         most.memory - most.memory // _KEPT if known else 0,
         most.pods - MOST_PODS // _KEPT,
@@ -100,14 +101,14 @@ def _published(pool: PoolPlan, running: Sequence[Installed], minor: str) -> Publ
     )
 
 
-def _shape(pool: PoolPlan, published: Published, lacks: frozenset[str]) -> Shape:
-    most, sure = rooms_of(pool.machine)
-    return Shape(
+def _shape(pool: PoolPlan, published: Published, lacks: frozenset[str]) -> NodeShape:
+    most, sure = resources_of(pool.machine)
+    return NodeShape(
         labels=pool.labels,
         knows_labels=False,
         taints=pool.taints,
-        room=most,
-        sure_room=sure,
+        resources=most,
+        sure_resources=sure,
         devices=published.devices,
         unpredictable=published.unpredictable,
         counters=published.counters,

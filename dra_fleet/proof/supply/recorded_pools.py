@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.minors import PARTITIONS, is_on, on_from
 from dra_fleet.kubernetes.scheduling.taints import Taint
-from dra_fleet.model.nodes import MOST_PODS, NodeGroup, Object, Room, Shape
+from dra_fleet.model.nodes import MOST_PODS, ComputeResources, NodeGroup, NodeShape, Object
 from dra_fleet.proof.errors import RecordingInvalid
-from dra_fleet.proof.supply.prediction import rooms_of
+from dra_fleet.proof.supply.prediction import resources_of
 from dra_fleet.proof.supply.recording import RECORD, read_items, recorded_nodes
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _pool_of(cluster: ClusterPlan, node: RecordedNode, origin: str) -> PoolPlan 
 
 def _groups_of(pool: PoolPlan, nodes: Sequence[RecordedNode], minor: str) -> list[NodeGroup]:
     """Alike nodes together. Recorded nodes come first; those beyond are spread over the sorts in turn."""
-    sorts: dict[str, tuple[Shape, int]] = {}
+    sorts: dict[str, tuple[NodeShape, int]] = {}
     for node in nodes:
         shape = _shape(pool, node, minor)
         key = _likeness(shape)
@@ -124,47 +124,51 @@ def _spread(total: int, recorded: Sequence[int]) -> list[int]:
     return counts
 
 
-def _shape(pool: PoolPlan, node: RecordedNode, minor: str) -> Shape:
-    most, sure = rooms_of(pool.machine)
+def _shape(pool: PoolPlan, node: RecordedNode, minor: str) -> NodeShape:
+    most, sure = resources_of(pool.machine)
     labels, taints = dict(pool.labels), pool.taints
     if node.node is not None:
         labels = node.node.metadata.labels
         taints = tuple(
             Taint(key=item.key, value=item.value, effect=item.effect) for item in node.node.spec.taints
         )
-        most, sure = _rooms(node.node.status.allocatable, (most, sure))
+        most, sure = _resources(node.node.status.allocatable, (most, sure))
     early: dict[str, str] = {}
     if not is_on(PARTITIONS, minor):
         since = on_from(PARTITIONS)
         early = {key: _EARLY.format(driver=key, minor=minor, since=since) for key in node.counters}
-    return Shape(
+    return NodeShape(
         labels=labels,
         knows_labels=node.node is not None,
         taints=taints,
-        room=most,
-        sure_room=sure,
+        resources=most,
+        sure_resources=sure,
         devices=node.devices,
         unpredictable={**early, **node.left_open},
         counters=node.counters,
     )
 
 
-def _rooms(allocatable: Mapping[str, str], otherwise: tuple[Room, Room]) -> tuple[Room, Room]:
+def _resources(
+    allocatable: Mapping[str, str], otherwise: tuple[ComputeResources, ComputeResources]
+) -> tuple[ComputeResources, ComputeResources]:
     """What is left to pods of what a node says it has; other pods of the system keep a tenth at most."""
     if not {"cpu", "memory"} <= set(allocatable):
         return otherwise
     pods = int(Quantity.parse(allocatable.get("pods", str(MOST_PODS))).amount)
-    most = Room.of(allocatable["cpu"], allocatable["memory"], pods)
-    return most, Room(most.cpu - most.cpu // 10, most.memory - most.memory // 10, most.pods - most.pods // 10)
+    most = ComputeResources.of(allocatable["cpu"], allocatable["memory"], pods)
+    return most, ComputeResources(
+        most.cpu - most.cpu // 10, most.memory - most.memory // 10, most.pods - most.pods // 10
+    )
 
 
-def _likeness(shape: Shape) -> str:
+def _likeness(shape: NodeShape) -> str:
     """Equal for nodes that differ in nothing but the names of devices' ids and of what they share."""
     ids: dict[str, int] = {}
     devices = [(device.driver, device.name, _renamed(device.seen, ids)) for device in shape.devices]
     own = {key: value for key, value in shape.labels.items() if key != "kubernetes.io/hostname"}
     shared = json.dumps({driver: list(sets) for driver, sets in shape.counters.items()}, sort_keys=True)
-    return repr((sorted(own.items()), shape.taints, shape.room, devices, shared))
+    return repr((sorted(own.items()), shape.taints, shape.resources, devices, shared))
 
 
 def _renamed(body: Object, ids: dict[str, int]) -> str:

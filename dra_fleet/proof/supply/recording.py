@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.devices.resource_slice import ResourceSliceSpec
 from dra_fleet.kubernetes.scheduling.taints import Effect
-from dra_fleet.model.nodes import Object, Origin, ShapeDevice
+from dra_fleet.model.nodes import NodeDevice, Object, Origin
 from dra_fleet.proof.errors import RecordingInvalid
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class RecordedNode:
     """
 
     name: str
-    devices: tuple[ShapeDevice, ...]
+    devices: tuple[NodeDevice, ...]
     counters: Mapping[str, tuple[Object, ...]]
     node: NodeObject | None
     left_open: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -117,7 +117,7 @@ def recorded_nodes(items: Sequence[Object], origin: str) -> list[RecordedNode]:
     if not slices:
         raise RecordingInvalid(f"{origin} holds no ResourceSlice; {RECORD}")
     left_open = {spec["driver"]: _left_open(spec, name) for name, spec in slices if not spec.get("nodeName")}
-    devices: dict[str, list[ShapeDevice]] = defaultdict(list)
+    devices: dict[str, list[NodeDevice]] = defaultdict(list)
     counters: dict[str, dict[str, list[Object]]] = defaultdict(lambda: defaultdict(list))
     bound = [spec for _, spec in slices if spec.get("nodeName")]
     for number, spec in enumerate(_newest(bound, origin)):
@@ -210,9 +210,9 @@ def _newest(slices: Sequence[Object], origin: str) -> list[Object]:
     return found
 
 
-def _device(driver: str, body: Object, group: str) -> ShapeDevice:
+def _device(driver: str, body: Object, group: str) -> NodeDevice:
     origins: dict[str, Origin] = dict.fromkeys(
         (*body.get("attributes", {}), *body.get("capacity", {})), "recorded"
     )
     full = {**body, "attributes": body.get("attributes", {})}
-    return ShapeDevice(driver=driver, name=body["name"], seen=full, placed=full, origins=origins, group=group)
+    return NodeDevice(driver=driver, name=body["name"], seen=full, placed=full, origins=origins, group=group)

@@ -14,10 +14,10 @@ from dra_fleet.kubernetes.minors import PARTITIONS, SHARES, is_on
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dra_fleet.model.nodes import Object, ShapeDevice
+    from dra_fleet.model.nodes import NodeDevice, Object
 
 
-def stored(devices: Iterable[ShapeDevice], minor: str) -> tuple[ShapeDevice, ...]:
+def stored(devices: Iterable[NodeDevice], minor: str) -> tuple[NodeDevice, ...]:
     """The devices as a server of a minor keeps them.
 
     Args:
