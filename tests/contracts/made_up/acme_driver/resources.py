@@ -10,5 +10,6 @@ RESOURCES = DriverResources(
     device_plugin=None,
     operator=None,
     discovery_charts=frozenset(),
+    dividable=None,
     installer_images=NO_NAME,
 )
