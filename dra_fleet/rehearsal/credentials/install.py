@@ -60,7 +60,6 @@ def install_helper(home: Home, command: str, helper: ModuleType) -> None:
 
 
 def _program(helper: ModuleType) -> str:
-    module = helper.__name__
-    above = Path(str(helper.__file__)).resolve().parents[module.count(".")]
-    paths = list(dict.fromkeys([str(ROOT), str(above)]))
-    return f"import sys; sys.path[:0] = {paths!r}; from {module} import main; sys.exit(main(sys.argv[1:]))"
+    """By its file: the package around it may need more than a helper has."""
+    run = f"runpy.run_path({str(Path(str(helper.__file__)).resolve())!r})['main'](sys.argv[1:])"
+    return f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); sys.exit({run})"
