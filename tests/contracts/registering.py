@@ -1,4 +1,4 @@
-"""Other packages' drivers, registered for one test as an installed package registers them."""
+"""Other packages' clouds and drivers, registered for one test as an installed package registers them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dra_fleet import drivers
+from dra_fleet import clouds, drivers
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -26,7 +26,8 @@ def installed(folder: Path = MADE_UP) -> Generator[None]:
     brought = {path.name for path in folder.iterdir()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(folder), *sys.path])
-        patch.setattr("dra_fleet.drivers._REGISTRY", replace(vars(drivers)["_REGISTRY"]))
+        for room in (clouds, drivers):
+            patch.setattr(room, "_REGISTRY", replace(vars(room)["_REGISTRY"]))
         importlib.invalidate_caches()
         try:
             yield

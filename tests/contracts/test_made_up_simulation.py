@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from dra_fleet import clouds
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.facts.parts import PartMissing
-from dra_fleet.rehearsal.credentials.install import install_helper
+from dra_fleet.rehearsal.clouds.simulation import simulation_of
+from dra_fleet.rehearsal.credentials.install import install_helper_of
 from dra_fleet.rehearsal.home import Home
-from dra_fleet.rehearsal.providers import plugin_of
+from dra_fleet.rehearsal.providers import cloud_plugin
 from dra_fleet.rehearsal.world.client import WorldClient, ensure_running, stop
-from tests.contracts.made_up.cloud import CLOUD
-from tests.contracts.made_up.cloud.simulation import SIMULATION
+from tests.contracts.registering import MADE_UP, installed
 from tests.engine_support import RehearsalWorld
 from tests.rehearsal.providers.cloud_program import CloudProgram
 
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from dra_fleet.clouds import Cloud
     from dra_fleet.rehearsal.tools import Toolset
 
-PLUGIN = plugin_of(CLOUD.name, SIMULATION)
 PROGRAM = """
 import json, pathlib, pulumi
 
@@ -54,18 +55,20 @@ pulumi.export("authority", cluster.authority)
 
 
 @pytest.fixture
-def world(tools: Toolset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RehearsalWorld]:
-    """A world that finds what the made-up distribution registers."""
-    registered = tmp_path / "site" / "meadow-1.0.0.dist-info"
-    registered.mkdir(parents=True)
-    (registered / "METADATA").write_text("Metadata-Version: 2.1\nName: meadow\nVersion: 1.0.0\n")
-    (registered / "entry_points.txt").write_text(
-        "[dra_fleet.clouds]\nmeadow = tests.contracts.made_up.cloud:CLOUD\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(registered.parent), prepend=":")
+def meadow() -> Iterator[Cloud]:
+    with installed():
+        yield clouds.named("meadow")
+
+
+@pytest.fixture
+def world(
+    meadow: Cloud, tools: Toolset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[RehearsalWorld]:
+    """A world, which finds by itself what the made-up package registers."""
+    monkeypatch.setenv("PYTHONPATH", str(MADE_UP), prepend=":")
     home = Home.at(tmp_path / "home")
     ensure_running(home, tools)
-    install_helper(home, CLOUD.credential_helper, SIMULATION.helper_module())
+    install_helper_of(home, meadow.name)
     with WorldClient(home) as client:
         yield RehearsalWorld(home=home, client=client)
     stop(home, remove=True)
@@ -93,14 +96,14 @@ async def nodes_of(file: Path) -> dict[str, Any]:
 
 @pytest.mark.engine
 def test_a_made_up_cloud_lives_scales_and_ends_under_the_real_engine(
-    world: RehearsalWorld, tools: Toolset, tmp_path: Path
+    meadow: Cloud, world: RehearsalWorld, tools: Toolset, tmp_path: Path
 ) -> None:
-    project = CloudProgram(tmp_path / "tiny", tools, world, program=PROGRAM, plugin=PLUGIN)
+    project = CloudProgram(tmp_path / "tiny", tools, world, program=PROGRAM, plugin=cloud_plugin(meadow.name))
     project.given(nodes=2)
     project.run("up", "--yes", "--skip-preview")
     outputs = json.loads(project.run("stack", "output", "--json"))
     assert b"BEGIN CERTIFICATE" in base64.b64decode(outputs["authority"])
-    file = kubeconfig(tmp_path, outputs, world.home.bin / CLOUD.credential_helper)
+    file = kubeconfig(tmp_path, outputs, world.home.bin / meadow.credential_helper)
     nodes = asyncio.run(nodes_of(file))
     assert sorted(nodes) == ["hens-0", "hens-1"]
     assert nodes["hens-0"]["node.kubernetes.io/instance-type"] == "coop"
@@ -111,12 +114,12 @@ def test_a_made_up_cloud_lives_scales_and_ends_under_the_real_engine(
     assert world.client.status()["clusters"] == []
 
 
-def test_a_cloud_without_a_simulation_is_told_what_to_write() -> None:
-    bare = replace(CLOUD, package="tests.contracts.made_up")
+def test_a_cloud_without_a_simulation_is_told_what_to_write(meadow: Cloud) -> None:
+    bare = replace(meadow, package="acme_driver")
     with pytest.raises(PartMissing) as missing:
         bare.simulation("dra_fleet.rehearsal.clouds")
     assert str(missing.value) == (
-        "cloud meadow has no simulation: write tests/contracts/made_up/simulation.py with SIMULATION"
+        "cloud meadow has no simulation: write acme_driver/simulation.py with SIMULATION"
     )
 
 
@@ -127,8 +130,10 @@ def test_a_cloud_without_a_simulation_is_told_what_to_write() -> None:
         ("helper", "helper_module", "credential helper: write meadow/no/part.py with main"),
     ],
 )
-def test_a_simulation_without_a_part_is_told_what_to_write(part: str, use: str, told: str) -> None:
+def test_a_simulation_without_a_part_is_told_what_to_write(
+    meadow: Cloud, part: str, use: str, told: str
+) -> None:
     place = "meadow.no.part" if part == "helper" else "meadow.no.part:Part"
     with pytest.raises(PartMissing) as missing:
-        getattr(replace(SIMULATION, **{part: place}), use)()
+        getattr(replace(simulation_of(meadow.name), **{part: place}), use)()
     assert str(missing.value) == f"the simulation behind plugin meadow has no {told}"

@@ -8,8 +8,7 @@ from dra_fleet.rehearsal.providers.installing import (
     PublishedPlugin,
     cloud_plugin,
     install,
-    plugin_of,
     published_plugin,
 )
 
-__all__ = ["Plugin", "PublishedPlugin", "cloud_plugin", "install", "plugin_of", "published_plugin"]
+__all__ = ["Plugin", "PublishedPlugin", "cloud_plugin", "install", "published_plugin"]

@@ -10,15 +10,12 @@ import tempfile
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from dra_fleet.places import ROOT
 from dra_fleet.rehearsal.clouds.simulation import simulation_of
 from dra_fleet.rehearsal.providers import clouds, kubernetes
 from dra_fleet.rehearsal.providers.refusals import refusal, remember_refusal
-
-if TYPE_CHECKING:
-    from dra_fleet.rehearsal.clouds.simulation import CloudSimulation
 
 _STAND_IN_MARK: Final = "stand-in"
 
@@ -60,12 +57,7 @@ class PublishedPlugin(Enum):
 
 def cloud_plugin(cloud: str) -> Plugin:
     """The plugin of a simulated cloud, by the cloud's name in stack files."""
-    return plugin_of(cloud, simulation_of(cloud))
-
-
-def plugin_of(cloud: str, simulation: CloudSimulation) -> Plugin:
-    """The plugin of a cloud that is simulated so."""
-    plugin = simulation.plugin
+    plugin = simulation_of(cloud).plugin
     return Plugin(name=plugin.name, version=plugin.version, module=clouds.__name__, arguments=(cloud,))
 
 

@@ -14,7 +14,7 @@ from dra_fleet.rehearsal.clouds.clusters import free_name
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.typed_cloud import ResourceType, TypedCloud, missing_faults
 from dra_fleet.rehearsal.world.hardware import node
-from tests.contracts.made_up.cloud.limits import MeadowLimits
+from meadow_cloud.limits import MeadowLimits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
