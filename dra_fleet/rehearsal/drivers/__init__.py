@@ -13,7 +13,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers import BUILT_IN
+from dra_fleet import drivers
 from dra_fleet.rehearsal.errors import RehearsalError
 
 if TYPE_CHECKING:
@@ -32,8 +32,14 @@ class NotRehearsable(RehearsalError):  # noqa: N818 - a state to show, not a bug
 
 @cache
 def packages() -> Mapping[str, str]:
-    """The package of each driver's node side and stand-in charts, by the driver's name."""
-    return {name: f"{__name__}.{name}" for name in BUILT_IN}
+    """The package of each driver's node side and stand-in charts, by the driver's name.
+
+    A driver of another distribution has them in its own package.
+    """
+    return {
+        driver.name: f"{__name__}.{driver.name}" if driver.name in drivers.BUILT_IN else driver.package
+        for driver in drivers.known()
+    }
 
 
 @cache
