@@ -11,13 +11,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from dra_fleet import drivers
 from dra_fleet.clusters.objects import carries, entries, section
 from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.drivers import Driver
 
 Level = Literal["ok", "warning", "problem"]
 
@@ -142,29 +144,35 @@ def _advertisers(slices: list[Object], daemon_sets: list[Object], wanted: Wanted
 
 
 def _device_plugins(nodes: list[Object], slices: list[Object], wanted: Wanted) -> list[Finding]:
-    if "gpu.nvidia.com" not in {*wanted.installs, *wanted.uses}:
-        return []
+    known = (drivers.publishing(name) for name in sorted({*wanted.installs, *wanted.uses}))
+    return [
+        finding
+        for driver in dict.fromkeys(item for item in known if item is not None and item.extended_resource)
+        for finding in _given_twice(driver, nodes, slices, wanted)
+    ]
+
+
+def _given_twice(
+    driver: Driver, nodes: list[Object], slices: list[Object], wanted: Wanted
+) -> Iterator[Finding]:
     dra_nodes = {
-        item["spec"].get("nodeName") for item in slices if item["spec"]["driver"] == "gpu.nvidia.com"
+        item["spec"].get("nodeName") for item in slices if item["spec"]["driver"] == driver.facts.driver
     }
     selectors = [selector for selector, _ in wanted.pools.values()]
     both = sorted(
         node["metadata"]["name"]
         for node in nodes
-        if int(section(node, "status", "allocatable").get("nvidia.com/gpu", "0")) > 0
+        if int(section(node, "status", "allocatable").get(driver.extended_resource, "0")) > 0
         and (node["metadata"]["name"] in dra_nodes or any(carries(node, selector) for selector in selectors))
     )
-    if not both:
-        return []
-    return [
-        Finding(
+    if both:
+        yield Finding(
             level="problem",
             subject="device plugin",
-            message=f"a device plugin advertises nvidia.com/gpu on {', '.join(both)}: "
+            message=f"a device plugin advertises {driver.extended_resource} on {', '.join(both)}: "
             "the same GPUs would be given out twice",
             fix="turn the device plugin off on the pools that DRA allocates",
         )
-    ]
 
 
 def _pool(name: str, selector: Mapping[str, str], least: int, nodes: list[Object]) -> Finding:

@@ -16,6 +16,7 @@ from dra_fleet.facts.loading import read
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.cel.intent import Asked
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
     from dra_fleet.drivers.resources import DriverResources
     from dra_fleet.findings.errors import SettingsError
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
     from dra_fleet.settings.sharing import Sharing
     from dra_fleet.settings.workloads import WorkloadSettings
 
-Part = Literal["values", "slices", "plan", "settings", "sharing", "resources"]
+    Object = dict[str, Any]
+
+Part = Literal["values", "slices", "plan", "settings", "sharing", "resources", "nodes"]
 """A module of a driver's package: chart values, what is published, what a plan asks, what it reads of a stack
-file, sharing, and what rules ask of it."""
+file, sharing, what rules ask of it, and what is told of live nodes."""
 
 
 class PartMissing(NotImplementedError):  # noqa: N818 - it says what is not there
@@ -89,6 +92,8 @@ class Driver:
         without: The parts that it does without: what is asked of them is answered with nothing.
         plugin_section: The chart value under which the placement of the plugin's pods stands; empty where it
             stands at the top.
+        extended_resource: The resource by which a device plugin would give the same devices out; empty where
+            none does.
         owns_names: Whether nobody else's driver publishes under its names.
         settles: Dotted keys that, given by the user, answer the question `conflicts` asks.
         is_usual: Whether a cluster that brings its own drivers is taken to run it unless told otherwise.
@@ -100,6 +105,7 @@ class Driver:
     intents: Mapping[str, str]
     plugin_section: str
     without: frozenset[Part]
+    extended_resource: str = ""
     owns_names: bool = True
     settles: frozenset[str] = frozenset()
     is_usual: bool = False
@@ -217,6 +223,29 @@ class Driver:
     def shared_by(self, workload: WorkloadSettings, settings: FleetSettings) -> str:
         """By what a workload's pods share the driver's devices without isolation; empty where they do not."""
         return "" if "plan" in self.without else self._of("plan", "shared_by")(workload, settings)
+
+    def awaits(self, spec: Object, node: Object) -> str | None:
+        """What the driver's pods wait for before they come to a node; None where they wait for nothing.
+
+        Args:
+            spec: of the driver's pods.
+            node: one without such a pod.
+        """
+        return None if "nodes" in self.without else self._of("nodes", "awaits")(spec, node)
+
+    def undivided(self, asks: Asked, device: Object, node: Object) -> str:
+        """Why a node has a whole device where a part of one is asked for, and what to do; empty otherwise.
+
+        Args:
+            asks: what the expression asks for that the device misses.
+            device: the device as it is published.
+            node: the device's.
+        """
+        return "" if "nodes" in self.without else self._of("nodes", "undivided")(asks, device, node)
+
+    def unusable(self) -> str:
+        """Why a running plugin may find nothing on its host; empty where nothing more is known."""
+        return "" if "nodes" in self.without else self._of("nodes", "unusable")()
 
     def _of(self, part: Part, name: str) -> Any:  # noqa: ANN401 - each question says what it asks for
         """What a part calls by a name.

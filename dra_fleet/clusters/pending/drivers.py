@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from dra_fleet.clusters.pending.partitions import waits_for_partitions
+from dra_fleet import drivers
 from dra_fleet.clusters.pending.placement import label_problem, untolerated
 from dra_fleet.clusters.pending.reason import Cause, Reason
 
@@ -15,15 +15,6 @@ if TYPE_CHECKING:
 
 REGISTRY = "plugins_registry"
 """Every DRA driver's node plugin mounts the kubelet's registration directory."""
-
-PLUGIN_WORDS = {
-    "gpu.nvidia.com": "gpu-kubelet-plugin",
-    "compute-domain.nvidia.com": "compute-domain-kubelet-plugin",
-    "tpu.google.com": "tpu-dra-kubeletplugin",
-    "dra.net": "/dranet",
-    "gpu.example.com": "dra-example-kubeletplugin",
-}
-"""By what a driver's pods are known where their specification does not name the driver."""
 
 
 def driver_problem(state: ClusterState, driver: str, nodes: list[Object]) -> Reason:
@@ -53,7 +44,8 @@ def _runs(spec: Object, driver: str) -> bool:
     if not any(path.rstrip("/").endswith(REGISTRY) for path in mounts):
         return False
     text = json.dumps(spec["containers"])
-    return driver in text or PLUGIN_WORDS.get(driver, driver) in text
+    known = drivers.publishing(driver)
+    return driver in text or (known is not None and known.publishers[driver] in text)
 
 
 def _on_node(state: ClusterState, driver: str, daemonset: Object, node: Object) -> Reason:
@@ -61,9 +53,10 @@ def _on_node(state: ClusterState, driver: str, daemonset: Object, node: Object) 
     who = f"DaemonSet {meta['namespace']}/{meta['name']}"
     spec = daemonset["spec"]["template"]["spec"]
     labels = label_problem(spec, node)
-    unready = waits_for_partitions(spec, node) if labels else None
-    if unready:
-        return unready
+    known = drivers.publishing(driver)
+    awaited = known.awaits(spec, node) if labels and known else None
+    if awaited:
+        return Reason(Cause.NOT_PARTITIONED, awaited)
     if labels:
         return Reason(
             Cause.DRIVER_LABEL_MISSING,
@@ -93,10 +86,12 @@ def _of_pod(driver: str, pod: Object, node: str) -> Reason:
             Cause.DRIVER_NOT_READY,
             f"the pod of driver {driver} on node {node} ({who}) is not ready: {trouble}",
         )
+    known = drivers.publishing(driver)
+    why = known.unusable() if known else ""
     return Reason(
         Cause.NO_DEVICES,
         f"the pod of driver {driver} on node {node} ({who}) runs but publishes no device: the host has no "
-        "usable device for it (no GPU or driver, or MIG mode on without partitions)",
+        "usable device for it" + (f" ({why})" if why else ""),
     )
 
 

@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dra_fleet import drivers
 from dra_fleet.cel import CelInvalid, CelUnsupported, asked
 from dra_fleet.clusters.pending.drivers import driver_problem
-from dra_fleet.clusters.pending.partitions import whole_gpus
 from dra_fleet.clusters.pending.reason import Cause, Reason
 from dra_fleet.clusters.pending.selectors import (
     Device,
@@ -173,13 +173,11 @@ def _room_problem(
 
 
 def _unpartitioned(near: Miss, nodes: list[Object]) -> str:
-    """A word about the node's partitions, where one was asked for and a whole GPU is there."""
-    asks = asked(near.clause)
-    wants_partition = "mig" in asks.texts("type") or asks.reads("profile")
-    if not wants_partition or near.device.body.get("attributes", {}).get("type", {}).get("string") != "gpu":
-        return ""
+    """A word about the node's partitions, where one was asked for and a whole device is there."""
     node = next((item for item in nodes if item["metadata"]["name"] == near.device.node), None)
-    return f"; {whole_gpus(node)}" if node else ""
+    driver = drivers.publishing(near.device.driver)
+    why = driver.undivided(asked(near.clause), near.device.body, node) if driver and node else ""
+    return f"; {why}" if why else ""
 
 
 def _also(silent: Reason | None) -> str:

@@ -8,6 +8,6 @@ DRIVER = Driver(
     publishers={"dra.net": "/dranet"},
     intents={"product": "pciDevice"},
     plugin_section="",
-    without=frozenset({"plan", "settings", "sharing"}),
+    without=frozenset({"nodes", "plan", "settings", "sharing"}),
     owns_names=False,
 )

@@ -8,5 +8,5 @@ DRIVER = Driver(
     publishers={"gpu.example.com": "dra-example-kubeletplugin"},
     intents={"product": "model", "memory": "memory"},
     plugin_section="kubeletPlugin",
-    without=frozenset({"plan", "settings", "sharing"}),
+    without=frozenset({"nodes", "plan", "settings", "sharing"}),
 )

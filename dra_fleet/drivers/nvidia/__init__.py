@@ -19,6 +19,7 @@ DRIVER = Driver(
     },
     plugin_section="kubeletPlugin",
     without=frozenset(),
+    extended_resource="nvidia.com/gpu",
     settles=frozenset({"nvidiaDriverRoot"}),
     is_usual=True,
 )

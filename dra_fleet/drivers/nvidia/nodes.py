@@ -7,12 +7,12 @@ https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
-
-from dra_fleet.clusters.pending.reason import Cause, Reason
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dra_fleet.clusters.client import Object
+    from dra_fleet.cel.intent import Asked
+
+    Object = dict[str, Any]
 
 CONFIG = "nvidia.com/mig.config"
 STATE = "nvidia.com/mig.config.state"
@@ -20,26 +20,23 @@ _NONE = "all-disabled"
 _DONE = "success"
 
 
-def waits_for_partitions(spec: Object, node: Object) -> Reason | None:
-    """Why a pod that runs on partitioned nodes only is not on this one yet; None where that is not why.
-
-    Args:
-        spec: of the driver's pods.
-        node: one without such a pod.
-    """
+def awaits(spec: Object, node: Object) -> str | None:
+    """What the driver's pods, which run on partitioned nodes only, wait for on a node; None for nothing."""
     labels = node["metadata"].get("labels", {})
     wanted = json.dumps(spec.get("affinity", {})) + json.dumps(spec.get("nodeSelector", {}))
     if STATE not in wanted or CONFIG not in labels or labels.get(STATE) == _DONE:
         return None
-    return Reason(
-        Cause.NOT_PARTITIONED,
+    return (
         f"the driver waits until the GPUs of node {node['metadata']['name']} are partitioned: "
-        + _progress(labels),
+        + _progress(labels)
     )
 
 
-def whole_gpus(node: Object) -> str:
-    """Why a node shows whole GPUs where partitions are asked for, and what to do."""
+def undivided(asks: Asked, device: Object, node: Object) -> str:
+    """Why a node shows whole GPUs where partitions are asked for, and what to do; empty otherwise."""
+    wants_partition = "mig" in asks.texts("type") or asks.reads("profile")
+    if not wants_partition or device.get("attributes", {}).get("type", {}).get("string") != "gpu":
+        return ""
     labels = node["metadata"].get("labels", {})
     told = f"the GPUs of node {node['metadata']['name']} are whole"
     config = labels.get(CONFIG)
@@ -50,6 +47,11 @@ def whole_gpus(node: Object) -> str:
     if labels.get(STATE) == _DONE:
         return f"{told}, though {STATE} is {_DONE}: the driver started before the partitions; restart its pod"
     return f"{told}: {_progress(labels)}"
+
+
+def unusable() -> str:
+    """Why a running plugin may find nothing on its host."""
+    return "no GPU or driver, or MIG mode on without partitions"
 
 
 def _progress(labels: Object) -> str:

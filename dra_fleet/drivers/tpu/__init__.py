@@ -8,5 +8,5 @@ DRIVER = Driver(
     publishers={"tpu.google.com": "tpu-dra-kubeletplugin"},
     intents={"product": "accelerator", "architecture": "tpuGen"},
     plugin_section="kubeletPlugin",
-    without=frozenset({"settings", "sharing"}),
+    without=frozenset({"nodes", "settings", "sharing"}),
 )

@@ -117,6 +117,32 @@ def test_without_any_driver_the_chart_is_asked_for() -> None:
     )
 
 
+def test_a_driver_whose_pods_wait_for_partitions_says_so() -> None:
+    labels = {"nvidia.com/mig.config": "all-1g.10gb", "nvidia.com/mig.config.state": "rebooting"}
+    term = {
+        "matchExpressions": [{"key": "nvidia.com/mig.config.state", "operator": "In", "values": ["success"]}]
+    }
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    spec = {
+        "volumes": [{"hostPath": {"path": "/var/lib/kubelet/plugins_registry"}}],
+        "containers": [{"name": "gpus", "command": ["gpu-kubelet-plugin"]}],
+        "affinity": {"nodeAffinity": required},
+    }
+    daemonset = {
+        "metadata": {"namespace": "dra", "name": "nvidia", "uid": "d"},
+        "spec": {"template": {"spec": spec}},
+    }
+    node = {"metadata": {"name": "n1", "labels": labels}, "spec": {}}
+    reason = explain(replace(STATE, slices=[], nodes=[node], daemonsets=[daemonset]), POD)
+    assert (reason.cause, reason.sentence) == (
+        Cause.NOT_PARTITIONED,
+        (
+            "the driver waits until the GPUs of node n1 are partitioned: "
+            "nvidia.com/mig.config.state is rebooting for nvidia.com/mig.config=all-1g.10gb"
+        ),
+    )
+
+
 def test_one_possible_alternative_is_enough() -> None:
     alternatives = [
         {"name": "none", "deviceClassName": "gpu.nvidia.com", "count": 9},

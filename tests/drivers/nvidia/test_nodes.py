@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.clusters.pending import Cause
-from dra_fleet.clusters.pending.partitions import waits_for_partitions, whole_gpus
+from dra_fleet.cel import asked
+from dra_fleet.drivers.nvidia.nodes import awaits, undivided
 
 CONFIG = "nvidia.com/mig.config"
 STATE = "nvidia.com/mig.config.state"
 LAYOUT = {CONFIG: "all-1g.10gb"}
 LOOK = "see whether the GPU Operator's MIG manager runs there"
+
+PARTITION = asked("device.attributes['gpu.nvidia.com'].type == 'mig'")
+WHOLE = {"attributes": {"type": {"string": "gpu"}}}
 
 
 def labelled(labels: dict[str, str]) -> dict[str, Any]:
@@ -43,10 +46,8 @@ def driver(key: str = STATE) -> dict[str, Any]:
     ],
 )
 def test_a_driver_that_waits_for_partitions_says_how_far_they_are(labels: dict[str, str], told: str) -> None:
-    reason = waits_for_partitions(driver(), labelled({**LAYOUT, **labels}))
-    assert reason is not None
-    assert reason.cause is Cause.NOT_PARTITIONED
-    assert str(reason) == f"the driver waits until the GPUs of node n1 are partitioned: {told}"
+    reason = awaits(driver(), labelled({**LAYOUT, **labels}))
+    assert reason == f"the driver waits until the GPUs of node n1 are partitioned: {told}"
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_a_driver_that_waits_for_partitions_says_how_far_they_are(labels: dict[s
     [(driver("other"), LAYOUT), (driver(), {}), (driver(), {**LAYOUT, STATE: "success"})],
 )
 def test_another_reason_is_left_to_be_told(spec: dict[str, Any], labels: dict[str, str]) -> None:
-    assert waits_for_partitions(spec, labelled(labels)) is None
+    assert awaits(spec, labelled(labels)) is None
 
 
 @pytest.mark.parametrize(
@@ -76,4 +77,10 @@ def test_another_reason_is_left_to_be_told(spec: dict[str, Any], labels: dict[st
     ],
 )
 def test_whole_gpus_where_partitions_are_asked_for_are_explained(labels: dict[str, str], told: str) -> None:
-    assert whole_gpus(labelled(labels)) == f"the GPUs of node n1 are whole{told}"
+    assert undivided(PARTITION, WHOLE, labelled(labels)) == f"the GPUs of node n1 are whole{told}"
+
+
+def test_nothing_is_said_of_partitions_where_a_partition_is_there_or_none_was_asked_for() -> None:
+    part = {"attributes": {"type": {"string": "mig"}}}
+    assert not undivided(PARTITION, part, labelled({}))
+    assert not undivided(asked("device.attributes['gpu.nvidia.com'].type == 'gpu'"), WHOLE, labelled({}))
