@@ -12,7 +12,7 @@ from .clouds import resolve
 from .core.identity import Identity
 from .core.naming import logical
 from .device_class import DeviceClass, DeviceClassArgs
-from .drivers.nvidia.compute_domain import ComputeDomain, ComputeDomainArgs
+from .drivers import domain_of
 from .namespace import Namespace, NamespaceArgs
 from .outputs import Outputs, cluster_outputs
 from .release import DriverRelease, DriverReleaseArgs
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan, FleetPlan, WorkloadPlan
 
     from .clouds.platform import Platform, SecretReader
+    from .drivers.domain import Domain
     from .outputs import Exported
 
 PROTECTED = "production"
@@ -148,20 +149,10 @@ def _claims(
 
 def _domains(
     platform: Platform, plan: ClusterPlan, identity: Identity, after: Sequence[pulumi.Resource]
-) -> dict[str, ComputeDomain]:
+) -> dict[str, Domain]:
     return {
-        domain.name: ComputeDomain(
-            logical(plan.name, domain.name),
-            ComputeDomainArgs(
-                name=domain.name,
-                namespace=domain.namespace,
-                num_nodes=domain.num_nodes,
-                allocation_mode=domain.allocation_mode,
-                template=domain.template,
-                external=domain.external,
-                identity=identity,
-            ),
-            platform.member_opts(after),
+        domain.name: domain_of(domain.driver).planned(
+            logical(plan.name, domain.name), domain, identity, platform.member_opts(after)
         )
         for domain in plan.compute_domains
     }
@@ -172,7 +163,7 @@ def _workload_args(
     identity: Identity,
     templates: Mapping[str, ClaimTemplate],
     claims: Mapping[str, Claim],
-    domains: Mapping[str, ComputeDomain],
+    domains: Mapping[str, Domain],
 ) -> WorkloadArgs:
     return WorkloadArgs(
         name=plan.name,
@@ -180,6 +171,7 @@ def _workload_args(
         template=None if plan.template is None else templates[plan.template].name,
         claim=None if plan.claim is None else claims[plan.claim].name,
         channel=None if plan.compute_domain is None else domains[plan.compute_domain].template,
+        fabric_label="" if plan.compute_domain is None else domains[plan.compute_domain].fabric_label(),
         copies=plan.copies,
         image=plan.image,
         command=plan.command,

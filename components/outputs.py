@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from .claim import Claim
     from .claim_template import ClaimTemplate
-    from .drivers.nvidia.compute_domain import ComputeDomain
+    from .drivers.domain import Domain
 
 VERSION = 1
 
@@ -55,7 +55,7 @@ def cluster_outputs(
     plan: ClusterPlan,
     templates: Mapping[str, ClaimTemplate],
     claims: Mapping[str, Claim],
-    domains: Mapping[str, ComputeDomain],
+    domains: Mapping[str, Domain],
 ) -> Exported:
     """One cluster's part of the contract."""
     return {
@@ -92,5 +92,5 @@ def cluster_outputs(
     }
 
 
-def _reference(consumed: ClaimTemplate | Claim | ComputeDomain) -> Exported:
+def _reference(consumed: ClaimTemplate | Claim | Domain) -> Exported:
     return {"name": consumed.name, "namespace": consumed.namespace}

@@ -10,8 +10,6 @@ from pulumi_kubernetes.batch import v1 as batch
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
-from dra_fleet.drivers.nvidia.objects.compute_domain import CLIQUE_LABEL
-
 from .core.component import FleetComponent
 
 if TYPE_CHECKING:
@@ -45,7 +43,8 @@ class WorkloadArgs:
         template: name of the ResourceClaimTemplate of which each pod gets a claim of its own.
         claim: name of the ResourceClaim that all pods share.
         channel: name of the template of a ComputeDomain's channels. Each pod then claims one of these too,
-            and all pods are on one NVLink fabric.
+            and all pods are on one fabric.
+        fabric_label: the node label whose value is the fabric's; given with `channel`.
         copies: how many pods run at the same time.
         image: the container's image.
         command: what it runs; empty keeps the image's own.
@@ -61,6 +60,7 @@ class WorkloadArgs:
     template: pulumi.Input[str] | None = None
     claim: pulumi.Input[str] | None = None
     channel: pulumi.Input[str] | None = None
+    fabric_label: str = ""
     copies: int
     image: pulumi.Input[str]
     command: Sequence[str] = ()
@@ -110,7 +110,7 @@ def _pod(args: WorkloadArgs, labels: Mapping[str, str]) -> core.PodSpecArgs:
         restart_policy="Never",
         automount_service_account_token=False,
         node_selector=dict(args.node_selector) or None,
-        affinity=None if args.channel is None else _one_fabric(labels),
+        affinity=None if args.channel is None else _one_fabric(labels, args.fabric_label),
         tolerations=[_toleration(toleration) for toleration in args.tolerations] or None,
         resource_claims=[
             core.PodResourceClaimArgs(
@@ -143,14 +143,14 @@ def _container(args: WorkloadArgs) -> core.ContainerArgs:
     )
 
 
-def _one_fabric(labels: Mapping[str, str]) -> core.AffinityArgs:
+def _one_fabric(labels: Mapping[str, str], fabric_label: str) -> core.AffinityArgs:
     """Where one pod is, the others go: memory is shared within a fabric only, and a second one would do."""
     return core.AffinityArgs(
         pod_affinity=core.PodAffinityArgs(
             required_during_scheduling_ignored_during_execution=[
                 core.PodAffinityTermArgs(
                     label_selector=meta.LabelSelectorArgs(match_labels=dict(labels)),
-                    topology_key=CLIQUE_LABEL,
+                    topology_key=fabric_label,
                 )
             ]
         )

@@ -97,10 +97,12 @@ class ClaimPlan:
 class ComputeDomainPlan:
     """A ComputeDomain. The driver's controller makes the template of its channels, named `template`.
 
+    `driver`: whose object it is.
     `external`: the template is consumed outside the stack, so it keeps its exact name.
     """
 
     name: str
+    driver: str
     namespace: str
     num_nodes: int
     allocation_mode: Literal["Single", "All"] | None

@@ -20,7 +20,7 @@ from components.core.component import FleetComponent
 from dra_fleet import clouds
 
 FOLDER = Path(components.__file__).parent
-SHARED = {"components.clouds.platform", "components.core.component"}
+SHARED = {"components.clouds.platform", "components.core.component", "components.drivers.domain"}
 
 
 def found() -> list[type[FleetComponent]]:

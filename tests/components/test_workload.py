@@ -72,7 +72,7 @@ def test_pods_share_a_claim_that_is_named(recorder: Recorder) -> None:
 def test_pods_of_a_compute_domain_claim_a_channel_too_and_follow_the_first_one_s_fabric(
     recorder: Recorder,
 ) -> None:
-    job = declare(recorder, channel="pretrain-channel")
+    job = declare(recorder, channel="pretrain-channel", fabric_label="nvidia.com/gpu.clique")
     spec = pod(job)
     assert spec["resourceClaims"][1:] == [
         {"name": "channel", "resourceClaimTemplateName": "pretrain-channel"}

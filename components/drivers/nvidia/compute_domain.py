@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta import v1 as meta
+from typing_extensions import override
 
 from dra_fleet.drivers.nvidia.objects.compute_domain import (
     API,
+    CLIQUE_LABEL,
     KIND,
     ChannelTemplate,
     ComputeDomainChannel,
     ComputeDomainSpec,
 )
 
-from ...core.component import FleetComponent
 from ...core.naming import by_content
+from ..domain import Domain
 
 if TYPE_CHECKING:
-    from typing import Literal
+    from typing import Literal, Self
+
+    from dra_fleet.model.plan import ComputeDomainPlan
 
     from ...core.identity import Identity
 
@@ -50,14 +54,31 @@ class ComputeDomainArgs:
     identity: Identity
 
 
-class ComputeDomain(FleetComponent):
+class ComputeDomain(Domain):
     """One ComputeDomain. Its spec is immutable; a changed one is another object with another template."""
 
     TOKEN = "dra-fleet:devices:ComputeDomain"  # noqa: S105 - a type token
 
-    name: pulumi.Output[str]
-    namespace: pulumi.Output[str]
-    template: pulumi.Output[str]
+    @staticmethod
+    @override
+    def fabric_label() -> str:
+        return CLIQUE_LABEL
+
+    @classmethod
+    @override
+    def planned(
+        cls, name: str, plan: ComputeDomainPlan, identity: Identity, opts: pulumi.ResourceOptions | None
+    ) -> Self:
+        args = ComputeDomainArgs(
+            name=plan.name,
+            namespace=plan.namespace,
+            num_nodes=plan.num_nodes,
+            allocation_mode=plan.allocation_mode,
+            template=plan.template,
+            external=plan.external,
+            identity=identity,
+        )
+        return cls(name, args, opts)
 
     def __init__(
         self, name: str, args: ComputeDomainArgs, opts: pulumi.ResourceOptions | None = None
@@ -88,6 +109,9 @@ class ComputeDomain(FleetComponent):
             # The driver makes it a moment later; pods that come first wait for it.
             template=pulumi.Output.from_input(template),
         )
+
+
+COMPONENT: Final = ComputeDomain
 
 
 def _spec(args: ComputeDomainArgs, template: str) -> ComputeDomainSpec:

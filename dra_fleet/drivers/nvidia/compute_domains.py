@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, cast
 
+from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia.compute_domain_checks import (
     check_ability,
     is_multi_node,
@@ -77,6 +78,7 @@ def plan_compute_domains(
     return tuple(
         ComputeDomainPlan(
             name=name,
+            driver=DRIVER.name,
             namespace=settings.namespace,
             num_nodes=domain.num_nodes,
             allocation_mode=_mode(domain, releases),

@@ -1,0 +1,50 @@
+"""What a fleet knows of a driver's ComputeDomain: how it is planned, and what pods refer to."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from ..core.component import FleetComponent
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    import pulumi
+
+    from dra_fleet.model.plan import ComputeDomainPlan
+
+    from ..core.identity import Identity
+
+
+class Domain(FleetComponent, ABC):
+    """One object by which pods on several nodes reach each other's devices.
+
+    Attributes:
+        name: the object's.
+        namespace: where its pods live.
+        template: of the claims by which pods join it.
+    """
+
+    name: pulumi.Output[str]
+    namespace: pulumi.Output[str]
+    template: pulumi.Output[str]
+
+    @staticmethod
+    @abstractmethod
+    def fabric_label() -> str:
+        """The node label of which all its pods' nodes have one value."""
+
+    @classmethod
+    @abstractmethod
+    def planned(
+        cls, name: str, plan: ComputeDomainPlan, identity: Identity, opts: pulumi.ResourceOptions | None
+    ) -> Self:
+        """Declare a planned one.
+
+        Args:
+            name: the logical name.
+            plan: what is wanted.
+            identity: whose it is.
+            opts: for the component.
+        """
