@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet import drivers
+from dra_fleet import clouds, drivers
 from dra_fleet import hardware as catalogue
 from dra_fleet.checking.operator_values import OPERATOR
 from dra_fleet.checking.resources import mapping
@@ -130,7 +130,7 @@ def _check_controller(subject: Subject, chart: Chart, cluster: Cluster, values: 
         return
     if value_at(values, "controller.affinity", default=subject) is not subject:
         return
-    managed = cluster.plan.cloud != "existing"
+    managed = clouds.named(cluster.plan.cloud).makes_nodes
     tell = subject.error if managed else subject.warning
     where = "a managed cluster has none" if managed else "a managed cluster has none that pods may use"
     tell(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.drivers.driver import Release
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.nodes import NodeDevice
     from dra_fleet.model.plan import ChartValues, PoolPlan, ReleasePlan
     from dra_fleet.settings.cluster import CommonClusterSettings
     from dra_fleet.settings.clusters import ClusterSettings
@@ -67,6 +68,22 @@ def _no_classes(_: object) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Autoscaler:
+    """What grows a cloud's pools.
+
+    Attributes:
+        title: What people call it.
+        otherwise: What else could add the first node of a pool, to end a sentence with.
+        imagines: The devices that it imagines on a node of a pool without nodes, and why there are none; None
+            where it sees devices only through a node that the pool has.
+    """
+
+    title: str
+    otherwise: str = ""
+    imagines: Callable[[PoolPlan], tuple[tuple[NodeDevice, ...], str]] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Planning(Generic[SettingsT]):
     """How a cloud's settings of a cluster become a plan, and what is wrong with them there.
 
@@ -74,6 +91,7 @@ class Planning(Generic[SettingsT]):
         plan_pool: From the pool's place and name the plan of one of the cluster's pools, or None after its
             machine was refused.
         check: Checks a cluster and its pools, apart from the releases' final values.
+        autoscaler: What grows its pools.
         plan_operator: The release of the GPU Operator, where the stack asks for it.
         driver_values: What a DRA driver's chart needs on this cloud beyond the driver's own values. Gets the
             driver's name in the stack file, the release to be made, and the stack's own values, which decide
@@ -88,6 +106,7 @@ class Planning(Generic[SettingsT]):
 
     plan_pool: Callable[[Place, str, SettingsT, Findings], PoolPlan | None]
     check: Check[SettingsT]
+    autoscaler: Autoscaler
     plan_operator: Callable[[Place, SettingsT, Sequence[PoolPlan], Findings], ReleasePlan | None] = _nothing
     driver_values: Callable[[str, Release, SettingsT, ChartValues], ChartValues] = _no_values
     check_values: Callable[[Place, str, Sequence[PoolPlan], ReleasePlan, Findings], None] = _nothing

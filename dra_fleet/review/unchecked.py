@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet import clouds
 from dra_fleet.review.model import Unchecked
 from dra_fleet.review.words import short_list
 
@@ -75,12 +76,13 @@ def _all(
         why="a preview compares with the state, not with the clouds",
         how=f"pulumi refresh --preview-only --stack {stack}",
     )
-    clouds = sorted({cluster.cloud for cluster in plan.clusters} - {"existing"}) if plan else []
-    if clouds:
+    used = {cluster.cloud for cluster in plan.clusters} if plan else set[str]()
+    managed = sorted(name for name in used if clouds.named(name).makes_nodes)
+    if managed:
         yield Unchecked(
             what="quota and capacity for the machines",
             why="only the clouds know, and only for the moment",
-            how=f"ask {', '.join(clouds)} for the quota of each machine family in its region",
+            how=f"ask {', '.join(managed)} for the quota of each machine family in its region",
         )
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.clouds.gke.facts import gke_facts
-from dra_fleet.proof.answer.growth import gke_devices
+from dra_fleet.clouds.gke.autoscaling import gke_devices
 from dra_fleet.proof.prove import prove
 from tests.proof.proof_helpers import fleet, plan_of, pool
 
@@ -101,7 +100,7 @@ def test_gke_imagines_the_devices_of_the_machine_in_its_own_words() -> None:
     plan = plan_of(fleet({"a100": pool("dgx-a100-40-8", "a100")}))
     only = plan.clusters[0].pools[0]
     machine = only.machine.model_copy(update={"accelerator": A100})
-    devices, reason = gke_devices(replace(only, machine=machine), gke_facts().scale_from_zero)
+    devices, reason = gke_devices(replace(only, machine=machine))
     assert (len(devices), reason) == (8, "")
     attributes = devices[7].seen["attributes"]
     assert attributes["productName"] == {"string": "A100 40GB"}

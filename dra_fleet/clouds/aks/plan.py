@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.clouds.aks.checks import check_aks, check_aks_values
 from dra_fleet.clouds.aks.pools import plan_aks_pool
 from dra_fleet.clouds.aks.releases import aks_driver_values
-from dra_fleet.clouds.cloud import Planning
+from dra_fleet.clouds.cloud import Autoscaler, Planning
 from dra_fleet.drivers.nvidia.operator import plan_gpu_operator
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ def _plan_operator(
 PLANNING: Planning[AksClusterSettings] = Planning(
     plan_pool=plan_aks_pool,
     check=check_aks,
+    # It has no template of the slices of an empty pool: https://github.com/kubernetes/autoscaler/issues/7799.
+    autoscaler=Autoscaler(title="the cluster autoscaler of AKS"),
     plan_operator=_plan_operator,
     driver_values=lambda name, release, _, theirs: aks_driver_values(name, release, theirs),
     check_values=check_aks_values,

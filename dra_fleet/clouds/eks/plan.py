@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.clouds.cloud import Planning
+from dra_fleet.clouds.cloud import Autoscaler, Planning
 from dra_fleet.clouds.eks.checks import check_eks, check_eks_values
 from dra_fleet.clouds.eks.pools import plan_eks_pool
 from dra_fleet.clouds.eks.releases import eks_driver_values
@@ -40,6 +40,12 @@ def _driver_values(
 PLANNING: Planning[EksClusterSettings] = Planning(
     plan_pool=plan_eks_pool,
     check=check_eks,
+    # It has no template of the slices of an empty pool: https://github.com/kubernetes/autoscaler/issues/7799;
+    # of Karpenter: https://karpenter.sh/docs/reference/settings/.
+    autoscaler=Autoscaler(
+        title="the Cluster Autoscaler on EKS",
+        otherwise=", or let Karpenter do it (from 1.15, with its alpha setting enableDRA)",
+    ),
     plan_operator=_plan_operator,
     driver_values=_driver_values,
     check_values=check_eks_values,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
-from dra_fleet.clouds.cloud import Planning
+from dra_fleet.clouds.cloud import Autoscaler, Planning
 from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
 from dra_fleet.clouds.existing import CLOUD
 from dra_fleet.model.plan import PoolPlan
@@ -79,5 +79,8 @@ def _check_selectors(
 
 
 PLANNING: Planning[ExistingClusterSettings] = Planning(
-    plan_pool=_plan_pool, check=_check_selectors, kubeconfig=lambda settings: settings.kubeconfig
+    plan_pool=_plan_pool,
+    check=_check_selectors,
+    autoscaler=Autoscaler(title="an autoscaler"),
+    kubeconfig=lambda settings: settings.kubeconfig,
 )

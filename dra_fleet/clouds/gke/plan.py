@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.clouds.cloud import Planning
+from dra_fleet.clouds.cloud import Autoscaler, Planning
+from dra_fleet.clouds.gke.autoscaling import gke_devices
 from dra_fleet.clouds.gke.checks import check_gke, check_gke_values
 from dra_fleet.clouds.gke.pools import dranet_classes_of, plan_gke_pool
 from dra_fleet.clouds.gke.releases import gke_driver_values
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 PLANNING: Planning[GkeClusterSettings] = Planning(
     plan_pool=plan_gke_pool,
     check=check_gke,
+    autoscaler=Autoscaler(title="GKE's autoscaler", imagines=gke_devices),
     driver_values=lambda name, release, _, theirs: gke_driver_values(name, release, theirs),
     check_values=check_gke_values,
     own_classes=dranet_classes_of,

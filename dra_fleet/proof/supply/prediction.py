@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from dra_fleet import clouds
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.model.nodes import MOST_PODS, ComputeResources, NodeGroup, NodeShape, Published
@@ -55,7 +56,7 @@ def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGrou
 
 def _given_elsewhere(cluster: ClusterPlan, pool: PoolPlan) -> frozenset[str]:
     """The labels that other pools of the stack's own have and this one has not: nobody else sets them."""
-    if cluster.cloud == "existing":
+    if not clouds.named(cluster.cloud).makes_nodes:
         return frozenset()
     return frozenset(key for other in cluster.pools for key in other.labels) - frozenset(pool.labels)
 
