@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet import clouds, drivers
-from dra_fleet import hardware as catalogue
 from dra_fleet.checking.operator_values import OPERATOR
 from dra_fleet.checking.resources import mapping
 from dra_fleet.clouds.gke.releases import CRITICAL
@@ -19,6 +18,7 @@ from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.driver import Release
 from dra_fleet.drivers.nvidia import driver_root
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.mig_labels import CONFIG, READY, STATE, may_start_early
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.findings.errors import choices, mistyped
@@ -60,7 +60,7 @@ def find_chart(name: str, version: str) -> Chart:
         Chart(driver=driver, version=entry) for driver in drivers.known() for entry in driver.facts.versions
     ]
     if name == OPERATOR:
-        versions = [entry.version for entry in catalogue.load().gpu_operator.versions]
+        versions = [entry.version for entry in nvidia_facts.gpu_operator().versions]
         raise ChartUnknown(f"chart {name} has no known version {version!r}; allowed: {', '.join(versions)}")
     named = [chart for chart in charts if chart_name(chart) == name]
     if not named:

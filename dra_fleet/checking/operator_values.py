@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.checking.resources import mapping
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 
 if TYPE_CHECKING:
     from dra_fleet.checking.inventory import Cluster
+    from dra_fleet.drivers.nvidia.facts import GpuOperatorVersion
     from dra_fleet.findings.finding import Subject
-    from dra_fleet.hardware.models import GpuOperatorVersion
 
 OPERATOR = "gpu-operator"
 
 
 def operator_version(version: str) -> GpuOperatorVersion | None:
     """A version of the GPU Operator's chart, with or without its v."""
-    facts = catalogue.load().gpu_operator
+    facts = nvidia_facts.gpu_operator()
     return facts.version(f"v{version.removeprefix('v')}") or facts.version(version.removeprefix("v"))
 
 

@@ -23,7 +23,17 @@ _REGISTRY = Registry(
     built_in={name: f"dra_fleet.drivers.{name}:DRIVER" for name in BUILT_IN},
 )
 
-__all__ = ["BUILT_IN", "Driver", "facts_of", "known", "named", "names", "of_class", "publishing"]
+__all__ = [
+    "BUILT_IN",
+    "Driver",
+    "accelerators",
+    "facts_of",
+    "known",
+    "named",
+    "names",
+    "of_class",
+    "publishing",
+]
 
 
 def named(name: str) -> Driver | None:
@@ -49,6 +59,11 @@ def publishing(publisher: str) -> Driver | None:
 def facts_of(publisher: str) -> DriverFacts | None:
     """What is known of the devices that are published under a name; None where nothing is."""
     return next((driver.facts for driver in known() if driver.facts.driver == publisher), None)
+
+
+def accelerators() -> list[str]:
+    """The models of accelerators by which a machine may be described, of all drivers."""
+    return [name for driver in known() for name in driver.accelerators()]
 
 
 def of_class(name: str) -> Driver | None:

@@ -152,6 +152,10 @@ class Driver:
         """Whether a machine has devices of the driver."""
         return self._of("slices", "serves")(machine)
 
+    def accelerators(self) -> Sequence[str]:
+        """The models by which a machine of one's own is described as one that the driver serves."""
+        return self._of("slices", "accelerators")()
+
     def publishes(self, pool: PoolPlan, installed: Installed, minor: str) -> Published:
         """What the driver publishes on a node of a pool, and what of it cannot be told.
 

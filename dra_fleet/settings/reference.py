@@ -11,11 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from dra_fleet import drivers
-from dra_fleet import hardware as catalogue
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.settings.clusters import registered_clouds
 from dra_fleet.settings.fleet import FleetSettings
+from dra_fleet.settings.of_drivers import registered_drivers
 
 INTRODUCTION = Path(__file__).parent / "reference_introduction.md"
 FLEET = "FleetSettings"
@@ -132,7 +131,6 @@ def _below(node: Node) -> list[Node]:
 
 def _names() -> str:
     """The names that the catalogue knows."""
-    facts = catalogue.load()
     clouds = registered_clouds()
     lines = [
         "## Names",
@@ -145,15 +143,24 @@ def _names() -> str:
         "|---|---|",
         f"| `kubernetes` | {', '.join(entry.minor for entry in kubernetes_facts().minors)} |",
         *(f"| `drivers.{name}.version` | {', '.join(versions)} |" for name, versions in _versions()),
-        f"| `gpuOperator.version` | {', '.join(item.version for item in facts.gpu_operator.versions)} |",
+        *(f"| `gpuOperator.version` | {', '.join(versions)} |" for versions in _operator_versions()),
     ]
     for cloud in clouds.BUILT_IN:
         machines = clouds.named(cloud).machines
         lines.append(f"| `machine` where `cloud: {cloud}` | {', '.join(sorted(machines))} |")
-    lines.append(f"| `gpu` of a described machine | {', '.join(sorted(facts.gpus))} |")
+    lines.append(
+        f"| `gpu` of a described machine | {', '.join(sorted(registered_drivers().accelerators()))} |"
+    )
     return "\n".join([*lines, ""])
 
 
+def _operator_versions() -> Iterator[list[str]]:
+    for driver in registered_drivers().known():
+        operator = driver.resources.operator
+        if operator is not None:
+            yield [item.version for item in operator.versions()]
+
+
 def _versions() -> Iterator[tuple[str, list[str]]]:
-    for driver in sorted(drivers.known(), key=lambda driver: driver.name):
+    for driver in sorted(registered_drivers().known(), key=lambda driver: driver.name):
         yield driver.name, [item.version for item in driver.facts.versions]

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.findings.errors import KEY
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.settings.clusters import registered_clouds
 from dra_fleet.settings.fleet import FleetSettings
+from dra_fleet.settings.of_drivers import registered_drivers
 
 
 def stack_schema() -> dict[str, Any]:
@@ -24,7 +24,7 @@ def stack_schema() -> dict[str, Any]:
     for model in (fleet, *definitions.values()):
         _suggest(model, "kubernetes", minors)
         _suggest(model, "machine", sorted(registered_clouds().machines()))
-        _suggest(model, "gpu", sorted(catalogue.load().gpus))
+        _suggest(model, "gpu", sorted(registered_drivers().accelerators()))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Stack file of dra-fleet",

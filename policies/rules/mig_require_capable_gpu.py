@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 from dra_fleet.policy.rule import Finding, StackRule
 
@@ -45,7 +45,7 @@ def _asked(pool: Pool) -> list[Value]:
 
 
 def _judge(pool: Pool, value: Value, machine: Machine) -> Iterator[Finding]:
-    gpu = None if machine.gpu is None else catalogue.load().gpus.get(machine.gpu)
+    gpu = None if machine.gpu is None else nvidia_facts.gpus().get(machine.gpu)
     if gpu is None:
         yield from _finding(pool, value, f"{machine.name} has no GPU with partitions")
         return

@@ -121,7 +121,7 @@ def _all_of(driver: Driver) -> None:
     [
         ("driver.yaml", "driver acme lacks its facts: write acme_driver/driver.yaml"),
         ("values.py", "driver acme lacks values.conflicts: write conflicts in acme_driver/values.py"),
-        ("slices.py", "driver acme lacks slices.serves: write serves in acme_driver/slices.py"),
+        ("slices.py", "driver acme lacks slices.accelerators: write accelerators in acme_driver/slices.py"),
         (
             "resources.py",
             "driver acme lacks resources.RESOURCES: write RESOURCES in acme_driver/resources.py",

@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet import clouds, drivers
-from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia.devices import place
+from dra_fleet.drivers.nvidia.facts import gpus
 from dra_fleet.kubernetes.devices.names import dns_subdomain, driver_name, qualified_name
 from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
+    from dra_fleet.drivers.nvidia.facts import GpuModel
     from dra_fleet.facts.entry import Entry
-    from dra_fleet.hardware.models import GpuModel, Machine
+    from dra_fleet.hardware.models import Machine
 
-FACTS = catalogue.load()
 DRIVERS = [driver.facts for driver in drivers.known()]
 ENTRIES: list[tuple[str, Entry]] = [
     ("kubernetes", kubernetes_facts()),
     *((minor.minor, minor) for minor in kubernetes_facts().minors),
     *((gate.name, gate) for gate in kubernetes_facts().gates),
-    *FACTS.gpus.items(),
+    *gpus().items(),
     *clouds.machines().items(),
     *((driver.name, driver) for driver in DRIVERS),
     *((f"{driver.name} {version.version}", version) for driver in DRIVERS for version in driver.versions),
@@ -51,7 +51,7 @@ def test_a_patch_floor_belongs_to_its_minor_and_has_a_reason() -> None:
         assert entry.patch_floor is None or entry.patch_floor.startswith(f"{entry.minor}.")
 
 
-@pytest.mark.parametrize("gpu", FACTS.gpus.values(), ids=lambda gpu: gpu.name)
+@pytest.mark.parametrize("gpu", gpus().values(), ids=lambda gpu: gpu.name)
 def test_a_gpu_s_memory_and_profiles_are_plausible(gpu: GpuModel) -> None:
     assert re.fullmatch(r"[0-9]+\.[0-9]", gpu.compute_capability)
     if gpu.memory_mib is not None:
@@ -64,7 +64,7 @@ def test_a_gpu_s_memory_and_profiles_are_plausible(gpu: GpuModel) -> None:
             assert 0.85 < profile.memory_mib / (int(match[2]) * 1024) < 1.05
 
 
-@pytest.mark.parametrize("gpu", [gpu for gpu in FACTS.gpus.values() if gpu.mig], ids=lambda gpu: gpu.name)
+@pytest.mark.parametrize("gpu", [gpu for gpu in gpus().values() if gpu.mig], ids=lambda gpu: gpu.name)
 def test_as_many_instances_of_a_profile_as_the_table_says_fit(gpu: GpuModel) -> None:
     assert gpu.mig is not None
     for profile in gpu.mig.profiles:
@@ -77,14 +77,14 @@ def test_as_many_instances_of_a_profile_as_the_table_says_fit(gpu: GpuModel) -> 
 
 def test_the_published_mig_figures_are_the_ones_that_were_measured() -> None:
     def figures(gpu: str, name: str) -> tuple[int | None, int | None]:
-        mig = FACTS.gpus[gpu].mig
+        mig = gpus()[gpu].mig
         profile = mig.profile(name) if mig else None
         assert profile is not None
         return profile.memory_mib, profile.multiprocessors
 
     assert figures("A100-SXM4-40GB", "1g.5gb") == (4864, 14)
     assert figures("A100-SXM4-80GB", "1g.10gb") == (9728, 14)
-    assert FACTS.gpus["H100-SXM5-80GB"].memory_mib == 81559
+    assert gpus()["H100-SXM5-80GB"].memory_mib == 81559
 
 
 def test_every_machine_is_its_cloud_s_and_no_two_clouds_have_one_of_a_name() -> None:
@@ -98,7 +98,7 @@ def test_every_machine_is_its_cloud_s_and_no_two_clouds_have_one_of_a_name() -> 
 @pytest.mark.parametrize("machine", clouds.machines().values(), ids=lambda machine: machine.name)
 def test_a_machine_s_gpus_and_places_agree(machine: Machine) -> None:
     assert (machine.gpu is None) is (machine.gpus == 0)
-    assert machine.gpu is None or machine.gpu in FACTS.gpus
+    assert machine.gpu is None or machine.gpu in gpus()
     if machine.topology is not None:
         assert len(machine.topology) == machine.gpus
     addresses = [slot.pci_bus_id for slot in (*(machine.topology or ()), *machine.nics)]

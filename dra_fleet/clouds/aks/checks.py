@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
-from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.aks.facts import aks_facts
 from dra_fleet.clouds.common.mig_classes import check_mig_classes
 from dra_fleet.drivers.common.plugin_checks import check_plugin_placement
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import DRIVER
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.driver_root import check_root
 from dra_fleet.drivers.nvidia.operator import partitioned
 
@@ -198,7 +198,7 @@ def _check_operator(
 ) -> None:
     if settings.gpu_operator is not None:
         return
-    versions = [entry.version for entry in catalogue.load().gpu_operator.versions]
+    versions = [entry.version for entry in nvidia_facts.gpu_operator().versions]
     fix = f"add gpuOperator: {{version: {versions[0]}}} to the cluster"
     for pool in pools:
         if pool.machine.gpus and pool.gpu_driver == "operator":

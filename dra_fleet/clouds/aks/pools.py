@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.clouds.aks.labels import SPOT
 from dra_fleet.clouds.aks.names import physical_name
 from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.labels import EVICTION, GPU_PRESENT, MIG_CONFIG
 from dra_fleet.drivers.nvidia.mig_config import config_name
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
@@ -97,7 +97,7 @@ def _labels(name: str, pool: AksPoolSettings, machine: Machine) -> dict[str, str
         if pool.gpu_driver == "operator":
             labels[EVICTION] = "true"
     if isinstance(pool.sharing, MigSharing) and machine.gpu is not None:
-        labels[MIG_CONFIG] = config_name(catalogue.load().gpus[machine.gpu], pool.sharing.layout)
+        labels[MIG_CONFIG] = config_name(nvidia_facts.gpus()[machine.gpu], pool.sharing.layout)
     if pool.spot:
         labels[SPOT] = "spot"
     return labels

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet import hardware as catalogue
 from dra_fleet.findings.errors import under
 from dra_fleet.hardware.models import Machine
 from dra_fleet.kubernetes.minors import kubernetes_facts
@@ -48,15 +47,15 @@ def find_machine(
                 fix=describe,
             )
         return machine
-    gpus = catalogue.load().gpus
-    if wanted.gpu not in gpus:
+    models = drivers.accelerators()
+    if wanted.gpu not in models:
         findings.unknown(
             *at,
             "machine",
             "gpu",
             what="is no GPU model of the catalogue",
             got=wanted.gpu,
-            known=list(gpus),
+            known=models,
         )
         return None
     return _described(wanted)

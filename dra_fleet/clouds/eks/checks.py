@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
-from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.common.mig_classes import check_mig_classes
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.images import check_image
 from dra_fleet.clouds.eks.pools import placed_together, zones_of
 from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.driver_root import check_root
 from dra_fleet.drivers.nvidia.operator import partitioned
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
@@ -211,7 +211,7 @@ def _check_mig(at: tuple[str, ...], plan: PoolPlan, settings: EksClusterSettings
             fix="remove sharing",
         )
     elif settings.gpu_operator is None and settings.drivers:
-        version = catalogue.load().gpu_operator.versions[0].version
+        version = nvidia_facts.gpu_operator().versions[0].version
         findings.error(
             *at,
             "sharing",

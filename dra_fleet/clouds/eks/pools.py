@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
 from dra_fleet.clouds.eks import CLOUD
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.settings import OwnImage
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.labels import GPU_PRESENT, MIG_CONFIG
 from dra_fleet.drivers.nvidia.mig_config import config_name
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
@@ -105,7 +105,7 @@ def _labels(name: str, pool: EksPoolSettings, machine: Machine) -> dict[str, str
     if machine.gpus:
         labels[GPU_PRESENT] = "true"
     if isinstance(pool.sharing, MigSharing) and machine.gpu is not None:
-        labels[MIG_CONFIG] = config_name(catalogue.load().gpus[machine.gpu], pool.sharing.layout)
+        labels[MIG_CONFIG] = config_name(nvidia_facts.gpus()[machine.gpu], pool.sharing.layout)
     return labels
 
 

@@ -9,6 +9,8 @@ from dra_fleet.drivers.efa.devices import PLACES, efa_devices
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dra_fleet.drivers.driver import Installed
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import PoolPlan
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
 def serves(machine: Machine) -> bool:
     """Whether a machine has EFA network cards."""
     return bool(machine.efa)
+
+
+def accelerators() -> Sequence[str]:
+    """None: its machines are AWS's."""
+    return ()
 
 
 def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:

@@ -17,6 +17,8 @@ from dra_fleet.kubernetes.minors import PARTITIONS, is_on
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dra_fleet.drivers.driver import Installed
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.nodes import NodeDevice, Object
@@ -41,6 +43,11 @@ def serves(machine: Machine) -> bool:
     """Whether a machine has devices of the driver: it makes them up wherever it runs."""
     del machine
     return True
+
+
+def accelerators() -> Sequence[str]:
+    """None: any machine has its devices."""
+    return ()
 
 
 def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.objects.compute_domain import CLIQUE_LABEL
 from dra_fleet.drivers.nvidia.operator import NAME as OPERATOR
 from dra_fleet.settings.clusters import registered_clouds
@@ -154,7 +154,7 @@ def _check_label(
     if value_at(release.values, _LABELS, default=False):
         return
     knowing = [entry.version for entry in NVIDIA.facts.versions if _LABELS in entry.values]
-    operator = catalogue.load().gpu_operator.versions[0].version
+    operator = nvidia_facts.gpu_operator().versions[0].version
     findings.error(
         *at,
         "cluster",

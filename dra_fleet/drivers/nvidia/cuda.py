@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 
 
 def cuda_version_of(driver_version: str) -> str:
@@ -11,6 +11,6 @@ def cuda_version_of(driver_version: str) -> str:
     Args:
         driver_version: such as "580.126.09".
     """
-    branches = catalogue.load().cuda.branches
+    branches = nvidia_facts.cuda().branches
     branch = int(driver_version.split(".", maxsplit=1)[0])
     return branches[max((known for known in branches if known <= branch), default=min(branches))]

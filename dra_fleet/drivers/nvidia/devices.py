@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.drivers.common.facts import ChartVersion
-    from dra_fleet.hardware.models import GpuModel, MigProfile
+    from dra_fleet.drivers.nvidia.facts import GpuModel, MigProfile
 
 DRIVER = "gpu.nvidia.com"
 COMPUTE_DOMAIN_DRIVER = "compute-domain.nvidia.com"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.cel import UNKNOWN
 from dra_fleet.drivers.common.known_devices import KnownDevice
 from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.cuda import cuda_version_of
 from dra_fleet.drivers.nvidia.devices import DRIVER, GpuOnHost, nvidia_devices
 
 if TYPE_CHECKING:
-    from dra_fleet.hardware.models import GpuModel
+    from dra_fleet.drivers.nvidia.facts import GpuModel
     from dra_fleet.model.published import PublishedDevice
 
 _DRIVER_VERSION: Final = "580.126.09"
@@ -28,7 +28,7 @@ def whole_gpus() -> tuple[KnownDevice, ...]:
     """Every GPU model, unpartitioned."""
     return tuple(
         _known(model, device, "")
-        for model in catalogue.load().gpus.values()
+        for model in nvidia_facts.gpus().values()
         for device in _published(model, None)
     )
 
@@ -38,7 +38,7 @@ def partitions() -> tuple[KnownDevice, ...]:
     """Every MIG partition of every GPU model."""
     return tuple(
         _known(model, _published(model, ((profile.name, 1),))[0], profile.name)
-        for model in catalogue.load().gpus.values()
+        for model in nvidia_facts.gpus().values()
         if model.mig is not None
         for profile in model.mig.profiles
     )

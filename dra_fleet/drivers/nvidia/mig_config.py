@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.hardware.models import GpuModel
+    from dra_fleet.drivers.nvidia.facts import GpuModel
 
 Layout = dict[str, int]
 

@@ -16,7 +16,7 @@ from dra_fleet.drivers.nvidia.shares import is_shared, with_parts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from dra_fleet.hardware.models import MigProfile
+    from dra_fleet.drivers.nvidia.facts import MigProfile
     from dra_fleet.model.nodes import NodeDevice, Object, Origin
 
 CAPACITIES = (

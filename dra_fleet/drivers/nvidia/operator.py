@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.driver_root import OF_OPERATOR
 from dra_fleet.drivers.nvidia.labels import EVICTION
 from dra_fleet.drivers.nvidia.mig_config import config_file, is_built_in
@@ -22,9 +22,9 @@ from dra_fleet.model.plan import ReleasePlan
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.drivers.nvidia.facts import GpuModel, GpuOperatorVersion
     from dra_fleet.drivers.nvidia.operator_settings import GpuOperatorSettings
     from dra_fleet.findings.refusals import Findings
-    from dra_fleet.hardware.models import GpuModel, GpuOperatorVersion
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
 NAME = "gpu-operator"
@@ -55,7 +55,7 @@ def plan_gpu_operator(
         findings: collects the problems.
         host_runtime: the container runtime's handler on nodes whose image brings the GPU driver.
     """
-    facts = catalogue.load().gpu_operator
+    facts = nvidia_facts.gpu_operator()
     version = facts.version(settings.version)
     if version is None:
         findings.unknown(
@@ -88,7 +88,7 @@ def plan_gpu_operator(
 
 def partitioned(pools: Sequence[PoolPlan]) -> list[tuple[PoolPlan, GpuModel, MigSharing]]:
     """The pools cut into MIG partitions, with their GPUs."""
-    gpus = catalogue.load().gpus
+    gpus = nvidia_facts.gpus()
     return [
         (pool, gpus[pool.machine.gpu], pool.sharing)
         for pool in pools

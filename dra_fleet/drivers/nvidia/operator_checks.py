@@ -14,8 +14,8 @@ from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations,
 from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
+    from dra_fleet.drivers.nvidia.facts import GpuModel
     from dra_fleet.findings.refusals import Findings
-    from dra_fleet.hardware.models import GpuModel
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
 _OWNERSHIP = ("toolkit.enabled", "operator.runtimeClass", "hostPaths.driverInstallDir")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.driver_root import OF_OPERATOR
 from dra_fleet.drivers.resources import DevicePlugin, Dividable, DriverResources, Operator, Switch
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.drivers.common.known_devices import KnownDevice
-    from dra_fleet.hardware.models import GpuOperatorVersion
+    from dra_fleet.drivers.nvidia.facts import GpuOperatorVersion
 
 _TAINT = "nvidia.com/gpu"
 
 
 def _operator_versions() -> Sequence[GpuOperatorVersion]:
-    return catalogue.load().gpu_operator.versions
+    return nvidia_facts.gpu_operator().versions
 
 
 def _whole_gpus() -> Sequence[KnownDevice]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.cel import UNKNOWN
 from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.devices import (
     COMPUTE_DOMAIN_DRIVER,
     GpuOnHost,
@@ -22,11 +22,12 @@ from dra_fleet.model.nodes import GIVE_SLICES, NodeDevice, Object, Origin, Publi
 from dra_fleet.model.published import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.driver import Installed
-    from dra_fleet.hardware.models import GpuModel, Machine, MigProfile
+    from dra_fleet.drivers.nvidia.facts import GpuModel, MigProfile
+    from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import PoolPlan
 
 _PLACES = {PCI_BUS_ID: "string", "pcieBusID": "string", PCIE_ROOT: "string", NUMA_NODE: "int"}
@@ -45,8 +46,13 @@ _OVERLAPPING = (
 
 
 def serves(machine: Machine) -> bool:
-    """Whether a machine has GPUs."""
-    return machine.gpu is not None
+    """Whether a machine has GPUs of NVIDIA's."""
+    return machine.gpu in nvidia_facts.gpus()
+
+
+def accelerators() -> Sequence[str]:
+    """NVIDIA's GPU models."""
+    return list(nvidia_facts.gpus())
 
 
 def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:
@@ -77,7 +83,7 @@ def _devices(
     machine = pool.machine
     if machine.gpu is None:
         return [], "", ()
-    model = catalogue.load().gpus[machine.gpu]
+    model = nvidia_facts.gpus()[machine.gpu]
     devices: list[NodeDevice] = []
     reason = ""
     counters: tuple[Object, ...] = ()

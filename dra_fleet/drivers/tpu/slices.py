@@ -9,6 +9,8 @@ from dra_fleet.drivers.tpu.devices import tpu_devices
 from dra_fleet.model.nodes import Published
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dra_fleet.drivers.driver import Installed
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import PoolPlan
@@ -19,6 +21,11 @@ _PER_HOST = frozenset({"uuid"})
 def serves(machine: Machine) -> bool:
     """Whether a machine has TPU chips."""
     return machine.tpu is not None
+
+
+def accelerators() -> Sequence[str]:
+    """None: its machines are Google's."""
+    return ()
 
 
 def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.aks import CLOUD
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.mig_config import config_file, config_name
 from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu, warnings
 from tests.plan.plan_helpers import ROOT, planned, refused
@@ -125,7 +125,7 @@ def test_an_old_chart_s_controller_is_put_on_the_system_pool(version: str, nodes
 
 
 def test_a_layout_of_our_own_is_written_out_for_the_mig_manager() -> None:
-    gpu = catalogue.load().gpus["A100-SXM4-80GB"]
+    gpu = nvidia_facts.gpus()["A100-SXM4-80GB"]
     layout = {"3g.40gb": 1, "1g.10gb": 4}
     assert config_name(gpu, layout) == "dra-fleet-4x1g.10gb-1x3g.40gb"
     assert config_name(gpu, {"1g.10gb+me": 1}) == "all-1g.10gb.me"
@@ -160,7 +160,7 @@ def test_a_fraction_of_an_a10_is_one_gpu_of_that_part_of_its_memory(
 ) -> None:
     machine = CLOUD.machines[size]
     assert (machine.gpus, machine.gpu_fraction) == (1, fraction)
-    gpu = catalogue.load().gpus[machine.gpu or ""]
+    gpu = nvidia_facts.gpus()[machine.gpu or ""]
     assert (gpu.nominal_gb, gpu.memory_mib, gpu.mig) == (gigabytes, None, None)
     assert machine.price is not None
     assert machine.price.region == "eastus"

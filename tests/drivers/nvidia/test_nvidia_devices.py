@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.drivers.nvidia import DRIVER
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.devices import (
     GpuOnHost,
     MigLayoutImpossible,
@@ -19,12 +19,12 @@ from dra_fleet.model.published import MAX_DEVICES, PublishedDevice, mebibytes, s
 
 NVIDIA = DRIVER.facts
 NEWEST = NVIDIA.versions[-1]
-A100 = catalogue.load().gpus["A100-SXM4-40GB"]
+A100 = nvidia_facts.gpus()["A100-SXM4-40GB"]
 
 
 def gpu(model: str = "A100-SXM4-40GB", mig: tuple[tuple[str, int], ...] | None = None) -> GpuOnHost:
     return GpuOnHost(
-        model=catalogue.load().gpus[model],
+        model=nvidia_facts.gpus()[model],
         minor=0,
         uuid="GPU-8a10b6f7-077c-d51f-48f0-eba64feb5e9f",
         pci_bus_id="0000:10:1c.0",
@@ -160,13 +160,13 @@ def test_a_layout_the_gpu_cannot_have_is_refused(
     model: str, layout: tuple[tuple[str, int], ...], message: str
 ) -> None:
     with pytest.raises(MigLayoutImpossible) as refused:
-        place(catalogue.load().gpus[model], layout)
+        place(nvidia_facts.gpus()[model], layout)
     assert message in str(refused.value)
 
 
-@pytest.mark.parametrize("name", sorted(catalogue.load().gpus))
+@pytest.mark.parametrize("name", sorted(nvidia_facts.gpus()))
 def test_every_gpu_of_the_catalogue_can_be_published(name: str) -> None:
-    model = catalogue.load().gpus[name]
+    model = nvidia_facts.gpus()[name]
     (whole,) = publish(gpu(name))
     assert ("memory" in whole.assumed) == (model.memory_mib is None)
     for profile in model.mig.profiles if model.mig else ():
@@ -176,9 +176,9 @@ def test_every_gpu_of_the_catalogue_can_be_published(name: str) -> None:
         assert ("memory" in found[0].assumed) == (profile.memory_mib is None)
 
 
-@pytest.mark.parametrize("name", sorted(catalogue.load().gpus))
+@pytest.mark.parametrize("name", sorted(nvidia_facts.gpus()))
 def test_what_is_published_is_valid_for_the_api(name: str) -> None:
-    model = catalogue.load().gpus[name]
+    model = nvidia_facts.gpus()[name]
     layouts = [((profile.name, 1),) for profile in model.mig.profiles] if model.mig else []
     for layout in [None, *layouts]:
         (device,) = published(gpu(name, layout))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.isolation import isolation
 from dra_fleet.drivers.nvidia.sharing import mig
 
@@ -28,4 +28,4 @@ def check_sharing(machine: Machine, wanted: Sharing, path: str) -> list[Settings
     if machine.gpu is None:
         return []
     layout = cast("MigSharing", wanted).layout
-    return mig.check_layout(catalogue.load().gpus[machine.gpu], layout, f"{path}.layout")
+    return mig.check_layout(nvidia_facts.gpus()[machine.gpu], layout, f"{path}.layout")

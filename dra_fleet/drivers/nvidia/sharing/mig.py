@@ -10,7 +10,7 @@ from dra_fleet.findings.errors import SettingsError, choices, mistyped
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.hardware.models import GpuModel, MigFacts
+    from dra_fleet.drivers.nvidia.facts import GpuModel, MigFacts
 
 
 def check_layout(gpu: GpuModel, layout: Mapping[str, int], path: str) -> list[SettingsError]:

@@ -6,8 +6,8 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import hardware as catalogue
 from dra_fleet.clouds.aks import CLOUD
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.rehearsal.clouds.aks.limits import SIZE
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def mig_layout(size: VmSize, profile: str) -> dict[str, int] | None:
 
     https://learn.microsoft.com/azure/aks/gpu-multi-instance
     """
-    model = catalogue.load().gpus[size.gpu] if size.gpu else None
+    model = nvidia_facts.gpus()[size.gpu] if size.gpu else None
     if model is None or model.mig is None:
         return None
     start = next((text for key, text in _MIG_PROFILE.items() if key.lower() == profile.lower()), "?")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, cast
 from pydantic import Field, model_validator
 from typing_extensions import override
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.cuda import cuda_version_of
 from dra_fleet.drivers.nvidia.devices import GpuOnHost, MigLayoutImpossible, place
 from dra_fleet.hardware.models import GpuSlot
@@ -19,7 +19,7 @@ from dra_fleet.rehearsal.world.node import HardwareModel, NodeHardware
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.hardware.models import GpuModel
+    from dra_fleet.drivers.nvidia.facts import GpuModel
     from dra_fleet.rehearsal.world.node import Host
 
 DRIVER_NAME: Final = "nvidia"
@@ -94,7 +94,7 @@ class NvidiaNode(NodeHardware):
 
     @model_validator(mode="after")
     def _known_gpus(self) -> Self:
-        known = catalogue.load().gpus
+        known = nvidia_facts.gpus()
         if self.gpus is not None and self.gpus.model not in known:
             allowed = ", ".join(sorted(known))
             raise ValueError(f"GPU model {self.gpus.model!r} is not in the catalogue; allowed: {allowed}")
@@ -133,7 +133,7 @@ class NvidiaNode(NodeHardware):
 
     def _gpu_model(self) -> GpuModel | None:
         name = self.gpus.model if self.gpus else self.facts.gpu if self.facts else None
-        return catalogue.load().gpus[name] if name else None
+        return nvidia_facts.gpus()[name] if name else None
 
     def _gpu(
         self, node: str, model: GpuModel, minor: int, layout: tuple[tuple[str, int], ...] | None

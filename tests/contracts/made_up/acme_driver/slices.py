@@ -9,6 +9,8 @@ from dra_fleet.model.nodes import Published
 from dra_fleet.model.published import PublishedDevice
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dra_fleet.drivers.driver import Installed
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import PoolPlan
@@ -19,6 +21,11 @@ _CPUS = 16
 def serves(machine: Machine) -> bool:
     """Whether a machine is large enough for a lane."""
     return machine.cpus >= _CPUS
+
+
+def accelerators() -> Sequence[str]:
+    """None: any large machine has lanes."""
+    return ()
 
 
 def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:

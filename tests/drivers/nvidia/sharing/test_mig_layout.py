@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.sharing.mig import check_layout
 
-GPUS = catalogue.load().gpus
+GPUS = nvidia_facts.gpus()
 
 
 def told(gpu: str, layout: dict[str, int]) -> list[tuple[str, str]]:

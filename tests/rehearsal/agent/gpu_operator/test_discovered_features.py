@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of, with_changed
 from dra_fleet.rehearsal.drivers.nvidia.operator.capacity import extended_resources, plugin_problem
 from dra_fleet.rehearsal.drivers.nvidia.operator.features import gpu_labels, system_labels
@@ -105,7 +105,7 @@ def test_unequal_gpus_stop_the_device_plugin_in_strategy_single_only() -> None:
     assert [strategy for strategy, text in problems.items() if text] == ["single"]
 
 
-@pytest.mark.parametrize("model", sorted(catalogue.load().gpus))
+@pytest.mark.parametrize("model", sorted(nvidia_facts.gpus()))
 def test_what_is_said_of_any_model_can_be_a_label(model: str) -> None:
     wrong = {key: value for key, value in gpu(model=model).items() if not LABEL.fullmatch(value)}
     assert wrong == {}

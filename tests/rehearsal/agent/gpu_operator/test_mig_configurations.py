@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.mig_config import config_file, config_name
 from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.drivers.nvidia.operator.mig_config import MigConfigInvalid, built_in, choose
 from tests.rehearsal.agent.gpu_operator.operator_objects import host
 
-BUILT_IN = built_in(catalogue.load().gpus.values())
+BUILT_IN = built_in(nvidia_facts.gpus().values())
 
 
 def own(*entries: dict[str, Any]) -> str:
@@ -43,7 +43,7 @@ def test_all_disabled_makes_no_partitions() -> None:
 
 
 def test_every_built_in_name_of_the_plan_is_in_the_file() -> None:
-    for model in catalogue.load().gpus.values():
+    for model in nvidia_facts.gpus().values():
         for profile in model.mig.profiles if model.mig else ():
             layout = {profile.name: profile.max_instances}
             found = choose(BUILT_IN, config_name(model, layout), parts_of(host(model.name, 1)).gpus)
@@ -51,7 +51,7 @@ def test_every_built_in_name_of_the_plan_is_in_the_file() -> None:
 
 
 def test_the_file_that_the_plan_writes_is_understood() -> None:
-    model = catalogue.load().gpus["A100-SXM4-80GB"]
+    model = nvidia_facts.gpus()["A100-SXM4-80GB"]
     layout = {"1g.10gb": 2, "3g.40gb": 1}
     found = choose(config_file([(model, layout)]), config_name(model, layout), parts_of(host()).gpus)
     assert found == (tuple(sorted(layout.items())),) * 2

@@ -15,7 +15,7 @@ from dra_fleet.rehearsal.drivers.nvidia.operator.capacity import partitions
 from dra_fleet.rehearsal.drivers.nvidia.operator.labels import FOUND_BY_PCI, MIG_CAPABLE, PRODUCT
 
 if TYPE_CHECKING:
-    from dra_fleet.hardware.models import GpuModel
+    from dra_fleet.drivers.nvidia.facts import GpuModel
     from dra_fleet.rehearsal.world.node import Host
 
 _PREFIX = "feature.node.kubernetes.io/"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dra_fleet.drivers.nvidia.devices import GpuOnHost
-    from dra_fleet.hardware.models import GpuModel, MigFacts
+    from dra_fleet.drivers.nvidia.facts import GpuModel, MigFacts
 
 Layout = tuple[tuple[str, int], ...]
 Layouts = tuple[Layout | None, ...]

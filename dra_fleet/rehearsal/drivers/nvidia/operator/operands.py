@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet import hardware as catalogue
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.rehearsal.drivers.nvidia.operator import mig_config
 from dra_fleet.rehearsal.drivers.nvidia.operator.labels import DEPLOY
 from dra_fleet.rehearsal.drivers.nvidia.operator.policy import BUILT_IN_CONFIG, Component
@@ -175,7 +175,7 @@ def _mig_objects(operand: Operand, policy: Policy, namespace: str) -> list[Objec
         return []
     if policy.config_per_node:
         return _grant("Role", {"name": operand.account, "namespace": namespace}, namespace, (_CONFIG_MAPS,))
-    text = mig_config.built_in(catalogue.load().gpus.values())
+    text = mig_config.built_in(nvidia_facts.gpus().values())
     meta = {"name": BUILT_IN_CONFIG, "namespace": namespace}
     return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"config.yaml": text}}]
 

@@ -1,0 +1,104 @@
+"""What is known of NVIDIA's GPUs, of CUDA and of the GPU Operator, each read when it is first asked for."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from pydantic import Field
+
+from dra_fleet.drivers.common.facts import ChartVersion
+from dra_fleet.facts.entry import Entry, Fact
+from dra_fleet.facts.loading import by_name, read
+
+_PACKAGE = "dra_fleet.drivers.nvidia"
+
+
+class MigProfile(Fact):
+    """A MIG profile of one GPU model.
+
+    Sizes are in slices of the GPU; `memory_mib` and `multiprocessors` are what the partition reports.
+    `placements` are the memory slices at which an instance may begin, `gi_profile` is the GPU instance
+    profile's id in NVML.
+    """
+
+    name: str
+    max_instances: int
+    compute_slices: int
+    memory_slices: int
+    memory_mib: int | None
+    multiprocessors: int | None
+    gi_profile: int | None
+    placements: tuple[int, ...] | None
+    copy_engines: int | None = None
+    decoders: int | None = None
+    encoders: int | None = None
+    jpeg_engines: int | None = None
+    ofa_engines: int | None = None
+
+
+class MigFacts(Fact):
+    """How a GPU model can be partitioned, and how many slices its partitions may sum to."""
+
+    compute_slices: int
+    memory_slices: int
+    needs_reset: bool
+    profiles: tuple[MigProfile, ...]
+
+    def profile(self, name: str) -> MigProfile | None:
+        """The profile of that name, if the GPU has it."""
+        return next((profile for profile in self.profiles if profile.name == name), None)
+
+
+class GpuModel(Entry):
+    """A GPU model as its driver reports it. Memory in MiB: `memory_mib` is reported, `nominal_gb` is sold."""
+
+    name: str
+    product_name: str | None
+    architecture: str
+    compute_capability: str
+    nominal_gb: int
+    memory_mib: int | None
+    multiprocessors: int | None
+    mig: MigFacts | None
+
+
+class CudaFacts(Entry):
+    """The CUDA version that each branch of the NVIDIA driver brings."""
+
+    branches: Mapping[int, str]
+
+
+class GpuOperatorVersion(ChartVersion):
+    """One version of the GPU Operator's chart and the GPU driver it installs unless told otherwise."""
+
+    feature_gates: Mapping[str, bool] = Field(default_factory=dict)
+    classes: tuple[str, ...] = ()
+    gpu_driver: str
+
+
+class GpuOperatorFacts(Entry):
+    """The NVIDIA GPU Operator."""
+
+    namespace: str
+    versions: tuple[GpuOperatorVersion, ...]
+
+    def version(self, version: str) -> GpuOperatorVersion | None:
+        """The entry of a chart version, if it is known."""
+        return next((entry for entry in self.versions if entry.version == version), None)
+
+
+@cache
+def gpus() -> Mapping[str, GpuModel]:
+    """GPU models by name."""
+    return by_name(GpuModel.model_validate(entry) for entry in read(_PACKAGE, "gpus.yaml")["gpus"])
+
+
+@cache
+def cuda() -> CudaFacts:
+    """CUDA's versions."""
+    return CudaFacts.model_validate(read(_PACKAGE, "cuda.yaml"))
+
+
+@cache
+def gpu_operator() -> GpuOperatorFacts:
+    """The NVIDIA GPU Operator."""
+    return GpuOperatorFacts.model_validate(read(_PACKAGE, "gpu_operator.yaml"))
