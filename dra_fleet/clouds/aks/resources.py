@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.aks import CLOUD
-from dra_fleet.clouds.aks.facts import aks_facts
 from dra_fleet.clouds.aks.labels import SPOT
 from dra_fleet.clouds.common.resources import open_ranges, version_field
 from dra_fleet.clouds.pools import PoolForm
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable, Iterator, Mapping
 
+    from dra_fleet.clouds.aks.facts import AksFacts
     from dra_fleet.clouds.pools import Pool
     from dra_fleet.declared.resources import Resource
     from dra_fleet.declared.values import Value
@@ -36,17 +36,23 @@ _NO_DRIVER: Final = "None"
 _MANAGEMENT: Final = ("gpuProfile", "nvidia", "managementMode")
 
 
+def _facts() -> AksFacts:
+    from dra_fleet.clouds.aks.facts import aks_facts  # noqa: PLC0415 - models take long to build
+
+    return aks_facts()
+
+
 def _machines() -> Mapping[str, Machine]:
     return CLOUD.machines
 
 
 def _standard_end(minor: str) -> dt.date | None:
-    entry = aks_facts().minor(minor)
+    entry = _facts().minor(minor)
     return None if entry is None else entry.standard_support_end
 
 
 def _end(cluster: Resource, minor: str) -> dt.date | None:
-    entry = aks_facts().minor(minor)
+    entry = _facts().minor(minor)
     if entry is None:
         return None
     long_term = cluster.get("supportPlan").text == "AKSLongTermSupport"
@@ -147,7 +153,7 @@ RESOURCES = CloudResources(
         by="AKS standard support",
         standard_end=_standard_end,
         end=_end,
-        source=lambda: str(aks_facts().source),
+        source=lambda: str(_facts().source),
     ),
     local_accounts=_local_accounts,
     public_addresses=_public_addresses,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.common.resources import open_ranges, version_field
 from dra_fleet.clouds.eks import CLOUD
-from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import (
     CloudResources,
@@ -38,6 +37,8 @@ _ARM: Final = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\.[\w-]+")
 
 
 def _facts() -> EksFacts:
+    from dra_fleet.clouds.eks.facts import eks_facts  # noqa: PLC0415 - models take long to build
+
     return eks_facts()
 
 

@@ -12,7 +12,6 @@ from dra_fleet.clouds.common.resources import (
     version_field,
 )
 from dra_fleet.clouds.gke import CLOUD
-from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.labels import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TPU_DRA
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import (
@@ -55,6 +54,8 @@ _ROLLED_BY: Final = (
 
 
 def _facts() -> GkeFacts:
+    from dra_fleet.clouds.gke.facts import gke_facts  # noqa: PLC0415 - models take long to build
+
     return gke_facts()
 
 
