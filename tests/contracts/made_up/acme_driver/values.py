@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.driver import Refusal
+from dra_fleet.findings.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
     speed = value_at(final, "speed")
     if speed in ("full", "half"):
         return ()
-    return (Refusal(key="speed", what="is no speed of a lane", got=str(speed), allowed="full, half"),)
+    return (Refusal(path="speed", what="is no speed of a lane", got=str(speed), allowed="full, half"),)
 
 
 def conflicts(release: Release) -> Sequence[Refusal]:
