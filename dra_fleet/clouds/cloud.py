@@ -115,7 +115,7 @@ class Planning(Generic[SettingsT]):
     adopts: Callable[[SettingsT], str | None] = _nothing
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Cloud:
     """One cloud.
 

@@ -1,0 +1,56 @@
+"""What the plan asks of Meadow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_fleet.clouds.cloud import Autoscaler, Planning
+from dra_fleet.clouds.common.machines import find_machine, isolation, taints_of
+from dra_fleet.model.labels import POOL
+from dra_fleet.model.plan import PoolPlan
+from meadow_cloud import CLOUD
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.settings.fleet import FleetSettings
+    from meadow_cloud.settings import MeadowClusterSettings
+
+
+def _plan_pool(
+    at: tuple[str, ...], name: str, settings: MeadowClusterSettings, findings: Findings
+) -> PoolPlan | None:
+    pool = settings.pools[name]
+    machine = find_machine(at, pool.machine, CLOUD.machines, "choose coop", findings=findings)
+    if machine is None:
+        return None
+    return PoolPlan(
+        name=name,
+        machine=machine,
+        min_nodes=pool.nodes.min,
+        max_nodes=pool.nodes.max,
+        labels={POOL: name},
+        taints=taints_of(pool),
+        gpu_driver="host",
+        sharing=pool.sharing,
+        isolation=isolation(machine, pool.sharing),
+    )
+
+
+def _check(
+    name: str,
+    _fleet: FleetSettings,
+    settings: MeadowClusterSettings,
+    _minor: str,
+    _pools: Sequence[PoolPlan],
+    *,
+    findings: Findings,
+) -> None:
+    if settings.field == "fallow":
+        findings.error("clusters", name, "field", what="bears nothing this year", got=settings.field)
+
+
+PLANNING: Planning[MeadowClusterSettings] = Planning(
+    plan_pool=_plan_pool, check=_check, autoscaler=Autoscaler(title="Meadow's autoscaler")
+)

@@ -1,0 +1,88 @@
+"""A cloud of another package is one folder and one entry point; a part that it lacks is named."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dra_fleet import clouds
+from dra_fleet.facts.parts import PartMissing
+from dra_fleet.plan import make_plan
+from dra_fleet.settings import SettingsInvalid, parse
+from tests.contracts.registering import MADE_UP, installed
+from tests.proof.proof_helpers import fleet, pool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from dra_fleet.clouds.cloud import Cloud
+
+PARTS: dict[str, tuple[Callable[[Cloud], object], str]] = {
+    "settings.py": (lambda cloud: cloud.settings, "settings: write meadow_cloud/settings.py with SETTINGS"),
+    "plan.py": (lambda cloud: cloud.planning, "plan: write meadow_cloud/plan.py with PLANNING"),
+    "machines.yaml": (lambda cloud: cloud.machines, "machines: write meadow_cloud/machines.yaml"),
+}
+
+
+@pytest.fixture
+def meadow() -> Iterator[Cloud]:
+    with installed():
+        yield clouds.named("meadow")
+
+
+def stack(copies: int = 2, field: str = "north") -> dict[str, Any]:
+    asked = fleet(
+        {"hens": pool("coop", "hens")},
+        drivers={"acme": {"version": "1.0.0"}},
+        classes={"lane": {"driver": "acme", "product": "Lane 3"}},
+        claims={"one": {"requests": {"lane": {"class": "lane"}}}},
+        workloads={"smoke": ("one", copies)},
+    )
+    (cluster,) = asked["clusters"].values()
+    (hens,) = cluster["pools"].values()
+    del cluster["kubeconfig"], hens["nodeSelector"]
+    hens.pop("gpuDriver", None)
+    cluster.update(cloud="meadow", field=field)
+    return asked
+
+
+@pytest.mark.usefixtures("meadow")
+def test_it_is_known_beside_the_built_in_ones() -> None:
+    assert clouds.names() == [*clouds.BUILT_IN, "meadow"]
+
+
+@pytest.mark.usefixtures("meadow")
+def test_its_stack_is_planned_by_its_own_folder() -> None:
+    (cluster,) = make_plan(parse(stack())).clusters
+    (hens,) = cluster.pools
+    assert (cluster.cloud, hens.machine.name, hens.labels) == ("meadow", "coop", {"dra-fleet/pool": "hens"})
+
+
+@pytest.mark.usefixtures("meadow")
+def test_its_own_check_refuses_its_own_settings() -> None:
+    with pytest.raises(SettingsInvalid) as invalid:
+        make_plan(parse(stack(field="fallow")))
+    (error,) = invalid.value.errors
+    assert str(error) == "dra-fleet:fleet.clusters.lab.field: bears nothing this year\n  got: fallow"
+
+
+def test_it_is_not_known_where_its_package_is_not_installed() -> None:
+    with pytest.raises(SettingsInvalid) as invalid:
+        parse(stack())
+    (error,) = invalid.value.errors
+    assert error.path == "dra-fleet:fleet.clusters.lab.cloud"
+    assert error.what == "is not one of the allowed values"
+
+
+@pytest.mark.parametrize("file", PARTS)
+def test_a_part_that_is_left_out_is_named(file: str, tmp_path: Path) -> None:
+    folder = tmp_path / "made_up"
+    shutil.copytree(MADE_UP, folder)
+    (folder / "meadow_cloud" / file).unlink()
+    use, told = PARTS[file]
+    with installed(folder), pytest.raises(PartMissing) as missing:
+        use(clouds.named("meadow"))
+    assert str(missing.value) == f"cloud meadow has no {told}"
