@@ -91,7 +91,7 @@ def shim(tools: Toolset) -> Path:
         return tools.language_host_dir
     module = subprocess.run(
         ["go", "list", "-m", "-f", "{{.Dir}}", "github.com/pulumi/pulumi/sdk/v3"],
-        cwd=PROJECT / "rehearsal" / "engine" / "langhost",
+        cwd=PROJECT / "dra_fleet" / "rehearsal" / "engine" / "langhost",
         capture_output=True,
         text=True,
         check=True,
@@ -122,7 +122,7 @@ def test_an_existing_stack_that_keeps_every_rule_passes(standing: OtherProject) 
 def serving(folder: Path, change: str) -> Path:
     """This pack, changed by a line of Python before it is served."""
     start = folder / "changed-pack"
-    program = f"from dataclasses import replace; from policies import pack; {change}"
+    program = f"from dataclasses import replace; from dra_fleet.policy import pack; {change}"
     started = "from dra_fleet.policy.serving import start; start()"
     start.write_text(
         f"#!/bin/sh\nPYTHONPATH={PROJECT} exec {sys.executable} -u -c '\n{program}\n{started}\n'\n",

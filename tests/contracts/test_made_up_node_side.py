@@ -1,0 +1,72 @@
+"""A driver of another package is rehearsed: its chart stands in, its plugin publishes and prepares."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dra_fleet.rehearsal import charts, drivers
+from dra_fleet.rehearsal.agent import driver_pod
+from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
+from dra_fleet.rehearsal.world.hardware import ClusterHardware
+from tests.contracts.registering import MADE_UP, installed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LANES = "lanes.acme.example"
+POD: dict[str, Any] = {"spec": {"containers": [{"name": "lanes", "command": ["acme-lane-plugin"]}]}}
+
+
+def forget() -> None:
+    for found in (drivers.packages, drivers.node_sides, drivers.chart_folders, charts.stand_ins):
+        found.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    forget()
+    yield
+    forget()
+
+
+def claim(device: str) -> dict[str, Any]:
+    results = [{"driver": LANES, "device": device, "request": "lane"}]
+    return {"metadata": {}, "status": {"allocation": {"devices": {"results": results}}}}
+
+
+def test_its_plugin_publishes_what_a_machine_has_and_prepares_it() -> None:
+    entry = {"name": "n1", "cpu": "32"}
+    (host,) = ClusterHardware.model_validate({"kubernetes": "v1.36.3", "nodes": [entry]}).hosts()
+    with installed():
+        ((plugin, devices),) = driver_pod.start(POD, host).published
+    assert plugin.driver == LANES
+    published = {device["name"]: device for device in devices}
+    assert list(published) == ["lane-0", "lane-1"]
+    plugin.prepare(claim("lane-1"), published)
+    with pytest.raises(PrepareFailed, match="requested device is not allocatable: lane-2"):
+        plugin.prepare(claim("lane-2"), published)
+
+
+def test_its_chart_stands_in() -> None:
+    with installed():
+        assert charts.stand_ins()["acme-lanes", "1.0.0"].parts[-4:] == (
+            "acme_driver",
+            "charts",
+            "acme-lanes",
+            "1.0.0",
+        )
+
+
+def test_a_node_side_that_is_left_out_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "made_up"
+    shutil.copytree(MADE_UP, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "acme_driver" / "node_side.py").unlink()
+    with installed(folder), pytest.raises(drivers.NotRehearsable) as missing:
+        drivers.node_sides()
+    assert str(missing.value) == (
+        "driver acme has no node side: write acme_driver/node_side.py with a NodeSide NODE_SIDE"
+    )
