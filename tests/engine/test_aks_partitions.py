@@ -161,6 +161,6 @@ def secrets_of(home: Path) -> list[str]:
     """The token of every login, and a line of every private key of the simulated clusters."""
     [database] = home.rglob("*.db")
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as store:
-        query = "SELECT content FROM cloud_setting WHERE cloud = 'azure' AND name = 'credential'"
+        query = "SELECT content FROM cloud_setting WHERE cloud = 'aks' AND name = 'credential'"
         token = str(json.loads(store.execute(query).fetchone()[0])["token"])
     return [token, *(file.read_text().splitlines()[1] for file in (home / "clusters").rglob("*.key"))]
