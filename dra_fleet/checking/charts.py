@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, cast
 from dra_fleet import clouds, drivers
 from dra_fleet.checking.operator_values import OPERATOR
 from dra_fleet.checking.resources import mapping
-from dra_fleet.clouds.gke.releases import CRITICAL
 from dra_fleet.drivers.common.host_root import looks_elsewhere
 from dra_fleet.drivers.common.plugin_pods import PluginPods
 from dra_fleet.drivers.common.value_checks import check_values
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dra_fleet.checking.inventory import Cluster
+    from dra_fleet.clouds import Cloud
     from dra_fleet.drivers import Driver
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.findings.finding import Subject
@@ -113,8 +113,7 @@ def _check_on(subject: Subject, chart: Chart, cluster: Cluster, values: ChartVal
         if refusal.path not in wrong:
             subject.refuse(refusal)
     _check_controller(subject, chart, cluster, values)
-    if cluster.plan.cloud == "gke":
-        _check_priority(subject, chart, values)
+    _check_priority(subject, chart, clouds.named(cluster.plan.cloud), values)
     pods = PluginPods.of(chart.driver, chart.version, values)
     reached = _check_plugin_nodes(subject, chart, pools, pods)
     _check_tolerations(subject, chart, reached, pods)
@@ -141,29 +140,21 @@ def _check_controller(subject: Subject, chart: Chart, cluster: Cluster, values: 
     )
 
 
-def _check_priority(subject: Subject, chart: Chart, values: ChartValues) -> None:
-    """GKE admits critical pods outside of kube-system only where a quota allows them.
-
-    Source: https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra.
-    """
-    has_more = chart.driver.name == "nvidia"
-    parts = {
-        "kubeletPlugin": True,
-        "controller": has_more and value_at(values, "resources.computeDomains.enabled", default=True),
-        "webhook": has_more and value_at(values, "webhook.enabled", default=False),
-    }
-    for part in (name for name, is_there in parts.items() if is_there):
-        key = f"{part}.priorityClassName"
+def _check_priority(subject: Subject, chart: Chart, cloud: Cloud, values: ChartValues) -> None:
+    """Charts' pods are critical unless told otherwise; some clouds admit such pods in few namespaces."""
+    for key in chart.driver.priority_keys(values) if cloud.guarded_priorities else ():
         given = value_at(values, key)
-        if given is not None and given not in CRITICAL:
+        if given is not None and given not in cloud.guarded_priorities:
             continue
+        part = key.rpartition(".")[0]
+        unset = 'priorityClassName: ""'
         subject.warning(
             *_path(key),
-            what="GKE admits critical pods outside of kube-system only where a ResourceQuota of their "
-            "namespace allows that priority class; without one the driver gets no pods there",
+            what=f"{cloud.title} admits critical pods outside of kube-system only where a ResourceQuota of "
+            "their namespace allows that priority class; without one the driver gets no pods there",
             got=str(given) if given else "the chart's default, which is critical",
             allowed='"", or a class that is not critical',
-            fix=f'{part}: {{priorityClassName: ""}}, or such a quota in the namespace',
+            fix=f"{f'{part}: {{{unset}}}' if part else unset}, or such a quota in the namespace",
         )
 
 

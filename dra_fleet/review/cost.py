@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.hardware.models import OWN
 from dra_fleet.review.model import Cost, Money, PoolCost
 from dra_fleet.review.pools import nodes_now
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from dra_fleet.review.was import Was, WasPool
 
 CURRENCY = "USD"
-OWN = "existing"
-"""The cloud whose machines are already there and have no price."""
 
 
 def cost(plan: FleetPlan, was: Was, running: Running | None) -> Cost:

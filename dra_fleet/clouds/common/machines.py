@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
 from dra_fleet.findings.errors import under
-from dra_fleet.hardware.models import Machine
+from dra_fleet.hardware.models import OWN, Machine
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.kubernetes.scheduling.taints import Taint
 
@@ -98,7 +98,7 @@ def taints_of(pool: CommonPoolSettings) -> tuple[Taint, ...]:
 def _described(machine: InlineMachine) -> Machine:
     return Machine(
         name=f"{machine.gpus} x {machine.gpu}",
-        cloud="existing",
+        cloud=OWN,
         gpu=machine.gpu,
         gpus=machine.gpus,
         cpus=machine.cpus,

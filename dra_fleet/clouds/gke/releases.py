@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.clouds.gke import CLOUD
 from dra_fleet.drivers.common.values import value_at
 
 if TYPE_CHECKING:
     from dra_fleet.drivers.driver import Release
     from dra_fleet.model.plan import ChartValues
 
-CRITICAL = ("system-node-critical", "system-cluster-critical")
+CRITICAL = CLOUD.guarded_priorities
 _EVERY_TAINT = [{"operator": "Exists"}]
 
 
