@@ -103,6 +103,8 @@ def test_a_pod_whose_claims_its_controller_names_in_turn_gets_all_names_and_runs
 
     agent_cluster.eventually("it runs", lambda: agent_cluster.is_running(namespace, "pair"))
     assert names() == named
+    agent_cluster.run(lambda api: api.delete("v1", "Pod", "pair", namespace))
+    agent_cluster.eventually("it is gone", lambda: agent_cluster.pod(namespace, "pair") is None)
 
 
 CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any], Cause, str]] = {
