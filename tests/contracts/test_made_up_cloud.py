@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,8 +11,8 @@ from dra_fleet import clouds
 from dra_fleet.facts.parts import PartMissing
 from dra_fleet.plan import make_plan
 from dra_fleet.settings import SettingsInvalid, parse
+from tests.contracts.meadow_stack import stack
 from tests.contracts.registering import MADE_UP, installed
-from tests.proof.proof_helpers import fleet, pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 PARTS: dict[str, tuple[Callable[[Cloud], object], str]] = {
     "settings.py": (lambda cloud: cloud.settings, "settings: write meadow_cloud/settings.py with SETTINGS"),
     "plan.py": (lambda cloud: cloud.planning, "plan: write meadow_cloud/plan.py with PLANNING"),
+    "resources.py": (
+        lambda cloud: cloud.resources,
+        "resources: write meadow_cloud/resources.py with RESOURCES",
+    ),
+    "exposure.py": (
+        lambda cloud: cloud.exposure(make_plan(parse(stack())).clusters[0].settings),
+        "exposure: write meadow_cloud/exposure.py with exposure",
+    ),
     "machines.yaml": (lambda cloud: cloud.machines, "machines: write meadow_cloud/machines.yaml"),
 }
 
@@ -31,22 +39,6 @@ PARTS: dict[str, tuple[Callable[[Cloud], object], str]] = {
 def meadow() -> Iterator[Cloud]:
     with installed():
         yield clouds.named("meadow")
-
-
-def stack(copies: int = 2, field: str = "north") -> dict[str, Any]:
-    asked = fleet(
-        {"hens": pool("coop", "hens")},
-        drivers={"acme": {"version": "1.0.0"}},
-        classes={"lane": {"driver": "acme", "product": "Lane 3"}},
-        claims={"one": {"requests": {"lane": {"class": "lane"}}}},
-        workloads={"smoke": ("one", copies)},
-    )
-    (cluster,) = asked["clusters"].values()
-    (hens,) = cluster["pools"].values()
-    del cluster["kubeconfig"], hens["nodeSelector"]
-    hens.pop("gpuDriver", None)
-    cluster.update(cloud="meadow", field=field)
-    return asked
 
 
 @pytest.mark.usefixtures("meadow")
@@ -58,7 +50,7 @@ def test_it_is_known_beside_the_built_in_ones() -> None:
 def test_its_stack_is_planned_by_its_own_folder() -> None:
     (cluster,) = make_plan(parse(stack())).clusters
     (hens,) = cluster.pools
-    assert (cluster.cloud, hens.machine.name, hens.labels) == ("meadow", "coop", {"dra-fleet/pool": "hens"})
+    assert (cluster.cloud, hens.machine.name, hens.labels) == ("meadow", "barn", {"dra-fleet/pool": "hens"})
 
 
 @pytest.mark.usefixtures("meadow")

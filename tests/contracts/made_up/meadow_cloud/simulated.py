@@ -15,6 +15,7 @@ from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredErro
 from dra_fleet.rehearsal.clouds.typed_cloud import ResourceType, TypedCloud, missing_faults
 from dra_fleet.rehearsal.world.hardware import node
 from meadow_cloud.limits import MeadowLimits
+from meadow_cloud.resources import CLUSTER, POOL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.values import Properties
     from dra_fleet.rehearsal.world.store import Store
 
-CLUSTER: Final = "meadow:index:Cluster"
-POOL: Final = "meadow:index:Pool"
 PATCH: Final = 0
 VALID: Final = timedelta(hours=1)
 
@@ -115,7 +114,7 @@ class Pools:
             raise CloudRefusal(f"no cluster {name}")
         pools = [pool["inputs"] for pool in self._account.all(POOL) if pool["inputs"]["cluster"] == name]
         nodes = [
-            node(name=f"{pool['name']}-{number}", labels=_labels(pool), cpu="8", memory="32Gi")
+            node(name=f"{pool['name']}-{number}", labels=_labels(pool), machine=pool["machine"])
             for pool in pools
             for number in range(int(pool["nodes"]))
         ]

@@ -1,0 +1,72 @@
+"""Meadow as any program declares it: resources of meadow."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet.clouds.common.resources import version_field
+from dra_fleet.clouds.pools import PoolForm
+from dra_fleet.clouds.resources import NO_TYPE, CloudResources, nothing, untold
+from meadow_cloud import CLOUD
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_fleet.declared.values import Value
+    from dra_fleet.hardware.models import Machine
+
+CLUSTER: Final = "meadow:index:Cluster"
+POOL: Final = "meadow:index:Pool"
+
+
+def _machines() -> Mapping[str, Machine]:
+    return CLOUD.machines
+
+
+def _nodes(pool: Value) -> Value:
+    return pool.get("nodes")
+
+
+RESOURCES = CloudResources(
+    clusters=re.compile(CLUSTER),
+    cluster_components=NO_TYPE,
+    versions=(version_field(CLUSTER, "version", required=True),),
+    support=None,
+    local_accounts=nothing,
+    public_addresses=nothing,
+    pools=(
+        PoolForm(
+            types=re.compile(POOL),
+            pools="",
+            name="name",
+            machine="machine",
+            labels="labels",
+            taints="taints",
+            image="image",
+            autoscaling="",
+            fewest=_nodes,
+            most=_nodes,
+            rolled_by=("image",),
+        ),
+    ),
+    system_pool="",
+    machine_templates=(),
+    machines=_machines,
+    machines_told=nothing,
+    gpu_families=NO_TYPE,
+    gpus_told=untold,
+    own_labels=NO_TYPE,
+    labels_by_hand=frozenset(),
+    labels_gpus=False,
+    added_taints=nothing,
+    device_plugin=untold,
+    managed_plugins=None,
+    gpu_driver_owner=untold,
+    gpu_driver_root=untold,
+    gpu_driver_images=nothing,
+    partitions=nothing,
+    unpredicted=nothing,
+    wrong_images=nothing,
+    dra_pools=None,
+)
