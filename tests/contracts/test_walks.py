@@ -18,6 +18,7 @@ WITHOUT = {
         "facts.yaml",
         "machines.yaml",
         "plan.py",
+        "exposure.py",
         "cluster.py",
         "simulation.py",
     }
