@@ -31,6 +31,14 @@ PARTS: dict[str, tuple[Callable[[Cloud], object], str]] = {
         lambda cloud: cloud.exposure(make_plan(parse(stack())).clusters[0].settings),
         "exposure: write meadow_cloud/exposure.py with exposure",
     ),
+    "cluster.py": (
+        lambda cloud: cloud.component("components.clouds"),
+        "component: write meadow_cloud/cluster.py with COMPONENT",
+    ),
+    "simulation.py": (
+        lambda cloud: cloud.simulation("dra_fleet.rehearsal.clouds"),
+        "simulation: write meadow_cloud/simulation.py with SIMULATION",
+    ),
     "machines.yaml": (lambda cloud: cloud.machines, "machines: write meadow_cloud/machines.yaml"),
 }
 

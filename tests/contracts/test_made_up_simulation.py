@@ -114,15 +114,6 @@ def test_a_made_up_cloud_lives_scales_and_ends_under_the_real_engine(
     assert world.client.status()["clusters"] == []
 
 
-def test_a_cloud_without_a_simulation_is_told_what_to_write(meadow: Cloud) -> None:
-    bare = replace(meadow, package="acme_driver")
-    with pytest.raises(PartMissing) as missing:
-        bare.simulation("dra_fleet.rehearsal.clouds")
-    assert str(missing.value) == (
-        "cloud meadow has no simulation: write acme_driver/simulation.py with SIMULATION"
-    )
-
-
 @pytest.mark.parametrize(
     ("part", "use", "told"),
     [

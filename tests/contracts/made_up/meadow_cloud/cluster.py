@@ -1,0 +1,111 @@
+"""A cluster of Meadow, with its pools, as this program declares it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pulumi
+
+from components.clouds.platform import Platform
+from components.core.naming import logical
+from meadow_cloud.resources import CLUSTER, POOL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from components.clouds.platform import Declaration, SecretReader
+    from dra_fleet.model.plan import ClusterPlan, PoolPlan
+
+
+class ControlPlane(pulumi.CustomResource):
+    """Meadow's own cluster, which tells its address and authority."""
+
+    name: pulumi.Output[str]
+    server: pulumi.Output[str]
+    authority: pulumi.Output[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeadowClusterArgs:
+    """What a cluster of Meadow takes.
+
+    Attributes:
+        kubernetes: the minor it runs, such as "1.36".
+        pools: the planned pools.
+    """
+
+    kubernetes: str
+    pools: Sequence[PoolPlan]
+
+
+class MeadowCluster(Platform):
+    """A cluster of Meadow."""
+
+    TOKEN = "dra-fleet:platforms:MeadowCluster"  # noqa: S105 - a type token
+
+    def __init__(
+        self, name: str, args: MeadowClusterArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        """Declare the control plane, its pools, and the way into it."""
+        super().__init__(name, {"cloud": "meadow", "kubernetes": args.kubernetes}, opts)
+        meadow = pulumi.ProviderResource(
+            "meadow", logical(name, "meadow"), {}, pulumi.ResourceOptions(parent=self, version="1.0.0")
+        )
+        own = self.child_opts(pulumi.ResourceOptions(provider=meadow))
+        plane = ControlPlane(
+            CLUSTER,
+            name,
+            {"name": name, "version": args.kubernetes, "server": None, "authority": None},
+            own,
+        )
+        pools = [
+            pulumi.CustomResource(POOL, logical(name, pool.name), _pool(plane, pool), own)
+            for pool in args.pools
+        ]
+        kubeconfig = pulumi.Output.secret(
+            pulumi.Output.all(name, plane.server, plane.authority).apply(lambda told: login_kubeconfig(*told))
+        )
+        self.publish(provider=self.enter(name, kubeconfig, after=[plane, *pools]), kubeconfig=kubeconfig)
+
+    @classmethod
+    def planned(cls, plan: ClusterPlan, secret: SecretReader) -> Declaration:
+        """Take the minor and the pools from the plan; it needs no secret."""
+        del secret
+        args = MeadowClusterArgs(kubernetes=plan.kubernetes, pools=plan.pools)
+        return lambda opts: cls(plan.name, args, opts)
+
+
+def _pool(plane: ControlPlane, plan: PoolPlan) -> dict[str, pulumi.Input[object]]:
+    return {
+        "cluster": plane.name,
+        "name": plan.name,
+        "machine": plan.machine.name,
+        "nodes": plan.min_nodes,
+        "labels": plan.labels,
+    }
+
+
+def login_kubeconfig(name: str, server: str, authority: str) -> str:
+    """A kubeconfig that asks `meadow-login` for a token each time."""
+    login = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": "meadow-login",
+        "interactiveMode": "Never",
+    }
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [
+                {"name": name, "cluster": {"server": server, "certificate-authority-data": authority}}
+            ],
+            "users": [{"name": name, "user": {"exec": login}}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+            "current-context": name,
+        }
+    )
+
+
+COMPONENT = MeadowCluster
