@@ -1,0 +1,120 @@
+"""A review of a made-up cloud's stack tells its pools, and what a change of one takes from whom."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.contracts.meadow_stack import stack
+from tests.contracts.registering import MADE_UP
+from tests.engine.rehearsed import COMMAND
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STACK = "urn:pulumi:farm::dra-fleet::pulumi:pulumi:Stack::dra-fleet-farm"
+CLUSTER = "dra-fleet:platforms:MeadowCluster"
+POOL = "meadow:index:Pool"
+HOLDERS = {
+    "clusters": {
+        "lab": {
+            "pools": {"hens": {"nodes": 1, "node_names": ["hens-0"]}},
+            "workloads": {
+                "smoke": {
+                    "pods": [
+                        {
+                            "name": f"smoke-{number}",
+                            "node": "hens-0",
+                            "devices": [
+                                {"driver": "lanes.acme.example", "pool": "hens-0", "device": f"lane-{number}"}
+                            ],
+                        }
+                        for number in range(2)
+                    ]
+                }
+            },
+        }
+    }
+}
+"""What the cluster answers: two pods, each with a lane of the pool's only node."""
+
+
+def step(kind: str, name: str, operation: str, parent: str, diff: dict[str, str]) -> dict[str, Any]:
+    """One step of the engine, as it reports it before it."""
+    above = "" if parent == STACK else f"{CLUSTER}$"
+    urn = f"urn:pulumi:farm::dra-fleet::{above}{kind}::{name}"
+    state: dict[str, Any] = {"type": kind, "urn": urn, "parent": parent, "inputs": {}, "outputs": {}}
+    detailed = {path: {"diffKind": change} for path, change in diff.items()}
+    metadata: dict[str, Any] = {
+        "op": operation,
+        "urn": urn,
+        "type": kind,
+        "old": state,
+        "new": state,
+        "detailedDiff": detailed,
+    }
+    return {"resourcePreEvent": {"metadata": metadata}}
+
+
+def review(folder: Path, operation: str, diff: dict[str, str]) -> dict[str, Any]:
+    """What the command says of one step on the pool."""
+    cluster = step(CLUSTER, "lab", "same", STACK, {})
+    above = cluster["resourcePreEvent"]["metadata"]["urn"]
+    events = [
+        {"preludeEvent": {"config": {"dra-fleet:fleet": json.dumps(stack())}}},
+        cluster,
+        step(POOL, "lab-hens", operation, above, diff),
+        {"summaryEvent": {"result": "succeeded", "PolicyPacks": {"dra-fleet": "0.1.0"}}},
+    ]
+    file, saved, held = (folder / name for name in ("farm.yaml", "events.jsonl", "running.json"))
+    file.write_text(json.dumps({"config": {"dra-fleet:fleet": stack()}}), encoding="utf-8")
+    saved.write_text("\n".join(json.dumps(event) for event in events), encoding="utf-8")
+    held.write_text(json.dumps(HOLDERS), encoding="utf-8")
+    options = ["--against", file, "--events", saved, "--running", held, "--out", folder / "out", "--json"]
+    done = subprocess.run(
+        [str(COMMAND), "review", str(file), *map(str, options)],
+        env={**os.environ, "PYTHONPATH": str(MADE_UP)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_its_pool_is_shown_with_its_devices_and_who_holds_them(tmp_path: Path) -> None:
+    found = review(tmp_path, "same", {})
+    (pool,) = found["pools"]
+    assert {key: pool[key] for key in ("cluster", "name", "cloud", "machine")} == {
+        "cluster": "lab",
+        "name": "hens",
+        "cloud": "meadow",
+        "machine": "barn",
+    }
+    assert (pool["nodesNow"], pool["devicesPerNode"], pool["held"]) == (1, 2, 2)
+    (kind,) = pool["kinds"]
+    assert (kind["driver"], kind["count"], kind["memory"]) == ("lanes.acme.example", 2, "4Gi")
+    assert (found["changes"], found["verdict"]["decision"]) == ([], "approve")
+
+
+@pytest.mark.parametrize(
+    ("operation", "diff"), [("replace", {"machine": "update-replace"}), ("update", {"image": "update"})]
+)
+def test_a_change_by_new_nodes_names_the_pods_that_lose_their_devices(
+    operation: str, diff: dict[str, str], tmp_path: Path
+) -> None:
+    found = review(tmp_path, operation, diff)
+    (change,) = found["changes"]
+    assert (change["kind"], change["action"], change["weight"]) == ("pool", "replace", "destructive")
+    assert [pod["name"] for pod in found["blast"]["pods"]] == ["smoke-0", "smoke-1"]
+    assert found["verdict"]["decision"] == "person"
+
+
+def test_a_change_in_place_takes_no_device(tmp_path: Path) -> None:
+    found = review(tmp_path, "update", {"nodes": "update"})
+    (change,) = found["changes"]
+    assert (change["action"], change["lostClaims"], found["blast"]["pods"]) == ("update", 0, [])
