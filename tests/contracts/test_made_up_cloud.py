@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from dra_fleet import clouds
 from dra_fleet.facts.parts import PartMissing
 from dra_fleet.plan import make_plan
+from dra_fleet.rehearsal.clouds.simulation import simulation_of
 from dra_fleet.settings import SettingsInvalid, parse
 from tests.contracts.meadow_stack import stack
 from tests.contracts.registering import MADE_UP, installed
@@ -20,27 +21,50 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.cloud import Cloud
 
+SIMULATION = "the simulation behind plugin meadow"
 PARTS: dict[str, tuple[Callable[[Cloud], object], str]] = {
-    "settings.py": (lambda cloud: cloud.settings, "settings: write meadow_cloud/settings.py with SETTINGS"),
-    "plan.py": (lambda cloud: cloud.planning, "plan: write meadow_cloud/plan.py with PLANNING"),
+    "settings.py": (
+        lambda cloud: cloud.settings,
+        "cloud meadow has no settings: write meadow_cloud/settings.py with SETTINGS",
+    ),
+    "plan.py": (
+        lambda cloud: cloud.planning,
+        "cloud meadow has no plan: write meadow_cloud/plan.py with PLANNING",
+    ),
     "resources.py": (
         lambda cloud: cloud.resources,
-        "resources: write meadow_cloud/resources.py with RESOURCES",
+        "cloud meadow has no resources: write meadow_cloud/resources.py with RESOURCES",
     ),
     "exposure.py": (
         lambda cloud: cloud.exposure(make_plan(parse(stack())).clusters[0].settings),
-        "exposure: write meadow_cloud/exposure.py with exposure",
+        "cloud meadow has no exposure: write meadow_cloud/exposure.py with exposure",
     ),
     "cluster.py": (
         lambda cloud: cloud.component("components.clouds"),
-        "component: write meadow_cloud/cluster.py with COMPONENT",
+        "cloud meadow has no component: write meadow_cloud/cluster.py with COMPONENT",
     ),
     "simulation.py": (
         lambda cloud: cloud.simulation("dra_fleet.rehearsal.clouds"),
-        "simulation: write meadow_cloud/simulation.py with SIMULATION",
+        "cloud meadow has no simulation: write meadow_cloud/simulation.py with SIMULATION",
     ),
-    "machines.yaml": (lambda cloud: cloud.machines, "machines: write meadow_cloud/machines.yaml"),
+    "simulated.py": (
+        lambda cloud: cast("Any", simulation_of(cloud.name)).start(None, None),
+        f"{SIMULATION} has no simulated cloud: write meadow_cloud/simulated.py with SimulatedMeadow",
+    ),
+    "limits.py": (
+        lambda cloud: simulation_of(cloud.name).limits_model(),
+        f"{SIMULATION} has no limits: write meadow_cloud/limits.py with MeadowLimits",
+    ),
+    "meadow_login.py": (
+        lambda cloud: simulation_of(cloud.name).helper_module(),
+        f"{SIMULATION} has no credential helper: write meadow_cloud/meadow_login.py with main",
+    ),
+    "machines.yaml": (
+        lambda cloud: cloud.machines,
+        "cloud meadow has no machines: write meadow_cloud/machines.yaml",
+    ),
 }
+"""By file: who asks for it, and what is told where it is left out."""
 
 
 @pytest.fixture
@@ -85,4 +109,9 @@ def test_a_part_that_is_left_out_is_named(file: str, tmp_path: Path) -> None:
     use, told = PARTS[file]
     with installed(folder), pytest.raises(PartMissing) as missing:
         use(clouds.named("meadow"))
-    assert str(missing.value) == f"cloud meadow has no {told}"
+    assert str(missing.value) == told
+
+
+def test_every_file_of_its_folder_is_such_a_part() -> None:
+    files = {path.name for path in (MADE_UP / "meadow_cloud").iterdir() if path.is_file()}
+    assert files == {*PARTS, "__init__.py"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,8 +13,6 @@ import yaml
 from dra_fleet import clouds
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
-from dra_fleet.facts.parts import PartMissing
-from dra_fleet.rehearsal.clouds.simulation import simulation_of
 from dra_fleet.rehearsal.credentials.install import install_helper_of
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.providers import cloud_plugin
@@ -112,19 +109,3 @@ def test_a_made_up_cloud_lives_scales_and_ends_under_the_real_engine(
     assert list(asyncio.run(nodes_of(file))) == ["hens-0"]
     project.run("destroy", "--yes", "--skip-preview")
     assert world.client.status()["clusters"] == []
-
-
-@pytest.mark.parametrize(
-    ("part", "use", "told"),
-    [
-        ("limits", "limits_model", "limits: write meadow/no/part.py with Part"),
-        ("helper", "helper_module", "credential helper: write meadow/no/part.py with main"),
-    ],
-)
-def test_a_simulation_without_a_part_is_told_what_to_write(
-    meadow: Cloud, part: str, use: str, told: str
-) -> None:
-    place = "meadow.no.part" if part == "helper" else "meadow.no.part:Part"
-    with pytest.raises(PartMissing) as missing:
-        getattr(replace(simulation_of(meadow.name), **{part: place}), use)()
-    assert str(missing.value) == f"the simulation behind plugin meadow has no {told}"
