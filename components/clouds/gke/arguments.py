@@ -6,7 +6,7 @@ Source: https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projec
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pulumi_gcp import container
 
@@ -14,6 +14,8 @@ from dra_fleet.clouds.gke.names import zones_of
 from dra_fleet.clouds.gke.pools import AUTOMATIC, pool_name
 
 if TYPE_CHECKING:
+    import pulumi
+
     from dra_fleet.clouds.gke.pool_settings import GkePoolSettings
     from dra_fleet.clouds.gke.settings import GkeClusterSettings, GkeWindow
     from dra_fleet.model.plan import PoolPlan
@@ -27,37 +29,37 @@ _SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
 """What a node may do is decided by IAM, not by scopes: https://cloud.google.com/compute/docs/access/service-accounts"""
 
 
-def cluster_arguments(name: str, kubernetes: str, settings: GkeClusterSettings) -> dict[str, Any]:
+def cluster_arguments(name: str, kubernetes: str, settings: GkeClusterSettings) -> container.ClusterArgs:
     """The arguments of a Cluster."""
     create = settings.create
     if create is None or settings.access is None:
         raise ValueError(f"cluster {name} is not to be created")
     window = settings.upgrades.window
-    return {
-        "name": name,
-        "project": settings.project,
-        "location": settings.location,
-        "min_master_version": settings.version or kubernetes,
-        "release_channel": container.ClusterReleaseChannelArgs(channel=settings.upgrades.channel),
-        "maintenance_policy": None if window is None else _maintenance(window),
+    return container.ClusterArgs(
+        name=name,
+        project=settings.project,
+        location=settings.location,
+        min_master_version=settings.version or kubernetes,
+        release_channel=container.ClusterReleaseChannelArgs(channel=settings.upgrades.channel),
+        maintenance_policy=None if window is None else _maintenance(window),
         # Pools are resources of their own; GKE cannot make a cluster without its default one.
-        "remove_default_node_pool": True,
-        "initial_node_count": 1,
+        remove_default_node_pool=True,
+        initial_node_count=1,
         # Production clusters are protected by the engine; a second lock would have to be opened by hand.
-        "deletion_protection": False,
-        "network": create.network,
-        "subnetwork": create.subnetwork,
-        "networking_mode": "VPC_NATIVE",
-        "ip_allocation_policy": container.ClusterIpAllocationPolicyArgs(),
-        "datapath_provider": settings.datapath,
-        "enable_multi_networking": _is_multi_networked(settings) or None,
-        "workload_identity_config": container.ClusterWorkloadIdentityConfigArgs(
+        deletion_protection=False,
+        network=create.network,
+        subnetwork=create.subnetwork,
+        networking_mode="VPC_NATIVE",
+        ip_allocation_policy=container.ClusterIpAllocationPolicyArgs(),
+        datapath_provider=settings.datapath,
+        enable_multi_networking=_is_multi_networked(settings) or None,
+        workload_identity_config=container.ClusterWorkloadIdentityConfigArgs(
             workload_pool=f"{settings.project}.svc.id.goog"
         ),
-        "private_cluster_config": container.ClusterPrivateClusterConfigArgs(
+        private_cluster_config=container.ClusterPrivateClusterConfigArgs(
             enable_private_nodes=create.private_nodes
         ),
-        "control_plane_endpoints_config": container.ClusterControlPlaneEndpointsConfigArgs(
+        control_plane_endpoints_config=container.ClusterControlPlaneEndpointsConfigArgs(
             dns_endpoint_config=container.ClusterControlPlaneEndpointsConfigDnsEndpointConfigArgs(
                 allow_external_traffic=settings.access.external
             ),
@@ -65,22 +67,25 @@ def cluster_arguments(name: str, kubernetes: str, settings: GkeClusterSettings) 
                 enabled=False
             ),
         ),
-    }
+    )
 
 
-def system_pool_arguments(settings: GkeClusterSettings) -> dict[str, Any]:
-    """The arguments of the pool of the cluster's own pods, apart from its cluster."""
+def system_pool_arguments(cluster: pulumi.Input[str], settings: GkeClusterSettings) -> container.NodePoolArgs:
+    """The arguments of the pool of the cluster's own pods."""
     system = settings.system_pool
-    return {
-        "name": SYSTEM_POOL,
-        "project": settings.project,
-        "location": settings.location,
-        "node_locations": list(system.zones) or None,
-        **_scale(
-            system.nodes.min, system.nodes.max, zones_of(system.zones, settings.location), anywhere=False
-        ),
-        "management": container.NodePoolManagementArgs(auto_repair=True, auto_upgrade=_has_channel(settings)),
-        "node_config": container.NodePoolNodeConfigArgs(
+    least, most = system.nodes.min, system.nodes.max
+    each = _each(least, zones_of(system.zones, settings.location))
+    return container.NodePoolArgs(
+        cluster=cluster,
+        name=SYSTEM_POOL,
+        project=settings.project,
+        location=settings.location,
+        node_locations=list(system.zones) or None,
+        node_count=each if least == most else None,
+        initial_node_count=None if least == most else each,
+        autoscaling=_autoscaling(least, most, anywhere=False),
+        management=container.NodePoolManagementArgs(auto_repair=True, auto_upgrade=_has_channel(settings)),
+        node_config=container.NodePoolNodeConfigArgs(
             machine_type=system.machine,
             image_type="COS_CONTAINERD",
             oauth_scopes=_SCOPES,
@@ -88,34 +93,34 @@ def system_pool_arguments(settings: GkeClusterSettings) -> dict[str, Any]:
                 mode="GKE_METADATA"
             ),
         ),
-    }
+    )
 
 
-def pool_arguments(plan: PoolPlan, settings: GkeClusterSettings) -> dict[str, Any]:
-    """The arguments of a NodePool, apart from its cluster."""
+def pool_arguments(
+    cluster: pulumi.Input[str], plan: PoolPlan, settings: GkeClusterSettings
+) -> container.NodePoolArgs:
+    """The arguments of a NodePool."""
     pool = settings.pools[plan.name]
-    return {
-        "name": pool_name(plan, pool),
-        "project": settings.project,
-        "location": settings.location,
-        "node_locations": list(pool.zones) or None,
-        **_scale(
-            plan.min_nodes,
-            plan.max_nodes,
-            zones_of(pool.zones, settings.location),
-            anywhere=pool.spot or pool.flex_start or pool.queued,
-        ),
-        "management": container.NodePoolManagementArgs(
+    least, most = plan.min_nodes, plan.max_nodes
+    each = _each(least, zones_of(pool.zones, settings.location))
+    return container.NodePoolArgs(
+        cluster=cluster,
+        name=pool_name(plan, pool),
+        project=settings.project,
+        location=settings.location,
+        node_locations=list(pool.zones) or None,
+        node_count=each if least == most else None,
+        initial_node_count=None if least == most else each,
+        autoscaling=_autoscaling(least, most, anywhere=pool.spot or pool.flex_start or pool.queued),
+        management=container.NodePoolManagementArgs(
             auto_repair=pool.auto_repair,
             auto_upgrade=_has_channel(settings) if pool.upgrade.auto is None else pool.upgrade.auto,
         ),
-        "upgrade_settings": _upgrade(pool),
-        "placement_policy": _placement(pool),
-        "queued_provisioning": container.NodePoolQueuedProvisioningArgs(enabled=True)
-        if pool.queued
-        else None,
-        "network_config": _network(pool),
-        "node_config": container.NodePoolNodeConfigArgs(
+        upgrade_settings=_upgrade(pool),
+        placement_policy=_placement(pool),
+        queued_provisioning=container.NodePoolQueuedProvisioningArgs(enabled=True) if pool.queued else None,
+        network_config=_network(pool),
+        node_config=container.NodePoolNodeConfigArgs(
             machine_type=plan.machine.instance_type or plan.machine.name,
             image_type=pool.image,
             disk_size_gb=pool.disk_gib,
@@ -137,7 +142,7 @@ def pool_arguments(plan: PoolPlan, settings: GkeClusterSettings) -> dict[str, An
                 mode="GKE_METADATA"
             ),
         ),
-    }
+    )
 
 
 def _has_channel(settings: GkeClusterSettings) -> bool:
@@ -161,18 +166,20 @@ def _maintenance(window: GkeWindow) -> container.ClusterMaintenancePolicyArgs:
     )
 
 
-def _scale(least: int, most: int, zones: int, *, anywhere: bool) -> dict[str, Any]:
-    """Counts per zone where the size is fixed; totals where the autoscaler moves it."""
+def _each(nodes: int, zones: int) -> int:
+    """Nodes of each zone, so that all zones together have no fewer than asked for."""
+    return -(-nodes // zones)
+
+
+def _autoscaling(least: int, most: int, *, anywhere: bool) -> container.NodePoolAutoscalingArgs | None:
+    """The bounds of a pool over all its zones; None where its size is fixed."""
     if least == most:
-        return {"node_count": -(-least // zones)}
-    return {
-        "initial_node_count": -(-least // zones),
-        "autoscaling": container.NodePoolAutoscalingArgs(
-            total_min_node_count=least,
-            total_max_node_count=most,
-            location_policy="ANY" if anywhere else "BALANCED",
-        ),
-    }
+        return None
+    return container.NodePoolAutoscalingArgs(
+        total_min_node_count=least,
+        total_max_node_count=most,
+        location_policy="ANY" if anywhere else "BALANCED",
+    )
 
 
 def _upgrade(pool: GkePoolSettings) -> container.NodePoolUpgradeSettingsArgs:

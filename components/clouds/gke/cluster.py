@@ -118,11 +118,10 @@ class GkeCluster(Platform):
             return self._adopted(name, settings, settings.adopt, google)
         # Protected with the component: the options are its own, not those of what lives in the cluster.
         opts = pulumi.ResourceOptions(parent=self, provider=google, depends_on=self._after)
-        cluster = container.Cluster(name, **cluster_arguments(name, args.kubernetes, settings), opts=opts)
+        cluster = container.Cluster(name, cluster_arguments(name, args.kubernetes, settings), opts=opts)
         system = container.NodePool(
             logical(name, SYSTEM_POOL),
-            cluster=cluster.name,
-            **system_pool_arguments(settings),
+            system_pool_arguments(cluster.name, settings),
             opts=self._pool_opts(google, [cluster]),
         )
         # GKE taints GPU nodes by itself only where other nodes are there already.
@@ -165,8 +164,7 @@ class GkeCluster(Platform):
         return [
             container.NodePool(
                 logical(name, plan.name),
-                cluster=place.name,
-                **pool_arguments(plan, args.settings),
+                pool_arguments(place.name, plan, args.settings),
                 opts=self._pool_opts(google, place.after),
             )
             for plan in args.pools
