@@ -22,7 +22,7 @@ from dra_fleet.clouds.aks.settings import AksClusterSettings
 from ...core.naming import logical
 from ..adopting import readable
 from ..platform import Platform
-from .arguments import (
+from .declarations import (
     cluster_arguments,
     maintenance_windows,
     pool_arguments,
