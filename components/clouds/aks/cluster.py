@@ -23,9 +23,10 @@ from ...core.naming import logical
 from ..adopting import readable
 from ..platform import Platform
 from .declarations import (
-    cluster_arguments,
+    PoolHome,
+    declare_cluster,
+    declare_pool,
     maintenance_windows,
-    pool_arguments,
     prioritised,
     window_arguments,
 )
@@ -127,13 +128,7 @@ class AksCluster(Platform):
             location=settings.region,
             opts=opts,
         )
-        cluster = aks.ManagedCluster(
-            name,
-            resource_group_name=group.name,
-            resource_name_=name,
-            **cluster_arguments(name, args.kubernetes, settings.create, settings),
-            opts=opts,
-        )
+        cluster = declare_cluster(name, group.name, args.kubernetes, settings, opts)
         windows = [
             aks.MaintenanceConfiguration(
                 logical(name, config),
@@ -179,13 +174,14 @@ class AksCluster(Platform):
     def _pools(
         self, name: str, args: AksClusterArgs, place: _Place, azure: pulumi_azure_native.Provider
     ) -> list[aks.AgentPool]:
+        home = PoolHome(group=place.group, cluster=place.name, kubernetes=args.kubernetes)
         return [
-            aks.AgentPool(
+            declare_pool(
                 logical(name, plan.name),
-                resource_group_name=place.group,
-                resource_name_=place.name,
-                **pool_arguments(args.kubernetes, plan, args.settings.pools[plan.name]),
-                opts=self.child_opts(
+                home,
+                plan,
+                args.settings.pools[plan.name],
+                self.child_opts(
                     pulumi.ResourceOptions(
                         provider=azure,
                         depends_on=list(place.after),

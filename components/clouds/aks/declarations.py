@@ -1,11 +1,14 @@
-"""The plan of an AKS cluster as the SDK's typed arguments, field by field. Nothing is decided here.
+"""The plan of an AKS cluster, declared field by field with typed arguments. Nothing is decided here.
 
+Resources are declared here, not their Args: of AgentPoolArgs and ManagedClusterArgs the SDK unpacks
+`resource_name` onto its own parameter of that name.
 Source: https://learn.microsoft.com/en-us/rest/api/aks/ (2025-09-01).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pulumi_azure_native.containerservice as aks
 
@@ -27,67 +30,117 @@ if TYPE_CHECKING:
 SYSTEM_POOL = "system"
 
 
-def cluster_arguments(
-    name: str, kubernetes: str, create: CreateCluster, settings: AksClusterSettings
-) -> dict[str, Any]:
-    """The arguments of a ManagedCluster, apart from its resource group and name."""
-    return {
-        "location": settings.region,
-        "dns_prefix": physical_name("dnsPrefix", name),
-        "kubernetes_version": kubernetes,
-        "identity": _identity(create),
-        "sku": aks.ManagedClusterSKUArgs(
+@dataclass(frozen=True, kw_only=True)
+class PoolHome:
+    """The cluster that a pool is added to: resource group, name, and the minor of control plane and pools."""
+
+    group: pulumi.Input[str]
+    cluster: pulumi.Input[str]
+    kubernetes: str
+
+
+def declare_cluster(
+    name: str,
+    group: pulumi.Input[str],
+    kubernetes: str,
+    settings: AksClusterSettings,
+    opts: pulumi.ResourceOptions,
+) -> aks.ManagedCluster:
+    """The control plane with its system pool.
+
+    Args:
+        name: logical, and its name in Azure.
+        group: the name of its resource group.
+        kubernetes: its minor.
+        settings: its section of the stack file.
+        opts: parent and provider.
+    """
+    access = settings.access
+    groups: list[pulumi.Input[str]] = list(access.admin_groups) if access else []
+    ranges: list[pulumi.Input[str]] = list(access.authorized_ranges) if access else []
+    return aks.ManagedCluster(
+        name,
+        resource_group_name=group,
+        resource_name_=name,
+        location=settings.region,
+        dns_prefix=physical_name("dnsPrefix", name),
+        kubernetes_version=kubernetes,
+        identity=_identity(settings.create),
+        sku=aks.ManagedClusterSKUArgs(
             name=settings.sku, tier="Premium" if settings.long_term_support else "Standard"
         ),
-        "support_plan": "AKSLongTermSupport" if settings.long_term_support else "KubernetesOfficial",
-        "disable_local_accounts": True,
-        "enable_rbac": True,
-        "oidc_issuer_profile": aks.ManagedClusterOIDCIssuerProfileArgs(enabled=True),
-        "security_profile": aks.ManagedClusterSecurityProfileArgs(
+        support_plan="AKSLongTermSupport" if settings.long_term_support else "KubernetesOfficial",
+        disable_local_accounts=True,
+        enable_rbac=True,
+        oidc_issuer_profile=aks.ManagedClusterOIDCIssuerProfileArgs(enabled=True),
+        security_profile=aks.ManagedClusterSecurityProfileArgs(
             workload_identity=aks.ManagedClusterSecurityProfileWorkloadIdentityArgs(enabled=True)
         ),
-        "auto_upgrade_profile": aks.ManagedClusterAutoUpgradeProfileArgs(
+        auto_upgrade_profile=aks.ManagedClusterAutoUpgradeProfileArgs(
             upgrade_channel=settings.upgrades.kubernetes, node_os_upgrade_channel=settings.upgrades.node_image
         ),
-        "network_profile": aks.ContainerServiceNetworkProfileArgs(
+        network_profile=aks.ContainerServiceNetworkProfileArgs(
             network_plugin="azure", network_plugin_mode="overlay", network_dataplane="cilium"
         ),
-        "auto_scaler_profile": aks.ManagedClusterPropertiesAutoScalerProfileArgs(
+        auto_scaler_profile=aks.ManagedClusterPropertiesAutoScalerProfileArgs(
             expander="priority" if prioritised(settings) else "random"
         ),
-        "agent_pool_profiles": [_system_pool(kubernetes, settings)],
-        **_access(settings),
-    }
+        agent_pool_profiles=[_system_pool(kubernetes, settings)],
+        aad_profile=aks.ManagedClusterAADProfileArgs(
+            managed=True, enable_azure_rbac=True, admin_group_object_ids=groups or None
+        ),
+        api_server_access_profile=aks.ManagedClusterAPIServerAccessProfileArgs(
+            enable_private_cluster=access.private if access else None, authorized_ip_ranges=ranges or None
+        ),
+        opts=opts,
+    )
 
 
-def pool_arguments(kubernetes: str, plan: PoolPlan, pool: AksPoolSettings) -> dict[str, Any]:
-    """The arguments of an AgentPool, apart from its cluster."""
-    spot: dict[str, Any] = {"scale_set_priority": "Regular"}
-    if pool.spot:
-        spot = {"scale_set_priority": "Spot", "scale_set_eviction_policy": "Delete", "spot_max_price": -1}
+def declare_pool(
+    name: str, home: PoolHome, plan: PoolPlan, pool: AksPoolSettings, opts: pulumi.ResourceOptions
+) -> aks.AgentPool:
+    """A pool of GPU nodes.
+
+    Args:
+        name: logical.
+        home: the cluster it is added to.
+        plan: its plan.
+        pool: its section of the stack file.
+        opts: parent and provider, and what must be there before it.
+    """
+    scaled = plan.min_nodes < plan.max_nodes
     driver = aks.GPUProfileArgs(driver="Install" if pool.gpu_driver == "aks" else "None")
-    return {
-        "agent_pool_name": agent_pool_name(plan, pool),
-        "mode": "User",
-        "type": pool.type,
-        "vm_size": plan.machine.name,
-        "os_type": "Windows" if pool.os_sku.startswith("Windows") else "Linux",
-        "os_sku": pool.os_sku,
-        "orchestrator_version": kubernetes,
-        **_scale(plan.min_nodes, plan.max_nodes),
-        "scale_down_mode": "Delete",
+    return aks.AgentPool(
+        name,
+        resource_group_name=home.group,
+        resource_name_=home.cluster,
+        agent_pool_name=agent_pool_name(plan, pool),
+        mode="User",
+        type=pool.type,
+        vm_size=plan.machine.name,
+        os_type="Windows" if pool.os_sku.startswith("Windows") else "Linux",
+        os_sku=pool.os_sku,
+        orchestrator_version=home.kubernetes,
+        count=plan.min_nodes,
+        enable_auto_scaling=scaled,
+        min_count=plan.min_nodes if scaled else None,
+        max_count=plan.max_nodes if scaled else None,
+        scale_down_mode="Delete",
         # AKS puts the label and the taint of spot nodes there itself, and refuses its own prefix.
-        "node_labels": {key: value for key, value in plan.labels.items() if key != SPOT},
-        "node_taints": [
+        node_labels={key: value for key, value in plan.labels.items() if key != SPOT},
+        node_taints=[
             f"{taint.key}={taint.value}:{taint.effect}" for taint in plan.taints if taint.key != SPOT
         ],
-        "availability_zones": list(pool.zones) or None,
-        "gpu_profile": driver if plan.machine.gpus else None,
-        "gpu_instance_profile": pool.gpu_instance_profile,
-        "capacity_reservation_group_id": pool.capacity_reservation_group,
-        "upgrade_settings": _upgrade(pool),
-        **spot,
-    }
+        availability_zones=list(pool.zones) or None,
+        gpu_profile=driver if plan.machine.gpus else None,
+        gpu_instance_profile=pool.gpu_instance_profile,
+        capacity_reservation_group_id=pool.capacity_reservation_group,
+        upgrade_settings=_upgrade(pool),
+        scale_set_priority="Spot" if pool.spot else "Regular",
+        scale_set_eviction_policy="Delete" if pool.spot else None,
+        spot_max_price=-1 if pool.spot else None,
+        opts=opts,
+    )
 
 
 def maintenance_windows(settings: AksClusterSettings) -> dict[str, MaintenanceWindow]:
@@ -123,30 +176,17 @@ def prioritised(settings: AksClusterSettings) -> dict[int, list[str]]:
     return found
 
 
-def _identity(create: CreateCluster) -> aks.ManagedClusterIdentityArgs:
-    if create.identity is None:
+def _identity(create: CreateCluster | None) -> aks.ManagedClusterIdentityArgs:
+    if create is None or create.identity is None:
         return aks.ManagedClusterIdentityArgs(type=aks.ResourceIdentityType.SYSTEM_ASSIGNED)
     return aks.ManagedClusterIdentityArgs(
         type=aks.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=[create.identity]
     )
 
 
-def _access(settings: AksClusterSettings) -> dict[str, Any]:
-    access = settings.access
-    groups: list[pulumi.Input[str]] = list(access.admin_groups) if access else []
-    ranges: list[pulumi.Input[str]] = list(access.authorized_ranges) if access else []
-    return {
-        "aad_profile": aks.ManagedClusterAADProfileArgs(
-            managed=True, enable_azure_rbac=True, admin_group_object_ids=groups or None
-        ),
-        "api_server_access_profile": aks.ManagedClusterAPIServerAccessProfileArgs(
-            enable_private_cluster=access.private if access else None, authorized_ip_ranges=ranges or None
-        ),
-    }
-
-
 def _system_pool(kubernetes: str, settings: AksClusterSettings) -> aks.ManagedClusterAgentPoolProfileArgs:
     system = settings.system_pool
+    scaled = system.nodes.min < system.nodes.max
     return aks.ManagedClusterAgentPoolProfileArgs(
         name=SYSTEM_POOL,
         mode="System",
@@ -156,14 +196,11 @@ def _system_pool(kubernetes: str, settings: AksClusterSettings) -> aks.ManagedCl
         orchestrator_version=kubernetes,
         availability_zones=list(system.zones) or None,
         node_taints=["CriticalAddonsOnly=true:NoSchedule"],
-        **_scale(system.nodes.min, system.nodes.max),
+        count=system.nodes.min,
+        enable_auto_scaling=scaled,
+        min_count=system.nodes.min if scaled else None,
+        max_count=system.nodes.max if scaled else None,
     )
-
-
-def _scale(least: int, most: int) -> dict[str, Any]:
-    if least == most:
-        return {"count": least, "enable_auto_scaling": False}
-    return {"count": least, "enable_auto_scaling": True, "min_count": least, "max_count": most}
 
 
 def _upgrade(pool: AksPoolSettings) -> aks.AgentPoolUpgradeSettingsArgs:
