@@ -19,11 +19,11 @@ from ...core.naming import logical
 from ..adopting import readable
 from ..platform import Platform
 from .arguments import (
+    GroupHome,
     Joining,
     cluster_arguments,
     group_arguments,
     joining,
-    network_arguments,
     plugin_off,
     system_arguments,
     template_arguments,
@@ -162,14 +162,10 @@ class EksCluster(Platform):
             logical(name, "cluster"), "eks.amazonaws.com", CLUSTER_POLICIES, create.cluster_role, own
         )
         nodes = role(logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, create.node_role, own)
+        subnets = [network.subnets[zone] for zone in sorted(network.subnets)]
         cluster = eks.Cluster(
             name,
-            name=name,
-            role_arn=control.arn,
-            vpc_config=network_arguments(
-                [network.subnets[zone] for zone in sorted(network.subnets)], settings
-            ),
-            **cluster_arguments(args.kubernetes, settings),
+            cluster_arguments(name, args.kubernetes, settings, control.arn, subnets),
             opts=pulumi.ResourceOptions.merge(
                 own, pulumi.ResourceOptions(depends_on=[*control.attached, *network.ready])
             ),
@@ -179,10 +175,11 @@ class EksCluster(Platform):
         joinable = [cluster, *nodes.attached, *network.ready, *first]
         system = eks.NodeGroup(
             logical(name, "system"),
-            cluster_name=cluster.name,
-            node_role_arn=nodes.arn,
-            subnet_ids=[network.subnets[zone] for zone in sorted(network.subnets)],
-            **system_arguments(args.kubernetes, settings),
+            system_arguments(
+                args.kubernetes,
+                settings,
+                GroupHome(cluster=cluster.name, role=nodes.arn, subnets=subnets),
+            ),
             opts=self._group_opts(own, joinable, scaled=True),
         )
         after_system = pulumi.ResourceOptions.merge(own, pulumi.ResourceOptions(depends_on=[system]))
@@ -229,25 +226,24 @@ class EksCluster(Platform):
         placement = ec2.PlacementGroup(part, strategy="cluster", opts=opts) if placed_together(pool) else None
         template = ec2.LaunchTemplate(
             part,
-            **template_arguments(
+            template_arguments(
                 plan,
                 pool,
                 self._groups(part, pool, place, opts),
                 None if placement is None else placement.name,
+                _user_data(plan, pool, place),
             ),
-            user_data=_user_data(plan, pool, place),
             opts=opts,
         )
-        zones = zones_of(pool, args.settings)
+        home = GroupHome(
+            cluster=place.name,
+            role=place.node_role,
+            subnets=[place.subnets[zone] for zone in zones_of(pool, args.settings)],
+        )
+        version = eks.NodeGroupLaunchTemplateArgs(id=template.id, version=template.latest_version.apply(str))
         return eks.NodeGroup(
             part,
-            cluster_name=place.name,
-            node_role_arn=place.node_role,
-            subnet_ids=[place.subnets[zone] for zone in zones],
-            launch_template=eks.NodeGroupLaunchTemplateArgs(
-                id=template.id, version=template.latest_version.apply(str)
-            ),
-            **group_arguments(args.kubernetes, plan, pool, args.settings),
+            group_arguments(args.kubernetes, plan, args.settings, home, version),
             opts=self._group_opts(opts, place.after, scaled=plan.min_nodes < plan.max_nodes),
         )
 
