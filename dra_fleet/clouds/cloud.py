@@ -102,6 +102,8 @@ class Planning(Generic[SettingsT]):
         kubeconfig: Where a cluster's kubeconfig comes from; None where the program makes one of what the
             cloud tells of the cluster.
         adopts: The name in the cloud of a cluster that was there before the stack, else None.
+        plan_cluster: What the cloud is asked for, with final names: a frozen value of the cloud's own that
+            its component reads. Gets name, settings, minor and pools of a cluster of a stack without errors.
     """
 
     plan_pool: Callable[[Place, str, SettingsT, Findings], PoolPlan | None]
@@ -113,6 +115,7 @@ class Planning(Generic[SettingsT]):
     own_classes: Callable[[SettingsT], tuple[str, ...]] = _no_classes
     kubeconfig: Callable[[SettingsT], KubeconfigSource | None] = _nothing
     adopts: Callable[[SettingsT], str | None] = _nothing
+    plan_cluster: Callable[[str, SettingsT, str, Sequence[PoolPlan]], object] = _nothing
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

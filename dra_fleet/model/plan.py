@@ -139,6 +139,7 @@ class ClusterPlan:
 
     `kubeconfig`: where it comes from, None where the program makes one of what the cloud tells.
     `adopts`: the name in its cloud of a cluster that was there before the stack.
+    `own`: what its cloud is asked for, a frozen value of the cloud's own that only its component reads.
     """
 
     name: str
@@ -155,6 +156,7 @@ class ClusterPlan:
     compute_domains: tuple[ComputeDomainPlan, ...] = ()
     kubeconfig: KubeconfigSource | None = None
     adopts: str | None = None
+    own: object = None
 
 
 @dataclass(frozen=True, kw_only=True)

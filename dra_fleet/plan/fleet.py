@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
@@ -50,7 +50,7 @@ def make_plan(settings: FleetSettings) -> FleetPlan:
     return FleetPlan(
         owner=settings.owner,
         environment=settings.environment,
-        clusters=tuple(cluster for cluster in clusters if cluster is not None),
+        clusters=tuple(_asked_for(cluster) for cluster in clusters if cluster is not None),
         warnings=tuple(findings.warnings),
     )
 
@@ -113,6 +113,14 @@ def _plan_cluster(
         kubeconfig=planning.kubeconfig(cluster),
         adopts=planning.adopts(cluster),
     )
+
+
+def _asked_for(cluster: ClusterPlan) -> ClusterPlan:
+    """The plan of a cluster with what its cloud is asked for, which nothing wrong can come to."""
+    own = planning_of(cluster.settings).plan_cluster(
+        cluster.name, cluster.settings, cluster.kubernetes, cluster.pools
+    )
+    return replace(cluster, own=own)
 
 
 def _plan_pools(cluster: str, settings: ClusterSettings, findings: Findings) -> tuple[PoolPlan, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.clouds.cloud import Autoscaler, Planning
 from dra_fleet.clouds.gke.autoscaling import gke_devices
 from dra_fleet.clouds.gke.checks import check_gke, check_gke_values
+from dra_fleet.clouds.gke.cluster_planning import plan_gke_cluster
 from dra_fleet.clouds.gke.pools import dranet_classes_of, plan_gke_pool
 from dra_fleet.clouds.gke.releases import gke_driver_values
 
@@ -21,4 +22,5 @@ PLANNING: Planning[GkeClusterSettings] = Planning(
     check_values=check_gke_values,
     own_classes=dranet_classes_of,
     adopts=lambda settings: None if settings.adopt is None else settings.adopt.name,
+    plan_cluster=plan_gke_cluster,
 )

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_fleet.clouds.gke import CLOUD
+from dra_fleet.clouds.gke.cluster_plan import GkeClusterPlan
 from dra_fleet.clouds.gke.names import node_pool_name, region_of
-from dra_fleet.clouds.gke.pools import installer_of, pool_name
-from dra_fleet.clouds.gke.settings import GkeClusterSettings
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.proof.prove import prove
 from dra_fleet.settings import SettingsInvalid, parse
@@ -31,16 +30,19 @@ def render(fleet: dict[str, Any]) -> ClusterPlan:
     return planned(fleet).clusters[0]
 
 
+def asked_for(fleet: dict[str, Any]) -> GkeClusterPlan:
+    own = render(fleet).own
+    assert isinstance(own, GkeClusterPlan)
+    return own
+
+
 def physical(fleet: dict[str, Any]) -> str:
-    plan = render(fleet)
-    assert isinstance(plan.settings, GkeClusterSettings)
-    return pool_name(plan.pools[0], plan.settings.pools["gpu"])
+    [only] = asked_for(fleet).pools
+    return only.name
 
 
 def installer(fleet: dict[str, Any]) -> str | None:
-    plan = render(fleet)
-    assert isinstance(plan.settings, GkeClusterSettings)
-    return installer_of(plan.pools[0], plan.settings.pools["gpu"])
+    return {pool: name for name, pools in asked_for(fleet).installers.items() for pool in pools}.get("gpu")
 
 
 def test_gpu_nodes_have_the_three_labels_and_the_taint_that_gke_adds() -> None:
