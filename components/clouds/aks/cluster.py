@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pulumi
 import pulumi_azure_native
@@ -16,9 +16,6 @@ from pulumi_azure_native import resources
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
-from dra_fleet.clouds.aks.pools import agent_pool_name
-from dra_fleet.clouds.aks.settings import AksClusterSettings
-
 from ...core.naming import logical
 from ..adopting import readable
 from ..platform import Platform
@@ -26,8 +23,6 @@ from .declarations import (
     PoolHome,
     declare_cluster,
     declare_pool,
-    maintenance_windows,
-    prioritised,
     window_arguments,
 )
 from .kubeconfig import login_kubeconfig
@@ -37,8 +32,8 @@ if TYPE_CHECKING:
 
     import pulumi_kubernetes
 
-    from dra_fleet.clouds.aks.settings import AdoptCluster
-    from dra_fleet.model.plan import ClusterPlan, PoolPlan
+    from dra_fleet.clouds.aks.cluster_plan import AksClusterPlan, AksCreation
+    from dra_fleet.model.plan import ClusterPlan
 
     from ..platform import Declaration, SecretReader
 
@@ -51,14 +46,10 @@ class AksClusterArgs:
     """What an AKS cluster takes.
 
     Attributes:
-        kubernetes: the minor of the control plane and of all pools, such as "1.36".
-        settings: the cluster's section of the stack file, checked.
-        pools: the planned pools, with the labels and taints of their nodes.
+        plan: what Azure is asked for.
     """
 
-    kubernetes: str
-    settings: AksClusterSettings
-    pools: Sequence[PoolPlan]
+    plan: AksClusterPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,84 +68,81 @@ class AksCluster(Platform):
     TOKEN = "dra-fleet:platforms:AksCluster"  # noqa: S105 - a type token
 
     def __init__(self, name: str, args: AksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        settings = args.settings
+        plan = args.plan
         super().__init__(
             name,
             {
                 "cloud": "aks",
-                "kubernetes": args.kubernetes,
-                "region": settings.region,
-                "adopted": settings.adopt is not None,
+                "kubernetes": plan.kubernetes,
+                "region": plan.region,
+                "adopted": plan.creates is None,
             },
             opts,
         )
         azure = pulumi_azure_native.Provider(
             logical(name, "azure"),
-            location=settings.region,
-            subscription_id=settings.subscription,
+            location=plan.region,
+            subscription_id=plan.subscription,
             opts=pulumi.ResourceOptions(parent=self),
         )
-        place = self._place(name, args, azure)
-        pools = self._pools(name, args, place, azure)
-        login = settings.access.login if settings.access else "azurecli"
+        place = (
+            self._adopted(name, plan, azure)
+            if plan.creates is None
+            else self._created(name, plan, plan.creates, azure)
+        )
+        pools = self._pools(name, plan, place, azure)
         kubeconfig = pulumi.Output.secret(
-            place.user.apply(lambda user: login_kubeconfig(name, _encoded(user), login))
+            place.user.apply(lambda user: login_kubeconfig(name, _encoded(user), plan.login))
         )
         provider = self.enter(name, kubeconfig, after=[*place.after, *pools])
-        self._priorities(name, args, provider)
+        self._priorities(name, plan, provider)
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
     def planned(cls, plan: ClusterPlan, secret: SecretReader) -> Declaration:
-        """Take the cluster's settings; it needs no secret."""
+        """Take what Azure is asked for; it needs no secret."""
         del secret
-        settings = plan.settings
-        if not isinstance(settings, AksClusterSettings):
-            raise TypeError(f"cluster {plan.name} is no AKS cluster but {plan.cloud}")
-        args = AksClusterArgs(kubernetes=plan.kubernetes, settings=settings, pools=plan.pools)
+        args = AksClusterArgs(plan=cast("AksClusterPlan", plan.own))
         return lambda opts: cls(plan.name, args, opts)
 
-    def _place(self, name: str, args: AksClusterArgs, azure: pulumi_azure_native.Provider) -> _Place:
-        settings = args.settings
-        if settings.adopt is not None:
-            return self._adopted(name, settings.adopt, azure)
-        if settings.create is None:
-            raise ValueError(f"cluster {name} is neither created nor adopted")
+    def _created(
+        self, name: str, plan: AksClusterPlan, creation: AksCreation, azure: pulumi_azure_native.Provider
+    ) -> _Place:
         # Protected with the component: the options are its own, not those of what lives in the cluster.
         opts = pulumi.ResourceOptions(parent=self, provider=azure, depends_on=self._after)
         group = resources.ResourceGroup(
             logical(name, "group"),
-            resource_group_name=settings.create.resource_group,
-            location=settings.region,
+            resource_group_name=plan.resource_group,
+            location=plan.region,
             opts=opts,
         )
-        cluster = declare_cluster(name, group.name, args.kubernetes, settings, opts)
+        cluster = declare_cluster(name, group.name, plan, creation, opts)
         windows = [
             aks.MaintenanceConfiguration(
-                logical(name, config),
+                logical(name, window.name),
                 resource_group_name=group.name,
                 resource_name_=cluster.name,
-                config_name=config,
+                config_name=window.name,
                 maintenance_window=window_arguments(window),
                 opts=self.child_opts(pulumi.ResourceOptions(provider=azure)),
             )
-            for config, window in maintenance_windows(settings).items()
+            for window in creation.windows
         ]
         after = [cluster, *windows]
         user = self._user(group.name, cluster.name, azure, after)
         return _Place(group=group.name, name=cluster.name, user=user, after=after)
 
-    def _adopted(self, name: str, adopt: AdoptCluster, azure: pulumi_azure_native.Provider) -> _Place:
+    def _adopted(self, name: str, plan: AksClusterPlan, azure: pulumi_azure_native.Provider) -> _Place:
         user = readable(
-            self._user(adopt.resource_group, adopt.name, azure, ()),
+            self._user(plan.resource_group, plan.name, azure, ()),
             name,
-            known_as=f"AKS cluster {adopt.name} in resource group {adopt.resource_group}",
+            known_as=f"AKS cluster {plan.name} in resource group {plan.resource_group}",
             listing="az aks list --output table",
             permission='the role "Azure Kubernetes Service Cluster User Role" on it',
         )
         # Its pools wait for the answer: none is asked for in a cluster that is not there.
-        there = pulumi.Output.unsecret(user).apply(lambda _: adopt.name)
-        return _Place(group=adopt.resource_group, name=there, user=user, after=[])
+        there = pulumi.Output.unsecret(user).apply(lambda _: plan.name)
+        return _Place(group=plan.resource_group, name=there, user=user, after=[])
 
     def _user(
         self,
@@ -172,38 +160,32 @@ class AksCluster(Platform):
         )
 
     def _pools(
-        self, name: str, args: AksClusterArgs, place: _Place, azure: pulumi_azure_native.Provider
+        self, name: str, plan: AksClusterPlan, place: _Place, azure: pulumi_azure_native.Provider
     ) -> list[aks.AgentPool]:
-        home = PoolHome(group=place.group, cluster=place.name, kubernetes=args.kubernetes)
+        home = PoolHome(group=place.group, cluster=place.name, kubernetes=plan.kubernetes)
         return [
             declare_pool(
-                logical(name, plan.name),
+                logical(name, pool.key),
                 home,
-                plan,
-                args.settings.pools[plan.name],
+                pool,
                 self.child_opts(
                     pulumi.ResourceOptions(
                         provider=azure,
                         depends_on=list(place.after),
                         # The autoscaler moves it between the bounds.
-                        ignore_changes=["count"] if plan.min_nodes < plan.max_nodes else None,
+                        ignore_changes=None if pool.scale.bounds is None else ["count"],
                     )
                 ),
             )
-            for plan in args.pools
+            for pool in plan.pools
         ]
 
-    def _priorities(self, name: str, args: AksClusterArgs, provider: pulumi_kubernetes.Provider) -> None:
+    def _priorities(self, name: str, plan: AksClusterPlan, provider: pulumi_kubernetes.Provider) -> None:
         """Which pool the autoscaler grows first, by the pools' names in Azure; nodes' names hold them."""
-        wanted = prioritised(args.settings)
-        if not wanted:
+        if not plan.priorities:
             return
-        plans = {plan.name: plan for plan in args.pools}
         priorities = {
-            str(priority): [
-                f".*-{agent_pool_name(plans[pool], args.settings.pools[pool])}-.*" for pool in pools
-            ]
-            for priority, pools in wanted.items()
+            str(priority): [f".*-{pool}-.*" for pool in pools] for priority, pools in plan.priorities.items()
         }
         core.ConfigMap(
             logical(name, "priorities"),

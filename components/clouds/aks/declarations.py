@@ -12,20 +12,16 @@ from typing import TYPE_CHECKING
 
 import pulumi_azure_native.containerservice as aks
 
-from dra_fleet.clouds.aks.labels import SPOT
-from dra_fleet.clouds.aks.names import physical_name
-from dra_fleet.clouds.aks.pools import agent_pool_name
-
 if TYPE_CHECKING:
     import pulumi
 
-    from dra_fleet.clouds.aks.settings import (
-        AksClusterSettings,
-        AksPoolSettings,
-        CreateCluster,
-        MaintenanceWindow,
+    from dra_fleet.clouds.aks.cluster_plan import (
+        AksClusterPlan,
+        AksCreation,
+        AksPoolPlan,
+        AksSystemPoolPlan,
+        AksWindowPlan,
     )
-    from dra_fleet.model.plan import PoolPlan
 
 SYSTEM_POOL = "system"
 
@@ -42,34 +38,31 @@ class PoolHome:
 def declare_cluster(
     name: str,
     group: pulumi.Input[str],
-    kubernetes: str,
-    settings: AksClusterSettings,
+    plan: AksClusterPlan,
+    creation: AksCreation,
     opts: pulumi.ResourceOptions,
 ) -> aks.ManagedCluster:
     """The control plane with its system pool.
 
     Args:
-        name: logical, and its name in Azure.
+        name: logical.
         group: the name of its resource group.
-        kubernetes: its minor.
-        settings: its section of the stack file.
+        plan: the whole cluster's.
+        creation: what is asked for of one that is created.
         opts: parent and provider.
     """
-    access = settings.access
-    groups: list[pulumi.Input[str]] = list(access.admin_groups) if access else []
-    ranges: list[pulumi.Input[str]] = list(access.authorized_ranges) if access else []
     return aks.ManagedCluster(
         name,
         resource_group_name=group,
-        resource_name_=name,
-        location=settings.region,
-        dns_prefix=physical_name("dnsPrefix", name),
-        kubernetes_version=kubernetes,
-        identity=_identity(settings.create),
+        resource_name_=plan.name,
+        location=plan.region,
+        dns_prefix=creation.dns_prefix,
+        kubernetes_version=plan.kubernetes,
+        identity=_identity(creation.identity),
         sku=aks.ManagedClusterSKUArgs(
-            name=settings.sku, tier="Premium" if settings.long_term_support else "Standard"
+            name=creation.sku, tier="Premium" if creation.long_term_support else "Standard"
         ),
-        support_plan="AKSLongTermSupport" if settings.long_term_support else "KubernetesOfficial",
+        support_plan="AKSLongTermSupport" if creation.long_term_support else "KubernetesOfficial",
         disable_local_accounts=True,
         enable_rbac=True,
         oidc_issuer_profile=aks.ManagedClusterOIDCIssuerProfileArgs(enabled=True),
@@ -77,65 +70,66 @@ def declare_cluster(
             workload_identity=aks.ManagedClusterSecurityProfileWorkloadIdentityArgs(enabled=True)
         ),
         auto_upgrade_profile=aks.ManagedClusterAutoUpgradeProfileArgs(
-            upgrade_channel=settings.upgrades.kubernetes, node_os_upgrade_channel=settings.upgrades.node_image
+            upgrade_channel=creation.upgrade_channel, node_os_upgrade_channel=creation.node_image_channel
         ),
         network_profile=aks.ContainerServiceNetworkProfileArgs(
             network_plugin="azure", network_plugin_mode="overlay", network_dataplane="cilium"
         ),
         auto_scaler_profile=aks.ManagedClusterPropertiesAutoScalerProfileArgs(
-            expander="priority" if prioritised(settings) else "random"
+            expander="priority" if plan.priorities else "random"
         ),
-        agent_pool_profiles=[_system_pool(kubernetes, settings)],
+        agent_pool_profiles=[_system_pool(plan.kubernetes, creation.system)],
         aad_profile=aks.ManagedClusterAADProfileArgs(
-            managed=True, enable_azure_rbac=True, admin_group_object_ids=groups or None
+            managed=True, enable_azure_rbac=True, admin_group_object_ids=list(creation.admin_groups) or None
         ),
         api_server_access_profile=aks.ManagedClusterAPIServerAccessProfileArgs(
-            enable_private_cluster=access.private if access else None, authorized_ip_ranges=ranges or None
+            enable_private_cluster=creation.private,
+            authorized_ip_ranges=list(creation.authorized_ranges) or None,
         ),
         opts=opts,
     )
 
 
-def declare_pool(
-    name: str, home: PoolHome, plan: PoolPlan, pool: AksPoolSettings, opts: pulumi.ResourceOptions
-) -> aks.AgentPool:
+def declare_pool(name: str, home: PoolHome, pool: AksPoolPlan, opts: pulumi.ResourceOptions) -> aks.AgentPool:
     """A pool of GPU nodes.
 
     Args:
         name: logical.
         home: the cluster it is added to.
-        plan: its plan.
-        pool: its section of the stack file.
+        pool: what is asked for.
         opts: parent and provider, and what must be there before it.
     """
-    scaled = plan.min_nodes < plan.max_nodes
-    driver = aks.GPUProfileArgs(driver="Install" if pool.gpu_driver == "aks" else "None")
+    least, most = pool.scale.bounds or (None, None)
     return aks.AgentPool(
         name,
         resource_group_name=home.group,
         resource_name_=home.cluster,
-        agent_pool_name=agent_pool_name(plan, pool),
+        agent_pool_name=pool.name,
         mode="User",
         type=pool.type,
-        vm_size=plan.machine.name,
-        os_type="Windows" if pool.os_sku.startswith("Windows") else "Linux",
+        vm_size=pool.vm_size,
+        os_type=pool.os_type,
         os_sku=pool.os_sku,
         orchestrator_version=home.kubernetes,
-        count=plan.min_nodes,
-        enable_auto_scaling=scaled,
-        min_count=plan.min_nodes if scaled else None,
-        max_count=plan.max_nodes if scaled else None,
+        count=pool.scale.count,
+        enable_auto_scaling=pool.scale.bounds is not None,
+        min_count=least,
+        max_count=most,
         scale_down_mode="Delete",
-        # AKS puts the label and the taint of spot nodes there itself, and refuses its own prefix.
-        node_labels={key: value for key, value in plan.labels.items() if key != SPOT},
-        node_taints=[
-            f"{taint.key}={taint.value}:{taint.effect}" for taint in plan.taints if taint.key != SPOT
-        ],
+        node_labels=dict(pool.labels),
+        node_taints=[f"{taint.key}={taint.value}:{taint.effect}" for taint in pool.taints],
         availability_zones=list(pool.zones) or None,
-        gpu_profile=driver if plan.machine.gpus else None,
+        gpu_profile=None
+        if pool.gpu_driver is None
+        else aks.GPUProfileArgs(driver="Install" if pool.gpu_driver else "None"),
         gpu_instance_profile=pool.gpu_instance_profile,
         capacity_reservation_group_id=pool.capacity_reservation_group,
-        upgrade_settings=_upgrade(pool),
+        upgrade_settings=aks.AgentPoolUpgradeSettingsArgs(
+            max_surge=pool.upgrade.surge,
+            max_unavailable=pool.upgrade.unavailable,
+            drain_timeout_in_minutes=pool.upgrade.drain_timeout,
+            undrainable_node_behavior="Cordon",
+        ),
         scale_set_priority="Spot" if pool.spot else "Regular",
         scale_set_eviction_policy="Delete" if pool.spot else None,
         spot_max_price=-1 if pool.spot else None,
@@ -143,19 +137,7 @@ def declare_pool(
     )
 
 
-def maintenance_windows(settings: AksClusterSettings) -> dict[str, MaintenanceWindow]:
-    """The window of each kind of automatic upgrade that is on, by the name AKS gives its configuration."""
-    window = settings.upgrades.window
-    if window is None:
-        return {}
-    channels = {
-        "aksManagedAutoUpgradeSchedule": settings.upgrades.kubernetes != "none",
-        "aksManagedNodeOSUpgradeSchedule": settings.upgrades.node_image != "None",
-    }
-    return {name: window for name, on in channels.items() if on}
-
-
-def window_arguments(window: MaintenanceWindow) -> aks.MaintenanceWindowArgs:
+def window_arguments(window: AksWindowPlan) -> aks.MaintenanceWindowArgs:
     """A weekly window in UTC."""
     return aks.MaintenanceWindowArgs(
         schedule=aks.ScheduleArgs(
@@ -167,47 +149,27 @@ def window_arguments(window: MaintenanceWindow) -> aks.MaintenanceWindowArgs:
     )
 
 
-def prioritised(settings: AksClusterSettings) -> dict[int, list[str]]:
-    """The names of the pools that have a priority, by it."""
-    found: dict[int, list[str]] = {}
-    for name, pool in sorted(settings.pools.items()):
-        if pool.priority is not None:
-            found.setdefault(pool.priority, []).append(name)
-    return found
-
-
-def _identity(create: CreateCluster | None) -> aks.ManagedClusterIdentityArgs:
-    if create is None or create.identity is None:
+def _identity(identity: str | None) -> aks.ManagedClusterIdentityArgs:
+    if identity is None:
         return aks.ManagedClusterIdentityArgs(type=aks.ResourceIdentityType.SYSTEM_ASSIGNED)
     return aks.ManagedClusterIdentityArgs(
-        type=aks.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=[create.identity]
+        type=aks.ResourceIdentityType.USER_ASSIGNED, user_assigned_identities=[identity]
     )
 
 
-def _system_pool(kubernetes: str, settings: AksClusterSettings) -> aks.ManagedClusterAgentPoolProfileArgs:
-    system = settings.system_pool
-    scaled = system.nodes.min < system.nodes.max
+def _system_pool(kubernetes: str, system: AksSystemPoolPlan) -> aks.ManagedClusterAgentPoolProfileArgs:
+    least, most = system.scale.bounds or (None, None)
     return aks.ManagedClusterAgentPoolProfileArgs(
         name=SYSTEM_POOL,
         mode="System",
-        vm_size=system.machine,
+        vm_size=system.vm_size,
         os_type="Linux",
         os_sku="AzureLinux3",
         orchestrator_version=kubernetes,
         availability_zones=list(system.zones) or None,
         node_taints=["CriticalAddonsOnly=true:NoSchedule"],
-        count=system.nodes.min,
-        enable_auto_scaling=scaled,
-        min_count=system.nodes.min if scaled else None,
-        max_count=system.nodes.max if scaled else None,
-    )
-
-
-def _upgrade(pool: AksPoolSettings) -> aks.AgentPoolUpgradeSettingsArgs:
-    upgrade = pool.upgrade
-    return aks.AgentPoolUpgradeSettingsArgs(
-        max_surge=upgrade.surge or "0",
-        max_unavailable="0" if upgrade.surge else upgrade.unavailable or "1",
-        drain_timeout_in_minutes=upgrade.drain_timeout,
-        undrainable_node_behavior="Cordon",
+        count=system.scale.count,
+        enable_auto_scaling=system.scale.bounds is not None,
+        min_count=least,
+        max_count=most,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.clouds.aks.checks import check_aks, check_aks_values
+from dra_fleet.clouds.aks.cluster_planning import plan_aks_cluster
 from dra_fleet.clouds.aks.pools import plan_aks_pool
 from dra_fleet.clouds.aks.releases import aks_driver_values
 from dra_fleet.clouds.cloud import Autoscaler, Planning
@@ -35,4 +36,5 @@ PLANNING: Planning[AksClusterSettings] = Planning(
     driver_values=lambda name, release, _, theirs: aks_driver_values(name, release, theirs),
     check_values=check_aks_values,
     adopts=lambda settings: None if settings.adopt is None else settings.adopt.name,
+    plan_cluster=plan_aks_cluster,
 )
