@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 
 from pulumi_aws import ec2, eks
 
-from dra_fleet.clouds.eks.pools import CUSTOM, ami_type, image_of, node_group_name
 from dra_fleet.clouds.eks.releases import SYSTEM_POOL
-from dra_fleet.clouds.eks.settings import OwnImage
 from dra_fleet.model.labels import POOL
 
 if TYPE_CHECKING:
@@ -23,13 +21,11 @@ if TYPE_CHECKING:
 
     import pulumi
 
-    from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
+    from dra_fleet.clouds.eks.cluster_plan import EksClusterPlan, EksCreation, EksGroupPlan
     from dra_fleet.kubernetes.scheduling.taints import Taint
-    from dra_fleet.model.plan import PoolPlan
 
 _EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
 _MARKETS = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity-block"}
-_GRAVITON = ("g.", "gd.", "gn.", "gb.", "gen.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,50 +48,46 @@ class GroupHome:
 
 
 def cluster_arguments(
-    name: str,
-    kubernetes: str,
-    settings: EksClusterSettings,
+    plan: EksClusterPlan,
+    creation: EksCreation,
     role: pulumi.Input[str],
     subnets: Sequence[pulumi.Input[str]],
 ) -> eks.ClusterArgs:
     """The arguments of a Cluster.
 
     Args:
-        name: its name in AWS.
-        kubernetes: its minor.
-        settings: its section of the stack file.
+        plan: the whole cluster's.
+        creation: what is asked for of one that is created.
         role: the role of its control plane.
         subnets: those that its control plane reaches its nodes in.
     """
     return eks.ClusterArgs(
-        name=name,
+        name=plan.name,
         role_arn=role,
-        vpc_config=_network(subnets, settings),
-        version=kubernetes,
+        vpc_config=_network(subnets, creation),
+        version=plan.kubernetes,
         access_config=eks.ClusterAccessConfigArgs(
             authentication_mode="API", bootstrap_cluster_creator_admin_permissions=True
         ),
-        upgrade_policy=eks.ClusterUpgradePolicyArgs(support_type=settings.support),
+        upgrade_policy=eks.ClusterUpgradePolicyArgs(support_type=creation.support),
         bootstrap_self_managed_addons=False,
-        compute_config=eks.ClusterComputeConfigArgs(enabled=True) if settings.auto_mode else None,
+        compute_config=eks.ClusterComputeConfigArgs(enabled=True) if creation.auto_mode else None,
     )
 
 
-def system_arguments(kubernetes: str, settings: EksClusterSettings, home: GroupHome) -> eks.NodeGroupArgs:
+def system_arguments(plan: EksClusterPlan, creation: EksCreation, home: GroupHome) -> eks.NodeGroupArgs:
     """The arguments of the system node group."""
-    machine, nodes = settings.system_pool.machine, settings.system_pool.nodes
-    family = machine.partition(".")[0] + "."
-    arm = family.endswith(_GRAVITON)
+    system = creation.system
     return eks.NodeGroupArgs(
         cluster_name=home.cluster,
         node_role_arn=home.role,
         subnet_ids=list(home.subnets),
         node_group_name=SYSTEM_POOL,
-        version=kubernetes,
-        ami_type=f"AL2023_{'ARM_64' if arm else 'x86_64'}_STANDARD",
+        version=plan.kubernetes,
+        ami_type=system.ami_type,
         capacity_type="ON_DEMAND",
-        instance_types=[machine],
-        scaling_config=_scale(nodes.min, nodes.max),
+        instance_types=[system.instance_type],
+        scaling_config=_scale(system.least, system.most),
         labels={POOL: SYSTEM_POOL},
         taints=[eks.NodeGroupTaintArgs(key="CriticalAddonsOnly", value="true", effect="NO_SCHEDULE")],
         update_config=eks.NodeGroupUpdateConfigArgs(max_unavailable=1),
@@ -104,45 +96,36 @@ def system_arguments(kubernetes: str, settings: EksClusterSettings, home: GroupH
 
 
 def group_arguments(
-    kubernetes: str,
-    plan: PoolPlan,
-    settings: EksClusterSettings,
-    home: GroupHome,
-    template: eks.NodeGroupLaunchTemplateArgs,
+    group: EksGroupPlan, home: GroupHome, template: eks.NodeGroupLaunchTemplateArgs
 ) -> eks.NodeGroupArgs:
     """The arguments of a NodeGroup."""
-    pool = settings.pools[plan.name]
-    kind = ami_type(plan.machine, pool)
-    parts = pool.upgrade.unavailable
     return eks.NodeGroupArgs(
         cluster_name=home.cluster,
         node_role_arn=home.role,
         subnet_ids=list(home.subnets),
-        node_group_name=node_group_name(plan, pool, settings),
+        node_group_name=group.name,
         launch_template=template,
-        # An image of one's own has its release in it.
-        version=None if kind == CUSTOM or pool.release else kubernetes,
-        release_version=pool.release,
-        ami_type=kind,
-        capacity_type=pool.capacity,
-        scaling_config=_scale(plan.min_nodes, plan.max_nodes),
-        labels=dict(plan.labels),
+        version=group.version,
+        release_version=group.release,
+        ami_type=group.ami_type,
+        capacity_type=group.capacity,
+        scaling_config=_scale(group.least, group.most),
+        labels=dict(group.labels),
         taints=[
             eks.NodeGroupTaintArgs(key=taint.key, value=taint.value or None, effect=_EFFECTS[taint.effect])
-            for taint in plan.taints
+            for taint in group.taints
         ],
         update_config=eks.NodeGroupUpdateConfigArgs(
-            max_unavailable=None if parts.endswith("%") else int(parts),
-            max_unavailable_percentage=int(parts[:-1]) if parts.endswith("%") else None,
-            update_strategy=pool.upgrade.strategy,
+            max_unavailable=group.upgrade.unavailable,
+            max_unavailable_percentage=group.upgrade.percent,
+            update_strategy=group.upgrade.strategy,
         ),
-        node_repair_config=eks.NodeGroupNodeRepairConfigArgs(enabled=pool.repair),
+        node_repair_config=eks.NodeGroupNodeRepairConfigArgs(enabled=group.repair),
     )
 
 
 def template_arguments(
-    plan: PoolPlan,
-    pool: EksPoolSettings,
+    group: EksGroupPlan,
     groups: Sequence[pulumi.Input[str]],
     placement: pulumi.Input[str] | None,
     user_data: pulumi.Input[str] | None,
@@ -150,21 +133,18 @@ def template_arguments(
     """The arguments of a LaunchTemplate.
 
     Args:
-        plan: the pool's plan.
-        pool: the pool's settings.
+        group: the node group's plan.
         groups: the security groups of its network cards.
         placement: the name of its placement group.
         user_data: what its nodes are told.
     """
-    image = image_of(plan.machine, pool)
-    bottlerocket = image is not None and image.system == "bottlerocket"
     target = ec2.LaunchTemplateCapacityReservationSpecificationCapacityReservationTargetArgs(
-        capacity_reservation_id=pool.reservation
+        capacity_reservation_id=group.reservation
     )
-    market = _MARKETS.get(pool.capacity)
+    market = _MARKETS.get(group.capacity)
     return ec2.LaunchTemplateArgs(
-        instance_type=plan.machine.name,
-        image_id=pool.image.id if isinstance(pool.image, OwnImage) else None,
+        instance_type=group.instance_type,
+        image_id=group.image_id,
         update_default_version=True,
         user_data=user_data,
         # Of a spot group EKS asks for spot machines itself, and refuses a template that does.
@@ -174,19 +154,21 @@ def template_arguments(
         capacity_reservation_specification=ec2.LaunchTemplateCapacityReservationSpecificationArgs(
             capacity_reservation_target=target
         )
-        if pool.reservation
+        if group.reservation
         else None,
-        network_interfaces=_cards(plan, groups) if pool.efa else None,
+        network_interfaces=None if group.cards is None else _cards(group.cards, groups),
         placement=None if placement is None else ec2.LaunchTemplatePlacementArgs(group_name=placement),
         metadata_options=ec2.LaunchTemplateMetadataOptionsArgs(
             http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=2
         ),
         block_device_mappings=[
             ec2.LaunchTemplateBlockDeviceMappingArgs(
-                # Bottlerocket keeps its system and the containers on two disks.
-                device_name="/dev/xvdb" if bottlerocket else "/dev/xvda",
+                device_name=group.disk_device,
                 ebs=ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
-                    volume_size=pool.disk, volume_type="gp3", encrypted="true", delete_on_termination="true"
+                    volume_size=group.disk_gib,
+                    volume_type="gp3",
+                    encrypted="true",
+                    delete_on_termination="true",
                 ),
             )
         ],
@@ -198,12 +180,12 @@ def plugin_off() -> str:
     return _encoded("[settings.kubelet-device-plugins.nvidia]\nenabled = false\n")
 
 
-def joining(told: Joining, plan: PoolPlan) -> str:
+def joining(told: Joining, group: EksGroupPlan) -> str:
     """What an image of one's own is told, as user data. EKS adds nothing to it, not even labels."""
-    labels = ",".join(f"{key}={value}" for key, value in plan.labels.items())
+    labels = ",".join(f"{key}={value}" for key, value in group.labels.items())
     flags = [f"--node-labels={labels}"]
-    if plan.taints:
-        flags.append(f"--register-with-taints={','.join(_written(taint) for taint in plan.taints)}")
+    if group.taints:
+        flags.append(f"--register-with-taints={','.join(_written(taint) for taint in group.taints)}")
     config = {
         "apiVersion": "node.eks.aws/v1alpha1",
         "kind": "NodeConfig",
@@ -224,10 +206,9 @@ def joining(told: Joining, plan: PoolPlan) -> str:
     )
 
 
-def _network(subnets: Sequence[pulumi.Input[str]], settings: EksClusterSettings) -> eks.ClusterVpcConfigArgs:
+def _network(subnets: Sequence[pulumi.Input[str]], creation: EksCreation) -> eks.ClusterVpcConfigArgs:
     """Where the control plane is reached from."""
-    access = settings.access
-    ranges: list[pulumi.Input[str]] = list(access.public_ranges) if access else []
+    ranges = list(creation.public_ranges)
     return eks.ClusterVpcConfigArgs(
         subnet_ids=list(subnets),
         endpoint_private_access=True,
@@ -237,26 +218,18 @@ def _network(subnets: Sequence[pulumi.Input[str]], settings: EksClusterSettings)
 
 
 def _cards(
-    plan: PoolPlan, groups: Sequence[pulumi.Input[str]]
+    kinds: Sequence[str | None], groups: Sequence[pulumi.Input[str]]
 ) -> list[ec2.LaunchTemplateNetworkInterfaceArgs]:
-    """All network cards: the first one carries the node's address, the others nothing but EFA."""
-    first = plan.machine.efa_from
     return [
         ec2.LaunchTemplateNetworkInterfaceArgs(
             network_card_index=card,
             device_index=0 if card == 0 else 1,
-            interface_type=_card_type(card, first),
+            interface_type=kind,
             security_groups=list(groups),
             delete_on_termination="true",
         )
-        for card in range(first + plan.efa)
+        for card, kind in enumerate(kinds)
     ]
-
-
-def _card_type(card: int, first: int) -> str | None:
-    if card:
-        return "efa-only"
-    return None if first else "efa"
 
 
 def _scale(least: int, most: int) -> eks.NodeGroupScalingConfigArgs:

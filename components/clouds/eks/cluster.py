@@ -6,14 +6,11 @@ Nothing secret gets into the state: the kubeconfig asks `aws eks get-token` for 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pulumi
 import pulumi_aws
 from pulumi_aws import ec2, eks
-
-from dra_fleet.clouds.eks.pools import image_of, placed_together, zones_of
-from dra_fleet.clouds.eks.settings import EksClusterSettings, OwnImage
 
 from ...core.naming import logical
 from ..adopting import readable
@@ -35,8 +32,8 @@ from .roles import CLUSTER_POLICIES, NODE_POLICIES, administrators, role
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.clouds.eks.settings import AdoptEks, CreateEks, EksPoolSettings
-    from dra_fleet.model.plan import ClusterPlan, PoolPlan
+    from dra_fleet.clouds.eks.cluster_plan import EksClusterPlan, EksCreation, EksGroupPlan
+    from dra_fleet.model.plan import ClusterPlan
 
     from ..platform import Declaration, SecretReader
 
@@ -49,14 +46,10 @@ class EksClusterArgs:
     """What an EKS cluster takes.
 
     Attributes:
-        kubernetes: the minor of the control plane and of all node groups, such as "1.36".
-        settings: the cluster's section of the stack file, checked.
-        pools: the planned pools, with the labels and taints of their nodes.
+        plan: what AWS is asked for.
     """
 
-    kubernetes: str
-    settings: EksClusterSettings
-    pools: Sequence[PoolPlan]
+    plan: EksClusterPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,35 +73,35 @@ class EksCluster(Platform):
     TOKEN = "dra-fleet:platforms:EksCluster"  # noqa: S105 - a type token
 
     def __init__(self, name: str, args: EksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        settings = args.settings
+        plan = args.plan
         super().__init__(
             name,
             {
                 "cloud": "eks",
-                "kubernetes": args.kubernetes,
-                "region": settings.region,
-                "adopted": settings.adopt is not None,
+                "kubernetes": plan.kubernetes,
+                "region": plan.region,
+                "adopted": plan.creates is None,
             },
             opts,
         )
         aws = pulumi_aws.Provider(
             logical(name, "aws"),
-            region=settings.region,
-            allowed_account_ids=None if settings.account is None else [settings.account],
+            region=plan.region,
+            allowed_account_ids=None if plan.account is None else [plan.account],
             opts=pulumi.ResourceOptions(parent=self),
         )
         # Protected with the component: these options are its own, not those of what lives in the cluster.
         own = pulumi.ResourceOptions(parent=self, provider=aws, depends_on=self._after)
         place = (
-            self._adopted(name, args, settings.adopt, own)
-            if settings.adopt
-            else self._created(name, args, own)
+            self._adopted(name, plan, own)
+            if plan.creates is None
+            else self._created(name, plan, plan.creates, own)
         )
-        groups = [self._pool(name, args, plan, place, aws) for plan in args.pools]
+        groups = [self._group(name, group, place, aws) for group in plan.groups]
         kubeconfig = pulumi.Output.secret(
             pulumi.Output.all(name=place.name, endpoint=place.endpoint, authority=place.authority).apply(
                 lambda told: login_kubeconfig(
-                    name, told["name"], settings.region, told["endpoint"], told["authority"]
+                    name, told["name"], plan.region, told["endpoint"], told["authority"]
                 )
             )
         )
@@ -117,33 +110,27 @@ class EksCluster(Platform):
 
     @classmethod
     def planned(cls, plan: ClusterPlan, secret: SecretReader) -> Declaration:
-        """Take the cluster's settings; it needs no secret."""
+        """Take what AWS is asked for; it needs no secret."""
         del secret
-        settings = plan.settings
-        if not isinstance(settings, EksClusterSettings):
-            raise TypeError(f"cluster {plan.name} is no EKS cluster but {plan.cloud}")
-        args = EksClusterArgs(kubernetes=plan.kubernetes, settings=settings, pools=plan.pools)
+        args = EksClusterArgs(plan=cast("EksClusterPlan", plan.own))
         return lambda opts: cls(plan.name, args, opts)
 
-    def _adopted(
-        self, name: str, args: EksClusterArgs, adopt: AdoptEks, own: pulumi.ResourceOptions
-    ) -> _Place:
-        region = args.settings.region
+    def _adopted(self, name: str, plan: EksClusterPlan, own: pulumi.ResourceOptions) -> _Place:
         asked = eks.get_cluster_output(
-            name=adopt.name, opts=pulumi.InvokeOutputOptions(parent=self, provider=own.provider)
+            name=plan.name, opts=pulumi.InvokeOutputOptions(parent=self, provider=own.provider)
         )
         found = readable(
             asked,
             name,
-            known_as=f"EKS cluster {adopt.name} in region {region}",
-            listing=f"aws eks list-clusters --region {region}",
+            known_as=f"EKS cluster {plan.name} in region {plan.region}",
+            listing=f"aws eks list-clusters --region {plan.region}",
             permission="the permission eks:DescribeCluster",
         )
-        nodes = role(logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, adopt.node_role, own)
+        nodes = role(logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, plan.node_role, own)
         return _Place(
             # Its node groups wait for the answer: none is asked for in a cluster that is not there.
-            name=found.apply(lambda _: adopt.name),
-            subnets=adopt.subnets,
+            name=found.apply(lambda _: plan.name),
+            subnets=plan.subnets,
             node_role=nodes.arn,
             vpc=found.vpc_config.vpc_id,
             security_group=found.vpc_config.cluster_security_group_id,
@@ -153,39 +140,42 @@ class EksCluster(Platform):
             after=nodes.attached,
         )
 
-    def _created(self, name: str, args: EksClusterArgs, own: pulumi.ResourceOptions) -> _Place:
-        settings, create = args.settings, args.settings.create
-        if create is None:
-            raise ValueError(f"cluster {name} is neither created nor adopted")
-        network = _network(name, create, own)
-        control = role(
-            logical(name, "cluster"), "eks.amazonaws.com", CLUSTER_POLICIES, create.cluster_role, own
+    def _created(
+        self, name: str, plan: EksClusterPlan, creation: EksCreation, own: pulumi.ResourceOptions
+    ) -> _Place:
+        network = (
+            Network(subnets=plan.subnets, ready=[])
+            if creation.network is None
+            else small_network(name, creation.network, own)
         )
-        nodes = role(logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, create.node_role, own)
+        control = role(
+            logical(name, "cluster"), "eks.amazonaws.com", CLUSTER_POLICIES, creation.cluster_role, own
+        )
+        nodes = role(logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, plan.node_role, own)
         subnets = [network.subnets[zone] for zone in sorted(network.subnets)]
         cluster = eks.Cluster(
             name,
-            cluster_arguments(name, args.kubernetes, settings, control.arn, subnets),
+            cluster_arguments(plan, creation, control.arn, subnets),
             opts=pulumi.ResourceOptions.merge(
                 own, pulumi.ResourceOptions(depends_on=[*control.attached, *network.ready])
             ),
         )
-        admins = administrators(name, cluster.name, settings.access.admins if settings.access else (), own)
-        first = [self._addon(name, addon, settings, cluster, own) for addon in _BEFORE_NODES]
+        admins = administrators(name, cluster.name, creation.admins, own)
+        first = [self._addon(name, addon, creation, cluster, own) for addon in _BEFORE_NODES]
         joinable = [cluster, *nodes.attached, *network.ready, *first]
         system = eks.NodeGroup(
             logical(name, "system"),
             system_arguments(
-                args.kubernetes,
-                settings,
+                plan,
+                creation,
                 GroupHome(cluster=cluster.name, role=nodes.arn, subnets=subnets),
             ),
             opts=self._group_opts(own, joinable, scaled=True),
         )
         after_system = pulumi.ResourceOptions.merge(own, pulumi.ResourceOptions(depends_on=[system]))
-        chosen = sorted(set(settings.addons) - {*_BEFORE_NODES, *_AFTER_NODES})
+        chosen = sorted(set(creation.addons) - {*_BEFORE_NODES, *_AFTER_NODES})
         later = [
-            self._addon(name, addon, settings, cluster, after_system) for addon in (*_AFTER_NODES, *chosen)
+            self._addon(name, addon, creation, cluster, after_system) for addon in (*_AFTER_NODES, *chosen)
         ]
         return _Place(
             name=cluster.name,
@@ -203,7 +193,7 @@ class EksCluster(Platform):
         self,
         name: str,
         addon: str,
-        settings: EksClusterSettings,
+        creation: EksCreation,
         cluster: eks.Cluster,
         opts: pulumi.ResourceOptions,
     ) -> eks.Addon:
@@ -211,50 +201,48 @@ class EksCluster(Platform):
             logical(name, addon),
             cluster_name=cluster.name,
             addon_name=addon,
-            addon_version=settings.addons.get(addon),
+            addon_version=creation.addons.get(addon),
             resolve_conflicts_on_create="OVERWRITE",
             resolve_conflicts_on_update="OVERWRITE",
             opts=opts,
         )
 
-    def _pool(
-        self, name: str, args: EksClusterArgs, plan: PoolPlan, place: _Place, aws: pulumi_aws.Provider
+    def _group(
+        self, name: str, group: EksGroupPlan, place: _Place, aws: pulumi_aws.Provider
     ) -> eks.NodeGroup:
-        pool = args.settings.pools[plan.name]
-        part = logical(name, plan.name)
+        part = logical(name, group.key)
         opts = self.child_opts(pulumi.ResourceOptions(provider=aws))
-        placement = ec2.PlacementGroup(part, strategy="cluster", opts=opts) if placed_together(pool) else None
+        placement = ec2.PlacementGroup(part, strategy="cluster", opts=opts) if group.placed_together else None
         template = ec2.LaunchTemplate(
             part,
             template_arguments(
-                plan,
-                pool,
-                self._groups(part, pool, place, opts),
+                group,
+                self._security_groups(part, group, place, opts),
                 None if placement is None else placement.name,
-                _user_data(plan, pool, place),
+                _user_data(group, place),
             ),
             opts=opts,
         )
         home = GroupHome(
             cluster=place.name,
             role=place.node_role,
-            subnets=[place.subnets[zone] for zone in zones_of(pool, args.settings)],
+            subnets=[place.subnets[zone] for zone in group.zones],
         )
         version = eks.NodeGroupLaunchTemplateArgs(id=template.id, version=template.latest_version.apply(str))
         return eks.NodeGroup(
             part,
-            group_arguments(args.kubernetes, plan, args.settings, home, version),
-            opts=self._group_opts(opts, place.after, scaled=plan.min_nodes < plan.max_nodes),
+            group_arguments(group, home, version),
+            opts=self._group_opts(opts, place.after, scaled=group.least < group.most),
         )
 
-    def _groups(
-        self, part: str, pool: EksPoolSettings, place: _Place, opts: pulumi.ResourceOptions
+    def _security_groups(
+        self, part: str, group: EksGroupPlan, place: _Place, opts: pulumi.ResourceOptions
     ) -> list[pulumi.Input[str]]:
         """The security groups of EFA cards: the cluster's, and one that allows all traffic to itself."""
-        if not pool.efa:
+        if group.cards is None:
             return []
-        if pool.security_group is not None:
-            return [place.security_group, pool.security_group]
+        if group.security_group is not None:
+            return [place.security_group, group.security_group]
         made = ec2.SecurityGroup(
             logical(part, "efa"),
             description="EFA: all traffic between the nodes of one pool",
@@ -274,23 +262,16 @@ class EksCluster(Platform):
         return pulumi.ResourceOptions.merge(opts, more)
 
 
-def _network(name: str, create: CreateEks, own: pulumi.ResourceOptions) -> Network:
-    if create.network is not None:
-        return small_network(name, create.network, own)
-    return Network(subnets=create.subnets, ready=[])
-
-
-def _user_data(plan: PoolPlan, pool: EksPoolSettings, place: _Place) -> pulumi.Input[str] | None:
+def _user_data(group: EksGroupPlan, place: _Place) -> pulumi.Input[str] | None:
     """What the nodes are told; the images of EKS know how to join by themselves."""
-    if isinstance(pool.image, OwnImage):
+    if group.image_id is not None:
         return pulumi.Output.all(
             cluster=place.name,
             endpoint=place.endpoint,
             authority=place.authority,
             service_range=place.service_range,
-        ).apply(lambda told: joining(Joining(**told), plan))
-    image = image_of(plan.machine, pool)
-    return plugin_off() if image is not None and image.plugin and not pool.device_plugin else None
+        ).apply(lambda told: joining(Joining(**told), group))
+    return plugin_off() if group.turns_plugin_off else None
 
 
 COMPONENT = EksCluster

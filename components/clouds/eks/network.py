@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import pulumi
 
-    from dra_fleet.clouds.eks.settings import SmallNetwork
+    from dra_fleet.clouds.eks.cluster_plan import EksNetworkPlan
 
 _PRIVATE_BITS = 3
 """A /16 is cut into eight /19: one for the nodes of each zone, and the last for all public subnets."""
@@ -34,7 +34,7 @@ class Network:
     ready: list[pulumi.Resource]
 
 
-def small_network(name: str, wanted: SmallNetwork, opts: pulumi.ResourceOptions) -> Network:
+def small_network(name: str, wanted: EksNetworkPlan, opts: pulumi.ResourceOptions) -> Network:
     """Declare the VPC and all that is in it.
 
     Args:

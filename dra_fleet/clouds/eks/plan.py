@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.clouds.cloud import Autoscaler, Planning
 from dra_fleet.clouds.eks.checks import check_eks, check_eks_values
+from dra_fleet.clouds.eks.cluster_planning import plan_eks_cluster
 from dra_fleet.clouds.eks.pools import plan_eks_pool
 from dra_fleet.clouds.eks.releases import eks_driver_values
 from dra_fleet.drivers.nvidia.operator import plan_gpu_operator
@@ -50,4 +51,5 @@ PLANNING: Planning[EksClusterSettings] = Planning(
     driver_values=_driver_values,
     check_values=check_eks_values,
     adopts=lambda settings: None if settings.adopt is None else settings.adopt.name,
+    plan_cluster=plan_eks_cluster,
 )
