@@ -42,11 +42,9 @@ class GkeClusterArgs:
     """What a GKE cluster takes.
 
     Attributes:
-        kubernetes: the minor of the control plane, such as "1.36".
         plan: what Google is asked for.
     """
 
-    kubernetes: str
     plan: GkeClusterPlan
 
 
@@ -70,7 +68,7 @@ class GkeCluster(Platform):
             name,
             {
                 "cloud": "gke",
-                "kubernetes": args.kubernetes,
+                "kubernetes": plan.kubernetes,
                 "project": plan.project,
                 "location": plan.location,
                 "adopted": plan.creates is None,
@@ -100,7 +98,7 @@ class GkeCluster(Platform):
     def planned(cls, plan: ClusterPlan, secret: SecretReader) -> Declaration:
         """Take what Google is asked for; it needs no secret."""
         del secret
-        args = GkeClusterArgs(kubernetes=plan.kubernetes, plan=cast("GkeClusterPlan", plan.own))
+        args = GkeClusterArgs(plan=cast("GkeClusterPlan", plan.own))
         return lambda opts: cls(plan.name, args, opts)
 
     def member_opts(self, depends_on: Sequence[pulumi.Resource] = ()) -> pulumi.ResourceOptions:

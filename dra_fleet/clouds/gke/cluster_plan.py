@@ -140,6 +140,7 @@ class GkePoolPlan:
 class GkeClusterPlan:
     """A cluster as Google is asked for it. `name`: in GKE. `creates`: None where it is adopted.
 
+    `kubernetes`: the minor of the control plane.
     `installers`: the pools (by their names in the stack file) that each driver installer is for.
     `compute_classes`: the pools (by their names in GKE) of each ComputeClass, most wanted first.
     """
@@ -149,6 +150,7 @@ class GkeClusterPlan:
     location: str
     region: str
     zone: str | None
+    kubernetes: str
     creates: GkeCreation | None
     pools: tuple[GkePoolPlan, ...]
     installers: Mapping[str, tuple[str, ...]]

@@ -56,6 +56,7 @@ def plan_gke_cluster(
         location=settings.location,
         region=region_of(settings.location),
         zone=settings.location if is_zone(settings.location) else None,
+        kubernetes=minor,
         creates=None if create is None or access is None else _creation(settings, create, access, minor),
         pools=tuple(_pool(plan, settings, names[plan.name]) for plan in pools),
         installers=installers,
