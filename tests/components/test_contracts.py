@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
 import inspect
@@ -76,6 +77,17 @@ def test_every_argument_is_described(component: type[FleetComponent]) -> None:
     args = arguments(component)
     described = set(re.findall(r"^ {8}(\w+): ", inspect.getsource(args), re.MULTILINE))
     assert {field.name for field in dataclasses.fields(args)} <= described
+
+
+def test_what_declares_a_cloud_s_resources_gets_its_plan_never_its_settings() -> None:
+    imported = {
+        (path.relative_to(FOLDER).as_posix(), node.module or "")
+        for path in FOLDER.glob("clouds/*/*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom)
+    }
+    assert ("clouds/gke/cluster.py", "dra_fleet.clouds.gke.cluster_plan") in imported
+    assert [item for item in sorted(imported) if re.search(r"clouds\.\w+\.\w*settings$", item[1])] == []
 
 
 def test_the_token_names_role_and_class(component: type[FleetComponent]) -> None:
