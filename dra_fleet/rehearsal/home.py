@@ -53,6 +53,11 @@ class Home:
     @property
     def mark(self) -> Path:
         """Made before anything else in the root: what lies beside it is the rehearsal's."""
+        return self.root / "rehearsal-home-2"
+
+    @property
+    def former_mark(self) -> Path:
+        """The mark of homes whose state an older version wrote, under names that nothing reads any more."""
         return self.root / "rehearsal-home"
 
     @property
@@ -125,19 +130,34 @@ class Home:
             return
         found = set(self.root.iterdir())
         # Looked for after the listing: another caller may be making the home, and makes the mark first.
-        if found and not self.mark.exists():
+        if found and not (self.mark.exists() or self.former_mark.exists()):
             raise HomeUnusableError(
                 f"{self.root} holds files that are no rehearsal's; "
                 f"set {ENVIRONMENT_VARIABLE} to a new or empty directory"
+            )
+
+    def refuse_outdated(self) -> None:
+        """Check that no older version made the home.
+
+        Raises:
+            HomeUnusableError: one did; its simulated clouds cannot be found by their names of now.
+        """
+        if self.former_mark.exists():
+            raise HomeUnusableError(
+                f"an older version of dra-fleet made the rehearsal in {self.root}, and its state goes by "
+                "other names; fix: dra-fleet rehearse down --remove, which ends it and removes what it "
+                "simulated"
             )
 
     def create(self) -> None:
         """Make the directories, readable by this user alone. Harmless when they are there already.
 
         Raises:
-            HomeUnusableError: a directory cannot be made, belongs to someone else or holds something else.
+            HomeUnusableError: a directory cannot be made, belongs to someone else, holds something else or
+                was made by an older version.
         """
         self.refuse_foreign()
+        self.refuse_outdated()
         directories = (self.clusters, self.pulumi_home, self.backend, self.bin, self.socket.parent)
         for path in (self.root, self.mark, *directories):
             try:

@@ -42,7 +42,7 @@ def test_a_directory_with_other_files_is_no_home(tmp_path: Path) -> None:
 
 
 def test_a_home_that_was_only_begun_is_taken_up(tmp_path: Path) -> None:
-    (tmp_path / "rehearsal-home").touch()
+    (tmp_path / "rehearsal-home-2").touch()
     (tmp_path / "clusters").mkdir()
     Home.at(tmp_path).create()
     Home.at(tmp_path).create()
@@ -108,3 +108,17 @@ def test_a_home_that_cannot_be_made_says_why_and_what_to_do(tmp_path: Path) -> N
         HomeUnusableError, match=r"cannot be made: Not a directory; .* set DRA_FLEET_HOME to another"
     ):
         Home.at(tmp_path / "file" / "home").create()
+
+
+def test_a_home_of_an_older_version_is_named_with_the_way_out(tmp_path: Path) -> None:
+    home = Home.at(tmp_path)
+    home.former_mark.touch()
+    (tmp_path / "world.db").touch()
+    home.refuse_foreign()
+    with pytest.raises(HomeUnusableError) as refused:
+        home.create()
+    assert str(refused.value) == (
+        f"an older version of dra-fleet made the rehearsal in {tmp_path}, and its state goes by other names; "
+        "fix: dra-fleet rehearse down --remove, which ends it and removes what it simulated"
+    )
+    assert not home.mark.exists()
