@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.drivers.driver import PartMissing
+from dra_fleet.facts.parts import PartMissing
 
 if TYPE_CHECKING:
     from .domain import Domain

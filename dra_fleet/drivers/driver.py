@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.facts.loading import read
+from dra_fleet.facts.parts import PartMissing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,10 +36,6 @@ if TYPE_CHECKING:
 Part = Literal["values", "slices", "plan", "settings", "sharing", "resources", "nodes"]
 """A module of a driver's package: chart values, what is published, what a plan asks, what it reads of a stack
 file, sharing, what rules ask of it, and what is told of live nodes."""
-
-
-class PartMissing(NotImplementedError):  # noqa: N818 - it says what is not there
-    """A driver lacks a part; the message names it and the file to write."""
 
 
 @dataclass(frozen=True, kw_only=True)

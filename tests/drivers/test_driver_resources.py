@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dra_fleet import drivers
-from dra_fleet.drivers.driver import PartMissing
 from dra_fleet.drivers.resources import DevicePlugin, DriverResources, Operator
+from dra_fleet.facts.parts import PartMissing
 
 VALUES = (DriverResources, Operator, DevicePlugin)
 QUESTIONS = [question.name for question in fields(DriverResources)]
