@@ -5,11 +5,10 @@ They are resolved on use. A driver of another distribution has its own in its ow
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from dra_fleet import drivers
-from dra_fleet.facts.parts import PartMissing
+from dra_fleet.facts.parts import part
 
 if TYPE_CHECKING:
     from .domain import Domain
@@ -26,12 +25,5 @@ def domain_of(name: str) -> type[Domain]:
     """
     driver = drivers.named(name)
     package = f"{__name__}.{name}" if driver is None or name in drivers.BUILT_IN else driver.package
-    module = f"{package}.compute_domain"
-    try:
-        return resolve_name(f"{module}:COMPONENT")
-    except ModuleNotFoundError as missing:
-        if missing.name is None or not f"{module}.".startswith(f"{missing.name}."):
-            raise
-        file = f"{module.replace('.', '/')}.py"
-        text = f"driver {name} has no component of its ComputeDomains: write {file} with COMPONENT"
-        raise PartMissing(text) from None
+    of = f"driver {name} has no component of its ComputeDomains"
+    return cast("type[Domain]", part(of, f"{package}.compute_domain", "COMPONENT"))
