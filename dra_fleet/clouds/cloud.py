@@ -131,7 +131,6 @@ class Cloud:
         package: The package with its settings, plan, facts and resources.
         credential_helper: The command that its clusters' kubeconfigs call for a token; empty where that is
             their own matter.
-        credential_prefixes: What the names of variables begin with that hold credentials of real accounts.
         guarded_priorities: The priority classes that it admits outside of kube-system only where a
             ResourceQuota of the namespace allows them.
         makes_nodes: Whether the stack makes the nodes of its pools; else they are there and are selected.
@@ -141,7 +140,6 @@ class Cloud:
     title: str
     package: str
     credential_helper: str = ""
-    credential_prefixes: tuple[str, ...] = ()
     guarded_priorities: tuple[str, ...] = ()
     makes_nodes: bool = True
 

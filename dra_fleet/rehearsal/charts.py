@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet.rehearsal.drivers import chart_folders
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.passed_on import passed_on
 from dra_fleet.rehearsal.providers.refusals import refusal, remember_refusal
 
 if TYPE_CHECKING:
@@ -97,7 +98,9 @@ def _pull(chart: str, version: str | None, repository: str | None, kept: Path) -
     with tempfile.TemporaryDirectory(dir=kept.parent, prefix=".pull-") as place:
         command = [helm, "pull", chart, *options, "--destination", place]
         try:
-            result = subprocess.run(command, check=False, capture_output=True, text=True, timeout=_PULL)
+            result = subprocess.run(
+                command, env=passed_on(), check=False, capture_output=True, text=True, timeout=_PULL
+            )
         except subprocess.TimeoutExpired:
             raise ChartUnavailableError(f"no answer within {_PULL:g} s") from None
         archives = list(Path(place).glob("*.tgz"))

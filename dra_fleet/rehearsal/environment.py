@@ -1,11 +1,13 @@
 """The environment a rehearsal runs in: its own engine home, backend, kubeconfig and PATH.
 
-Real credentials are left out. The program sees nothing else that differs from a run against real clouds.
+Of the caller's variables only those that are needed are passed on, so that no real credential is. The program
+sees nothing else that differs from a run against real clouds.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -13,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 from ruamel.yaml import YAML
 
-from dra_fleet import clouds
 from dra_fleet.places import ROOT
 from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.passed_on import left_behind, passed_on
 from dra_fleet.rehearsal.tools.cache import Cache
 
 if TYPE_CHECKING:
@@ -24,13 +26,8 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.tools import Toolset
 
-_OF_THE_ENGINE: Final = ("PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE")
-
-
-def credential_prefixes() -> tuple[str, ...]:
-    """What the variables that belong to real accounts begin with; a rehearsal never sees them."""
-    of_clouds = (prefix for cloud in clouds.known() for prefix in cloud.credential_prefixes)
-    return (*_OF_THE_ENGINE, *of_clouds)
+_SHELL_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""What a shell can unset; exported functions of bash have other names."""
 
 
 class WrongBackendError(RehearsalError):
@@ -44,13 +41,11 @@ def environment(home: Home, tools: Toolset) -> dict[str, str]:
         WrongBackendError: Pulumi.yaml pins another backend.
     """
     refuse_foreign_backend(ROOT / "Pulumi.yaml")
-    real = credential_prefixes()
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(real)}
-    return {**kept, **environment_changes(home, tools)}
+    return {**passed_on(), **environment_changes(home, tools)}
 
 
 def environment_changes(home: Home, tools: Toolset) -> dict[str, str]:
-    """What a rehearsal sets; everything else of the caller's environment but credentials stays."""
+    """What a rehearsal sets; the rest of its environment is what is passed on of the caller's."""
     first = [
         Path(sys.executable).parent,
         home.bin,
@@ -83,10 +78,9 @@ def _compiled_modules() -> dict[str, str]:
 
 
 def shell_exports(home: Home, tools: Toolset) -> str:
-    """Lines for `eval "$(dra-fleet rehearse env)"`: what to set, and which real credentials to unset."""
+    """Lines for `eval "$(dra-fleet rehearse env)"`: what to set, and to unset as it is not passed on."""
     refuse_foreign_backend(ROOT / "Pulumi.yaml")
-    real = credential_prefixes()
-    lines = [f"unset {shlex.quote(name)}" for name in sorted(os.environ) if name.startswith(real)]
+    lines = [f"unset {name}" for name in left_behind() if _SHELL_NAME.fullmatch(name)]
     lines += [
         f"export {name}={shlex.quote(value)}" for name, value in environment_changes(home, tools).items()
     ]

@@ -23,6 +23,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 STACKS = PROJECT / "tests" / "data" / "stacks"
 COMMAND = Path(sys.executable).parent / "dra-fleet"
 Settings = dict[str, Any]
+CANARY = "a-real-credential-5c1d"
 LONGEST = 600.0
 """Seconds; only to end a hang."""
 
@@ -54,8 +55,9 @@ class Rehearsed:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The caller's environment, pointing at this home."""
-        return {**os.environ, "DRA_FLEET_HOME": str(self.home), "NO_COLOR": "1"}
+        """The caller's environment, pointing at this home, with a credential that no run may see."""
+        own = {"DRA_FLEET_HOME": str(self.home), "NO_COLOR": "1", "MY_REGISTRY_KEY": CANARY}
+        return {**os.environ, **own}
 
     def run(self, *arguments: str) -> Finished:
         """Run `dra-fleet`."""
@@ -121,8 +123,12 @@ class Rehearsed:
 
     def processes(self) -> list[str]:
         """Command lines of living processes that name this home."""
-        lines: list[str] = [" ".join(item.info["cmdline"] or ()) for item in psutil.process_iter(["cmdline"])]
-        return [line for line in lines if str(self.home) in line]
+        return [" ".join(item.info["cmdline"]) for item in self.started()]
+
+    def started(self) -> list[psutil.Process]:
+        """Living processes whose command line names this home."""
+        everything = psutil.process_iter(["cmdline"])
+        return [item for item in everything if str(self.home) in " ".join(item.info["cmdline"] or ())]
 
     def _finish(self, command: Sequence[str], directory: Path) -> Finished:
         done = subprocess.run(

@@ -12,7 +12,7 @@ from dra_fleet.policy.pack import RULES
 from dra_fleet.proof.supply.prediction import predict
 from dra_fleet.settings import read_stack_file
 from tests.engine.agreement import disagreements
-from tests.engine.rehearsed import PROJECT
+from tests.engine.rehearsed import CANARY, PROJECT
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan
@@ -116,6 +116,15 @@ def test_the_state_holds_no_credential_in_clear(rehearsed: Rehearsed) -> None:
         "current-context",
     ):
         assert mark not in state
+
+
+def test_a_credential_that_the_caller_exported_is_nowhere(rehearsed: Rehearsed) -> None:
+    rehearsed.up()
+
+    kept = [file for file in rehearsed.home.rglob("*") if file.is_file()]
+    assert [file for file in kept if CANARY.encode() in file.read_bytes()] == []
+    assert rehearsed.started()
+    assert [item for item in rehearsed.started() if CANARY in item.environ().values()] == []
 
 
 def test_down_leaves_no_process_and_up_goes_on_from_there(rehearsed: Rehearsed) -> None:

@@ -9,13 +9,17 @@ import pytest
 
 from dra_fleet.rehearsal.environment import (
     WrongBackendError,
-    credential_prefixes,
     environment,
     refuse_foreign_backend,
     shell_exports,
 )
 from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.passed_on import PASSED_ON, PassedOn
 from dra_fleet.rehearsal.tools import Toolset
+from dra_fleet.rehearsal.tools.go import build_environment
+from dra_fleet.rehearsal.tools.on_path import Requirement, version_of
+
+PROJECT = Path(__file__).resolve().parents[2]
 
 TOOLS = Toolset(
     pulumi=Path("/tools/pulumi/pulumi"),
@@ -30,9 +34,19 @@ CREDENTIALS = (
     "AZURE_CLIENT_SECRET",
     "GOOGLE_CREDENTIALS",
     "ALICLOUD_SECRET_KEY",
+    "ALIYUN_SECRET",
+    "GITHUB_TOKEN",
+    "VAULT_TOKEN",
+    "NGC_API_KEY",
+    "KUBE_TOKEN",
+    "HELM_KUBETOKEN",
+    "TF_TOKEN_app_terraform_io",
     "PULUMI_ACCESS_TOKEN",
+    "PULUMI_CONFIG",
     "PULUMI_CONFIG_PASSPHRASE",
+    "A_NAME_THAT_NOBODY_HAS_THOUGHT_OF",
 )
+CANARY = "canary-2f61"
 
 
 @pytest.fixture
@@ -43,13 +57,26 @@ def home(tmp_path: Path) -> Home:
 @pytest.fixture(autouse=True)
 def real_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in CREDENTIALS:
-        monkeypatch.setenv(name, "real")
+        monkeypatch.setenv(name, CANARY)
 
 
-def test_no_real_credential_reaches_the_engine(home: Home) -> None:
-    seen = environment(home, TOOLS)
-    own = {"PULUMI_CONFIG_PASSPHRASE_FILE"}
-    assert [name for name in seen if name.startswith(credential_prefixes()) and name not in own] == []
+def test_no_variable_that_a_run_does_not_need_reaches_the_engine(home: Home) -> None:
+    assert CANARY not in environment(home, TOOLS).values()
+
+
+def test_no_such_variable_reaches_builds_or_what_is_asked_on_the_path() -> None:
+    assert CANARY not in build_environment().values()
+    shell = Requirement(
+        name="sh", version_arguments=("-c", f"env | grep -q {CANARY} || echo 1.2.3"), at_least=(0, 0, 0)
+    )
+    assert version_of(Path("/bin/sh"), shell) == (1, 2, 3)
+
+
+def test_the_page_names_every_variable_that_is_passed_on_and_why() -> None:
+    page = (PROJECT / "docs/rehearsal.md").read_text(encoding="utf-8")
+    section = page.split("## What a run may see")[1].split("## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| `")]
+    assert [PassedOn(names.replace("`", ""), why) for names, why in rows] == list(PASSED_ON)
 
 
 def test_everything_that_is_written_or_read_is_the_homes_own(home: Home) -> None:
@@ -65,11 +92,14 @@ def test_the_tools_and_stand_in_helpers_come_first_on_the_path(home: Home) -> No
     assert path[1:5] == [str(home.bin), "/tools/pulumi", "/tools/langhost", "/tools/helm"]
 
 
-def test_everything_else_of_the_callers_environment_stays(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "name", ["HTTPS_PROXY", "no_proxy", "LC_TIME", "HOME", "SSL_CERT_FILE", "PULUMI_K8S_ENABLE_PATCH_FORCE"]
+)
+def test_what_a_run_needs_of_the_callers_environment_stays(
+    name: str, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HTTPS_PROXY", "http://proxy")
-    assert environment(home, TOOLS)["HTTPS_PROXY"] == "http://proxy"
+    monkeypatch.setenv(name, "the caller's")
+    assert environment(home, TOOLS)[name] == "the caller's"
 
 
 @pytest.mark.parametrize(("forbidden", "kept"), [("1", "bytecode"), ("", None)])
@@ -84,10 +114,13 @@ def test_a_program_is_compiled_once_even_where_it_must_not_be_beside_its_source(
     assert seen["PYTHONDONTWRITEBYTECODE"] == ""
 
 
-def test_a_shell_that_evaluates_the_exports_has_them_and_no_credential(home: Home) -> None:
-    script = f"{shell_exports(home, TOOLS)}\necho $KUBECONFIG; echo ${{AWS_SECRET_ACCESS_KEY-unset}}"
+def test_a_shell_that_evaluates_the_exports_has_them_and_no_credential(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BASH_FUNC_greet%%", "() { echo hello; }")
+    script = f"{shell_exports(home, TOOLS)}\necho $KUBECONFIG; env | grep {CANARY} || echo none"
     shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
-    assert shown.stdout == f"{home.kubeconfig}\nunset\n"
+    assert shown.stdout == f"{home.kubeconfig}\nnone\n"
     assert shlex.quote(str(home.kubeconfig)) in script
 
 

@@ -7,5 +7,4 @@ CLOUD = Cloud(
     title="ACK",
     package=__name__,
     credential_helper="ack-ram-tool",
-    credential_prefixes=("ALICLOUD_", "ALIBABA_CLOUD_"),
 )

@@ -7,5 +7,4 @@ CLOUD = Cloud(
     title="AKS",
     package=__name__,
     credential_helper="kubelogin",
-    credential_prefixes=("ARM_", "AZURE_"),
 )

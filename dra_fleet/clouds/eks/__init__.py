@@ -2,6 +2,4 @@
 
 from dra_fleet.clouds.cloud import Cloud
 
-CLOUD = Cloud(
-    name="eks", title="EKS", package=__name__, credential_helper="aws", credential_prefixes=("AWS_",)
-)
+CLOUD = Cloud(name="eks", title="EKS", package=__name__, credential_helper="aws")

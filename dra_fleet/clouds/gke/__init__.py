@@ -7,7 +7,6 @@ CLOUD = Cloud(
     title="GKE",
     package=__name__,
     credential_helper="gke-gcloud-auth-plugin",
-    credential_prefixes=("GOOGLE_", "GCLOUD_", "CLOUDSDK_"),
     # https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra
     guarded_priorities=("system-node-critical", "system-cluster-critical"),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ from typing import Final
 
 from dra_fleet.places import ROOT
 from dra_fleet.rehearsal.clouds.simulation import simulation_of
+from dra_fleet.rehearsal.passed_on import passed_on
 from dra_fleet.rehearsal.providers import clouds, kubernetes
 from dra_fleet.rehearsal.providers.refusals import refusal, remember_refusal
 
@@ -138,8 +138,7 @@ def published_plugin(
         return PublishedPlugin.INSTALLED
     if refusal(plugins / plugin.refused) is not None:
         return PublishedPlugin.REFUSED
-    environment = {**os.environ, "PULUMI_HOME": str(pulumi_home), "PULUMI_SKIP_UPDATE_CHECK": "true"}
-    environment.pop("PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION", None)
+    environment = {**passed_on(), "PULUMI_HOME": str(pulumi_home), "PULUMI_SKIP_UPDATE_CHECK": "true"}
     command = [str(pulumi), "plugin", "install", "resource", plugin.name, plugin.version, "--non-interactive"]
     if (plugins / plugin.directory).exists():
         command.append("--reinstall")  # the stand-in is there

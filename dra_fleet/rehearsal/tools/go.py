@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dra_fleet.rehearsal.passed_on import passed_on
 from dra_fleet.rehearsal.tools.cache import Cache, ToolsError, no_space
 from dra_fleet.rehearsal.tools.recipes import ModuleFile, Recipe, needed_go
 
@@ -97,7 +98,7 @@ class GoToolchain:
 
 def build_environment() -> dict[str, str]:
     """All variables that Go runs with."""
-    return {**os.environ, **BUILD_SETTINGS}
+    return {**passed_on(), **BUILD_SETTINGS}
 
 
 @dataclass(frozen=True)

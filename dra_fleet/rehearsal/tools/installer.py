@@ -12,10 +12,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dra_fleet.rehearsal.passed_on import passed_on
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from dra_fleet.rehearsal.tools.cache import Cache
+
 
 INSTALL_SECONDS = 300
 """How long the whole installation may take."""
@@ -45,6 +48,7 @@ def install(version: str, directory: Path) -> Refusal | None:
     command = [sys.executable, "-m", "dra_fleet.rehearsal.tools.official_pulumi", str(directory), version]
     with subprocess.Popen(
         command,
+        env=passed_on(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

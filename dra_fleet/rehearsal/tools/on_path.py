@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+
+from dra_fleet.rehearsal.passed_on import passed_on
 
 VERSION_SECONDS = 20
 """How long a tool may take to tell its version before it counts as broken."""
@@ -71,7 +72,7 @@ def version_of(program: Path, requirement: Requirement) -> Version | None:
     try:
         asked = subprocess.run(
             [str(program), *requirement.version_arguments],
-            env={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"},
+            env={**passed_on(), "PULUMI_SKIP_UPDATE_CHECK": "true"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

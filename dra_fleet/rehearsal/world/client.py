@@ -16,6 +16,7 @@ from filelock import FileLock, Timeout
 
 from dra_fleet.places import ROOT
 from dra_fleet.rehearsal.credentials.install import install_helpers
+from dra_fleet.rehearsal.passed_on import passed_on
 from dra_fleet.rehearsal.world.code import code_digest
 from dra_fleet.rehearsal.world.controlplane.ending import end_components
 from dra_fleet.rehearsal.world.controlplane.kubeconfig import merged_kubeconfig
@@ -206,6 +207,7 @@ def _spawn(home: Home, words: int) -> subprocess.Popen[bytes]:
         stdout=words,
         stderr=words,
         cwd=ROOT,
+        env=passed_on(),
         start_new_session=True,
     )
 

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
 
 from dra_fleet.rehearsal.home import Home
@@ -60,6 +61,17 @@ def test_the_socket_and_all_files_are_for_one_user(client: WorldClient, home: Ho
     assert home.socket.stat().st_mode & 0o777 == 0o600
     files = [path for path in home.root.rglob("*") if path.is_file() and path.parent != home.bin]
     assert {path.stat().st_mode & 0o077 for path in files} == {0}
+
+
+def test_it_sees_no_variable_of_the_caller_that_it_does_not_need(
+    rehearsal_home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VAULT_TOKEN", "a-real-credential")
+    monkeypatch.setenv("LC_TIME", "C.UTF-8")
+    ensure_running(rehearsal_home, NO_TOOLS)
+    seen = psutil.Process(world_process(rehearsal_home).pid).environ()
+    assert "VAULT_TOKEN" not in seen
+    assert seen["LC_TIME"] == "C.UTF-8"
 
 
 def test_starting_it_again_changes_nothing(client: WorldClient, home: Home) -> None:

@@ -1,0 +1,86 @@
+"""Which of the caller's variables a rehearsal passes on to what it starts; all others stay behind.
+
+A list of what is needed, because nobody can list where credentials are kept: every tool invents a variable.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+class PassedOn(NamedTuple):
+    """Variables that are passed on for one reason. A name that ends in `*` stands for all that begin so."""
+
+    names: str
+    why: str
+
+
+PASSED_ON: Final = (
+    PassedOn("PATH LD_LIBRARY_PATH DYLD_LIBRARY_PATH", "programs and their libraries are found there"),
+    PassedOn(
+        "HOME USER LOGNAME SHELL TMPDIR XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME "
+        "XDG_RUNTIME_DIR",
+        "files of this user, temporary ones, and the directories that helm, Go and this program take",
+    ),
+    PassedOn("LANG LANGUAGE LC_* TZ", "the language and clock of what is printed"),
+    PassedOn(
+        "TERM COLORTERM NO_COLOR FORCE_COLOR COLUMNS LINES EDITOR VISUAL PAGER PS1 PWD OLDPWD SHLVL _",
+        "the terminal, and the shell that evaluates `rehearse env`",
+    ),
+    PassedOn(
+        "HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY http_proxy https_proxy no_proxy all_proxy",
+        "charts, plugins and modules are fetched through them",
+    ),
+    PassedOn(
+        "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE NIX_SSL_CERT_FILE GIT_SSL_CAINFO "
+        "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+        "whom such downloads trust",
+    ),
+    PassedOn(
+        "VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX PYTHONUNBUFFERED "
+        "PYTHONUTF8 PYTHONIOENCODING PYTHONWARNINGS PYTHONHASHSEED PYDANTIC_DISABLE_PLUGINS",
+        "how the program's Python runs",
+    ),
+    PassedOn(
+        "PULUMI_PARALLEL PULUMI_PYTHON_CMD PULUMI_K8S_AWAIT_ALL PULUMI_K8S_CLIENT_BURST "
+        "PULUMI_K8S_CLIENT_QPS PULUMI_K8S_CLIENT_TIMEOUT PULUMI_K8S_DELETE_UNREACHABLE "
+        "PULUMI_K8S_ENABLE_PATCH_FORCE PULUMI_K8S_ENABLE_SERVER_SIDE_APPLY "
+        "PULUMI_K8S_SKIP_UPDATE_UNREACHABLE PULUMI_K8S_SUPPRESS_DEPRECATION_WARNINGS "
+        "PULUMI_K8S_SUPPRESS_HELM_HOOK_WARNINGS PULUMI_K8S_UPSERT_EXISTING_OBJECTS",
+        "switches of the engine and of the Kubernetes provider",
+    ),
+    PassedOn(
+        "HELM_CACHE_HOME HELM_CONFIG_HOME HELM_DATA_HOME HELM_REGISTRY_CONFIG HELM_REPOSITORY_CACHE "
+        "HELM_REPOSITORY_CONFIG",
+        "where helm knows repositories and registries from",
+    ),
+    PassedOn(
+        "GOPROXY GOPRIVATE GONOPROXY GONOSUMDB GOSUMDB GOINSECURE GOVCS GOPATH GOCACHE GOMODCACHE GOROOT "
+        "GOENV GOTMPDIR GOMAXPROCS GOMEMLIMIT",
+        "where Go takes the modules of tools from, and keeps what it built",
+    ),
+    PassedOn("DRA_FLEET_HOME DRA_FLEET_CACHE", "where rehearsals and tools are"),
+)
+
+
+def is_passed_on(name: str) -> bool:
+    """Whether what a rehearsal starts sees this variable of the caller."""
+    return any(
+        name.startswith(known.removesuffix("*")) if known.endswith("*") else name == known
+        for row in PASSED_ON
+        for known in row.names.split()
+    )
+
+
+def passed_on(variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Those of the caller's variables that a rehearsal passes on."""
+    return {name: value for name, value in variables.items() if is_passed_on(name)}
+
+
+def left_behind(variables: Iterable[str] = os.environ) -> list[str]:
+    """The names of the others, sorted."""
+    return sorted(name for name in variables if not is_passed_on(name))
