@@ -8,6 +8,7 @@ from dra_fleet.checking.resources import mapping
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
+from dra_fleet.drivers.nvidia.operator_checks import install_dir_refusals
 
 if TYPE_CHECKING:
     from dra_fleet.checking.inventory import Cluster
@@ -55,6 +56,8 @@ def check_operator_values(subject: Subject, version: GpuOperatorVersion, cluster
             fix="remove it",
         )
     installs = bool(value_at(values, "driver.enabled", default=True))
+    for refusal in install_dir_refusals(values, installs=installs):
+        subject.refuse(refusal)
     for pool in pools:
         if installs != (pool.gpu_driver == "operator"):
             subject.error(

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find drivers whose root is not that of a pool they serve."""
     del settings
+    for operator in operators(stack):
+        yield from _judge_mount(operator)
     drivers = [found for found in advertisers(stack) if found.kind == "dra"]
     if not drivers:
         return
@@ -56,6 +58,19 @@ def _judge(installed: Release, key: str, told: str, root: str) -> Iterator[Findi
             f"is {value.shown}, and {told} has the GPU driver in {root}, so no devices are published there",
             root,
             f'set {key}: "{root}"',
+        )
+
+
+def _judge_mount(operator: InstalledOperator) -> Iterator[Finding]:
+    value = operator.release.value(operator.kind.root)
+    if not value.unknown and value.text and not looks_elsewhere(value.text, [HOST]):
+        yield Finding(
+            operator.resource,
+            value,
+            f"is {value.shown}, which {operator.kind.title} mounts at that path into its own pods: no "
+            "container starts with a mount on its root, so its pods and all that wait for them never do",
+            operator.kind.default_root,
+            f"remove {operator.kind.root}, also where the host brings the GPU driver",
         )
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 KEY: Final = "nvidiaDriverRoot"
 """The chart value that says where to look."""
+INSTALL_DIR: Final = "hostPaths.driverInstallDir"
+"""The GPU Operator's chart value that says where it installs the GPU driver."""
 OF_OPERATOR: Final = "/run/nvidia/driver"
 _BY_OWNER: Final = {"host": HOST, "operator": OF_OPERATOR}
 

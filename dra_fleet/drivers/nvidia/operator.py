@@ -104,6 +104,7 @@ def _values(version: GpuOperatorVersion, pools: Sequence[PoolPlan], host_runtime
     tolerations = toleration_list((taint for pool in pools for taint in pool.taints), [_GPU])
     chosen: dict[str, Any] = {
         **_driver_values(_installs_driver(pools), host_runtime),
+        "hostPaths": {"driverInstallDir": OF_OPERATOR},
         "devicePlugin": {"enabled": False},
         "gfd": {"enabled": True},
         "nfd": {"enabled": True},
@@ -130,7 +131,6 @@ def _driver_values(installs: bool, host_runtime: str) -> dict[str, Any]:
             "operator": {**operator, "runtimeClass": host_runtime},
             "driver": {"enabled": False},
             "toolkit": {"enabled": False},
-            "hostPaths": {"driverInstallDir": "/"},
         }
     manager = {
         "ENABLE_GPU_POD_EVICTION": "true",
@@ -146,7 +146,6 @@ def _driver_values(installs: bool, host_runtime: str) -> dict[str, Any]:
         },
         # Without it a container could name any GPU in an environment variable, past its claim.
         "toolkit": {"enabled": True, "env": [accept]},
-        "hostPaths": {"driverInstallDir": OF_OPERATOR},
     }
 
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.driver_root import OF_OPERATOR
+from dra_fleet.drivers.nvidia.driver_root import INSTALL_DIR, OF_OPERATOR
 from dra_fleet.drivers.resources import DevicePlugin, Dividable, DriverResources, Operator, Switch
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ RESOURCES = DriverResources(
         tolerations="daemonsets.tolerations",
         kernel_driver=Switch(key="driver.enabled", default=True),
         kernel_driver_kept_off=("nvidia.com/gpu.deploy.operands", "nvidia.com/gpu.deploy.driver"),
-        root="hostPaths.driverInstallDir",
+        root=INSTALL_DIR,
         default_root=OF_OPERATOR,
         discovers=Switch(key="nfd.enabled", default=True),
     ),

@@ -184,7 +184,6 @@ def test_a_gpu_that_changes_its_mode_by_itself_needs_no_reboot() -> None:
         (vgpu, "toolkit.enabled", True, "true", "false"),
         (mig, "operator.runtimeClass", "nvidia-container-runtime", '"nvidia-container-runtime"', '"nvidia"'),
         (vgpu, "operator.runtimeClass", "nvidia", '"nvidia"', '"nvidia-container-runtime"'),
-        (mig, "hostPaths.driverInstallDir", "/", '"/"', '"/run/nvidia/driver"'),
     ],
 )
 def test_what_follows_from_the_driver_s_owner_is_not_mixed(
@@ -197,3 +196,41 @@ def test_what_follows_from_the_driver_s_owner_is_not_mixed(
         f"{OPERATOR}.{key}": f"does not go with who installs the GPU driver\n  got: {got}\n"
         f"  allowed: {allowed}\n  fix: remove it from values; it follows from the pools' gpuDriver"
     }
+
+
+ROOT_MOUNT = (
+    "is mounted at its own path into the pods that wait for the GPU driver, and no container starts with a "
+    "mount on its root: partitions, labels and devices would never come"
+)
+
+
+@pytest.mark.parametrize(
+    ("fleet", "folder", "what"),
+    [
+        (vgpu, "/", ROOT_MOUNT),
+        (mig, "/", ROOT_MOUNT),
+        (
+            mig,
+            "/opt/gpu",
+            "is not where the DRA driver looks for the GPU driver that the operator installs",
+        ),
+    ],
+)
+def test_the_operator_mounts_no_folder_on_a_container_s_root(
+    fleet: Callable[[], dict[str, Any]], folder: str, what: str
+) -> None:
+    broken = fleet()
+    values = {"hostPaths": {"driverInstallDir": folder}}
+    cluster(broken)["gpuOperator"] = {"version": "v25.10.0", "values": values}
+    assert refused(broken) == {
+        f"{OPERATOR}.hostPaths.driverInstallDir": f"{what}\n  got: {folder}\n  allowed: /run/nvidia/driver\n"
+        "  fix: remove it: that is the chart's default, also where the host brings the GPU driver"
+    }
+
+
+@pytest.mark.parametrize("folder", ["/run/nvidia/driver", "/opt/gpu", ""])
+def test_where_the_host_brings_the_driver_any_other_folder_does(folder: str) -> None:
+    fleet = vgpu()
+    values = {"hostPaths": {"driverInstallDir": folder}}
+    cluster(fleet)["gpuOperator"] = {"version": "v25.10.0", "values": values}
+    assert planned(fleet).warnings == ()

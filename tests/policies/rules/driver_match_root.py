@@ -80,6 +80,7 @@ def eks(image: str) -> Declared:
 
 
 OFF = operator(driver={"enabled": False})
+MOUNTED = operator(driver={"enabled": False}, hostPaths={"driverInstallDir": OPERATOR_ROOT})
 OWN = operator(hostPaths={"driverInstallDir": "/opt/gpu"})
 UNLABELLED = Declared(
     type="azure-native:containerservice:AgentPool",
@@ -151,5 +152,27 @@ CASES = (
         breaks=(misplaced("/", "the GPU Operator (operator)", OPERATOR_ROOT),),
     ),
     RuleCase(rule=RULE, passing=(driver("/anywhere"), OFF), breaks=()),
+    RuleCase(
+        rule=RULE,
+        passing=(driver("/"), aks("Install"), MOUNTED),
+        breaks=(
+            Break(
+                resource="operator",
+                path=("values", "hostPaths", "driverInstallDir"),
+                value="/",
+                messages=(
+                    said(
+                        MOUNTED,
+                        "values.hostPaths.driverInstallDir is '/', which the GPU Operator mounts at that "
+                        "path into its own pods: no container starts with a mount on its root, so its pods "
+                        "and all that wait for them never do",
+                        OPERATOR_ROOT,
+                        "remove hostPaths.driverInstallDir, also where the host brings the GPU driver",
+                    ),
+                ),
+                unknown="values.hostPaths.driverInstallDir",
+            ),
+        ),
+    ),
     RuleCase(rule=RULE, passing=(driver("/anywhere"), UNLABELLED), breaks=()),
 )

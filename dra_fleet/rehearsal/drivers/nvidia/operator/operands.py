@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 HASH: Final = "nvidia.com/last-applied-hash"
 MIG_VOLUME: Final = "mig-parted-config"
+DRIVER_VALIDATION: Final = "driver-validation"
+_DRIVER_VOLUME: Final = "driver-install-dir"
 _RBAC: Final = "rbac.authorization.k8s.io"
 _NODES: Final = {
     "apiGroups": [""],
@@ -83,7 +85,7 @@ OPERANDS: Final = (
         deploy="container-toolkit",
         container="nvidia-container-toolkit-ctr",
         role=Role.TOOLKIT,
-        waits=("driver-validation",),
+        waits=(DRIVER_VALIDATION,),
         uses_runtime=False,
     ),
     Operand(
@@ -91,7 +93,7 @@ OPERANDS: Final = (
         deploy="operator-validator",
         container="nvidia-operator-validator",
         role=Role.VALIDATOR,
-        waits=("driver-validation", "toolkit-validation"),
+        waits=(DRIVER_VALIDATION, "toolkit-validation"),
     ),
     Operand(
         name="nvidia-device-plugin-daemonset",
@@ -229,6 +231,8 @@ def _pod_spec(operand: Operand, policy: Policy) -> Object:
             }
         ],
     }
+    if DRIVER_VALIDATION in operand.waits:
+        spec["volumes"] = [{"name": _DRIVER_VOLUME, "hostPath": {"path": policy.driver_install_dir}}]
     if operand.uses_runtime:
         spec["runtimeClassName"] = policy.runtime_class
     uses_file = policy.mig_manager.config_map != BUILT_IN_CONFIG or not policy.config_per_node
@@ -246,11 +250,14 @@ def _init(name: str, policy: Policy) -> Object:
     if name == "k8s-driver-manager":
         manager = policy.driver_manager
         return {"name": name, "image": manager.image, "command": ["driver-manager"], "env": list(manager.env)}
+    # https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/controllers/object_controls.go#L881-L908
+    mounts = [{"name": _DRIVER_VOLUME, "mountPath": policy.driver_install_dir}]
     return {
         "name": name,
         "image": policy.validator.image,
         "command": ["nvidia-validator"],
         "env": [{"name": "COMPONENT", "value": name.removesuffix("-validation")}],
+        **({"volumeMounts": mounts} if name == DRIVER_VALIDATION else {}),
         "securityContext": {"privileged": True},
     }
 

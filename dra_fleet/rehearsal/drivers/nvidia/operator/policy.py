@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from dra_fleet.drivers.nvidia.driver_root import OF_OPERATOR
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -45,6 +47,7 @@ class Policy:
     uid: str
     runtime_class: str
     mig_strategy: str
+    driver_install_dir: str
     tolerations: tuple[Object, ...]
     priority_class: str
     pod_labels: Mapping[str, str]
@@ -79,6 +82,7 @@ def read(body: Object, version: str) -> Policy:
         uid=body["metadata"]["uid"],
         runtime_class=_part(spec, "operator").get("runtimeClass") or "nvidia",
         mig_strategy=_part(spec, "mig").get("strategy") or "single",
+        driver_install_dir=_part(spec, "hostPaths").get("driverInstallDir") or OF_OPERATOR,
         tolerations=tuple(daemonsets.get("tolerations") or _TOLERATIONS),
         priority_class=daemonsets.get("priorityClassName") or "system-node-critical",
         pod_labels=daemonsets.get("labels") or {},

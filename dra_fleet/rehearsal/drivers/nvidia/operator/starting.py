@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet.drivers.common.host_root import HOST, looks_elsewhere
 from dra_fleet.rehearsal.agent.driver_pod import Start, is_ready
 from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.drivers.nvidia.operator.capacity import plugin_problem
 from dra_fleet.rehearsal.drivers.nvidia.operator.features import is_vgpu
+from dra_fleet.rehearsal.drivers.nvidia.operator.operands import DRIVER_VALIDATION
 from dra_fleet.rehearsal.drivers.nvidia.operator.roles import Role, role_of
 from dra_fleet.rehearsal.drivers.plugin import environment_of
 
@@ -36,7 +38,8 @@ def start(pod: Object, installed: Host, host: Host, others: Iterable[Object]) ->
     problem = _sandbox(pod, installed, ready)
     if problem is None and not is_ready(pod):
         waits = (
-            _init(item["name"], installed, host, ready) for item in pod["spec"].get("initContainers", [])
+            _init(item, installed, host, ready, role_of(pod))
+            for item in pod["spec"].get("initContainers", [])
         )
         problem = next((text for text in waits if text), None)
     if problem:
@@ -66,11 +69,25 @@ def _sandbox(pod: Object, installed: Host, ready: dict[Role | None, Object]) -> 
     )
 
 
-def _init(name: str, installed: Host, host: Host, ready: dict[Role | None, Object]) -> str | None:
-    """What an init container keeps waiting for; None once it passes."""
-    if name == "driver-validation" and parts_of(host).nvidia is None:
+def _init(
+    container: Object, installed: Host, host: Host, ready: dict[Role | None, Object], role: Role | None
+) -> str | None:
+    """What an init container keeps waiting for; None once it passes.
+
+    That the toolkit is set up is what the validator says of it, once it passed its own init containers:
+    https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/assets/state-operator-validation/0500_daemonset.yaml
+    """
+    name = container["name"]
+    for mount in container.get("volumeMounts", []):
+        if not looks_elsewhere(mount["mountPath"], [HOST]):
+            return (
+                f"{name}: volume {mount['name']} is mounted on /, the container's own root: it cannot start"
+            )
+    if name == DRIVER_VALIDATION and parts_of(host).nvidia is None:
         return "waiting for the driver validations to be ready: no NVIDIA driver on this node"
-    if name == "toolkit-validation" and parts_of(installed).nvidia is None and Role.TOOLKIT not in ready:
+    has_runtime = parts_of(installed).nvidia is not None or Role.TOOLKIT in ready
+    is_set_up = has_runtime if role is Role.VALIDATOR else Role.VALIDATOR in ready
+    if name == "toolkit-validation" and not is_set_up:
         return "waiting for nvidia container toolkit to be setup"
     return None
 
