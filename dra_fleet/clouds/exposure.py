@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from dra_fleet.clouds.common.networks import is_open
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -30,11 +32,10 @@ def address(ranges: Sequence[str], *, is_private: bool) -> Exposed:
     """The address of an API server: a private one, or one that ranges may reach; none listed is everybody."""
     if is_private:
         return Exposed(subject="API server", text="has a private address only")
-    is_open = any(item.endswith("/0") for item in ranges)
     return Exposed(
         subject="API server",
         text=f"public address, open to {', '.join(ranges) or 'everybody'}",
-        level="warning" if is_open or not ranges else "note",
+        level="warning" if is_open(ranges) or not ranges else "note",
     )
 
 

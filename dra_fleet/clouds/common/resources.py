@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet.clouds.common.networks import is_open, network, prefix
 from dra_fleet.clouds.pools import steps
 from dra_fleet.clouds.resources import DevicePlugin, Fault, VersionField
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dra_fleet.clouds.pools import Pool
     from dra_fleet.declared.values import Value
     from dra_fleet.hardware.models import Machine
 
-_EVERYBODY: Final = ("0.0.0.0/0", "::/0")
+_LISTED: Final = "listed ranges, or no public address"
 
 
 def version_field(types: str, path: str, *, required: bool) -> VersionField:
@@ -45,11 +46,30 @@ def open_ranges(ranges: Value, fix: str) -> Iterator[Fault]:
     yield from open_to_everybody(ranges.items, fix)
 
 
-def open_to_everybody(ranges: Iterable[Value], fix: str) -> Iterator[Fault]:
-    """The ranges that hold every address."""
+def open_to_everybody(ranges: Sequence[Value], fix: str) -> Iterator[Fault]:
+    """The ranges of a list that holds most of the Internet, alone or together, and what is no range.
+
+    A range that is unknown is noted.
+    """
     for each in ranges:
-        if each.text in _EVERYBODY:
-            yield open_address(each, fix)
+        if not each.unknown and network(each.text) is None:
+            yield Fault(
+                at=each,
+                problem=f"is {each.shown}, no range of addresses, so nothing tells whom it lets in",
+                allowed=_LISTED,
+                fix="write an address or a range, such as 203.0.113.0/24",
+            )
+    alone = [each for each in ranges if is_open([each.text])]
+    yield from (open_address(each, fix) for each in alone)
+    if not alone and is_open([each.text for each in ranges]):
+        widest = min(ranges, key=lambda each: prefix(each.text))
+        yield Fault(
+            at=widest,
+            problem=f"is {widest.shown}, and together with the other ranges most of the Internet reaches "
+            "the API server",
+            allowed=_LISTED,
+            fix=fix,
+        )
 
 
 def open_address(at: Value, fix: str) -> Fault:
@@ -57,6 +77,6 @@ def open_address(at: Value, fix: str) -> Fault:
     return Fault(
         at=at,
         problem=f"is {at.shown}, so every address of the Internet reaches the API server",
-        allowed="listed ranges, or no public address",
+        allowed=_LISTED,
         fix=fix,
     )

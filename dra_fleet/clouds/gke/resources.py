@@ -96,11 +96,11 @@ def _public_addresses(cluster: Resource) -> Iterator[Fault]:
         "set masterAuthorizedNetworksConfig.cidrBlocks, or turn the address off by "
         "controlPlaneEndpointsConfig.ipEndpointsConfig.enabled: false"
     )
-    ranges = [block.get("cidrBlock") for block in networks.get("cidrBlocks").items]
-    if networks.given and ranges:
-        yield from open_to_everybody(ranges, fix)
-    elif not networks.unknown:
+    if networks.absent:
         yield open_address(networks, fix)
+    # Without a block nobody is let in but the cluster's nodes:
+    # https://www.pulumi.com/registry/packages/gcp/api-docs/container/cluster/
+    yield from open_to_everybody(networks.every("cidrBlocks", "*", "cidrBlock"), fix)
 
 
 def _limit(per_zone: str, total: str) -> Callable[[Value], Value]:

@@ -36,6 +36,22 @@ def opened(token: str, place: str, shown: str) -> str:
     )
 
 
+def together(declared: Declared, place: str, shown: str) -> str:
+    told = "and together with the other ranges most of the Internet reaches the API server"
+    return said(
+        declared, f"{place} is {shown!r}, {told}", "listed ranges, or no public address", FIXES[declared.type]
+    )
+
+
+def unread(declared: Declared, place: str, shown: str) -> str:
+    return said(
+        declared,
+        f"{place} is {shown}, no range of addresses, so nothing tells whom it lets in",
+        "listed ranges, or no public address",
+        "write an address or a range, such as 203.0.113.0/24",
+    )
+
+
 def dotted(path: tuple[str | int, ...]) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)[1:]
 
@@ -69,7 +85,9 @@ PRIVATE_ACK = cluster(ACK, slbInternetEnabled=False)
 
 PROFILE = "apiServerAccessProfile"
 AUTHORIZED = (PROFILE, "authorizedIPRanges")
+HALVES = ("64.0.0.0/2", "128.0.0.0/2", "192.0.0.0/3")
 NETWORKS = "masterAuthorizedNetworksConfig"
+BLOCK = (NETWORKS, "cidrBlocks", 0, "cidrBlock")
 
 CASES = (
     case(LISTED_AKS, *AUTHORIZED, value=REMOVED),
@@ -77,7 +95,40 @@ CASES = (
     case(PRIVATE_AKS, PROFILE, "enablePrivateCluster", value=False, at=AUTHORIZED, shown="absent"),
     case(CLOSED_AKS, "publicNetworkAccess", value="Enabled", at=AUTHORIZED, shown="absent"),
     case(LISTED_GKE, NETWORKS, value=REMOVED),
-    case(LISTED_GKE, NETWORKS, "cidrBlocks", 0, "cidrBlock", value="::/0"),
+    *(
+        case(LISTED_GKE, *BLOCK, value=everybody)
+        for everybody in ("::/0", "2000::/3", "10.0.0.0/0", "0.0.0.0/1")
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(LISTED_GKE,),
+        breaks=(
+            Break(
+                resource="c", path=BLOCK, value="all", messages=(unread(LISTED_GKE, dotted(BLOCK), "'all'"),)
+            ),
+            Break(
+                resource="c",
+                path=BLOCK[:2],
+                value=[{"cidrBlock": each} for each in HALVES],
+                messages=(together(LISTED_GKE, dotted(BLOCK), HALVES[0]),),
+                unknown=dotted(BLOCK[:2]),
+            ),
+        ),
+    ),
+    RuleCase(rule=RULE, passing=(cluster(GKE, masterAuthorizedNetworksConfig={}),), breaks=()),
+    RuleCase(
+        rule=RULE,
+        passing=(LISTED_EKS,),
+        breaks=(
+            Break(
+                resource="c",
+                path=("vpcConfig", "publicAccessCidrs"),
+                value=["203.0.113.7", *HALVES],
+                messages=(together(LISTED_EKS, "vpcConfig.publicAccessCidrs[1]", HALVES[0]),),
+                unknown="vpcConfig.publicAccessCidrs",
+            ),
+        ),
+    ),
     case(
         DNS_GKE,
         "controlPlaneEndpointsConfig",
