@@ -90,11 +90,17 @@ class Dividable:
         whole: every model of them, whole.
         partitions: every partition of each.
         is_partition: what a selector says to take partitions only, CEL.
+        label: the label of nodes that asks for partitions of their devices.
+        whole_label: what it says where there shall be none.
+        switch: the chart value by which the driver makes partitions by itself.
     """
 
     whole: Callable[[], Sequence[KnownDevice]]
     partitions: Callable[[], Sequence[KnownDevice]]
     is_partition: str
+    label: str
+    whole_label: str
+    switch: str
 
 
 @dataclass(frozen=True, kw_only=True)

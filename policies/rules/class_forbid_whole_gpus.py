@@ -1,14 +1,14 @@
 """A class or a claim that is meant for MIG partitions selects no whole GPU.
 
-Decided by evaluating its selectors on every GPU and every partition of the catalogue, so no way of writing
-them (quotes, concatenation, comparing other attributes) makes a difference. It is meant for partitions if its
-name says so, or if it selects partitions because they are partitions: the same device, said to be whole,
-would not be selected. What cannot be evaluated here is a finding too.
+Decided by evaluating its selectors on every GPU and every partition of the catalogue, so neither its name nor
+a way of writing them (quotes, concatenation, comparing other attributes) makes a difference. It is meant for
+partitions if it selects them because they are partitions: the same device, said to be whole, would not be
+selected. Where the program has GPUs divided, one that takes partitions and whole GPUs alike is wrong as well.
+What cannot be evaluated here is a finding too.
 """
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,7 @@ from dra_fleet import drivers
 from dra_fleet.cel import CelUnsupported
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
 from dra_fleet.policy.reading.devices import Selection, dividable, partitions, whole_devices
+from dra_fleet.policy.reading.partitions import divides
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ MIXED: Final = Parameter(
     default=(),
     description="Names of classes that may hand out whole GPUs as well as partitions.",
 )
-NAMES_MIG: Final = re.compile(r"(?i)(^|[^a-z])mig([^a-z]|$)|(^|[^0-9a-z])\d+g[.-]\d+gb")
 _SHOWN: Final = 3
 _REMEMBERED: Final = 4096
 _FIX: Final = f"add {' or '.join(each.is_partition for each in dividable())} to the selector"
@@ -40,6 +40,7 @@ _FIX: Final = f"add {' or '.join(each.is_partition for each in dividable())} to 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find classes, then requests, that are meant for partitions and select whole GPUs."""
     mixed = settings.texts(MIXED.name)
+    divided = divides(stack)
     classes: dict[str, list[str]] = dict(_chart_classes())
     wide: set[str] = set()
     for resource in stack.of(CLASS_TYPES):
@@ -48,35 +49,32 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
         if own is None or name in mixed:
             continue
         classes[name] = own
-        finding = _judge(resource, resource.get("spec", "selectors"), [name, resource.name], own)
+        finding = _judge(resource, resource.get("spec", "selectors"), own, divided=divided)
         if finding is not None:
             wide.add(name)
             yield finding
     for resource in stack.of(CLAIM_TYPES):
-        yield from _judge_claim(resource, classes, {*wide, *mixed})
+        yield from _judge_claim(resource, classes, {*wide, *mixed}, divided=divided)
 
 
-def _judge_claim(resource: Resource, classes: Mapping[str, list[str]], told: set[str]) -> Iterator[Finding]:
+def _judge_claim(
+    resource: Resource, classes: Mapping[str, list[str]], told: set[str], *, divided: bool
+) -> Iterator[Finding]:
     for request in requests(resource):
         asked = request.value.get("deviceClassName").text
         own = _known(selectors(request.value))
-        if asked is None or asked in told or own is None:
-            continue
-        names = [_name(resource), resource.name, asked]
-        if not own and (asked not in classes or not NAMES_MIG.search(" ".join(names[:2]))):
-            continue  # nothing of its own to judge beyond its class
-        place = request.value.get("selectors" if own else "deviceClassName")
-        finding = _judge(resource, place, names, [*classes.get(asked, ()), *own])
+        if asked is None or asked in told or not own:
+            continue  # what it has of its class alone is the class's
+        place = request.value.get("selectors")
+        finding = _judge(resource, place, [*classes.get(asked, ()), *own], divided=divided)
         if finding is not None:
             yield finding
 
 
-def _judge(
-    resource: Resource, place: Value, names: Sequence[str], expressions: Sequence[str]
-) -> Finding | None:
+def _judge(resource: Resource, place: Value, expressions: Sequence[str], *, divided: bool) -> Finding | None:
     given = tuple(expressions)
     try:
-        if not any(NAMES_MIG.search(name) for name in names) and not _is_meant(given):
+        if not (_is_meant(given) or (divided and _takes_partitions(given))):
             return None
         reached = _reached(given)
     except CelUnsupported as problem:
@@ -106,6 +104,15 @@ def _is_meant(expressions: tuple[str, ...]) -> bool:
     return selection is not None and any(
         selection.selects(device.cel) == "yes" and selection.selects(device.as_whole) in ("no", "error")
         for device in partitions()
+    )
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _takes_partitions(expressions: tuple[str, ...]) -> bool:
+    """Whether they may select partitions."""
+    selection = Selection.of(expressions)
+    return selection is not None and any(
+        selection.selects(device.cel) in ("yes", "maybe") for device in partitions()
     )
 
 

@@ -10,6 +10,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
+from dra_fleet.policy.reading.devices import dividable
+from dra_fleet.policy.reading.partitions import asked
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 from dra_fleet.policy.rule import Finding, StackRule
 
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
     from dra_fleet.hardware.models import Machine
     from dra_fleet.policy.rule import Settings
 
-LABEL: Final = "nvidia.com/mig.config"
-OFF: Final = ("", "all-disabled")
 _PROFILE: Final = re.compile(r"(?:all-)?(?P<name>\d+g\.\d+gb)(?P<media>[.+]me)?")
 
 
@@ -32,16 +32,10 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     del settings
     for resource in stack.of(POOL_TYPES):
         for pool in pools(resource):
-            asked = _asked(pool)
-            for machine in pool.known_machines(stack) if asked else []:
-                for value in asked:
+            told = [value for value in asked(pool) if value.given]
+            for machine in pool.known_machines(stack) if told else []:
+                for value in told:
                     yield from _judge(pool, value, machine)
-
-
-def _asked(pool: Pool) -> list[Value]:
-    """Where a pool asks for partitions."""
-    found = [pool.label(LABEL), *pool.cloud.partitions(pool)]
-    return [value for value in found if (value.text or "") not in OFF]
 
 
 def _judge(pool: Pool, value: Value, machine: Machine) -> Iterator[Finding]:
@@ -49,7 +43,7 @@ def _judge(pool: Pool, value: Value, machine: Machine) -> Iterator[Finding]:
     if gpu is None:
         yield from _finding(pool, value, f"{machine.name} has no GPU with partitions")
         return
-    by_cloud = value.path[-1] != LABEL and machine.managed_mig is False
+    by_cloud = value.path[-1] not in [dividing.label for dividing in dividable()] and machine.managed_mig is False
     if gpu.mig is None or machine.mig is False or by_cloud:
         yield from _finding(pool, value, f"the {gpu.name} of {machine.name} cannot be divided there")
         return

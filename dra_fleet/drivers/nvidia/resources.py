@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.driver_root import INSTALL_DIR, OF_OPERATOR
+from dra_fleet.drivers.nvidia.labels import MIG_CONFIG
 from dra_fleet.drivers.resources import DevicePlugin, Dividable, DriverResources, Operator, Switch
 
 if TYPE_CHECKING:
@@ -72,6 +73,9 @@ RESOURCES = DriverResources(
         whole=_whole_gpus,
         partitions=_partitions,
         is_partition="device.attributes['gpu.nvidia.com'].type == 'mig'",
+        label=MIG_CONFIG,
+        whole_label="all-disabled",
+        switch="featureGates.DynamicMIG",
     ),
     installer_images=re.compile(r"nvidia-(driver-)?installer|gpu-installer|(^|/)nvidia/driver(:|@|$)"),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dra_fleet.policy.reading.devices import Selection, whole_devices
 from policies.rules.class_forbid_whole_gpus import RULE
 from tests.policy.rule_cases import Break, Declared, RuleCase, said
@@ -10,12 +12,16 @@ MIG = "device.attributes['gpu.nvidia.com'].type == 'mig'"
 PATH = ("spec", "selectors", 0, "cel", "expression")
 
 
-def device_class(name: str) -> Declared:
+def class_of(name: str, expression: str) -> Declared:
     return Declared(
         type="kubernetes:resource.k8s.io/v1:DeviceClass",
         name=name,
-        properties={"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": MIG}}]}},
+        properties={"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": expression}}]}},
     )
+
+
+def device_class(name: str) -> Declared:
+    return class_of(name, MIG)
 
 
 def wide(declared: Declared, expression: str, *, unknown: bool = False) -> Break:
@@ -40,6 +46,21 @@ def wide(declared: Declared, expression: str, *, unknown: bool = False) -> Break
     )
 
 
+CUT = Declared(
+    type="azure-native:containerservice:AgentPool",
+    name="cut",
+    properties={"vmSize": "Standard_NC24ads_A100_v4", "nodeLabels": {"nvidia.com/mig.config": "all-1g.10gb"}},
+)
+UNCUT = replace(CUT, properties={**CUT.properties, "nodeLabels": {"nvidia.com/mig.config": "all-disabled"}})
+DYNAMIC = Declared(
+    type="kubernetes:helm.sh/v3:Release",
+    name="driver",
+    properties={
+        "chart": "dra-driver-nvidia-gpu",
+        "version": "0.5.0",
+        "values": {"featureGates": {"DynamicMIG": True}},
+    },
+)
 NAMED = device_class("nvidia-mig")
 PLAIN = device_class("small")
 DEEP = "(" * 40 + "device.attributes['gpu.nvidia.com'].type == 'mig'" + ")" * 40
@@ -48,7 +69,7 @@ LARGE = "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('70Gi')) > 
 CASES = (
     RuleCase(
         rule=RULE,
-        passing=(NAMED,),
+        passing=(NAMED, CUT),
         breaks=(
             wide(NAMED, "device.driver == 'gpu.nvidia.com'", unknown=True),
             wide(NAMED, 'device.driver == "gpu.nvidia.com"'),
@@ -81,5 +102,14 @@ CASES = (
             wide(PLAIN, f"device.attributes['gpu.nvidia.com'].profile == '1g.5gb' || {LARGE}"),
             wide(PLAIN, f"device.attributes['gpu.nvidia.com'].profile.startsWith('1') || {LARGE}"),
         ),
+    ),
+    RuleCase(rule=RULE, passing=(DYNAMIC, PLAIN), breaks=(wide(PLAIN, "device.driver == 'gpu.nvidia.com'"),)),
+    RuleCase(
+        rule=RULE,
+        passing=(class_of("no-mig", "device.attributes['gpu.nvidia.com'].type == 'gpu'"), CUT),
+        breaks=(),
+    ),
+    RuleCase(
+        rule=RULE, passing=(class_of("nvidia-mig", "device.driver == 'gpu.nvidia.com'"), UNCUT), breaks=()
     ),
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.rules.mig_require_capable_gpu import LABEL, RULE
+from dra_fleet.drivers.nvidia.labels import MIG_CONFIG as LABEL
+from policies.rules.mig_require_capable_gpu import RULE
 from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
 ALLOWED = "partitions of GPUs that have MIG"
