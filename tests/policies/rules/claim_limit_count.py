@@ -37,6 +37,22 @@ ALTERNATIVES = Declared(
 )
 SECOND = "spec.devices.requests[0].firstAvailable[1].count"
 
+
+def requests(*counts: tuple[str, int]) -> Declared:
+    """A claim with a request of each class and count."""
+    asked = [
+        {"name": f"r{index}", "exactly": {"deviceClassName": name, "count": count}}
+        for index, (name, count) in enumerate(counts)
+    ]
+    return Declared(
+        type="kubernetes:resource.k8s.io/v1:ResourceClaim",
+        name="sum",
+        properties={"spec": {"devices": {"requests": asked}}},
+    )
+
+
+SEVERAL = requests(("gpu.nvidia.com", 8), ("mig.nvidia.com", 8), ("dra.net", 16))
+
 CASES = (
     RuleCase(
         rule=RULE,
@@ -75,6 +91,26 @@ CASES = (
                 value=32,
                 messages=(said(ALTERNATIVES, f"{SECOND} is 32", "at most 16", FIX),),
                 unknown=SECOND,
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(SEVERAL,),
+        breaks=(
+            Break(
+                resource="sum",
+                path=("spec", "devices", "requests", 1, "exactly", "count"),
+                value=9,
+                messages=(
+                    said(
+                        SEVERAL,
+                        "spec.devices.requests ask for 17 devices of gpu.nvidia.com together, "
+                        "all of one node",
+                        "at most 16",
+                        FIX,
+                    ),
+                ),
             ),
         ),
     ),
