@@ -34,11 +34,25 @@ def untold(*_: object) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class VersionField:
-    """Where a resource says which Kubernetes it runs; `required` where the cloud would else choose for it."""
+    """Where a resource says which Kubernetes it runs.
+
+    Attributes:
+        types: the resource's type token.
+        path: where it says it; `*` stands for each item of a list.
+        required: the cloud would else choose for it.
+        written: the texts that are versions of Kubernetes, where the field holds others as well.
+    """
 
     types: re.Pattern[str]
     path: tuple[str, ...]
     required: bool
+    written: re.Pattern[str] | None = None
+
+    def values(self, resource: Resource) -> list[Value]:
+        """The versions of a resource; none of another type of resource."""
+        found = resource.properties.every(*self.path) if self.types.fullmatch(resource.type) else []
+        written = self.written
+        return [each for each in found if written is None or written.fullmatch(each.text or "")]
 
 
 @dataclass(frozen=True, kw_only=True)

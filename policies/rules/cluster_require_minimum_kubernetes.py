@@ -29,9 +29,8 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find the versions of a resource that are too old, unreadable or missing."""
     del settings
     for field in FIELDS:
-        if field.types.fullmatch(resource.type):
-            for version in resource.properties.every(*field.path):
-                yield from _judge(resource, version, required=field.required)
+        for version in field.values(resource):
+            yield from _judge(resource, version, required=field.required)
 
 
 def _judge(resource: Resource, version: Value, *, required: bool) -> Iterator[Finding]:

@@ -24,9 +24,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find versions whose patch is older than the first safe one of their minor."""
     del settings
     for field in FIELDS:
-        if not field.types.fullmatch(resource.type):
-            continue
-        for version in resource.properties.every(*field.path):
+        for version in field.values(resource):
             read = KubernetesVersion.read(version.text)
             minor = None if read is None else FACTS.minor(read.minor)
             if read is None or read.patch is None or minor is None or minor.patch_floor is None:

@@ -15,6 +15,7 @@ from dra_fleet.clouds.resources import (
     GpuDriverOwner,
     MachineTemplate,
     Support,
+    VersionField,
     nothing,
 )
 
@@ -32,6 +33,11 @@ _CLUSTER: Final = r"aws:eks/cluster:Cluster"
 _NATIVE_CLUSTER: Final = r"aws-native:eks:Cluster"
 _NODE_GROUP: Final = r"aws:eks/nodeGroup:NodeGroup"
 _NATIVE_NODE_GROUP: Final = r"aws-native:eks:Nodegroup"
+_RELEASE: Final = re.compile(r"\d+\.\d+\.\d+-20\d{6}")
+"""A release of Amazon Linux, by its Kubernetes and its day; one of Bottlerocket is numbered by itself.
+
+https://docs.aws.amazon.com/eks/latest/userguide/eks-linux-ami-versions.html
+"""
 # Graviton: https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
 _ARM: Final = re.compile(r"(a1|[a-z]+\d+g[a-z]*)\.[\w-]+")
 
@@ -152,6 +158,12 @@ RESOURCES = CloudResources(
         version_field(_NODE_GROUP, "version", required=False),
         version_field(_NATIVE_CLUSTER, "version", required=True),
         version_field(_NATIVE_NODE_GROUP, "version", required=False),
+        VersionField(
+            types=re.compile(rf"{_NODE_GROUP}|{_NATIVE_NODE_GROUP}"),
+            path=("releaseVersion",),
+            required=False,
+            written=_RELEASE,
+        ),
     ),
     support=Support(
         by="EKS standard support", standard_end=_standard_end, end=_end, source=lambda: str(_facts().source)

@@ -65,6 +65,11 @@ POOLS = Declared(
         "agentPoolProfiles": [{"orchestratorVersion": "1.34"}, {}, {"orchestratorVersion": "1.35"}],
     },
 )
+ROCKS = Declared(
+    type="aws:eks/nodeGroup:NodeGroup",
+    name="c",
+    properties={"amiType": "BOTTLEROCKET_x86_64_NVIDIA", "releaseVersion": "1.20.3-5d9ac849"},
+)
 LAST = "agentPoolProfiles[2].orchestratorVersion"
 
 CASES = (
@@ -108,6 +113,19 @@ CASES = (
                     said(POOLS, "agentPoolProfiles[0].orchestratorVersion is '1.30'", ALLOWED, UPGRADE),
                 ),
                 unknown="agentPoolProfiles",
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(ROCKS,),
+        breaks=(
+            Break(
+                resource="c",
+                path=("releaseVersion",),
+                value="1.33.5-20251112",
+                messages=(said(ROCKS, "releaseVersion is '1.33.5-20251112'", ALLOWED, UPGRADE),),
+                unknown="releaseVersion",
             ),
         ),
     ),
