@@ -43,8 +43,8 @@ def _judge(pool: Pool, value: Value, machine: Machine) -> Iterator[Finding]:
     if gpu is None:
         yield from _finding(pool, value, f"{machine.name} has no GPU with partitions")
         return
-    by_cloud = value.path[-1] not in [dividing.label for dividing in dividable()] and machine.managed_mig is False
-    if gpu.mig is None or machine.mig is False or by_cloud:
+    by_label = value.path[-1] in [dividing.label for dividing in dividable()]
+    if gpu.mig is None or machine.mig is False or (not by_label and machine.managed_mig is False):
         yield from _finding(pool, value, f"the {gpu.name} of {machine.name} cannot be divided there")
         return
     match = _PROFILE.fullmatch(value.text or "")
