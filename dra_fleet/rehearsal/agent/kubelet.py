@@ -17,7 +17,7 @@ from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.discovered import Discovered
 from dra_fleet.rehearsal.agent.events import PodEvents
 from dra_fleet.rehearsal.agent.publishing import FieldsDropped, publish
-from dra_fleet.rehearsal.agent.view import POD, RESOURCE_API, has_claims
+from dra_fleet.rehearsal.agent.view import POD, RESOURCE_API, ends_by_itself, has_claims
 from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers import plugins_of, start_problem
 from dra_fleet.rehearsal.drivers.plugin import AtWork, PrepareFailed
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RUN = "rehearsal.dra-fleet/run"
+FINISH = "rehearsal.dra-fleet/finish"
 STOP = "rehearsal.dra-fleet/stop"
 RETRY_SECONDS = 5.0
 ENDED = ("Succeeded", "Failed")
@@ -117,7 +118,7 @@ class Kubelets:
     async def _run(self, pod: Object) -> None:
         """Let kwok run the pod, once it shows the pod as waiting: the other way round its stages race."""
         if pod.get("status", {}).get("containerStatuses"):
-            await self._annotate(pod, RUN)
+            await self._annotate(pod, RUN, *((FINISH,) if ends_by_itself(pod) else ()))
 
     async def _come_back(self, pod: Object) -> None:
         """Report a running pod as ready again after its node was not."""
@@ -135,9 +136,9 @@ class Kubelets:
             "v1", "Pod", meta["name"], patch, namespace=meta["namespace"], subresource="status"
         )
 
-    async def _annotate(self, pod: Object, annotation: str) -> None:
+    async def _annotate(self, pod: Object, *annotations: str) -> None:
         meta = pod["metadata"]
-        patch = {"metadata": {"uid": meta["uid"], "annotations": {annotation: "true"}}}
+        patch = {"metadata": {"uid": meta["uid"], "annotations": dict.fromkeys(annotations, "true")}}
         await self._admin.merge("v1", "Pod", meta["name"], patch, namespace=meta["namespace"])
 
     async def _start_driver(self, pod: Object) -> None:

@@ -23,6 +23,8 @@ NODE = "node"
 SLICES = "slices"
 CLAIM_NAMES = "claim names"
 
+HOOK = "helm.sh/hook"
+
 
 class ClusterView:
     """Current objects of one cluster; changes put the keys they concern on the queue.
@@ -121,6 +123,20 @@ class ClusterView:
 def has_claims(pod: Object) -> bool:
     """Whether a pod uses claims at all, made already or not."""
     return bool(pod["spec"].get("resourceClaims") or pod.get("status", {}).get("extendedResourceClaimStatus"))
+
+
+def ends_by_itself(pod: Object) -> bool:
+    """Whether a pod's work is done as soon as it runs: a Job's or Helm hook's that holds no device.
+
+    Helm waits for its hooks, Jobs and bare Pods, before it goes on (https://helm.sh/docs/topics/charts_hooks/).
+    Pods with devices are workloads and hold them until they are told to finish.
+    """
+    meta, spec = pod["metadata"], pod["spec"]
+    limits: list[Object] = [item.get("resources", {}).get("limits", {}) for item in spec["containers"]]
+    holds_devices = has_claims(pod) or any("/" in name for one in limits for name in one)
+    owners: list[Object] = meta.get("ownerReferences", [])
+    errand = HOOK in meta.get("annotations", {}) or any(owner["kind"] == "Job" for owner in owners)
+    return errand and not holds_devices and spec.get("restartPolicy") in ("Never", "OnFailure")
 
 
 def templated_claims(pod: Object) -> set[str]:

@@ -1,4 +1,4 @@
-"""What the agent is told of pods that are gone."""
+"""What the agent is told of pods that are gone, and which it lets finish."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import httpx2
 import pytest
 
-from dra_fleet.rehearsal.agent.view import ClusterView
+from dra_fleet.rehearsal.agent.view import ClusterView, ends_by_itself
 from dra_fleet.rehearsal.agent.work_queue import WorkQueue
 from tests.rehearsal.agent.fake_api import WatchedApi
 
@@ -37,6 +37,39 @@ def gone_after(*steps: Any) -> list[str]:
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(view.pods.run())
     return told
+
+
+def finishing(*, limits: dict[str, str] | None = None, policy: str = "Never", **meta: Any) -> Object:
+    container = {"name": "c", "resources": {"limits": limits or {}}}
+    return {"metadata": meta, "spec": {"restartPolicy": policy, "containers": [container]}}
+
+
+OF_A_JOB = {"ownerReferences": [{"kind": "Job", "name": "upgrade-crd"}]}
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        finishing(**OF_A_JOB),
+        finishing(**OF_A_JOB, policy="OnFailure", limits={"cpu": "1", "hugepages-2Mi": "4Mi"}),
+        finishing(annotations={"helm.sh/hook": "pre-upgrade"}),
+    ],
+)
+def test_errands_end_by_themselves(found: Object) -> None:
+    assert ends_by_itself(found)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        finishing(),
+        finishing(ownerReferences=[{"kind": "ReplicaSet", "name": "web"}], policy="Always"),
+        finishing(**OF_A_JOB, limits={"nvidia.com/gpu": "1"}),
+        finishing(**OF_A_JOB) | {"status": {"extendedResourceClaimStatus": {"resourceClaimName": "x"}}},
+    ],
+)
+def test_services_and_pods_with_devices_stay_until_told(found: Object) -> None:
+    assert not ends_by_itself(found)
 
 
 def test_a_pod_that_went_with_its_machine_is_gone_though_nobody_saw_it_ending() -> None:
