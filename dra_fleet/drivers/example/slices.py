@@ -35,7 +35,11 @@ _TOO_MANY = (
     "refuses beyond {most}; lower kubeletPlugin.numDevices or kubeletPlugin.gpuPartitions"
 )
 _LEAST = {"memory": "1Gi", "compute": "1"}
-_UNUSUAL = (("deviceProfile", "gpu"), ("driverName", "gpu.example.com"))
+_UNUSUAL = (
+    ("deviceProfile", "gpu"),
+    ("driverName", "gpu.example.com"),
+    ("kubeletPlugin.bindingConditions", False),
+)
 _PER_HOST = frozenset({"uuid"})
 
 

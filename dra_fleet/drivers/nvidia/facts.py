@@ -5,7 +5,7 @@ from functools import cache
 
 from pydantic import Field
 
-from dra_fleet.drivers.common.facts import ChartVersion
+from dra_fleet.drivers.common.facts import ChartVersion, ValueType
 from dra_fleet.facts.entry import Entry, Fact
 from dra_fleet.facts.loading import by_name, read
 
@@ -76,9 +76,15 @@ class GpuOperatorVersion(ChartVersion):
 
 
 class GpuOperatorFacts(Entry):
-    """The NVIDIA GPU Operator."""
+    """The NVIDIA GPU Operator.
+
+    `operand_values`: the keys that each of `operands` takes. These and `values` are keys of every version.
+    """
 
     namespace: str
+    operand_values: Mapping[str, ValueType]
+    operands: tuple[str, ...]
+    values: Mapping[str, ValueType]
     versions: tuple[GpuOperatorVersion, ...]
 
     def version(self, version: str) -> GpuOperatorVersion | None:
@@ -101,4 +107,12 @@ def cuda() -> CudaFacts:
 @cache
 def gpu_operator() -> GpuOperatorFacts:
     """The NVIDIA GPU Operator."""
-    return GpuOperatorFacts.model_validate(read(_PACKAGE, "gpu_operator.yaml"))
+    told = GpuOperatorFacts.model_validate(read(_PACKAGE, "gpu_operator.yaml"))
+    operands = {
+        f"{operand}.{key}": kind for operand in told.operands for key, kind in told.operand_values.items()
+    }
+    versions = tuple(
+        version.model_copy(update={"values": {**operands, **told.values, **version.values}})
+        for version in told.versions
+    )
+    return told.model_copy(update={"versions": versions})
