@@ -1,4 +1,11 @@
-"""Starts the policy pack; the engine runs this folder."""
+"""Starts the policy pack; the engine runs this folder, or `run-pack` this file."""
+
+import os
+import sys
+
+# Whoever starts the folder does so with the judged program's variables, of which PYTHONPATH would come first.
+if not sys.flags.isolated:
+    os.execv(sys.executable, [sys.executable, "-I", "-u", __file__])  # noqa: S606 - no shell is wanted
 
 from dra_fleet.policy.serving import start
 
