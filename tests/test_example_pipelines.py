@@ -20,6 +20,7 @@ from dra_fleet.rehearsal.tools import actionlint
 PIPELINES = Path(__file__).parents[1] / "examples" / "pipelines"
 SCHEMAS = {
     "github-actions.yml": "vendor.github-workflows",
+    "github-actions-two-jobs.yml": "vendor.github-workflows",
     "gitlab-ci.yml": "vendor.gitlab-ci",
     "azure-pipelines.yml": "vendor.azure-pipelines",
 }
@@ -111,9 +112,10 @@ def test_a_pipeline_gives_the_gate_options_that_it_has(name: str) -> None:
     known = set(re.findall(r"--[a-z-]+", told))
     words = gate_command(name)
     given = {word for word in words if word.startswith("--")}
-    assert given >= {"--preset", "--sarif", "--save-events"}
+    elsewhere = {"--events", "--judge-again"} if "two-jobs" in name else {"--save-events"}
+    assert given >= {"--preset", "--sarif", *elsewhere}
     assert given - known == set()
-    assert not words[0].startswith("--")
+    assert words[0].startswith("--") is ("two-jobs" in name)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -122,3 +124,12 @@ def test_a_pipeline_lets_no_failed_gate_pass(name: str) -> None:
     assert [way for way in LETS_PASS if way in text] == []
     assert "--without" not in gate_command(name)
     assert not re.search(r"\bgate\b[^\n]*\|", text)
+
+
+def test_the_job_that_judges_saved_events_never_has_the_program() -> None:
+    jobs = yaml.safe_load((PIPELINES / "github-actions-two-jobs.yml").read_text(encoding="utf-8"))["jobs"]
+    checkouts = [step["with"] for step in jobs["gate"]["steps"] if "checkout" in step.get("uses", "")]
+    assert [checkout["path"] for checkout in checkouts] == ["dra-fleet"]
+    assert jobs["gate"]["needs"] == "preview"
+    assert not any("pulumi" in command for command in scripts(jobs["gate"]))
+    assert "secrets." not in json.dumps(jobs["gate"])

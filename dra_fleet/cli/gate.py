@@ -59,6 +59,12 @@ def gate(  # noqa: PLR0917 - Typer names them
             show_default=False,
         ),
     ] = None,
+    judge_again: Annotated[
+        bool,
+        typer.Option(
+            "--judge-again", help="Judge the resources of --events by this pack, whatever pack ran with them."
+        ),
+    ] = False,
     preset: Annotated[Preset, typer.Option("--preset", help="Which rules are mandatory.")] = "standard",
     policy_config: Annotated[
         Path | None,
@@ -101,12 +107,14 @@ def gate(  # noqa: PLR0917 - Typer names them
 
     if (stack is None) is (events is None):
         raise typer.BadParameter("name a STACK, or give the events of its preview with --events FILE")
+    if judge_again and events is None:
+        raise typer.BadParameter("needs the events of a preview: --events FILE", param_hint="--judge-again")
     if not cwd.is_dir():
         raise typer.BadParameter(f"{cwd} is no directory", param_hint="--cwd")
     expected = Expected(preset=preset, without=_known(without or ()))
     try:
         if stack is None:
-            record = _read(events or Path("-"), preset, policy_config)
+            record = _read(events or Path("-"), preset, policy_config, again=judge_again)
         else:
             record = _preview(stack, cwd, preset, policy_config, save_events)
     except GateError as problem:
@@ -137,13 +145,13 @@ def _known(names: list[str] | tuple[str, ...]) -> frozenset[str]:
     return frozenset(names)
 
 
-def _read(events: Path, preset: Preset, policy_config: Path | None) -> Record:
+def _read(events: Path, preset: Preset, policy_config: Path | None, *, again: bool) -> Record:
     """The record of a saved preview; the rules run on it here where the pack did not run with it."""
     from dra_fleet.policy.gate.preset import with_own
     from dra_fleet.policy.gate.without_engine import judge_record, was_judged
 
     record = _read_events(events)
-    if not was_judged(record):
+    if again or not was_judged(record):
         judge_record(record, with_own(preset, policy_config))
     elif policy_config is not None:
         raise typer.BadParameter(

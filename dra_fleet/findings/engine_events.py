@@ -13,12 +13,20 @@ from typing import TYPE_CHECKING, Any, Final, cast
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-STREAMING: Final = {"PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true"}
+_STREAMING: Final = {"PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true"}
 """What the engine's environment must have, or it prints no events but a summary without policy results."""
+_OPTION: Final = "PULUMI_OPTION_"
+"""Each option of the engine's command line may come from a variable too, `--target` among them."""
 FIX: Final = (
     "set PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true, so that `pulumi preview --json` prints its events"
 )
 _DIARY: Final = '"severity":"debug"'
+
+
+def streaming_environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables of an engine whose preview is judged: events are printed, no variable is an option."""
+    kept = {name: value for name, value in variables.items() if not name.startswith(_OPTION)}
+    return {**kept, **_STREAMING}
 
 
 class NoEngineEventsError(ValueError):

@@ -8,7 +8,7 @@ import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet.findings.engine_events import STREAMING
+from dra_fleet.findings.engine_events import streaming_environment
 from dra_fleet.review.errors import ReviewError
 from dra_fleet.review.events import read_events
 
@@ -65,7 +65,7 @@ class RunningPreview:
             ReviewError: The engine cannot be started.
         """
         self._said: TextIO = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed by `result`
-        environment = {**os.environ, **command.environment, **STREAMING}
+        environment = streaming_environment({**os.environ, **command.environment})
         try:
             self._process = subprocess.Popen(
                 command.arguments,

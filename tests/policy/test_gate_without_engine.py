@@ -173,3 +173,23 @@ def test_the_command_judges_a_file_of_events(tmp_path: Path) -> None:
     told = json.loads(result.stdout)
     assert (told["withoutEngine"], told["passed"], told["exitCode"]) == (True, False, 1)
     assert told["findings"][0]["rule"] == FLOOR
+
+
+def test_a_pack_that_says_all_is_well_is_not_believed_when_judged_again(tmp_path: Path) -> None:
+    old = replace(CLUSTER, properties={"kubernetes": "1.33"})
+    of_pack = {"policyPackName": pack.NAME, "policyPackVersion": pack.VERSION}
+    names = [rule.name for rule in pack.RULES]
+    said = [
+        {"policyAnalyzeSummaryEvent": {**of_pack, "resourceUrn": urn, "passed": names}}
+        for urn in (ROOT.urn, old.urn)
+    ]
+    whole = {"policyAnalyzeStackSummaryEvent": {**of_pack, "passed": names}}
+    events = tmp_path / "events.jsonl"
+    events.write_text(
+        "\n".join([*lines(ROOT, old), *(json.dumps(event) for event in (*said, whole))]), encoding="utf-8"
+    )
+    command = ["gate", "--events", str(events), "--json"]
+    assert CliRunner().invoke(app, command).exit_code == 0
+    again = CliRunner().invoke(app, [*command, "--judge-again"])
+    assert again.exit_code == 1
+    assert FLOOR in {found["rule"] for found in json.loads(again.stdout)["findings"]}

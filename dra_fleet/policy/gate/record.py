@@ -49,6 +49,8 @@ class Record:
         finished: whether the engine's summary is there.
         result: the engine's word in it, `succeeded` or `failed`.
         without_engine: the rules ran on these events alone, not within the engine.
+        left_out: URNs of resources that a step says are the same, although no state holds them.
+        changed_files: files of the pack that are not as they were before the run.
         not_judged: by rule what it found, although the events tell too little for it to be sure.
     """
 
@@ -63,7 +65,11 @@ class Record:
     finished: bool = False
     result: str = ""
     without_engine: bool = False
+    left_out: list[str] = field(default_factory=list[str])
+    changed_files: list[str] = field(default_factory=list[str])
     not_judged: dict[str, str] = field(default_factory=dict[str, str])
+
+    _operations: dict[str, str] = field(default_factory=dict[str, str])
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Add one event."""
@@ -85,6 +91,13 @@ class Record:
             self.finished = True
             self.result = str(event["summaryEvent"].get("result", ""))
 
+    def forget(self, pack: str) -> None:
+        """Leave out what a pack said, and the engine's failure for it."""
+        self.judgements = [said for said in self.judgements if said.pack != pack]
+        self.stack_judgements = [said for said in self.stack_judgements if said.pack != pack]
+        self.violations = [said for said in self.violations if said.pack != pack]
+        self.remediations = [said for said in self.remediations if said.pack != pack]
+
     def _take_outputs(self, metadata: Mapping[str, Any]) -> None:
         told: Mapping[str, Any] = metadata.get("new") or {}
         self.outputs[metadata["urn"]] = told.get("outputs") or {}
@@ -95,6 +108,20 @@ class Record:
             self.stack = urn.partition("::")[0].rpartition(":")[2]
         if metadata["op"] in JUDGED_OPERATIONS:
             self.resources[urn] = metadata.get("new") or {}
+            self._operations[urn] = metadata["op"]
+        if metadata["op"] == "same" and not self._held(metadata):
+            self.left_out.append(urn)
+
+    def _held(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether a state can hold a resource that is said to be the same.
+
+        Of a new resource that a targeted preview leaves out the engine says so too, with a copy of what the
+        program asks for in the place of its state: without an id, or below what is itself still to be made.
+        """
+        old: Mapping[str, Any] | None = metadata.get("old")
+        if old is None or (old.get("custom") and not old.get("id")):
+            return False
+        return self._operations.get(old.get("parent", "")) != "create"
 
 
 def read_record(

@@ -10,9 +10,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dra_fleet.findings.engine_events import STREAMING
+from dra_fleet.findings.engine_events import streaming_environment
 from dra_fleet.places import top_folder
 from dra_fleet.policy.gate.errors import GateError, NoEventsError
+from dra_fleet.policy.gate.identity import changed, identity
 from dra_fleet.policy.gate.record import read_record
 
 if TYPE_CHECKING:
@@ -65,7 +66,10 @@ def preview(
             *("--policy-pack", str(RUN_PACK)),
             *("--policy-pack-config", str(file)),
         ]
-        return _run(command, directory, Path(folder) / "engine.txt", save=save, on_event=on_event)
+        before = identity()
+        record = _run(command, directory, Path(folder) / "engine.txt", save=save, on_event=on_event)
+        record.changed_files = changed(before, identity())
+        return record
 
 
 def _run(
@@ -76,7 +80,7 @@ def _run(
     save: Path | None,
     on_event: Callable[[Mapping[str, Any]], None] | None,
 ) -> Record:
-    environment = {**os.environ, **STREAMING}
+    environment = streaming_environment(os.environ)
     with said.open("w", encoding="utf-8") as errors:
         process = subprocess.Popen(
             command,

@@ -164,6 +164,7 @@ def _run(
             "fix: run it again to its end"
         )
     yield from _failed(record)
+    yield from _incomplete(record)
     if not ours and not stack:
         others = sorted({item.pack for item in record.judgements})
         told = f"; packs that ran: {', '.join(others)}" if others else ""
@@ -189,6 +190,21 @@ def _run(
         yield (
             f"{len(left)} of {len(record.resources)} resources were not judged, the first is {left[0]}; "
             "fix: run the preview again, without --target"
+        )
+
+
+def _incomplete(record: Record) -> Iterable[str]:
+    """What is not the whole program, or not the whole pack."""
+    if record.left_out:
+        yield (
+            f"the preview left {len(record.left_out)} resources out, the first is {record.left_out[0]}: "
+            "it is said to stay the same, and no state holds it; "
+            "fix: preview the whole stack, without --target and --exclude"
+        )
+    if record.changed_files:
+        yield (
+            f"{len(record.changed_files)} files of the pack changed during the preview, the first is "
+            f"{record.changed_files[0]}; fix: find out who changed it, and judge with an unchanged pack"
         )
 
 

@@ -30,16 +30,17 @@ def was_judged(record: Record) -> bool:
 
 
 def judge_record(record: Record, config: Mapping[str, Any]) -> None:
-    """Add to a record what the rules find in its resources.
+    """Put into a record what the rules find in its resources, in the place of what a pack of this name found.
 
     Args:
-        record: a preview without the pack.
+        record: a preview.
         config: the policy config: levels and parameters by rule.
 
     Raises:
         GateError: The policy config names a parameter that its rule has not.
     """
     record.without_engine = True
+    record.forget(pack.NAME)
     resources = [_resource(record, urn) for urn in record.resources]
     levels: dict[str, Level] = {rule.name: config[rule.name]["enforcementLevel"] for rule in pack.RULES}
     for rule in pack.RULES:

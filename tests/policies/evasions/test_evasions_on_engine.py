@@ -1,0 +1,148 @@
+"""Ways past the pack that only a real engine shows: what stands beside the program, and what it does."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dra_fleet.policy.gate import identity, preset, running
+from dra_fleet.policy.gate.verdict import Expected, judge
+from tests.policy.other_project import OtherProject
+from tests.policy.rule_cases import Declared
+
+if TYPE_CHECKING:
+    from dra_fleet.rehearsal.tools import Toolset
+
+pytestmark = pytest.mark.engine
+
+FLOOR = "cluster-require-minimum-kubernetes"
+KIND = "dra-fleet:platforms:ExistingCluster"
+OLD = Declared(type=KIND, name="old", properties={"kubernetes": "1.33"})
+NEW = Declared(type=KIND, name="new", properties={"kubernetes": "1.35"})
+SHADOW = "raise SystemExit(0)  # in the place of what the pack imports\n"
+BESIDE = ("policies", "fleet", "dra_fleet", "sitecustomize")
+"""What a program may have in its own folder; the names of its requirements would end the program itself."""
+ON_THE_PATH = ("policies", "fleet", "yaml", "grpc", "google", "pulumi", "pydantic")
+
+KILLS = """
+import os, pathlib, signal
+for process in pathlib.Path("/proc").glob("[0-9]*"):
+    try:
+        words = (process / "cmdline").read_bytes().split(b"\\0")
+    except OSError:
+        continue
+    if {pack!r}.encode() in words and b"-I" in words:
+        parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
+        if parent == pathlib.Path(f"/proc/{{os.getppid()}}/stat").read_text().rpartition(")")[2].split()[1]:
+            os.kill(int(process.name), signal.SIGKILL)
+"""
+"""Ends the pack that the same engine started."""
+
+
+@pytest.fixture
+def project(tmp_path: Path, tools: Toolset) -> OtherProject:
+    """A program with a cluster that is too old."""
+    made = OtherProject(tmp_path, tools)
+    made.declare([OLD, NEW])
+    return made
+
+
+def gate(project: OtherProject, **variables: str) -> dict[str, Any]:
+    """What `dra-fleet gate --json` says, started as people start it."""
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("dra-fleet")), "gate", "dev", "--json"],
+        cwd=project.folder,
+        env={**project.environment, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+    return json.loads(done.stdout)
+
+
+def finds_the_old_cluster(told: dict[str, Any]) -> bool:
+    return (told["exitCode"], told["problems"]) == (1, []) and (FLOOR, OLD.urn) in {
+        (found["rule"], found["urn"]) for found in told["findings"] if found["level"] == "mandatory"
+    }
+
+
+def put_shadows(folder: Path, names: tuple[str, ...]) -> None:
+    for name in names:
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").write_text(SHADOW, encoding="utf-8")
+
+
+def test_modules_in_the_judged_folder_are_not_the_pack_s(project: OtherProject) -> None:
+    put_shadows(project.folder, BESIDE)
+    rules = project.folder / "policies" / "rules"
+    rules.mkdir()
+    (rules / "cluster_require_minimum_kubernetes.py").write_text("RULE = None\n", encoding="utf-8")
+    assert finds_the_old_cluster(gate(project))
+
+
+def test_modules_on_the_judged_path_are_not_the_pack_s(project: OtherProject, tmp_path: Path) -> None:
+    put_shadows(tmp_path / "shadows", ON_THE_PATH)
+    # The program's own start needs a whole SDK: it takes the folder off its path again.
+    host = Path(project.environment["PATH"].split(os.pathsep)[0]) / "python"
+    first = tmp_path / "first"
+    first.mkdir()
+    (first / "python").write_text(f'#!/bin/sh\nunset PYTHONPATH\nexec {host} "$@"\n', encoding="utf-8")
+    (first / "dirname").write_text("#!/bin/sh\necho /nowhere\n", encoding="utf-8")
+    for file in first.iterdir():
+        file.chmod(0o755)
+    (first / "python3").symlink_to(first / "python")
+    path = os.pathsep.join([str(first), project.environment["PATH"]])
+    assert finds_the_old_cluster(gate(project, PYTHONPATH=str(tmp_path / "shadows"), PATH=path))
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"PULUMI_OPTION_TARGET": NEW.urn},
+        {"PULUMI_OPTION_EXCLUDE": OLD.urn},
+        {"PULUMI_OPTION_POLICY_PACK_CONFIG": "no-such-file"},
+    ],
+    ids=lambda option: next(iter(option)),
+)
+def test_no_variable_is_an_option_of_the_engine(option: dict[str, str], project: OtherProject) -> None:
+    project.declare([NEW])
+    assert project.run("up", "--yes", "--skip-preview").returncode == 0
+    project.declare([OLD, NEW])
+    assert finds_the_old_cluster(gate(project, **option))
+
+
+def test_a_program_that_ends_the_pack_passes_no_gate(project: OtherProject) -> None:
+    program = project.folder / "__main__.py"
+    kills = KILLS.format(pack=str(running.RUN_PACK.with_name("__main__.py")))
+    program.write_text(kills + program.read_text(encoding="utf-8"), encoding="utf-8")
+    told = gate(project)
+    assert told["exitCode"] == 3, told
+    assert any("preview failed" in problem for problem in told["problems"]), told
+
+
+def test_a_program_that_changes_the_pack_passes_no_gate(
+    project: OtherProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack = tmp_path / "pack"
+    pack.mkdir()
+    (pack / "rule.py").write_text("RULE = 1\n", encoding="utf-8")
+    monkeypatch.setattr(identity, "PACKAGE", pack)
+    for name, value in project.environment.items():
+        monkeypatch.setenv(name, value)
+    program = project.folder / "__main__.py"
+    program.write_text(f"open({str(pack / 'rule.py')!r}, 'w').close()\n", encoding="utf-8")
+    record = running.preview("dev", directory=project.folder, config=preset.config("standard"))
+    told = judge(record, Expected(preset="standard"))
+    assert told.exit_code == 3
+    (problem,) = told.problems
+    assert problem == (
+        f"1 files of the pack changed during the preview, the first is {pack / 'rule.py'}; "
+        "fix: find out who changed it, and judge with an unchanged pack"
+    )

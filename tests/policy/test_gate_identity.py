@@ -1,0 +1,33 @@
+"""Which files the gate holds the pack to."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from dra_fleet.places import PACKAGE, top_folder
+from dra_fleet.policy.gate.identity import changed, identity
+
+
+def test_the_pack_is_its_folders_what_it_imports_and_its_environment() -> None:
+    found = identity()
+    import grpc  # noqa: PLC0415 - as the pack does
+    import yaml  # noqa: PLC0415
+
+    for file in (
+        top_folder("policies") / "run-pack",
+        top_folder("policies") / "rules" / "chart_pin_version.py",
+        PACKAGE / "clouds" / "gke" / "machines.yaml",
+        Path(grpc.__file__),
+        Path(yaml.__file__),
+        Path(sys.executable),
+        Path(sys.prefix) / "pyvenv.cfg",
+    ):
+        assert str(file) in found
+    assert changed(found, identity()) == []
+
+
+def test_what_is_new_gone_or_different_is_a_change_but_for_new_compiled_forms() -> None:
+    before = {"a.py": "1", "gone.py": "1", "__pycache__/a.pyc": "1", "same.py": "1"}
+    after = {"a.py": "2", "new.py": "1", "__pycache__/a.pyc": "2", "__pycache__/b.pyc": "1", "same.py": "1"}
+    assert changed(before, after) == ["__pycache__/a.pyc", "a.py", "gone.py", "new.py"]
