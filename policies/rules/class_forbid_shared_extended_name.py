@@ -37,7 +37,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
         if extended.text is None:
             continue
         for other, told in owners.get(extended.text, []):
-            if homes.together(resource, other):
+            if homes.together(resource, other) and not homes.undecided(resource, other):
                 yield Finding(
                     resource,
                     extended,

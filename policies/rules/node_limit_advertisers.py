@@ -47,6 +47,8 @@ def _judge_pair(
     shared = sorted(pool.name for pool in chosen if all(nodes.tolerated(each, pool) for each in pair))
     if not shared and (pools or not driver.where.may_meet(other.where)):
         return
+    if nodes.homes.undecided(driver.resource, other.resource):
+        return  # noted: whether they meet is not known
     where = f"the pools {', '.join(shared)}" if shared else "the same nodes"
     yield Finding(
         other.resource,

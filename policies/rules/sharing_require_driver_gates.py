@@ -34,10 +34,10 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
             gate = facts.sharing_gates.get(strategy.text or "")
             for installed in releases:
                 if gate and installed.driver is facts and homes.together(resource, installed.resource):
-                    yield from _judge(resource, strategy.place, gate, installed)
+                    yield from _judge(resource, strategy.place, gate, installed, homes)
 
 
-def _judge(resource: Resource, place: str, gate: str, installed: Release) -> Iterator[Finding]:
+def _judge(resource: Resource, place: str, gate: str, installed: Release, homes: Homes) -> Iterator[Finding]:
     value = installed.value(f"{GATES}.{gate}")
     version = installed.driver_version
     if version is not None and gate not in version.feature_gates:
@@ -45,6 +45,8 @@ def _judge(resource: Resource, place: str, gate: str, installed: Release) -> Ite
     default = version is not None and version.feature_gates[gate]
     if value.flag or value.unknown or (value.absent and default):
         return
+    if homes.undecided(resource, installed.resource):
+        return  # noted: whether it is this driver's claim is not known
     yield Finding(
         installed.resource,
         value,

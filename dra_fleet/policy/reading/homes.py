@@ -1,15 +1,18 @@
 """Which cluster a resource belongs to, as far as a program alone tells.
 
 A pool names its cluster by depending on it; what lives in Kubernetes is made by a provider, which depends on
-the cluster its kubeconfig comes from. Where neither tells, resources of one provider share a home.
+the cluster its kubeconfig comes from. Where neither tells, it is the cluster that the provider's kubeconfig
+and context reach: two providers of one kubeconfig are one cluster. What is not known is unknown, not another.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
 
 from dra_fleet.policy.reading.clouds import any_of
+from dra_fleet.policy.reading.kubeconfigs import reached_by
 from dra_fleet.policy.reading.versions import OWN_CLUSTERS
 
 if TYPE_CHECKING:
@@ -19,6 +22,30 @@ _OF_CLOUDS: Final = any_of(lambda resources: [resources.clusters, resources.clus
 CLUSTER_TYPES: Final = re.compile(rf"{_OF_CLOUDS.pattern}|{OWN_CLUSTERS.pattern}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Home:
+    """A cluster as far as it is told apart from others.
+
+    Attributes:
+        by: what tells it: its own resource, its server, a context of a kubeconfig, what its provider's
+            unknown kubeconfig needs, that provider alone, or nothing.
+        key: what is the same for the same cluster.
+    """
+
+    by: Literal["cluster", "server", "context", "needs", "provider", "unknown"]
+    key: tuple[str, ...] = ()
+
+    def is_other(self, other: Home) -> bool | None:
+        """Whether another is another cluster; None if nothing tells."""
+        if self == other:
+            return None if self.by == "unknown" else False
+        if self.by != other.by or self.by in ("provider", "unknown"):
+            return None
+        if self.by == "context":  # of the same file, each by its name
+            return True if self.key[0] == other.key[0] and self.key[1] and other.key[1] else None
+        return None if self.by == "needs" and {*self.key} & {*other.key} else True
+
+
 class Homes:
     """The clusters of a stack and what belongs to each."""
 
@@ -26,31 +53,41 @@ class Homes:
         """Find the clusters."""
         self._stack = stack
         self._clusters = stack.of(CLUSTER_TYPES)
-        self._found: dict[str, str] = {}
+        self._found: dict[str, Home] = {}
 
-    def of(self, resource: Resource) -> str:
-        """The URN of its cluster, else of its provider, else empty.
-
-        A stack with one cluster has one home: whatever is not tied to another belongs to it.
-        """
+    def of(self, resource: Resource) -> Home:
+        """Its cluster; a stack with one has one home: whatever is not tied to another belongs to it."""
         if resource.urn not in self._found:
             self._found[resource.urn] = self._home(resource)
         return self._found[resource.urn]
 
     def together(self, first: Resource, second: Resource) -> bool:
         """Whether two resources may be on the same cluster; unknown counts as yes."""
-        homes = {self.of(first), self.of(second)}
-        return len(homes) == 1 or "" in homes
+        return self.of(first).is_other(self.of(second)) is not True
 
-    def _home(self, resource: Resource) -> str:
+    def undecided(self, first: Resource, second: Resource) -> bool:
+        """Whether unknown kubeconfigs hide if two resources share a cluster; each of them is noted."""
+        if self.of(first).is_other(self.of(second)) is not None:
+            return False
+        asked = [each.provider_properties.get("kubeconfig").unknown for each in (first, second)]
+        return any(asked)
+
+    def _home(self, resource: Resource) -> Home:
         cluster = self._reached(resource)
         if cluster is not None:
-            return self._outermost(cluster)
+            return Home(by="cluster", key=(self._outermost(cluster),))
         if len({self._outermost(found) for found in self._clusters}) == 1:
-            return self._outermost(self._clusters[0])
-        if resource.partial:
-            return ""  # what its provider depends on is not told
-        return resource.provider.urn if resource.provider is not None else ""
+            return Home(by="cluster", key=(self._outermost(self._clusters[0]),))
+        provider = resource.provider
+        if provider is None or not resource.type.startswith("kubernetes:"):
+            return Home(by="unknown")
+        reached = reached_by(resource)
+        if reached.by != "unknown":
+            return Home(by=reached.by, key=reached.key)
+        made = self._stack.by_urn.get(provider.urn)
+        if made is not None and made.dependencies:
+            return Home(by="needs", key=tuple(sorted(made.dependencies)))
+        return Home(by="provider", key=(provider.urn,))
 
     def _outermost(self, cluster: Resource) -> str:
         """A cluster component and the cloud's own resource within it are one."""

@@ -1,0 +1,84 @@
+"""Which resources of a program may be on one cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dra_fleet.declared.resources import Provider, Resource, Stack
+from dra_fleet.declared.values import Missing
+from dra_fleet.policy.reading.homes import Homes
+
+KUBERNETES = "pulumi:providers:kubernetes"
+
+
+def config(server: str) -> str:
+    return (
+        "{current-context: a, contexts: [{name: a, context: {cluster: c}}], "
+        f'clusters: [{{name: c, cluster: {{server: "{server}"}}}}]}}'
+    )
+
+
+def resource(name: str, settings: dict[str, Any]) -> Resource:
+    provider = Provider(type=KUBERNETES, name=name, urn=f"urn:{name}", read=lambda: settings)
+    return Resource(
+        type="kubernetes:core/v1:Pod", name=name, urn=f"urn:pod:{name}", provider=provider, read=dict
+    )
+
+
+def made(name: str, *needs: str) -> Resource:
+    return Resource(type=KUBERNETES, name=name, urn=f"urn:{name}", dependencies=needs, read=dict)
+
+
+def are_together(first: dict[str, Any], second: dict[str, Any], *others: Resource) -> bool:
+    pods = [resource("first", first), resource("second", second)]
+    return Homes(Stack(resources=[*pods, *others])).together(pods[0], pods[1])
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({}, {}),
+        ({}, {"context": "prod"}),
+        ({"context": "prod"}, {"context": "prod"}),
+        ({"kubeconfig": config("https://one.example")}, {"kubeconfig": config("https://one.example:443/")}),
+        ({"kubeconfig": config("https://one.example")}, {"kubeconfig": "~/.kube/config"}),
+        ({"kubeconfig": config("https://one.example")}, {"kubeconfig": config("")}),
+        ({"kubeconfig": "{a: [", "context": "x"}, {"kubeconfig": "~/.kube/config", "context": "y"}),
+        ({"kubeconfig": Missing.UNKNOWN}, {"kubeconfig": config("https://one.example")}),
+        ({"kubeconfig": config("https://one.example:x")}, {"kubeconfig": config("https://two.example")}),
+        ({"context": 7}, {"context": "prod"}),
+    ],
+)
+def test_what_may_be_one_cluster_is_taken_for_one(first: dict[str, Any], second: dict[str, Any]) -> None:
+    assert are_together(first, second)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"context": "prod"}, {"context": "dev"}),
+        ({"kubeconfig": "a.yaml", "context": "prod"}, {"kubeconfig": "a.yaml", "context": "dev"}),
+        ({"kubeconfig": config("https://one.example")}, {"kubeconfig": config("https://two.example")}),
+        ({"kubeconfig": config("https://one.example:1")}, {"kubeconfig": config("https://one.example:2")}),
+    ],
+)
+def test_two_contexts_of_one_file_and_two_servers_are_two_clusters(
+    first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    assert not are_together(first, second)
+
+
+def test_unknown_kubeconfigs_that_need_other_resources_are_of_two_clusters() -> None:
+    unknown = {"kubeconfig": Missing.UNKNOWN}
+    assert not are_together(unknown, unknown, made("first", "urn:east"), made("second", "urn:west"))
+    assert are_together(unknown, unknown, made("first", "urn:east"), made("second", "urn:east", "urn:west"))
+
+
+def test_what_unknown_kubeconfigs_hide_is_noted() -> None:
+    first, second = resource("first", {"kubeconfig": Missing.UNKNOWN}), resource("second", {})
+    homes = Homes(Stack(resources=[first, second]))
+    assert homes.undecided(first, second)
+    assert list(first.unknowns) == ["provider.kubeconfig"]
+    assert not homes.undecided(second, resource("third", {}))
