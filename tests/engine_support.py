@@ -17,6 +17,7 @@ from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.rehearsal import tools as rehearsal_tools
 from dra_fleet.rehearsal.home import Home
+from dra_fleet.rehearsal.tools.toolset import playable_minors
 from dra_fleet.rehearsal.world.client import WorldClient, ensure_running, stop
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class RehearsalWorld:
 @pytest.fixture(scope="session")
 def tools() -> Toolset:
     """All tools of the rehearsal, built on first use."""
-    return rehearsal_tools.ensure()
+    return rehearsal_tools.ensure(schedulers_of=playable_minors())
 
 
 @pytest.fixture(scope="session")

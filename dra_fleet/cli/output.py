@@ -129,8 +129,15 @@ def print_error(message: str) -> None:
 
 
 def progress_bar(console: Console) -> Progress:
-    """A progress display with a bar, a count and the time passed."""
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    """A progress display with a bar, what is done now, the time passed and, where counted, the time left."""
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     return Progress(
         SpinnerColumn(),
@@ -138,6 +145,7 @@ def progress_bar(console: Console) -> Progress:
         BarColumn(bar_width=24),
         TextColumn("{task.fields[detail]}", markup=False),
         TimeElapsedColumn(),
+        TimeRemainingColumn(compact=True),
         console=console,
         transient=False,
     )

@@ -37,6 +37,10 @@ class BarReporter:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
 
+    def say(self, line: str) -> None:
+        """Print a line above the bars."""
+        self._progress.console.print(line, markup=False, soft_wrap=True)
+
     @contextmanager
     def step(self, title: str) -> Generator[Step]:
         """Show a bar until the context is left."""
@@ -64,27 +68,32 @@ class PlainReporter:
     def step(self, title: str) -> Generator[Step]:
         """Print the step's begin and end."""
         started = time.monotonic()
-        self._say(f"{title} ...")
+        self.say(f"{title} ...")
         yield _PlainStep(self, title)
-        self._say(f"{title}: done in {time.monotonic() - started:.1f} s")
+        self.say(f"{title}: done in {time.monotonic() - started:.1f} s")
 
-    def _say(self, line: str) -> None:
+    def say(self, line: str) -> None:
+        """Print a line."""
         self._console.print(line, markup=False, soft_wrap=True)
-
-    def detail(self, title: str, line: str) -> None:
-        """Print where a step is."""
-        self._say(f"{title}: {line}")
 
 
 class _PlainStep:
     def __init__(self, reporter: PlainReporter, title: str) -> None:
         self._reporter = reporter
         self._title = title
-        self._next = time.monotonic() + PLAIN_INTERVAL_SECONDS
+        self._began = time.monotonic()
+        self._next = self._began + PLAIN_INTERVAL_SECONDS
 
     def update(self, detail: str, *, done: int | None = None, total: int | None = None) -> None:
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + PLAIN_INTERVAL_SECONDS
-        count = f" ({done} of {total})" if total else ""
-        self._reporter.detail(self._title, detail + count)
+        count = f" ({done} of {total}{self._left(done, total)})" if total else ""
+        self._reporter.say(f"{self._title}: {detail}{count}")
+
+    def _left(self, done: int | None, total: int) -> str:
+        """How long the rest takes if it goes on as it has; nothing while nothing is done."""
+        if not done:
+            return ""
+        minutes = (time.monotonic() - self._began) / done * (total - done) / 60
+        return f", about {minutes:.0f} min left" if minutes >= 1 else ", less than a minute left"

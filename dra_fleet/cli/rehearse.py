@@ -60,6 +60,13 @@ def up(
     wait: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="Seconds workloads may take to get their devices.")
     ] = 120.0,
+    own_schedulers: Annotated[
+        bool,
+        typer.Option(
+            "--own-schedulers",
+            help="First build the schedulers of older minors, in minutes; else the newest emulates them.",
+        ),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Bring a stack up and wait until every workload holds its devices.
@@ -72,7 +79,9 @@ def up(
 
     source = find_stack(stack, hardware=hardware)
     with reporting() as reporter:
-        report = session.up(source, Home.default(), reporter, wait_seconds=wait)
+        report = session.up(
+            source, Home.default(), reporter, wait_seconds=wait, own_schedulers=own_schedulers
+        )
     for note in report.notes:
         stderr_console().print(f"note: {note}", markup=False, soft_wrap=True)
     if json:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dra_fleet.rehearsal import providers
 from dra_fleet.rehearsal.credentials.install import install_helper_of
@@ -16,8 +16,6 @@ from dra_fleet.rehearsal.world.client import WorldClient
 if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.rehearsal.home import Home
-    from dra_fleet.rehearsal.reporting import Reporter
-    from dra_fleet.rehearsal.tools import Toolset
     from dra_fleet.rehearsal.world.hardware_file import Hardware
 
 
@@ -26,22 +24,14 @@ def standing_clusters(plan: FleetPlan) -> list[ClusterPlan]:
     return [cluster for cluster in plan.clusters if cluster.kubeconfig]
 
 
-def prepare_clouds(
-    plan: FleetPlan, hardware: Hardware, home: Home, toolset: Toolset, reporter: Reporter
-) -> list[str]:
+def prepare_clouds(plan: FleetPlan, hardware: Hardware, home: Home) -> list[str]:
     """Install the stand-in plugins of the stack's clouds and set their limits; returns notes for the user."""
     notes: list[str] = []
     for cloud in sorted({cluster.cloud for cluster in plan.clusters if not cluster.kubeconfig}):
         plugin = providers.cloud_plugin(cloud)
         providers.install(home.pulumi_home, Path(sys.executable), plugin)
         install_helper_of(home, cloud)
-        minors = sorted({one.kubernetes for one in plan.clusters if one.cloud == cloud})
-        schedulers: dict[str, Any] = {}
-        for minor in minors:
-            scheduler = toolset.scheduler(minor, reporter)
-            schedulers[minor] = list(scheduler.command) if scheduler.command else None
-            notes += [f"clusters of {minor} on {cloud}: {scheduler.note}"] if scheduler.note else []
         with WorldClient(home) as world:
-            world.configure_cloud(cloud, {"limits": hardware.limits_of(cloud), "schedulers": schedulers})
+            world.configure_cloud(cloud, {"limits": hardware.limits_of(cloud)})
         notes.append(f"the cloud {cloud} is simulated: plugin {plugin.name} {plugin.version} is a stand-in")
     return notes

@@ -24,6 +24,10 @@ class Step(Protocol):
 class Reporter(Protocol):
     """Receives the steps of long work."""
 
+    def say(self, line: str) -> None:
+        """Tell a result that stands while the work goes on."""
+        ...
+
     def step(self, title: str) -> AbstractContextManager[Step]:
         """Begin a step; leaving the context ends it."""
         ...
@@ -31,6 +35,10 @@ class Reporter(Protocol):
 
 class Silent:
     """Tells nothing to anyone; for callers that are not a person."""
+
+    def say(self, line: str) -> None:
+        """Show nothing."""
+        del line
 
     @contextmanager
     def step(self, title: str) -> Generator[Step]:

@@ -14,6 +14,7 @@ from dra_fleet.clusters.expectations import expectations
 from dra_fleet.clusters.preflight import Finding, preflight
 from dra_fleet.places import top_folder
 from dra_fleet.plan import make_plan
+from dra_fleet.proof.prove import prove
 from dra_fleet.rehearsal import charts, engine_session, providers, tools
 from dra_fleet.rehearsal.access import connect, simulated_name
 from dra_fleet.rehearsal.engine_run import EngineResult, run_engine
@@ -34,8 +35,6 @@ from dra_fleet.rehearsal.world.hardware_file import Hardware
 from dra_fleet.settings import read_stack_file
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.reporting import Reporter
@@ -64,7 +63,14 @@ class UpReport:
     seconds: float
 
 
-def up(source: StackSource, home: Home, reporter: Reporter, *, wait_seconds: float) -> UpReport:
+def up(
+    source: StackSource,
+    home: Home,
+    reporter: Reporter,
+    *,
+    wait_seconds: float,
+    own_schedulers: bool = False,
+) -> UpReport:
     """Rehearse a stack.
 
     Args:
@@ -72,17 +78,21 @@ def up(source: StackSource, home: Home, reporter: Reporter, *, wait_seconds: flo
         home: where the rehearsal lives; made if need be.
         reporter: told what is under way.
         wait_seconds: how long workloads may take to get their devices.
+        own_schedulers: build the schedulers of the stack's minors first where they are not built.
 
     Raises:
-        RehearsalError, SettingsInvalid, KubeconfigError: each with a text for the user.
+        RehearsalError, SettingsInvalid, DoesNotFit, KubeconfigError: each with a text for the user.
     """
     started = time.monotonic()
     plan = make_plan(read_stack_file(source.file).settings)
     require_minors({cluster.name: cluster.kubernetes for cluster in plan.clusters})
     hardware = read_hardware(plan, source)
     refuse_mismatch(plan, hardware, source)
+    proof = prove(plan)
+    reporter.say(proof.headline())
+    proof.require()
     with own_turn(home, reporter):
-        notes, engine = _bring_up(source, plan, hardware, home, reporter)
+        notes, engine = _bring_up(source, plan, hardware, home, reporter, own_schedulers=own_schedulers)
     status = wait_for_devices(plan, home, reporter, wait_seconds)
     return UpReport(
         stack=source.name,
@@ -94,16 +104,23 @@ def up(source: StackSource, home: Home, reporter: Reporter, *, wait_seconds: flo
 
 
 def _bring_up(
-    source: StackSource, plan: FleetPlan, hardware: Hardware, home: Home, reporter: Reporter
+    source: StackSource,
+    plan: FleetPlan,
+    hardware: Hardware,
+    home: Home,
+    reporter: Reporter,
+    *,
+    own_schedulers: bool,
 ) -> tuple[list[str], EngineResult]:
     """Everything of `up` that changes the home; returns notes for the user and what the engine did."""
-    toolset = tools.ensure(reporter)
+    minors = {cluster.kubernetes for cluster in plan.clusters}
+    toolset = tools.ensure(reporter, schedulers_of=minors if own_schedulers else ())
     with reporter.step("world") as step:
         step.update("starting")
         ensure_running(home, toolset)
-    notes = [*plan.warnings, *start_clusters(plan, hardware, home, toolset, reporter)]
-    notes += prepare_engine(home, toolset)
-    notes += prepare_clouds(plan, hardware, home, toolset, reporter)
+    start_clusters(plan, hardware, home, toolset, reporter)
+    notes = [*plan.warnings, *toolset.emulated(minors), *prepare_engine(home, toolset)]
+    notes += prepare_clouds(plan, hardware, home)
     with reporter.step("preflight"):
         asyncio.run(refuse_unready(plan, home))
     cleared, engine = run_program(source, plan, home, toolset, reporter)
@@ -143,29 +160,22 @@ def refuse_mismatch(plan: FleetPlan, hardware: Hardware, source: StackSource) ->
 
 def start_clusters(
     plan: FleetPlan, hardware: Hardware, home: Home, toolset: Toolset, reporter: Reporter
-) -> list[str]:
-    """Start each cluster's control plane; returns what the user should know about them."""
-    notes: list[str] = []
+) -> None:
+    """Start each cluster's control plane."""
     with WorldClient(home) as world:
         for cluster in standing_clusters(plan):
             with reporter.step(f"cluster {cluster.name}") as step:
                 step.update(f"Kubernetes {hardware.clusters[cluster.name].kubernetes}")
-                scheduler = toolset.scheduler(cluster.kubernetes, reporter)
-                notes += [f"cluster {cluster.name}: {scheduler.note}"] if scheduler.note else []
                 described = hardware.clusters[cluster.name]
-                _create(world, cluster, described, scheduler.command)
+                _create(world, cluster, described)
                 install_charts(home, toolset.helm, cluster.name, described)
-    return notes
 
 
-def _create(
-    world: WorldClient, cluster: ClusterPlan, hardware: ClusterHardware, scheduler: Sequence[str]
-) -> ClusterState:
+def _create(world: WorldClient, cluster: ClusterPlan, hardware: ClusterHardware) -> ClusterState:
     return world.create_cluster(
         cluster.name,
         version=hardware.kubernetes,
         hardware=hardware.model_dump(mode="json", by_alias=True, exclude_defaults=True),
-        scheduler=scheduler,
     )
 
 

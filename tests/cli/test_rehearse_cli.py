@@ -168,6 +168,7 @@ def test_a_home_that_cannot_be_made_is_told_before_anything_is_done(run: Run, tm
     code, out, err = run("rehearse", "up")
     assert (code, out) == (1, "")
     assert err == (
+        "proof of workloads: 13 guaranteed\n"
         f"error: the rehearsal's directory {tmp_path}/home cannot be made: File exists; "
         "free or change it, or set DRA_FLEET_HOME to another directory\n"
     )

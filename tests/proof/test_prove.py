@@ -41,6 +41,7 @@ def test_the_dev_stack_names_the_rule_behind_each_verdict() -> None:
 def test_one_copy_more_than_there_are_devices_never_fits() -> None:
     proof = proved(fleet({"a": pool(gpus(4), "a")}, claims=ANY_GPU, workloads={"train": ("whole", 5)}))
     assert [item.word for item in proof.workloads] == ["never"]
+    assert proof.headline() == "proof of workloads: 1 never"
     (failure,) = proof.failures
     assert failure == (
         "dra-fleet:fleet.workloads.train: on cluster lab, never: train: 5 x 1 devices are asked for and 4 "
@@ -57,6 +58,7 @@ def test_memory_beyond_every_partition_matches_0_of_56_devices_and_says_what_the
         )
     )
     (claim,) = proof.claims
+    assert proof.headline() == "proof of workloads: there are none"
     assert (claim.word, claim.pools[0].requests, claim.pools[0].devices) == ("never", {"part": 0}, 56)
     assert claim.reason == (
         "pool mig: request part (class mig-10g) matches 0 of 56 devices of a node: clause "

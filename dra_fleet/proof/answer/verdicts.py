@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast
 
@@ -142,6 +143,12 @@ class Proof:
             "failures": list(self.failures),
             "warnings": list(self.warnings),
         }
+
+    def headline(self) -> str:
+        """The verdicts in one line: how many workloads have which."""
+        counts = Counter(item.word for item in self.workloads)
+        words = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+        return f"proof of workloads: {words}" if counts else "proof of workloads: there are none"
 
     def require(self) -> None:
         """Stop here unless everything fits.

@@ -75,13 +75,8 @@ class CloudAccount(ABC, Generic[Limits]):
         """Quotas and shortages."""
         return self.model.model_validate(self._settings().get("limits", {}))
 
-    def scheduler(self, minor: str) -> tuple[str, ...] | None:
-        """The command of a minor's own scheduler, None where it is emulated."""
-        command = self._settings().get("schedulers", {}).get(minor)
-        return tuple(command) if command else None
-
     def configure(self, settings: Mapping[str, object]) -> None:
-        """Take the rehearsal's settings: `limits` (see `model`) and `schedulers` (command by minor).
+        """Take the rehearsal's settings: `limits` (see `model`).
 
         Raises:
             InvalidRequestError: the limits make no sense.
@@ -101,13 +96,11 @@ class CloudAccount(ABC, Generic[Limits]):
             name: the cluster's in the world.
             release: such as "1.35.8-gke.1036000".
         """
-        await self.planes.start(
-            name, version=f"v{release}", scheduler=self.scheduler(_minor(release)), tokens=self.token_lines()
-        )
+        await self.planes.start(name, version=f"v{release}", tokens=self.token_lines())
 
     async def upgrade_plane(self, name: str, release: str) -> None:
         """Let a cluster's control plane run another release."""
-        await self.planes.upgrade(name, version=f"v{release}", scheduler=self.scheduler(_minor(release)))
+        await self.planes.upgrade(name, version=f"v{release}")
 
     def credential(self, valid: timedelta) -> dict[str, str]:
         """The token as a credential helper gets it, and until when it is said to be good."""
@@ -124,7 +117,3 @@ class CloudAccount(ABC, Generic[Limits]):
 
     def _settings(self) -> dict[str, Any]:
         return self._store.cloud_setting(self.cloud, _SETTINGS)
-
-
-def _minor(release: str) -> str:
-    return ".".join(release.split(".")[:2])

@@ -58,14 +58,14 @@ class ManagedControlPlanes(Protocol):
         """The names that are taken."""
         ...
 
-    async def start(self, name: str, *, version: str, scheduler: tuple[str, ...] | None, tokens: str) -> None:
+    async def start(self, name: str, *, version: str, tokens: str) -> None:
         """Start a control plane without nodes, or wait for the one that is there.
 
         `tokens` are lines of a token file: https://kubernetes.io/docs/reference/access-authn-authz/authentication/
         """
         ...
 
-    async def upgrade(self, name: str, *, version: str, scheduler: tuple[str, ...] | None) -> None:
+    async def upgrade(self, name: str, *, version: str) -> None:
         """Let a control plane run another release; its nodes and data stay."""
         ...
 
@@ -101,7 +101,7 @@ class WorldControlPlanes:
         """The names that are taken."""
         return {cluster.name for cluster in self._world.all()}
 
-    async def start(self, name: str, *, version: str, scheduler: tuple[str, ...] | None, tokens: str) -> None:
+    async def start(self, name: str, *, version: str, tokens: str) -> None:
         """Start a control plane without nodes, or wait for the one that is there."""
         if name in self.names():
             await self._world.get(name).ready()
@@ -109,13 +109,11 @@ class WorldControlPlanes:
         directory = self._home.clusters / name
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_private(directory / "tokens.csv", tokens)
-        await self._world.put(
-            name, version=version, hardware={"kubernetes": version, "nodes": []}, scheduler=scheduler
-        )
+        await self._world.put(name, version=version, hardware={"kubernetes": version, "nodes": []})
 
-    async def upgrade(self, name: str, *, version: str, scheduler: tuple[str, ...] | None) -> None:
+    async def upgrade(self, name: str, *, version: str) -> None:
         """Let a control plane run another release; its nodes and data stay."""
-        await self._world.upgrade(name, version, scheduler)
+        await self._world.upgrade(name, version)
 
     async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:
         """Give a cluster exactly these machines; returns when all are Ready and no other is left.

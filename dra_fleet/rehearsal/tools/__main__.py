@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from dra_fleet.rehearsal.tools import ToolsError, Toolset, actionlint, ensure, oracle
+from dra_fleet.rehearsal.tools import ToolsError, actionlint, ensure, oracle
 from dra_fleet.rehearsal.tools.recipes import oracle_minors
 from dra_fleet.rehearsal.tools.toolset import playable_minors
 
@@ -26,6 +26,9 @@ class _Bars:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
+
+    def say(self, line: str) -> None:
+        self._progress.console.print(line, markup=False, soft_wrap=True)
 
     @contextmanager
     def step(self, title: str) -> Generator[Step]:
@@ -81,8 +84,8 @@ def main() -> int:
     try:
         with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
             bars = _Bars(progress)
-            tools = ensure(bars)
-            told = {**tools.as_json(), **(_on_demand(tools, bars) if arguments.all else {})}
+            tools = ensure(bars, schedulers_of=playable_minors() if arguments.all else ())
+            told = {**tools.as_json(), **(_for_tests(bars) if arguments.all else {})}
     except ToolsError as error:
         console.print(str(error), markup=False, highlight=False, soft_wrap=True)
         return 1
@@ -98,14 +101,10 @@ def main() -> int:
     return 0
 
 
-def _on_demand(tools: Toolset, bars: _Bars) -> dict[str, str]:
-    """What is built when first asked for: here, so that no test waits for it."""
-    schedulers = {f"scheduler-{minor}": tools.scheduler(minor, bars) for minor in playable_minors()}
-    return {
-        **{name: scheduler.command[0] for name, scheduler in schedulers.items()},
-        **{f"oracle-{minor}": str(oracle(minor, bars)) for minor in oracle_minors()},
-        "actionlint": str(actionlint(bars)),
-    }
+def _for_tests(bars: _Bars) -> dict[str, str]:
+    """What tests build when they first ask for it: here, so that none waits."""
+    oracles = {f"oracle-{minor}": str(oracle(minor, bars)) for minor in oracle_minors()}
+    return {**oracles, "actionlint": str(actionlint(bars))}
 
 
 if __name__ == "__main__":

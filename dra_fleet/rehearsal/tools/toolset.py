@@ -1,8 +1,8 @@
-"""All tools of a rehearsal: which are taken from where, and the schedulers of other minors on demand."""
+"""All tools of a rehearsal, and which are taken from where; other minors' schedulers where asked for."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,19 +12,9 @@ from dra_fleet.rehearsal.tools.cache import Cache, ToolsError
 from dra_fleet.rehearsal.tools.go import GoToolchain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from dra_fleet.rehearsal.tools.recipes import Recipe
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scheduler:
-    """How to run the scheduler of one Kubernetes minor."""
-
-    command: tuple[str, ...]
-    """Program and leading arguments, `--emulated-version` among them; flags follow."""
-    note: str | None = None
-    """Set when this is not the minor's own code: what differs, for the user to read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,40 +29,27 @@ class Toolset:
     controlplane: Path
     """etcd and the Kubernetes components in one, chosen by the first argument. What it reports as its
     version is `$CONTROLPLANE_GIT_VERSION`; what it does is chosen by `--emulated-version`."""
+    schedulers: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    """The schedulers of other minors that are built, by minor. Without it the control plane's own emulates a
+    minor, with `--emulated-version`, which changes gates, not code."""
     notes: tuple[str, ...] = ()
     """Why a tool that one might expect is not used."""
 
-    def scheduler(self, minor: str, reporter: Reporter | None = None) -> Scheduler:
-        """The scheduler of a minor such as "1.34", built when first asked for; may take minutes.
-
-        The flag `--emulated-version` changes gates, not code, so an older minor gets a scheduler built from
-        its own modules. Where that fails, the control plane's own emulates and the note says so.
-
-        Raises:
-            ToolsError: no scheduler here can play that minor.
-        """
+    def emulated(self, minors: Iterable[str]) -> list[str]:
+        """Says of each minor whose own scheduler is not built what plays it."""
         own = own_minor()
-        if minor == own:
-            return self._emulating(minor)
-        recipe = recipes.scheduler(minor)
-        if recipe is None:
-            allowed = ", ".join(playable_minors())
-            raise ToolsError(f"no scheduler for Kubernetes {minor}; a rehearsal plays {allowed}")
-        try:
-            program = GoToolchain.find().build(recipe, Cache.default(), reporter or Silent())
-        except ToolsError as error:
-            note = f"the {own} scheduler emulates {minor} (its gates, not its code), because {error}"
-            return self._emulating(minor, note)
-        return Scheduler(command=(str(program), f"--emulated-version={minor}"))
-
-    def _emulating(self, minor: str, note: str | None = None) -> Scheduler:
-        command = (str(self.controlplane), "kube-scheduler", f"--emulated-version={minor}")
-        return Scheduler(command=command, note=note)
+        return [
+            f"the {own} scheduler emulates {minor} (its gates, not its code); "
+            "`dra-fleet rehearse up --own-schedulers` builds that minor's own, in minutes"
+            for minor in sorted(set(minors) - {own, *self.schedulers})
+        ]
 
     def as_json(self) -> dict[str, str | list[str]]:
         """Plain values, for a file or a pipe."""
-        paths: Mapping[str, object] = asdict(self)
-        return {**{name: str(value) for name, value in paths.items()}, "notes": list(self.notes)}
+        fields = asdict(self)
+        schedulers, notes = fields.pop("schedulers"), fields.pop("notes")
+        paths = {**fields, **{f"scheduler-{minor}": path for minor, path in schedulers.items()}}
+        return {**{name: str(path) for name, path in paths.items()}, "notes": list(notes)}
 
 
 def own_minor() -> str:
@@ -107,10 +84,14 @@ def require_minors(clusters: Mapping[str, str]) -> None:
         raise ToolsError("\n".join(wrong))
 
 
-def ensure(reporter: Reporter | None = None) -> Toolset:
+def ensure(reporter: Reporter | None = None, *, schedulers_of: Iterable[str] = ()) -> Toolset:
     """Find or make every tool: on PATH and new enough, the official installer, built from Go modules.
 
     The control plane is always built: it is the upstream code in one program of ours.
+
+    Args:
+        reporter: told what is under way.
+        schedulers_of: minors whose own schedulers to build; of the others those that are built are taken.
 
     Raises:
         ToolsError: something cannot be had; the message says what to install or change.
@@ -137,8 +118,19 @@ def ensure(reporter: Reporter | None = None) -> Toolset:
         helm=helm,
         kwok=kwok,
         controlplane=controlplane,
+        schedulers=_schedulers(go, cache, reporter, frozenset(schedulers_of)),
         notes=tuple(notes),
     )
+
+
+def _schedulers(go: GoToolchain, cache: Cache, reporter: Reporter, wanted: frozenset[str]) -> dict[str, Path]:
+    """The schedulers of other minors that are built, the wanted ones among them."""
+    found: dict[str, Path] = {}
+    for minor in playable_minors():
+        recipe = recipes.scheduler(minor)
+        if recipe and (minor in wanted or cache.has(go.entry(recipe))):
+            found[minor] = go.build(recipe, cache, reporter)
+    return found
 
 
 def oracle(minor: str, reporter: Reporter | None = None) -> Path:

@@ -49,18 +49,3 @@ def mapping(body: dict[str, Any], key: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidRequestError(f"{key} must be an object, not {value!r}")
     return cast("dict[str, Any]", value)
-
-
-def command(body: dict[str, Any], key: str) -> tuple[str, ...] | None:
-    """A command at a key, the program first; None where there is none.
-
-    Raises:
-        InvalidRequestError: it is something else.
-    """
-    value: object = body.get(key)
-    if value is None:
-        return None
-    words = cast("list[object]", value) if isinstance(value, list) else []
-    if not words or not all(isinstance(word, str) for word in words):
-        raise InvalidRequestError(f"{key} must be a list of texts, the program first, not {value!r}")
-    return tuple(str(word) for word in words)

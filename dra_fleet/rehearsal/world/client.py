@@ -27,7 +27,7 @@ from dra_fleet.rehearsal.world.store import Store
 from dra_fleet.rehearsal.world.toolpaths import ToolPaths
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.world.toolpaths import Tools
@@ -100,25 +100,19 @@ class WorldClient:
         """
         return self._call("GET", "/v1/status")
 
-    def create_cluster(
-        self, name: str, *, version: str, hardware: Mapping[str, Any], scheduler: Sequence[str] | None = None
-    ) -> ClusterState:
+    def create_cluster(self, name: str, *, version: str, hardware: Mapping[str, Any]) -> ClusterState:
         """Make a cluster and wait until it is ready; the same call again changes nothing.
 
         Args:
             name: a DNS label.
             version: what its `/version` says, such as v1.36.3.
             hardware: the cluster's simulated hardware as plain data.
-            scheduler: program and leading arguments of the scheduler of the cluster's own minor; None
-                emulates that minor with the control plane's own.
 
         Raises:
             RefusedError: the request is wrong, disagrees with what is there, or the cluster did not start.
             WorldUnreachableError: no world answers.
         """
         body: dict[str, Any] = {"version": version, "hardware": dict(hardware)}
-        if scheduler is not None:
-            body["scheduler"] = list(scheduler)
         answer = self._call("PUT", f"/v1/clusters/{name}", body)
         return ClusterState(
             name=answer["name"], state=answer["state"], server=answer["server"], version=answer["version"]
@@ -145,12 +139,16 @@ class WorldClient:
         return str(self._call("POST", f"/v1/clusters/{name}/tokens")["token"])
 
     def configure_cloud(self, cloud: str, settings: Mapping[str, Any]) -> None:
-        """Set a simulated cloud's limits and schedulers.
+        """Set a simulated cloud's limits.
 
         Raises:
             RefusedError: there is no such cloud, or the settings are not valid.
         """
         self._call("PUT", f"/v1/clouds/{cloud}/settings", settings)
+
+    def renew_schedulers(self) -> None:
+        """Let every running cluster's scheduler be the one that the home's tools name now."""
+        self._call("POST", "/v1/schedulers")
 
     def shutdown(self, *, remove: bool = False) -> None:
         """Stop all clusters and the world; with `remove` delete the clusters and their data too."""
@@ -185,6 +183,7 @@ def ensure_running(home: Home, tools: Tools) -> None:
         running = _recorded_world(home)  # read first: another caller may replace it meanwhile
         if client.alive():
             if client.status().get("code") == code_digest():
+                client.renew_schedulers()
                 return
             stop_processes(running, grace=STOP_GRACE)
         world = _spawn(home, words.fileno())

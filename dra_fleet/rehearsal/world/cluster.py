@@ -43,7 +43,6 @@ class Cluster:
         self.plane = ControlPlane(
             record.name,
             version=KubernetesVersion.parse(record.version),
-            scheduler=record.scheduler,
             layout=self._layout,
             store=store,
             tools=lambda: ToolPaths.read(home),

@@ -54,6 +54,14 @@ class ProcessId:
         """Record the process in a file that this user alone can read."""
         write_private(file, json.dumps({"pid": self.pid, "created": self.created}))
 
+    def program(self) -> str | None:
+        """The program it runs, as its command line has it; None once it has ended."""
+        try:
+            found = self.running()
+            return found.cmdline()[0] if found else None
+        except (psutil.NoSuchProcess, IndexError):
+            return None
+
     def signal(self, number: int) -> None:
         """Send a signal, if the process still runs."""
         with contextlib.suppress(psutil.NoSuchProcess):

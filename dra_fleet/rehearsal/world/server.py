@@ -11,7 +11,7 @@ import httpx2
 from aiohttp import web
 
 from dra_fleet.clusters.client import ApiError
-from dra_fleet.rehearsal.world.bodies import command, json_body, mapping, text
+from dra_fleet.rehearsal.world.bodies import json_body, mapping, text
 from dra_fleet.rehearsal.world.cloud_routes import cloud_routes
 from dra_fleet.rehearsal.world.errors import InvalidRequestError, WorldError
 
@@ -46,6 +46,7 @@ def application(
             web.delete("/v1/clusters/{name}", api.delete),
             web.post("/v1/clusters/{name}/ready", api.ready),
             web.post("/v1/clusters/{name}/tokens", api.token),
+            web.post("/v1/schedulers", api.schedulers),
             web.post("/v1/shutdown", api.shutdown),
         ]
     )
@@ -68,16 +69,13 @@ class _Api:
 
     async def put(self, request: web.Request) -> web.Response:
         body = await json_body(request)
-        unknown = sorted(body.keys() - {"version", "hardware", "scheduler"})
+        unknown = sorted(body.keys() - {"version", "hardware"})
         if unknown:
-            raise InvalidRequestError(
-                f"unknown keys {', '.join(unknown)}; known are version, hardware, scheduler"
-            )
+            raise InvalidRequestError(f"unknown keys {', '.join(unknown)}; known are version, hardware")
         cluster = await self._world.put(
             request.match_info["name"],
             version=text(body, "version"),
             hardware=mapping(body, "hardware"),
-            scheduler=command(body, "scheduler"),
         )
         return web.json_response(cluster.summary())
 
@@ -94,6 +92,10 @@ class _Api:
 
     async def token(self, request: web.Request) -> web.Response:
         return web.json_response(await self._world.token(request.match_info["name"]))
+
+    async def schedulers(self, _: web.Request) -> web.Response:
+        await self._world.renew_schedulers()
+        return web.json_response({})
 
     async def shutdown(self, request: web.Request) -> web.Response:
         body = await json_body(request)

@@ -24,7 +24,6 @@ CREATE TABLE IF NOT EXISTS cluster (
     name TEXT PRIMARY KEY,
     version TEXT NOT NULL,
     hardware TEXT NOT NULL,
-    scheduler TEXT,
     port INTEGER,
     phase TEXT NOT NULL
 ) STRICT;
@@ -54,15 +53,13 @@ CREATE TABLE IF NOT EXISTS cloud_setting (
 class ClusterRecord:
     """One cluster as recorded.
 
-    `version` is what its `/version` says; `hardware` is the simulated hardware as plain data; `scheduler` is
-    the command of the cluster's own minor's scheduler, None where the control plane's own emulates it; `port`
-    is the API server's, None before one was chosen.
+    `version` is what its `/version` says; `hardware` is the simulated hardware as plain data; `port` is the
+    API server's, None before one was chosen.
     """
 
     name: str
     version: str
     hardware: Mapping[str, Any]
-    scheduler: tuple[str, ...] | None
     port: int | None
     phase: Phase
 
@@ -105,12 +102,11 @@ class Store:
             sqlite3.IntegrityError: one of that name is there.
         """
         self._db.execute(
-            "INSERT INTO cluster (name, version, hardware, scheduler, port, phase) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO cluster (name, version, hardware, port, phase) VALUES (?, ?, ?, ?, ?)",
             (
                 record.name,
                 record.version,
                 json.dumps(record.hardware, sort_keys=True),
-                json.dumps(record.scheduler) if record.scheduler else None,
                 record.port,
                 record.phase,
             ),
@@ -129,14 +125,12 @@ class Store:
         text = json.dumps(hardware, sort_keys=True)
         self._db.execute("UPDATE cluster SET hardware = ? WHERE name = ?", (text, name))
 
-    def set_version(self, name: str, version: str, scheduler: tuple[str, ...] | None) -> None:
-        """Record which release a cluster runs from now on, and the command of its scheduler."""
-        command = json.dumps(scheduler) if scheduler else None
-        row = (version, command, version, name)
+    def set_version(self, name: str, version: str) -> None:
+        """Record which release a cluster runs from now on."""
         self._db.execute(
-            "UPDATE cluster SET version = ?, scheduler = ?, "
-            "hardware = json_set(hardware, '$.kubernetes', ?) WHERE name = ?",
-            row,
+            "UPDATE cluster SET version = ?1, hardware = json_set(hardware, '$.kubernetes', ?1) "
+            "WHERE name = ?2",
+            (version, name),
         )
 
     def remove(self, name: str) -> None:
@@ -210,7 +204,6 @@ def _record(row: sqlite3.Row) -> ClusterRecord:
         name=row["name"],
         version=row["version"],
         hardware=json.loads(row["hardware"]),
-        scheduler=tuple(json.loads(row["scheduler"])) if row["scheduler"] else None,
         port=row["port"],
         phase=row["phase"],
     )

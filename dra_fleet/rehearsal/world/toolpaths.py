@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,6 +12,8 @@ from dra_fleet.rehearsal.world.errors import ToolsMissingError
 from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dra_fleet.rehearsal.home import Home
 
 
@@ -28,6 +30,11 @@ class Tools(Protocol):
         """The kwok binary."""
         ...
 
+    @property
+    def schedulers(self) -> Mapping[str, Path]:
+        """The built schedulers of minors other than the control plane's own, by minor."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class ToolPaths:
@@ -35,11 +42,12 @@ class ToolPaths:
 
     controlplane: Path
     kwok: Path
+    schedulers: Mapping[str, Path] = field(default_factory=dict[str, Path])
 
     @classmethod
     def of(cls, tools: Tools) -> ToolPaths:
         """What the world needs of a larger tool set."""
-        return cls(controlplane=tools.controlplane, kwok=tools.kwok)
+        return cls(controlplane=tools.controlplane, kwok=tools.kwok, schedulers=dict(tools.schedulers))
 
     @classmethod
     def read(cls, home: Home) -> ToolPaths:
@@ -50,12 +58,16 @@ class ToolPaths:
         """
         try:
             content = json.loads(home.tools.read_text())
-            found = cls(controlplane=Path(content["controlplane"]), kwok=Path(content["kwok"]))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            found = cls(
+                controlplane=Path(content["controlplane"]),
+                kwok=Path(content["kwok"]),
+                schedulers={minor: Path(path) for minor, path in content["schedulers"].items()},
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ToolsMissingError(
                 f"{home.tools} does not say where the tools are ({error}); run `dra-fleet rehearse up` again"
             ) from error
-        for path in (found.controlplane, found.kwok):
+        for path in (found.controlplane, found.kwok, *found.schedulers.values()):
             if not os.access(path, os.X_OK):
                 raise ToolsMissingError(
                     f"{path} is not there or not executable; run `dra-fleet rehearse up` again"
@@ -64,5 +76,6 @@ class ToolPaths:
 
     def write(self, home: Home) -> None:
         """Record the binaries for this home."""
-        content = {"controlplane": str(self.controlplane), "kwok": str(self.kwok)}
+        schedulers = {minor: str(path) for minor, path in self.schedulers.items()}
+        content = {"controlplane": str(self.controlplane), "kwok": str(self.kwok), "schedulers": schedulers}
         write_private(home.tools, json.dumps(content))

@@ -65,9 +65,7 @@ class World:
                 cluster.begin().add_done_callback(_retrieve)
         self._write_kubeconfig()
 
-    async def put(
-        self, name: str, *, version: str, hardware: Mapping[str, Any], scheduler: tuple[str, ...] | None
-    ) -> Cluster:
+    async def put(self, name: str, *, version: str, hardware: Mapping[str, Any]) -> Cluster:
         """Make a cluster, or wait for the one of that name, version and hardware to be ready.
 
         Raises:
@@ -75,7 +73,7 @@ class World:
             ConflictError: one of that name is there with another version or hardware.
             ComponentFailedError: it does not start.
         """
-        wanted = _wanted(name, version, hardware, scheduler)
+        wanted = _wanted(name, version, hardware)
         async with self._lock(name):
             recorded = self._store.cluster(name)
             if recorded is None:
@@ -102,13 +100,12 @@ class World:
         """All clusters by name."""
         return [self._clusters[name] for name in sorted(self._clusters)]
 
-    async def upgrade(self, name: str, version: str, scheduler: tuple[str, ...] | None) -> Cluster:
+    async def upgrade(self, name: str, version: str) -> Cluster:
         """Let a cluster's control plane run another release on the same data; its nodes stay.
 
         Args:
             name: of the cluster.
             version: such as "v1.35.6".
-            scheduler: the command of that minor's own scheduler, None where it is emulated.
 
         Raises:
             NoSuchClusterError: there is none of that name.
@@ -121,13 +118,17 @@ class World:
             if cluster.version != version:
                 # Stopped before it is recorded: a world that is killed in between goes on with the old one.
                 await cluster.stop()
-                self._store.set_version(name, version, scheduler)
+                self._store.set_version(name, version)
                 record = self._store.cluster(name)
                 if record is None:
                     raise NoSuchClusterError(name, list(self._clusters))
                 cluster = self._clusters[name] = self._new(record)
         await cluster.ready()
         return cluster
+
+    async def renew_schedulers(self) -> None:
+        """Let every running cluster's scheduler be the one that the tools name now."""
+        await asyncio.gather(*(cluster.plane.renew_scheduler() for cluster in self.all()))
 
     async def remove(self, name: str) -> None:
         """Stop a cluster and delete its data.
@@ -181,9 +182,7 @@ class World:
         write_private(self._home.kubeconfig, merged_kubeconfig(servers))
 
 
-def _wanted(
-    name: str, version: str, hardware: Mapping[str, Any], scheduler: tuple[str, ...] | None
-) -> ClusterRecord:
+def _wanted(name: str, version: str, hardware: Mapping[str, Any]) -> ClusterRecord:
     if not NAME.fullmatch(name):
         raise InvalidRequestError(
             f"cluster name {name!r} is not allowed; use 1 to 40 of a-z, 0-9 and -, not at either end"
@@ -201,7 +200,6 @@ def _wanted(
         name=name,
         version=version,
         hardware=model.model_dump(mode="json", by_alias=True),
-        scheduler=scheduler,
         port=None,
         phase="creating",
     )

@@ -37,13 +37,11 @@ class Planes:
     def names(self) -> set[str]:
         return set(self.versions)
 
-    async def start(self, name: str, *, version: str, scheduler: tuple[str, ...] | None, tokens: str) -> None:
-        del scheduler
+    async def start(self, name: str, *, version: str, tokens: str) -> None:
         assert self._are_tokens(tokens)
         self.versions[name] = version
 
-    async def upgrade(self, name: str, *, version: str, scheduler: tuple[str, ...] | None) -> None:
-        del scheduler
+    async def upgrade(self, name: str, *, version: str) -> None:
         self.versions[name] = version
 
     async def set_nodes(self, name: str, version: str, nodes: Sequence[NodeHardware]) -> None:

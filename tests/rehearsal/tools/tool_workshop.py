@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dra_fleet.rehearsal.reporting import Silent
 from dra_fleet.rehearsal.tools import cache, installer
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Workshop:
 
 
 @dataclass
-class Told:
+class Told(Silent):
     """Records what long work says."""
 
     titles: list[str] = field(default_factory=list[str])

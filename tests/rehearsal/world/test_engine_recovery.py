@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import socket
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -21,7 +22,8 @@ from dra_fleet.rehearsal.world.client import (
     ensure_running,
     stop,
 )
-from tests.engine_support import delete_cluster
+from dra_fleet.rehearsal.world.controlplane.version import KubernetesVersion
+from tests.engine_support import FLOOR, delete_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 VERSION = "v1.36.3"
+MINOR = KubernetesVersion.parse(FLOOR).minor
 HARDWARE: dict[str, Any] = {"kubernetes": VERSION, "nodes": []}
 COMPONENTS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kwok")
 
@@ -139,6 +142,29 @@ def test_what_died_while_no_world_watched_is_started_again(lab: Lab, tools: Tool
         "kube-controller-manager",
     }
     assert lab.remembers()
+
+
+def test_a_scheduler_that_was_built_meanwhile_takes_the_place_of_the_one_that_emulates(
+    lab: Lab, tools: Toolset
+) -> None:
+    ensure_running(lab.home, replace(tools, schedulers={}))
+
+    def scheduler() -> psutil.Process:
+        with WorldClient(lab.home) as client:
+            client.wait_ready("older")
+            return psutil.Process(client.cluster("older")["components"]["kube-scheduler"]["pid"])
+
+    with WorldClient(lab.home) as client:
+        client.create_cluster("older", version=FLOOR, hardware={"kubernetes": FLOOR, "nodes": []})
+    emulating = scheduler()
+    assert emulating.cmdline()[0] == str(tools.controlplane)
+    lab.up()
+    assert scheduler().cmdline()[0] == str(tools.schedulers[MINOR])
+    assert not emulating.is_running()
+    own = scheduler()
+    lab.up()
+    assert scheduler() == own
+    delete_cluster(lab.home, "older").raise_for_status()
 
 
 def test_a_port_that_someone_took_meanwhile_is_given_up(lab: Lab) -> None:

@@ -31,11 +31,7 @@ def _short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     with Store(tmp_path / "db") as opened:
-        opened.add(
-            ClusterRecord(
-                name="lab", version="v1.36.3", hardware={}, scheduler=None, port=None, phase="creating"
-            )
-        )
+        opened.add(ClusterRecord(name="lab", version="v1.36.3", hardware={}, port=None, phase="creating"))
         yield opened
         stop_processes(opened.processes().values(), grace=1)
 

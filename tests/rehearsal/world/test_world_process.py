@@ -164,11 +164,7 @@ def test_a_world_that_cannot_start_shows_its_last_words(rehearsal_home: Home) ->
 def test_a_home_of_another_version_is_named_with_the_fix(rehearsal_home: Home) -> None:
     rehearsal_home.create()
     with Store(rehearsal_home.database) as store:
-        store.add(
-            ClusterRecord(
-                name="lab", version="v1.19.3", hardware=HARDWARE, scheduler=None, port=None, phase="ready"
-            )
-        )
+        store.add(ClusterRecord(name="lab", version="v1.19.3", hardware=HARDWARE, port=None, phase="ready"))
     with pytest.raises(WorldError) as refused:
         ensure_running(rehearsal_home, NO_TOOLS)
     told = str(refused.value)

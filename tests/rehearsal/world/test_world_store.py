@@ -17,7 +17,6 @@ LAB = ClusterRecord(
     name="lab",
     version="v1.36.3",
     hardware={"nodes": [{"name": "a"}]},
-    scheduler=("/bin/scheduler", "--emulated-version=1.36"),
     port=None,
     phase="creating",
 )
@@ -38,7 +37,7 @@ def test_what_was_written_is_there_after_opening_again_without_closing(tmp_path:
 def test_removing_a_cluster_forgets_its_processes(tmp_path: Path) -> None:
     with Store(tmp_path / "db") as store:
         store.add(LAB)
-        store.add(replace(LAB, name="other", scheduler=None))
+        store.add(replace(LAB, name="other"))
         store.set_process("lab", "etcd", ProcessId(pid=12, created=3.5))
         store.set_process("other", "etcd", ProcessId(pid=13, created=3.5))
         store.remove("lab")

@@ -77,15 +77,11 @@ class Layout:
 
 @dataclass(frozen=True, kw_only=True)
 class Components:
-    """The commands of one cluster's components.
-
-    `scheduler` runs the scheduler of the cluster's own minor, flags follow; None emulates the minor.
-    """
+    """The commands of one cluster's components."""
 
     tools: ToolPaths
     layout: Layout
     version: KubernetesVersion
-    scheduler: tuple[str, ...] | None
 
     def etcd(self) -> Command:
         """The store. Without fsync: a rehearsal survives kill -9, not a power cut."""
@@ -134,9 +130,11 @@ class Components:
         )
 
     def kube_scheduler(self) -> Command:
-        """The scheduler under its own role, of the cluster's own minor where there is one."""
-        emulating = (str(self.tools.controlplane), SCHEDULER, f"--emulated-version={self.version.minor}")
-        return self._command(*(self.scheduler or emulating), *self._client("scheduler"))
+        """The scheduler under its own role: the minor's own where it is built, else emulating it."""
+        minor = self.version.minor
+        own = self.tools.schedulers.get(minor)
+        program = (str(own),) if own else (str(self.tools.controlplane), SCHEDULER)
+        return self._command(*program, f"--emulated-version={minor}", *self._client("scheduler"))
 
     def controller_manager(self) -> Command:
         """All controllers, each under its own ServiceAccount, so that their RBAC counts."""

@@ -54,7 +54,6 @@ class ControlPlane:
         name: str,
         *,
         version: KubernetesVersion,
-        scheduler: tuple[str, ...] | None,
         layout: Layout,
         store: Store,
         tools: Callable[[], ToolPaths],
@@ -63,7 +62,6 @@ class ControlPlane:
         self.name = name
         self.layout = layout
         self._version = version
-        self._scheduler = scheduler
         self._store = store
         self._tools = tools
         self._moved = moved
@@ -123,6 +121,13 @@ class ControlPlane:
         """
         await self._until(self._whole, "all its components run")
 
+    async def renew_scheduler(self) -> None:
+        """End a scheduler that is not the program it would be started as now; its supervisor starts that."""
+        running = self.supervisors[SCHEDULER].process
+        program = self._components().kube_scheduler().arguments[0]
+        if running and running.program() not in (None, program):
+            await asyncio.to_thread(end_components, {(self.name, SCHEDULER): running})
+
     def detach(self) -> None:
         """Stop watching the components; they go on."""
         for task in self._tasks:
@@ -147,9 +152,7 @@ class ControlPlane:
         return Supervisor(place, self._store, prepare)
 
     def _components(self) -> Components:
-        return Components(
-            tools=self._tools(), layout=self.layout, version=self._version, scheduler=self._scheduler
-        )
+        return Components(tools=self._tools(), layout=self.layout, version=self._version)
 
     def _supervise(self, *components: str) -> None:
         for component in components:
