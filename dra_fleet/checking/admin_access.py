@@ -43,6 +43,7 @@ def _check(claim: Resource, path: tuple[str | int, ...], labels: dict[str, dict[
     if not namespace or namespace not in labels:
         claim.subject.warning(
             *path,
+            rule="admin-access",
             what=f"is refused unless namespace {namespace or '(whichever it is applied to)'} "
             f"carries the label "
             f"{_LABEL}=true, which neither the stack nor the files tell",
@@ -51,6 +52,7 @@ def _check(claim: Resource, path: tuple[str | int, ...], labels: dict[str, dict[
     elif labels[namespace].get(_LABEL) != "true":
         claim.subject.error(
             *path,
+            rule="admin-access",
             what=f"is refused: namespace {namespace} has no label {_LABEL}=true",
             got=str(labels[namespace].get(_LABEL, "")),
             allowed='"true"',

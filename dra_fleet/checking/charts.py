@@ -85,11 +85,11 @@ def check_chart_values(subject: Subject, chart: Chart, clusters: Iterable[Cluste
     """Tell what is wrong with a values file for a chart on the stack's clusters."""
     values = mapping(subject.document.value)
     if subject.document.value != values:
-        subject.error(what="must be a mapping, as values.yaml of the chart is")
+        subject.error(rule="values-refused", what="must be a mapping, as values.yaml of the chart is")
         return
     refusals = check_values(chart.version, values)
     for refusal in refusals:
-        subject.refuse(refusal)
+        subject.refuse(refusal, rule="values-refused")
     wrong = {refusal.path for refusal in refusals}
     for cluster in clusters:
         _check_on(subject, chart, cluster, values, wrong)
@@ -99,6 +99,7 @@ def _check_on(subject: Subject, chart: Chart, cluster: Cluster, values: ChartVal
     pools = [pool for pool in cluster.plan.pools if pool.machine.gpus]
     if not cluster.plan.settings.drivers:
         subject.warning(
+            rule="second-driver",
             what=f"cluster {cluster.plan.name} brings its own DRA drivers (drivers: {{}}): a second driver "
             f"of the name {chart.driver.facts.driver} on its nodes would replace the slices of the first",
             fix="install nothing there, or name the driver under drivers of the cluster",
@@ -111,7 +112,7 @@ def _check_on(subject: Subject, chart: Chart, cluster: Cluster, values: ChartVal
     )
     for refusal in chart.driver.guards(release, values):
         if refusal.path not in wrong:
-            subject.refuse(refusal)
+            subject.refuse(refusal, rule="values-refused")
     _check_controller(subject, chart, cluster, values)
     _check_priority(subject, chart, clouds.named(cluster.plan.cloud), values)
     pods = PluginPods.of(chart.driver, chart.version, values)
@@ -134,6 +135,7 @@ def _check_controller(subject: Subject, chart: Chart, cluster: Cluster, values: 
     where = "a managed cluster has none" if managed else "a managed cluster has none that pods may use"
     tell(
         *_path("controller.affinity"),
+        rule="controller-placement",
         what=f"chart {chart.version.version} lets its controller run only on nodes labelled "
         f"node-role.kubernetes.io/control-plane, and {where}: it would stay Pending",
         fix="controller: {affinity: null}, or resources: {computeDomains: {enabled: false}}",
@@ -150,6 +152,7 @@ def _check_priority(subject: Subject, chart: Chart, cloud: Cloud, values: ChartV
         unset = 'priorityClassName: ""'
         subject.warning(
             *_path(key),
+            rule="critical-pods",
             what=f"{cloud.title} admits critical pods outside of kube-system only where a ResourceQuota of "
             "their namespace allows that priority class; without one the driver gets no pods there",
             got=str(given) if given else "the chart's default, which is critical",
@@ -169,6 +172,7 @@ def _check_plugin_nodes(
         if answer == "no":
             subject.error(
                 *_path(chart.driver.plugin_key("nodeSelector") if wanted.selector else key),
+                rule="plugin-placement",
                 what=f"keeps the plugin from the nodes of pool {pool.name}, which then publish no device",
                 got=", ".join(f"{key}={value}" for key, value in pool.labels.items()),
                 allowed="nodes with " + ", ".join(sorted(wanted.keys)),
@@ -193,6 +197,7 @@ def _warn_labels(subject: Subject, pool: PoolPlan, pods: PluginPods, at: str) ->
     carried = "any of them" if default and len(untold) > 1 else "it"
     subject.warning(
         *_path(at),
+        rule="plugin-placement",
         what=f"the plugin runs only on nodes with {nodes}, "
         f"and pool {pool.name} is not known to carry {carried}",
         got=", ".join(f"{key}={value}" for key, value in pool.labels.items()),
@@ -209,6 +214,7 @@ def _check_tolerations(subject: Subject, chart: Chart, pools: list[PoolPlan], po
             section = chart.driver.plugin_section
             subject.error(
                 *_path(key),
+                rule="plugin-placement",
                 what=f"does not tolerate {', '.join(map(str, missing))} of pool {pool.name}, so "
                 f"that the plugin "
                 "never runs there and no device is published",
@@ -225,6 +231,7 @@ def _check_root(subject: Subject, pools: list[PoolPlan], values: ChartValues) ->
         if looks_elsewhere(root, [wanted]):
             subject.error(
                 *_path(driver_root.KEY),
+                rule="driver-root",
                 what=f"is not where pool {pool.name} has its GPU driver (gpuDriver: {pool.gpu_driver}); the "
                 "plugin would find no GPU",
                 got=root,
@@ -243,6 +250,7 @@ def _check_partitions(subject: Subject, pools: list[PoolPlan], pods: PluginPods)
             has = f"carries {CONFIG}={config}" if config else f"carries no label {CONFIG}"
             tell = subject.error if config else subject.warning
             tell(
+                rule="partitions-missing",
                 what=f"pool {pool.name} {has}, which makes no MIG partitions; mig.strategy alone makes "
                 f"none either",
                 got=config or "",
@@ -251,6 +259,7 @@ def _check_partitions(subject: Subject, pools: list[PoolPlan], pods: PluginPods)
         if may_start_early(some_labels(pool.labels), pods.affinity):
             subject.error(
                 *_path("kubeletPlugin.affinity"),
+                rule="partitions-missing",
                 what=f"the plugin may start on pool {pool.name} before its MIG partitions exist, and "
                 f"publishes whole "
                 "GPUs then",

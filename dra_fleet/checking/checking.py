@@ -6,19 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.cel import asked
-from dra_fleet.checking.admin_access import check_admin_access
 from dra_fleet.checking.charts import ChartUnknown, check_chart_values, find_chart
-from dra_fleet.checking.companions import check_companions, claims_of_domains
-from dra_fleet.checking.device_objects import all_expressions, check_object, expressions
-from dra_fleet.checking.fitting import Fitting
+from dra_fleet.checking.device_objects import all_expressions
 from dra_fleet.checking.inventory import clusters
-from dra_fleet.checking.opaque import check_config, config_path
+from dra_fleet.checking.on_cluster import judged_on
 from dra_fleet.checking.operator_values import OPERATOR, check_operator_values, operator_version
-from dra_fleet.checking.pods import check_claims, pod_of
-from dra_fleet.checking.references import references
-from dra_fleet.checking.resources import Resource, at, resources
-from dra_fleet.checking.scheduling import check_scheduling
-from dra_fleet.checking.selection import Selection
+from dra_fleet.checking.resources import resources
 from dra_fleet.findings.finding import Finding, Found, Subject
 from dra_fleet.proof.answer.messages import STRICT
 from dra_fleet.yaml_text import Unreadable, read_documents
@@ -27,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from dra_fleet.checking.inventory import Cluster
-    from dra_fleet.checking.pods import Pod
+    from dra_fleet.checking.on_cluster import Outcome
+    from dra_fleet.checking.resources import Resource
     from dra_fleet.model.plan import FleetPlan
     from dra_fleet.yaml_text import Document
 
@@ -73,7 +67,9 @@ def check(
     for file in charts:
         found |= _merged([_check_values(file, cluster) for cluster in fleet], fleet)
     strict = plan.environment == STRICT
-    found |= _merged([_check_objects(cluster, everywhere, objects, strict) for cluster in fleet], fleet)
+    outcomes = [judged_on(cluster, everywhere, objects, is_production=strict) for cluster in fleet]
+    for of_object in zip(*outcomes, strict=True):
+        found |= _merged(_where_it_runs(of_object), fleet)
     order = {name: index for index, name in enumerate([*(f.name for f in files), *(f.name for f in charts)])}
     return sorted(found, key=lambda finding: (order[finding.file], finding))
 
@@ -96,6 +92,15 @@ def _merged(by_cluster: Sequence[Found], fleet: Sequence[Cluster]) -> Found:
     }
 
 
+def _where_it_runs(outcomes: Sequence[Outcome]) -> list[Found]:
+    """What is told of an object: where a cluster runs it, errors on others are warnings."""
+    if not any(outcome.runs for outcome in outcomes):
+        return [dict.fromkeys(outcome.findings) for outcome in outcomes]
+    return [
+        dict.fromkeys(replace(item, severity="warning") for item in outcome.findings) for outcome in outcomes
+    ]
+
+
 def _documents(name: str, data: bytes, found: Found) -> list[Document]:
     try:
         return read_documents(name, data)
@@ -112,59 +117,10 @@ def _unreadable(name: str, unreadable: Unreadable) -> Finding:
         severity="error",
         object="",
         path="",
+        rule="unreadable",
         what=unreadable.what,
         fix=unreadable.fix,
     )
-
-
-def _check_objects(
-    cluster: Cluster,
-    everywhere: Sequence[Cluster],
-    found_in: Sequence[Resource],
-    is_production: bool,
-) -> Found:
-    """What is wrong with the objects on one cluster."""
-    fleet = (cluster,)
-    objects = [replace(item, subject=replace(item.subject, found={})) for item in found_in]
-    device_objects = [
-        check_object(item, [cluster.plan.kubernetes]) for item in objects if item.is_device_object
-    ]
-    classes = [item for item in device_objects if item.kind == "DeviceClass"]
-    claims = [item for item in device_objects if item.kind in ("ResourceClaim", "ResourceClaimTemplate")]
-    selection = Selection(
-        clusters=fleet,
-        others=tuple(other for other in everywhere if other is not cluster),
-        declared={
-            item.name: tuple(text for _, text in expressions(item, ("spec",)))
-            for item in classes
-            if item.name
-        },
-    )
-    for item in classes:
-        selection.check_class(item)
-    for item in claims:
-        selection.check_claim(item)
-    for item in (*classes, *claims):
-        check_config(item, cluster, selection.declared, config_path(item), is_production=is_production)
-    check_admin_access(fleet, claims, objects)
-    known = references(fleet, claims)
-    known.claims.extend(claims_of_domains(objects))
-    check_companions(objects, claims, cluster)
-    extended = {
-        str(name): item.name for item in classes if (name := at(item.value, ("spec", "extendedResourceName")))
-    }
-    sound = [item for item in claims if item.name in selection.chosen and not item.subject.has_errors]
-    fitting = Fitting(cluster, selection.declared, sound)
-    for item in sound:
-        fitting.check_claim(item, selection.chosen[item.name])
-    for pod in _pods(objects):
-        check_claims(pod, known)
-        fitting.check_pod(pod, check_scheduling(pod, fleet, selection.chosen, extended))
-    return {finding: None for item in objects for finding in item.subject.found}
-
-
-def _pods(objects: Sequence[Resource]) -> list[Pod]:
-    return [pod for pod in map(pod_of, objects) if pod is not None]
 
 
 def _check_values(file: ValuesFile, cluster: Cluster) -> Found:

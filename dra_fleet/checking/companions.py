@@ -1,13 +1,16 @@
-"""Objects beside claims and pods that decide about devices: ComputeDomains, and workload grouping.
+"""Objects beside claims and pods that decide about devices: ComputeDomains, workload grouping, device taints.
 
 Sources: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, api/nvidia.com/resource/v1beta1;
-https://kubernetes.io/docs/concepts/workloads/workload-api/.
+https://kubernetes.io/docs/concepts/workloads/workload-api/;
+https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#device-taints-and-tolerations.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dra_fleet import drivers
 from dra_fleet.checking.references import Claim
 from dra_fleet.checking.resources import at, mapping
 
@@ -17,21 +20,56 @@ if TYPE_CHECKING:
     from dra_fleet.checking.inventory import Cluster
     from dra_fleet.checking.resources import Resource
 
-_DOMAIN_GROUP = "resource.nvidia.com/"
 _TEMPLATE = ("spec", "channel", "resourceClaimTemplate", "name")
 _CHANNEL = "channel"
+
+
+@dataclass(frozen=True)
+class _Served:
+    """The first and last minor that knows a version of an API, and whether it is on by default."""
+
+    version: str
+    first: int
+    last: int
+    is_default: bool = False
+
+    def knows(self, minor: int) -> bool:
+        return self.first <= minor <= self.last
+
+
+_WORKLOADS = (
+    _Served("scheduling.k8s.io/v1alpha1", 35, 35),
+    _Served("scheduling.k8s.io/v1alpha2", 36, 36),
+    _Served("scheduling.k8s.io/v1alpha3", 37, 37),
+    _Served("scheduling.k8s.io/v1beta1", 37, 42),
+)
 _SERVED = {
-    "scheduling.k8s.io/v1alpha1": ("1.35", "1.35"),
-    "scheduling.k8s.io/v1alpha2": ("1.36", "1.36"),
-    "scheduling.k8s.io/v1alpha3": ("1.37", "1.37"),
-    "scheduling.k8s.io/v1beta1": ("1.37", "1.42"),
+    "Workload": _WORKLOADS,
+    "PodGroup": _WORKLOADS,
+    "DeviceTaintRule": (
+        _Served("resource.k8s.io/v1alpha3", 33, 38),
+        _Served("resource.k8s.io/v1beta2", 36, 41),
+        _Served("resource.k8s.io/v1", 37, 99, is_default=True),
+    ),
 }
-"""The first and the last minor that knows each version of the Workload API; none has it on by default."""
+_WITHOUT = {
+    "Workload": "group pods with Kueue, or use a cluster whose minor serves it",
+    "PodGroup": "group pods with Kueue, or use a cluster whose minor serves it",
+    "DeviceTaintRule": "taint devices where the minor serves it, or cordon the node",
+}
 
 
 def is_compute_domain(resource: Resource) -> bool:
     """Whether an object is a ComputeDomain."""
-    return resource.kind == "ComputeDomain" and resource.api_version.startswith(_DOMAIN_GROUP)
+    group = resource.api_version.partition("/")[0]
+    return resource.kind == "ComputeDomain" and any(driver.api_group == group for driver in drivers.known())
+
+
+def is_companion(resource: Resource) -> bool:
+    """Whether an object is one that is judged here."""
+    group = resource.api_version.partition("/")[0]
+    versions = _SERVED.get(resource.kind, ())
+    return is_compute_domain(resource) or any(item.version.partition("/")[0] == group for item in versions)
 
 
 def claims_of_domains(objects: Iterable[Resource]) -> list[Claim]:
@@ -49,7 +87,7 @@ def claims_of_domains(objects: Iterable[Resource]) -> list[Claim]:
 
 
 def check_companions(objects: Iterable[Resource], claims: Iterable[Resource], cluster: Cluster) -> None:
-    """Tell what is wrong with ComputeDomains and with objects of the Workload API.
+    """Tell what is wrong with ComputeDomains, the Workload API and device taints.
 
     Args:
         objects: all objects of the files.
@@ -59,59 +97,46 @@ def check_companions(objects: Iterable[Resource], claims: Iterable[Resource], cl
     declared = {(item.namespace, item.name) for item in claims if item.kind == "ResourceClaimTemplate"}
     for item in objects:
         if is_compute_domain(item):
-            _check_domain(item, declared)
-        elif item.api_version.startswith("scheduling.k8s.io/v1") and item.kind in ("Workload", "PodGroup"):
-            _check_grouping(item, cluster.plan.kubernetes)
+            _check_domain(item, declared, cluster)
+        elif is_companion(item):
+            _check_served(item, cluster.plan.kubernetes)
 
 
-def _check_domain(item: Resource, declared: set[tuple[str, str]]) -> None:
+def _check_domain(item: Resource, declared: set[tuple[str, str]], cluster: Cluster) -> None:
+    group = item.api_version.partition("/")[0]
+    owner = next(driver for driver in drivers.known() if driver.api_group == group)
+    for refusal in owner.object_refusals(mapping(item.value.get("spec")), cluster.drivers):
+        item.subject.refuse(refusal, rule="compute-domain")
     name = at(item.value, _TEMPLATE)
-    if not isinstance(name, str) or not name:
-        item.subject.error(*_TEMPLATE, what="is required: the template that the pods of the domain use")
-    elif (item.namespace, name) in declared:
+    if (item.namespace, name) in declared:
         item.subject.error(
             *_TEMPLATE,
+            rule="compute-domain",
             what="is made by the driver's controller, and the files declare a template of that name too",
-            got=name,
+            got=str(name),
             fix="remove the ResourceClaimTemplate",
         )
-    nodes = mapping(item.value.get("spec")).get("numNodes")
-    if nodes is None:
-        item.subject.warning(
-            "spec",
-            what="has no numNodes, which charts before 0.4.0 and the GPU Operator's own definition require",
-            fix="numNodes: 0",
-        )
-    elif nodes != 0:
-        item.subject.warning(
-            "spec",
-            "numNodes",
-            what="makes every pod wait until so many nodes have joined, and cannot be changed later",
-            got=str(nodes),
-            fix="numNodes: 0, with which nodes join as pods come",
-        )
 
 
-def _check_grouping(item: Resource, minor: str) -> None:
-    known = _SERVED.get(item.api_version)
+def _check_served(item: Resource, minor: str) -> None:
     number = int(minor.partition(".")[2])
-    if known is None or not int(known[0].partition(".")[2]) <= number <= int(known[1].partition(".")[2]):
+    served = [version for version in _SERVED[item.kind] if version.knows(number)]
+    found = next((version for version in served if version.version == item.api_version), None)
+    if found is None:
         item.subject.error(
             "apiVersion",
+            rule="api-version",
             what=f"is not served by Kubernetes {minor}",
             got=item.api_version,
-            allowed=", ".join(
-                version
-                for version, (first, last) in _SERVED.items()
-                if int(first.partition(".")[2]) <= number <= int(last.partition(".")[2])
-            ),
-            fix="group pods with Kueue, or use a cluster whose minor serves it",
+            allowed=", ".join(version.version for version in served),
+            fix=_WITHOUT[item.kind],
         )
-        return
-    item.subject.warning(
-        "apiVersion",
-        what=f"is served by Kubernetes {minor} only where GenericWorkload and the API were turned on, which "
-        "managed clusters do not",
-        got=item.api_version,
-        fix="group pods with Kueue",
-    )
+    elif not found.is_default:
+        item.subject.warning(
+            "apiVersion",
+            rule="api-version",
+            what=f"is served by Kubernetes {minor} only where the API and its feature gate were turned on, "
+            "which managed clusters do not",
+            got=item.api_version,
+            fix=_WITHOUT[item.kind],
+        )

@@ -106,6 +106,7 @@ def _check_version(resource: Resource) -> None:
         old_shape = version not in ("v1beta2", "v1")
         resource.subject.error(
             "apiVersion",
+            rule="api-version",
             what=f"{GROUP}/{version} is {removed}",
             got=resource.api_version,
             allowed=API_VERSION,
@@ -118,6 +119,7 @@ def _check_version(resource: Resource) -> None:
         resource.subject.error(
             *path,
             present[0],
+            rule="api-version",
             what=f"unknown field: {', '.join(present)} directly under a request is the shape of v1beta1",
             allowed="name with exactly or firstAvailable",
             fix=f"exactly: {{{', '.join(f'{name}: …' for name in present)}}}",
@@ -156,7 +158,7 @@ def _tell(resource: Resource, problem: Problem) -> None:
         else what
     )
     dotted = problem.path.replace(".exactly.", ".") if not _has(resource, problem.path) else problem.path
-    resource.subject.error(*resource.subject.path(dotted), what=what, fix=problem.fix)
+    resource.subject.error(*resource.subject.path(dotted), rule="object-refused", what=what, fix=problem.fix)
 
 
 def _has(resource: Resource, dotted: str) -> bool:
@@ -170,6 +172,7 @@ def _check_owner(resource: Resource) -> None:
         resource.subject.error(
             "metadata",
             "name",
+            rule="class-of-chart",
             what=f"is the name of a class that the {owner.name} driver's chart installs itself",
             got=resource.name,
             fix="choose another name; claims may request the chart's class without declaring it",

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from dra_fleet.checking.device_objects import devices_path
 from dra_fleet.checking.pods import copies_of
-from dra_fleet.checking.resources import at, mapping
+from dra_fleet.checking.resources import at, keyed, mapping
 from dra_fleet.drivers.nvidia.channels import channel_spec
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.model.nodes import NODE
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.checking.inventory import Cluster, PoolDevices
     from dra_fleet.checking.pods import Pod
-    from dra_fleet.checking.resources import Resource
+    from dra_fleet.checking.resources import Key, Resource
     from dra_fleet.model.plan import PoolPlan
 
 Object = dict[str, Any]
@@ -64,15 +64,21 @@ class Fitting:
             for name, texts in declared.items()
         }
         plan = cluster.plan
-        self._specs: dict[tuple[str, str], Object] = {
-            **{("ResourceClaimTemplate", item.name): item.spec.to_object() for item in plan.templates},
-            **{("ResourceClaim", item.name): item.spec.to_object() for item in plan.claims},
-            **{("ResourceClaimTemplate", item.template): channel_spec() for item in plan.compute_domains},
+        self._specs: dict[Key, Object] = {
+            **{
+                ("ResourceClaimTemplate", item.namespace, item.name): item.spec.to_object()
+                for item in plan.templates
+            },
+            **{("ResourceClaim", item.namespace, item.name): item.spec.to_object() for item in plan.claims},
+            **{
+                ("ResourceClaimTemplate", item.namespace, item.template): channel_spec()
+                for item in plan.compute_domains
+            },
         }
         for resource in claims:
             spec = _spec(resource)
             if spec is not None:
-                self._specs[resource.kind, resource.name] = spec
+                self._specs[resource.key] = spec
 
     def check_claim(self, resource: Resource, pools: Collection[str]) -> None:
         """Tell where no node of the pools that can serve each request serves all of them.
@@ -81,7 +87,7 @@ class Fitting:
             resource: a claim or template.
             pools: the pools that can.
         """
-        spec = self._specs.get((resource.kind, resource.name))
+        spec = self._specs.get(resource.key)
         chosen = [pool for pool in self._cluster.pools if pool.plan.name in pools]
         if spec is None or not chosen:
             return
@@ -89,6 +95,7 @@ class Fitting:
         if all(item.copies == 0 for item in found):
             resource.subject.error(
                 *devices_path(resource.kind),
+                rule="does-not-fit",
                 what=_why(found, "no node meets all its requests and constraints together"),
                 got=", ".join(pool.plan.name for pool in chosen),
                 fix=_FEWER,
@@ -101,24 +108,24 @@ class Fitting:
             pod: the pod.
             pools: the pools whose nodes it may run on.
         """
-        kinds = {"resourceClaimName": "ResourceClaim", "resourceClaimTemplateName": "ResourceClaimTemplate"}
-        asked = [(kinds[field], name) for field, name in pod.claims.values()]
         names = {pool.name for pool in pools}
         chosen = [pool for pool in self._cluster.pools if pool.plan.name in names]
-        if not asked or not chosen or any(key not in self._specs for key in asked):
+        found_specs = {name: keyed(self._specs, key) for name, key in pod.keys.items()}
+        specs = {name: spec for name, spec in found_specs.items() if spec is not None}
+        if not specs or not chosen or len(specs) < len(found_specs):
             return
-        specs = {name: self._specs[key] for name, key in zip(pod.claims, asked, strict=True)}
         copies = copies_of(pod)
-        is_own = all(kind == "ResourceClaimTemplate" for kind, _ in asked)
+        is_own = all(kind == "ResourceClaimTemplate" for kind, *_ in pod.keys.values())
         limit = copies[1] if copies is not None and is_own else _ONE
         found = [self._fill(specs, pool, limit) for pool in chosen]
         if all(item.copies == 0 for item in found):
-            if len(asked) > 1:
+            if len(specs) > 1:
                 pod.resource.subject.error(
                     *pod.path,
                     "resourceClaims",
+                    rule="does-not-fit",
                     what=_why(found, "no node has the devices of all these claims together"),
-                    got=", ".join(name for _, name in asked),
+                    got=", ".join(name for *_, name in pod.keys.values()),
                     fix=_FEWER,
                 )
             return
@@ -127,6 +134,7 @@ class Fitting:
             where = ", ".join(f"{pool.plan.name} (up to {pool.plan.max_nodes})" for pool in chosen)
             pod.resource.subject.error(
                 *copies[0],
+                rule="fleet-too-small",
                 what=f"{limit} pods ask for devices at the same time, and all nodes of {where} together have "
                 f"them for {room}",
                 got=str(limit),

@@ -19,7 +19,6 @@ from dra_fleet.settings.sharing import ExclusiveSharing
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from dra_fleet.drivers.common.facts import DriverFacts
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.model.nodes import NodeDevice, NodeShape
     from dra_fleet.model.plan import ClusterPlan, FleetPlan, PoolPlan
@@ -73,8 +72,8 @@ class PoolDevices:
 
     def doubt(self, names: Collection[str]) -> str:
         """Why it cannot be told what is published there under these names, or any if none is given."""
-        published = {device.driver for device in self.shape.devices}
-        strange = sorted(name for name in names if name not in published and drivers.publishing(name) is None)
+        told = {device.driver for device in self.shape.devices} | self.shape.told
+        strange = sorted(name for name in names if name not in told and not _is_familiar(name))
         if strange:
             return f"what driver {strange[0]} publishes cannot be predicted"
         reasons = self.shape.unpredictable
@@ -143,8 +142,10 @@ class Cluster:
         return group.shape
 
     def _devices(self, pool: PoolPlan, shape: NodeShape) -> tuple[FleetDevice, ...]:
-        facts = {driver.facts.driver: driver.facts for driver in self.drivers}
-        return tuple(_fleet_device(pool.name, device, facts.get(device.driver)) for device in shape.devices)
+        installed = {driver.facts.driver: driver for driver in self.drivers}
+        return tuple(
+            _fleet_device(pool.name, device, installed.get(device.driver)) for device in shape.devices
+        )
 
     def _unpartitioned(self, pool: PoolPlan) -> tuple[FleetDevice, ...]:
         if isinstance(pool.sharing, ExclusiveSharing):
@@ -158,10 +159,10 @@ def clusters(plan: FleetPlan, named: Collection[str] = ()) -> tuple[Cluster, ...
     return tuple(Cluster(cluster, frozenset(named)) for cluster in plan.clusters)
 
 
-def _fleet_device(pool: str, device: NodeDevice, facts: DriverFacts | None) -> FleetDevice:
+def _fleet_device(pool: str, device: NodeDevice, driver: Installed | None) -> FleetDevice:
     attributes: Mapping[str, Any] = device.seen["attributes"]
     kind = str(attributes.get("type", {}).get("string", ""))
-    optional = _optional(facts, kind) if facts is not None else frozenset[str]()
+    optional = _optional(driver, kind) if driver is not None else frozenset[str]()
     bare = {key: value for key, value in attributes.items() if key not in optional}
     return FleetDevice(
         pool=pool,
@@ -173,6 +174,17 @@ def _fleet_device(pool: str, device: NodeDevice, facts: DriverFacts | None) -> F
     )
 
 
-def _optional(facts: DriverFacts, kind: str) -> frozenset[str]:
+def _optional(driver: Installed, kind: str) -> frozenset[str]:
     """What a device of that type may lack; a partition lacks its UUID only before it exists."""
-    return frozenset(item.name for item in facts.attributes if kind in item.sometimes and item.name != "uuid")
+    surely = driver.facts.surely_in(driver.version.version)
+    return frozenset(
+        item.name
+        for item in driver.facts.attributes
+        if kind in item.sometimes and item.name not in surely and item.name != "uuid"
+    )
+
+
+def _is_familiar(name: str) -> bool:
+    """Whether all that is published under a name is known to the catalogue."""
+    driver = drivers.publishing(name)
+    return driver is not None and driver.owns_names

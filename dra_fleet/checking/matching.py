@@ -26,11 +26,12 @@ Programs = dict[str, list["Program"]]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Judged:
-    """A device and what the selectors say about it; `program` is the one that decided."""
+    """A device and what the selectors say about it; `program` is the one of them that decided."""
 
     device: FleetDevice
     verdict: Verdict
     program: Program | None
+    programs: Sequence[Program]
 
 
 def verdict(programs: Sequence[Program], device: CelDevice) -> tuple[Verdict, Program | None]:
@@ -53,7 +54,7 @@ def judge(programs: Sequence[Program], devices: Iterable[FleetDevice]) -> list[J
     found: list[Judged] = []
     for device in devices:
         outcome, program = verdict(programs, device.cel)
-        found.append(Judged(device=device, verdict=outcome, program=program))
+        found.append(Judged(device=device, verdict=outcome, program=program, programs=programs))
     return found
 
 
@@ -62,16 +63,32 @@ def devices(clusters: Iterable[Cluster]) -> list[FleetDevice]:
     return [device for cluster in clusters for pool in cluster.pools for device in pool.devices]
 
 
-def why_none(judged: Sequence[Judged], environment: DeviceCel) -> tuple[str, str]:
-    """Why no device matches: the clause that stops the nearest devices, and the value found there."""
-    stops = [(_first_false(item, environment), item.device) for item in judged if item.program is not None]
+@dataclass(frozen=True, kw_only=True)
+class Miss:
+    """Why no device matches.
+
+    Attributes:
+        expression: The selector that stops the nearest devices; empty where there are no devices.
+        what: In words the clause of it that is not true, and on which device.
+        found: The values that the devices have there.
+    """
+
+    expression: str = ""
+    what: str = ""
+    found: str = ""
+
+
+def why_none(judged: Sequence[Judged], environment: DeviceCel) -> Miss:
+    """Why no device matches: the nearest are those that meet the most clauses of all selectors."""
+    stops = [(_first_false(item, environment), item) for item in judged if item.program is not None]
     if not stops:
-        return "", ""
+        return Miss()
     (passed, clause), nearest = max(stops, key=lambda stop: stop[0][0])
-    stopped = [device for stop, device in stops if stop == (passed, clause)]
+    stopped = [item.device for stop, item in stops if stop == (passed, clause)]
     found = _values(clause, environment, stopped)
-    where = f"{nearest.name} of pool {nearest.pool}"
-    return f"`{clause}` is not true on {where}" + (f" ({found})" if found else ""), found
+    what = f"`{clause}` is not true on {nearest.device.name} of pool {nearest.device.pool}"
+    told = f"{what} ({found})" if found else what
+    return Miss(expression=nearest.program.expression if nearest.program else "", what=told, found=found)
 
 
 def counted(found: Iterable[FleetDevice]) -> str:
@@ -84,14 +101,12 @@ def counted(found: Iterable[FleetDevice]) -> str:
 
 
 def _first_false(item: Judged, environment: DeviceCel) -> tuple[int, str]:
-    """How many clauses hold before the first one that does not, and that clause."""
-    if item.program is None:
-        return 0, ""
-    parts = clauses(item.program.expression)
-    for passed, clause in enumerate(parts):
-        if not environment.operand(clause).evaluate(item.device.cel):
-            return passed, clause
-    return len(parts), parts[-1]
+    """How many clauses of all selectors hold, or may hold, and the first one that does not."""
+    parts = [clause for program in item.programs for clause in clauses(program.expression)]
+    missed = [
+        clause for clause in parts if environment.operand(clause).evaluate(item.device.cel).outcome == "false"
+    ]
+    return len(parts) - len(missed), (missed or parts)[0]
 
 
 def _values(clause: str, environment: DeviceCel, stopped: Sequence[FleetDevice]) -> str:

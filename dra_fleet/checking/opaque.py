@@ -54,7 +54,9 @@ def _check(
 ) -> None:
     for item in judged_parameters(cluster.plan, cluster.drivers, driver, parameters):
         # Somebody else's driver may have other gates.
-        resource.subject.refuse(item.refusal, *base, severity="warning" if item.is_guess else "error")
+        resource.subject.refuse(
+            item.refusal, *base, rule="parameters-refused", severity="warning" if item.is_guess else "error"
+        )
 
 
 def _warn_unisolated(resource: Resource, base: Path, parameters: Any) -> None:  # noqa: ANN401 - any YAML
@@ -63,6 +65,7 @@ def _warn_unisolated(resource: Resource, base: Path, parameters: Any) -> None:  
         resource.subject.warning(
             *base,
             *_STRATEGY,
+            rule="sharing-without-isolation",
             what=f"{UNISOLATED[str(strategy)]} isolates neither memory nor faults, and this is a production "
             "stack",
             got=str(strategy),
@@ -86,7 +89,9 @@ def _check_types(
             found = wrong_types(kind, declared.get(wanted, cluster.classes.get(wanted, ())))
             if request.name == name and found is not None:
                 what = mismatch(kind, wanted, found)
-                resource.subject.error(*path, "requests", number, what=what, got=str(name))
+                resource.subject.error(
+                    *path, "requests", number, rule="parameters-for-other-type", what=what, got=str(name)
+                )
 
 
 def config_path(resource: Resource) -> Path:

@@ -28,10 +28,10 @@ def check_operator_values(subject: Subject, version: GpuOperatorVersion, cluster
     """Tell what is wrong with values of the GPU Operator on a cluster whose devices DRA gives away."""
     values = mapping(subject.document.value)
     if subject.document.value != values:
-        subject.error(what="must be a mapping, as values.yaml of the chart is")
+        subject.error(rule="values-refused", what="must be a mapping, as values.yaml of the chart is")
         return
     for refusal in check_values(version, values):
-        subject.refuse(refusal)
+        subject.refuse(refusal, rule="values-refused")
     pools = [pool for pool in cluster.plan.pools if pool.machine.gpus]
     if not pools:
         return
@@ -40,6 +40,7 @@ def check_operator_values(subject: Subject, version: GpuOperatorVersion, cluster
         subject.error(
             "devicePlugin",
             "enabled",
+            rule="device-plugin-beside-driver",
             what=f"would advertise the GPUs of {names}, which the DRA driver publishes: each is given away "
             "twice",
             got="true",
@@ -50,6 +51,7 @@ def check_operator_values(subject: Subject, version: GpuOperatorVersion, cluster
         subject.error(
             "gpuCluster",
             "deployCR",
+            rule="second-driver",
             what="makes the operator install a DRA driver of its own beside the stack's",
             got="true",
             allowed="false",
@@ -57,12 +59,13 @@ def check_operator_values(subject: Subject, version: GpuOperatorVersion, cluster
         )
     installs = bool(value_at(values, "driver.enabled", default=True))
     for refusal in install_dir_refusals(values, installs=installs):
-        subject.refuse(refusal)
+        subject.refuse(refusal, rule="driver-root")
     for pool in pools:
         if installs != (pool.gpu_driver == "operator"):
             subject.error(
                 "driver",
                 "enabled",
+                rule="gpu-driver-owner",
                 what=f"contradicts pool {pool.name} (gpuDriver: {pool.gpu_driver}): "
                 + ("two owners of one GPU driver" if installs else "nobody installs its GPU driver"),
                 got=str(installs).lower(),

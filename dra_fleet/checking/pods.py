@@ -8,25 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.checking.resources import POD_PATHS, at, mapping, sequence
+from dra_fleet import drivers
+from dra_fleet.checking.resources import at, mapping, sequence
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.kubernetes.devices.names import dns_label
+from dra_fleet.kubernetes.pod_templates import VIRTUAL_MACHINES, places, pod_templates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from dra_fleet.checking.references import References
-    from dra_fleet.checking.resources import Resource
+    from dra_fleet.checking.resources import Key, Resource
     from dra_fleet.yaml_text import Path
 
 _NAME, _TEMPLATE = "resourceClaimName", "resourceClaimTemplateName"
-_COPIES = {
-    "Deployment": ("spec", "replicas"),
-    "ReplicaSet": ("spec", "replicas"),
-    "StatefulSet": ("spec", "replicas"),
-    "Job": ("spec", "parallelism"),
-    "CronJob": ("spec", "jobTemplate", "spec", "parallelism"),
-}
+_KINDS = {_NAME: "ResourceClaim", _TEMPLATE: "ResourceClaimTemplate"}
 _MOST_CONSUMERS = 256
 
 
@@ -41,16 +37,36 @@ class Pod:
     """Per name in the pod: the field (`resourceClaimName`, …) and the object's name."""
 
     @property
+    def keys(self) -> dict[str, Key]:
+        """Per name in the pod the claim or template that is meant."""
+        return {
+            name: (_KINDS[field], self.namespace, target) for name, (field, target) in self.claims.items()
+        }
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was read from a cluster, where the scheduler wrote its node into it."""
+        return "status" in self.resource.value or "uid" in mapping(self.resource.value.get("metadata"))
+
+    @property
     def namespace(self) -> str:
         """The namespace, empty where the file leaves it to whoever applies it."""
         return self.resource.namespace
 
 
-def pod_of(resource: Resource) -> Pod | None:
-    """The pod that an object is or makes, if it is one of the known kinds."""
-    base = POD_PATHS.get(resource.kind)
-    if base is None:
-        return None
+def pods_of(resource: Resource) -> list[Pod]:
+    """The pods, and machines in pods, that an object is or makes; none of a kind that is not known."""
+    group = resource.api_version.rpartition("/")[0]
+    machines = VIRTUAL_MACHINES.get(group, {}).get(resource.kind, ())
+    found = [
+        _pod(resource, base)
+        for template in (*pod_templates(resource.api_version, resource.kind), *machines)
+        for base in places(resource.value, template)
+    ]
+    return [pod for pod in found if pod.spec]
+
+
+def _pod(resource: Resource, base: Path) -> Pod:
     spec = mapping(at(resource.value, (*base, "spec")))
     claims: dict[str, tuple[str, str]] = {}
     for item in map(mapping, sequence(spec.get("resourceClaims"))):
@@ -66,21 +82,23 @@ def check_claims(pod: Pod, references: References) -> None:
     for index, item in enumerate(sequence(pod.spec.get("resourceClaims"))):
         _check_entry(pod, (*pod.path, "resourceClaims", index), mapping(item), names)
         _check_reference(pod, (*pod.path, "resourceClaims", index), mapping(item), references)
-    used = _check_containers(pod, names, references)
+    used = _check_taken(pod, names, references)
     for index, item in enumerate(sequence(pod.spec.get("resourceClaims"))):
         name = mapping(item).get("name")
-        if isinstance(name, str) and name not in used:
+        if isinstance(name, str) and name not in used and _is_for_containers(pod, name, references):
             pod.resource.subject.warning(
                 *pod.path,
                 "resourceClaims",
                 index,
+                rule="claim-not-taken",
                 what=f"no container takes claim {name}: its devices are held and nobody sees them",
                 fix=f"resources: {{claims: [{{name: {name}}}]}} in a container",
             )
-    if pod.claims and pod.spec.get("nodeName"):
+    if pod.claims and pod.spec.get("nodeName") and not pod.is_running:
         pod.resource.subject.error(
             *pod.path,
             "nodeName",
+            rule="node-name",
             what="goes past the scheduler, which alone allocates claims; the pod would never start",
             got=str(pod.spec["nodeName"]),
             fix="use nodeSelector instead",
@@ -95,13 +113,31 @@ def containers(pod: Pod) -> Iterator[tuple[Path, dict[str, Any]]]:
             yield (*pod.path, kind, index), mapping(item)
 
 
+def taken(pod: Pod) -> Iterator[tuple[Path, str, str]]:
+    """What containers, or the devices of a machine, take of the pod's claims: where, claim and request."""
+    for path, container in containers(pod):
+        for index, item in enumerate(sequence(at(container, ("resources", "claims")))):
+            fields = mapping(item)
+            yield (
+                (*path, "resources", "claims", index),
+                str(fields.get("name", "")),
+                str(fields.get("request") or ""),
+            )
+    for kind in ("gpus", "hostDevices"):
+        below = ("domain", "devices", kind)
+        for index, item in enumerate(sequence(at(pod.spec, below))):
+            if claim := mapping(item).get("claimName"):
+                yield (*pod.path, *below, index), str(claim), str(mapping(item).get("requestName") or "")
+
+
 def copies_of(pod: Pod) -> tuple[Path, int] | None:
-    """How many of a workload's pods run at the same time and where it says so; None where nothing says it."""
-    path = _COPIES.get(pod.resource.kind)
-    copies = at(pod.resource.value, path) if path else None
-    if path is None or not isinstance(copies, int) or isinstance(copies, bool):
-        return None
-    return path, copies
+    """How many such pods run at the same time and where it says so, beside the template; else None."""
+    holder = pod.path[:-2]
+    for field in ("replicas", "parallelism") if len(pod.path) > 1 else ():
+        copies = at(pod.resource.value, (*holder, field))
+        if isinstance(copies, int) and not isinstance(copies, bool):
+            return (*holder, field), copies
+    return None
 
 
 def _check_entry(pod: Pod, path: Path, item: Mapping[str, Any], names: set[str]) -> None:
@@ -109,14 +145,17 @@ def _check_entry(pod: Pod, path: Path, item: Mapping[str, Any], names: set[str])
     name = item.get("name")
     problem = dns_label(name) if isinstance(name, str) else "is required"
     if problem:
-        subject.error(*path, "name", what=problem, got=str(name or ""))
+        subject.error(*path, "name", rule="claim-entry", what=problem, got=str(name or ""))
     elif name in names:
-        subject.error(*path, "name", what="is the name of another claim of the pod", got=str(name))
+        subject.error(
+            *path, "name", rule="claim-entry", what="is the name of another claim of the pod", got=str(name)
+        )
     names.add(str(name))
     if "source" in item:
         subject.error(
             *path,
             "source",
+            rule="claim-entry",
             what="unknown field: `source` was removed in Kubernetes 1.31",
             fix=f"write {' or '.join(mapping(item['source']) or [_NAME])} directly under the claim",
         )
@@ -126,6 +165,7 @@ def _check_entry(pod: Pod, path: Path, item: Mapping[str, Any], names: set[str])
         subject.error(
             *path,
             key,
+            rule="claim-entry",
             what="unknown field; a server refuses it or drops it without a word",
             allowed=f"name, {_NAME}, {_TEMPLATE}",
             fix=mistyped(key, ["name", _NAME, _TEMPLATE]),
@@ -137,7 +177,7 @@ def _check_entry(pod: Pod, path: Path, item: Mapping[str, Any], names: set[str])
             if given
             else (f"must specify one of: `{_NAME}`, `{_TEMPLATE}`")
         )
-        subject.error(*path, what=what, allowed="exactly one of the two")
+        subject.error(*path, rule="claim-entry", what=what, allowed="exactly one of the two")
 
 
 def _check_reference(pod: Pod, path: Path, item: Mapping[str, Any], references: References) -> None:
@@ -151,6 +191,7 @@ def _check_reference(pod: Pod, path: Path, item: Mapping[str, Any], references: 
             pod.resource.subject.error(
                 *path,
                 field,
+                rule="claim-unknown",
                 what=problem.what,
                 got=name,
                 allowed=choices(name, known),
@@ -158,69 +199,75 @@ def _check_reference(pod: Pod, path: Path, item: Mapping[str, Any], references: 
             )
 
 
-def _check_containers(pod: Pod, names: set[str], references: References) -> set[str]:
+def _check_taken(pod: Pod, names: set[str], references: References) -> set[str]:
     used: set[str] = set()
+    seen: set[tuple[Path, str, str]] = set()
     subject = pod.resource.subject
-    for path, container in containers(pod):
-        seen: set[tuple[str, str]] = set()
-        for index, item in enumerate(sequence(at(container, ("resources", "claims")))):
-            where = (*path, "resources", "claims", index)
-            name, request = str(mapping(item).get("name", "")), str(mapping(item).get("request") or "")
-            used.add(name)
-            if name not in names:
-                subject.error(
-                    *where,
-                    "name",
-                    what="must be one of the names in pod.spec.resourceClaims",
-                    got=name,
-                    allowed=choices(name, names),
-                    fix=mistyped(name, names) or "list the claim under resourceClaims of the pod",
-                )
-            if (name, request) in seen or (name, "") in seen:
-                subject.error(*where, what="takes the same claim twice", got=name)
-            seen.add((name, request))
-            if request:
-                _check_request(pod, (*where, "request"), request, pod.claims.get(name), references)
+    for where, name, request in taken(pod):
+        used.add(name)
+        if name not in names:
+            subject.error(
+                *where,
+                "name",
+                rule="container-claim",
+                what="must be one of the names in pod.spec.resourceClaims",
+                got=name,
+                allowed=choices(name, names),
+                fix=mistyped(name, names) or "list the claim under resourceClaims of the pod",
+            )
+        holder = where[:-1]
+        if (holder, name, request) in seen or (holder, name, "") in seen:
+            subject.error(*where, rule="container-claim", what="takes the same claim twice", got=name)
+        seen.add((holder, name, request))
+        if request:
+            _check_request(pod, (*where, "request"), request, pod.keys.get(name), references)
     return used
 
 
-def _check_request(
-    pod: Pod, path: Path, request: str, claim: tuple[str, str] | None, references: References
-) -> None:
+def _is_for_containers(pod: Pod, name: str, references: References) -> bool:
+    """Whether a claim's devices reach only the containers that name it; network cards are the whole pod's."""
+    key = pod.keys.get(name)
+    claim = references.of(key) if key is not None else None
+    owners = [drivers.publishing(driver) for driver in (claim.drivers if claim is not None else None) or ()]
+    return bool(owners) and all(owner is not None and not owner.serves_pods for owner in owners)
+
+
+def _check_request(pod: Pod, path: Path, request: str, key: Key | None, references: References) -> None:
     subject = pod.resource.subject
     if (problem := dns_label(request)) is not None:
         fix = f"name the request alone: {request.partition('/')[0]}" if "/" in request else ""
-        subject.error(*path, what=problem, got=request, fix=fix)
+        subject.error(*path, rule="container-claim", what=problem, got=request, fix=fix)
         return
-    known = references.requests(claim[1]) if claim is not None else None
-    if known is not None and request not in known:
+    claim = references.of(key) if key is not None else None
+    if claim is not None and request not in claim.requests:
         subject.error(
             *path,
-            what=f"is no request of claim {claim[1] if claim else ''}",
+            rule="container-claim",
+            what=f"is no request of claim {claim.name}",
             got=request,
-            allowed=", ".join(sorted(known)),
-            fix=mistyped(request, known),
+            allowed=", ".join(sorted(claim.requests)),
+            fix=mistyped(request, claim.requests),
         )
 
 
 def _check_copies(pod: Pod) -> None:
-    path = _COPIES.get(pod.resource.kind)
-    copies = at(pod.resource.value, path) if path else None
+    path, copies = copies_of(pod) or ((), None)
     shared = [(name, target) for name, (field, target) in pod.claims.items() if field == _NAME]
-    one_pod_each = pod.resource.kind == "DaemonSet" or (isinstance(copies, int) and copies > 1)
+    one_pod_each = pod.resource.kind == "DaemonSet" or (copies is not None and copies > 1)
     if not shared or not one_pod_each:
         return
-    many = f"all {copies} pods" if isinstance(copies, int) else "the pods of all nodes"
+    many = f"all {copies} pods" if copies is not None else "the pods of all nodes"
     where = path or pod.path
-    if isinstance(copies, int) and copies > _MOST_CONSUMERS:
+    if copies is not None and copies > _MOST_CONSUMERS:
         what = (
             f"a claim serves at most {_MOST_CONSUMERS} pods, this asks for {copies} of claim {shared[0][1]}"
         )
-        pod.resource.subject.error(*where, what=what, fix=f"use {_TEMPLATE}")
+        pod.resource.subject.error(*where, rule="claim-shared", what=what, fix=f"use {_TEMPLATE}")
         return
     pod.resource.subject.warning(
         *where,
+        rule="claim-shared",
         what=f"{many} share the devices of the one claim {shared[0][1]}, and run on the node that has them",
-        got=str(copies) if isinstance(copies, int) else "",
+        got=str(copies) if copies is not None else "",
         fix=f"use {_TEMPLATE} to give each pod its own",
     )

@@ -27,6 +27,7 @@ def tell_part(resource: Resource, request: Request, judged: Sequence[Judged]) ->
         resource.subject.warning(
             *request.path,
             "capacity",
+            rule="part-of-device",
             what="asks for a part, but these devices cannot be shared: the claim holds a whole one of "
             f"{counted(whole)}",
             got=", ".join(f"{name}: {amount}" for name, amount in parts.items()),
@@ -44,6 +45,7 @@ def tell_chips(resource: Resource, request: Request, judged: Sequence[Judged]) -
         chips = " or ".join(str(number) for number in sorted(set(per_pool.values())))
         resource.subject.error(
             *request.path,
+            rule="chips-apart",
             what=f"takes {count} of the {chips} TPU chips of a node, which the driver prepares all together "
             "for one claim",
             got=str(count),

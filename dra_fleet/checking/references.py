@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dra_fleet.checking.device_objects import requests
-from dra_fleet.drivers.nvidia.objects.channel import CHANNEL_REQUEST
+from dra_fleet.cel import asked
+from dra_fleet.checking.device_objects import all_expressions, class_name, requests
+from dra_fleet.checking.resources import keyed
+from dra_fleet.drivers.nvidia.objects.channel import CHANNEL_CLASS, CHANNEL_REQUEST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.checking.inventory import Cluster
-    from dra_fleet.checking.resources import Resource
+    from dra_fleet.checking.resources import Key, Resource
     from dra_fleet.kubernetes.devices.claim import ClaimSpec
 
 
@@ -24,6 +26,8 @@ class Claim:
     name: str
     namespace: str
     requests: frozenset[str]
+    drivers: frozenset[str] | None = None
+    """The drivers that its classes ask for; None where that is not known."""
     generated: bool = False
     """Whether the stack gives it another name than this."""
     keep: str = ""
@@ -48,9 +52,9 @@ class References:
         """The names that a pod may write, of one kind."""
         return sorted({claim.name for claim in self.claims if claim.kind == kind and not claim.generated})
 
-    def requests(self, name: str) -> frozenset[str] | None:
-        """The requests of a claim or template, or None if it is unknown."""
-        return next((claim.requests for claim in self.claims if claim.name == name), None)
+    def of(self, key: Key) -> Claim | None:
+        """The claim or template that a pod means, or None if it is unknown."""
+        return keyed({(claim.kind, claim.namespace, claim.name): claim for claim in self.claims}, key)
 
     def problem(self, kind: str, name: str, namespace: str) -> Wrong | None:
         """What is wrong with a reference from a pod in a namespace; an empty namespace may be any."""
@@ -74,8 +78,10 @@ class References:
         return None
 
 
-def references(clusters: Iterable[Cluster], resources: Iterable[Resource]) -> References:
-    """The claims of the stack and of the files."""
+def references(
+    clusters: Iterable[Cluster], resources: Iterable[Resource], classes: Mapping[str, Sequence[str]]
+) -> References:
+    """The claims of the stack and of the files; `classes` are the expressions of all classes."""
     found: list[Claim] = []
     for cluster in clusters:
         found += [
@@ -84,6 +90,7 @@ def references(clusters: Iterable[Cluster], resources: Iterable[Resource]) -> Re
                 name=template.name,
                 namespace=template.namespace,
                 requests=_names(template.spec),
+                drivers=_drivers_of_spec(template.spec, classes),
                 generated=not template.external,
             )
             for template in cluster.plan.templates
@@ -94,6 +101,7 @@ def references(clusters: Iterable[Cluster], resources: Iterable[Resource]) -> Re
                 name=domain.template,
                 namespace=domain.namespace,
                 requests=frozenset({CHANNEL_REQUEST}),
+                drivers=_drivers([CHANNEL_CLASS], (), classes),
                 generated=not domain.external,
                 keep=f"computeDomains.{domain.name}.template: {domain.template}",
             )
@@ -105,6 +113,7 @@ def references(clusters: Iterable[Cluster], resources: Iterable[Resource]) -> Re
                 name=claim.name,
                 namespace=claim.namespace,
                 requests=_names(claim.spec),
+                drivers=_drivers_of_spec(claim.spec, classes),
             )
             for claim in cluster.plan.claims
         ]
@@ -114,11 +123,34 @@ def references(clusters: Iterable[Cluster], resources: Iterable[Resource]) -> Re
             name=resource.name,
             namespace=resource.namespace,
             requests=frozenset(request.name for request in requests(resource)),
+            drivers=_drivers(map(class_name, requests(resource)), all_expressions(resource), classes),
         )
         for resource in resources
         if resource.kind in ("ResourceClaim", "ResourceClaimTemplate")
     ]
     return References(claims=found)
+
+
+def _drivers_of_spec(spec: ClaimSpec, classes: Mapping[str, Sequence[str]]) -> frozenset[str] | None:
+    asks = [
+        part
+        for request in spec.devices.requests
+        for part in (request.exactly, *(request.first_available or ()))
+    ]
+    return _drivers([part.device_class_name for part in asks if part is not None], (), classes)
+
+
+def _drivers(
+    names: Iterable[str], texts: Iterable[str], classes: Mapping[str, Sequence[str]]
+) -> frozenset[str] | None:
+    """The drivers that classes and further expressions name; None where a class is unknown or names none."""
+    found = {name for text in texts for name in asked(text).drivers}
+    for name in names:
+        of_class = {driver for text in classes.get(name, ()) for driver in asked(text).drivers}
+        if not of_class:
+            return None
+        found |= of_class
+    return frozenset(found)
 
 
 def _names(spec: ClaimSpec) -> frozenset[str]:

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from dra_fleet.findings.finding import Subject
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dra_fleet.findings.finding import Found
     from dra_fleet.yaml_text import Document, Path
 
+T = TypeVar("T")
+
 DEVICE_KINDS = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 GROUP = "resource.k8s.io"
-POD_PATHS: dict[str, Path] = {
-    "Pod": (),
-    "Deployment": ("spec", "template"),
-    "ReplicaSet": ("spec", "template"),
-    "DaemonSet": ("spec", "template"),
-    "StatefulSet": ("spec", "template"),
-    "Job": ("spec", "template"),
-    "CronJob": ("spec", "jobTemplate", "spec", "template"),
-}
-"""Per kind, where the pod (its metadata and spec) is."""
+Key = tuple[str, str, str]
+"""Kind, namespace and name of an object."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +31,11 @@ class Resource:
     namespace: str
     value: dict[str, Any]
     subject: Subject
+
+    @property
+    def key(self) -> Key:
+        """What tells it from other objects; the namespace is empty where the file leaves it open."""
+        return (self.kind, self.namespace, self.name)
 
     @property
     def is_device_object(self) -> bool:
@@ -52,6 +53,7 @@ def _resources(document: Document, value: object, base: Path, found: Found) -> l
     api_version, kind = fields.get("apiVersion"), fields.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str):
         Subject(document=document, base=base, name="", found=found).error(
+            rule="no-object",
             what="is no Kubernetes object: apiVersion and kind are required",
             fix="give a chart's values with --values CHART@VERSION=FILE",
         )
@@ -72,6 +74,17 @@ def _resources(document: Document, value: object, base: Path, found: Found) -> l
             api_version=api_version, kind=kind, name=name, namespace=namespace, value=fields, subject=subject
         )
     ]
+
+
+def keyed(known: Mapping[Key, T], key: Key) -> T | None:
+    """What is known of an object that another names from its namespace; one left open may be any."""
+    kind, namespace, name = key
+    places = (
+        (namespace, "")
+        if namespace
+        else ("", *sorted(at for sort, at, one in known if (sort, one) == (kind, name)))
+    )
+    return next((known[kind, place, name] for place in places if (kind, place, name) in known), None)
 
 
 def mapping(value: object) -> dict[str, Any]:

@@ -9,19 +9,55 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.checking import rewriting
+from dra_fleet.checking.matching import FOREIGN, devices, verdict
 from dra_fleet.checking.selectors import never_published
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dra_fleet.cel.program import Program
-    from dra_fleet.checking.inventory import FleetDevice
+    from dra_fleet.checking.inventory import Cluster, FleetDevice
     from dra_fleet.checking.matching import Judged, Programs
     from dra_fleet.findings.finding import Subject
     from dra_fleet.yaml_text import Path
 
 
-def tell_failure(subject: Subject, places: Mapping[str, Path], failed: Judged) -> None:
+def check_robustness(
+    clusters: Sequence[Cluster],
+    subject: Subject,
+    own: Sequence[tuple[Path, str]],
+    found: Programs,
+    judged: Sequence[Judged],
+) -> None:
+    """Tell where evaluating fails: on own devices, on foreign ones, on those that lack something.
+
+    Args:
+        clusters: the clusters.
+        subject: the object that holds the selectors.
+        own: its selectors with their places.
+        found: all selectors as they are evaluated on each cluster.
+        judged: what they say of each device.
+    """
+    places = {text: path for path, text in own}
+    failed = [item for item in judged if item.verdict.outcome == "error"]
+    if failed:
+        _tell_failure(subject, places, failed[0])
+        return
+    _warn_never_published(subject, own, found)
+    for programs in found.values():
+        outcome, program = verdict(programs, FOREIGN)
+        if outcome.outcome == "error" and program is not None and program.expression in places:
+            _warn_foreign(subject, places[program.expression], program)
+            return
+    for cluster in clusters:
+        for device in devices([cluster]) if cluster.plan.name in found else ():
+            outcome, program = verdict(found[cluster.plan.name], device.bare)
+            if outcome.outcome == "error" and program is not None and program.expression in places:
+                _warn_optional(subject, places[program.expression], program, device, outcome.message)
+                return
+
+
+def _tell_failure(subject: Subject, places: Mapping[str, Path], failed: Judged) -> None:
     """Tell that a selector fails on a device of the fleet."""
     expression = failed.program.expression if failed.program is not None else ""
     hint = (
@@ -34,6 +70,7 @@ def tell_failure(subject: Subject, places: Mapping[str, Path], failed: Judged) -
     )
     subject.error(
         *places.get(expression, ()),
+        rule="cel-fails",
         what=f"{what}; {hint[0]}" if hint[0] else what,
         got=expression,
         allowed=hint[1],
@@ -49,7 +86,7 @@ def _never_published(program: Program) -> Iterator[tuple[str, str, str]]:
                 yield wrong
 
 
-def warn_never_published(subject: Subject, own: Sequence[tuple[Path, str]], found: Programs) -> None:
+def _warn_never_published(subject: Subject, own: Sequence[tuple[Path, str]], found: Programs) -> None:
     """Tell of look-ups that no known driver answers, though they do no harm."""
     for path, text in own:
         program = next(
@@ -57,15 +94,16 @@ def warn_never_published(subject: Subject, own: Sequence[tuple[Path, str]], foun
             None,
         )
         for what, allowed, fix in _never_published(program) if program is not None else ():
-            subject.warning(*path, what=what, got=text, allowed=allowed, fix=fix)
+            subject.warning(*path, rule="cel-never-published", what=what, got=text, allowed=allowed, fix=fix)
 
 
-def warn_foreign(subject: Subject, path: Path, program: Program) -> None:
+def _warn_foreign(subject: Subject, path: Path, program: Program) -> None:
     """Tell that a selector fails on devices of other drivers."""
     domains = sorted({read.domain for read in program.lookups if read.domain and "/" not in read.domain})
     drivers = [domain for domain in domains if domain != "resource.kubernetes.io"]
     subject.warning(
         *path,
+        rule="cel-without-driver",
         what="fails on the devices of any other driver, which aborts the scheduling of every pod that asks; "
         "nothing asks for the driver first",
         got=program.expression,
@@ -75,7 +113,7 @@ def warn_foreign(subject: Subject, path: Path, program: Program) -> None:
     )
 
 
-def warn_optional(subject: Subject, path: Path, program: Program, device: FleetDevice, message: str) -> None:
+def _warn_optional(subject: Subject, path: Path, program: Program, device: FleetDevice, message: str) -> None:
     """Tell that a selector fails on a device that lacks what not every one has."""
     identity = message.rpartition(": ")[2]
     read = next((read for read in program.lookups if read.identity == identity and read.domain), None)
@@ -86,6 +124,7 @@ def warn_optional(subject: Subject, path: Path, program: Program, device: FleetD
     )
     subject.warning(
         *path,
+        rule="cel-without-presence",
         what=f"fails where a device of type {device.type} has no {identity}, which not every device has",
         got=program.expression,
         fix=fix,

@@ -1,54 +1,61 @@
-"""Where a pod with devices may run: node selectors, taints, and names that only a device plugin answers."""
+"""Where a pod with devices may run: node selectors and taints."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dra_fleet import clouds
 from dra_fleet.checking.pods import containers
-from dra_fleet.checking.resources import at, mapping
+from dra_fleet.checking.resources import mapping
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
-from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated_taints
+from dra_fleet.kubernetes.scheduling.taints import (
+    Toleration,
+    toleration_text,
+    tolerations,
+    untolerated_taints,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Sequence
 
     from dra_fleet.checking.inventory import Cluster
     from dra_fleet.checking.pods import Pod
     from dra_fleet.model.plan import PoolPlan
 
-_PLUGIN_NAME = re.compile(
-    r"nvidia\.com/(gpu|mig-.+|gpu\.shared)|(gpu\.)?(amd|intel)\.com/.+|google\.com/tpu|aws\.amazon\.com/neuron.*"
-)
 _NODE_S_OWN = re.compile(
     r"(^|\.)(kubernetes|k8s)\.io/|^nvidia\.com/|(^|\.)(azure|amazonaws|google|aliyun)\.com/"
 )
 """Labels that nodes carry without the stack's doing."""
 
 
-def check_scheduling(
-    pod: Pod, clusters: Iterable[Cluster], chosen: Mapping[str, frozenset[str]], declared: Mapping[str, str]
-) -> list[PoolPlan]:
+def check_scheduling(pod: Pod, cluster: Cluster, pools: Sequence[PoolPlan]) -> list[PoolPlan]:
     """Tell what keeps a pod that holds devices from every pool; the pools where it may run.
 
     Args:
         pod: the pod.
-        clusters: the stack's clusters.
-        chosen: per claim or template, the pools that can serve it, where that is known.
-        declared: extended resource names of the classes of the files, each with the class.
+        cluster: the cluster.
+        pools: the pools that have its devices.
     """
-    all_clusters = list(clusters)
-    asks = _check_plugin_names(pod, all_clusters, declared)
-    if not pod.claims and not asks:
-        return []
-    pools = [pool for cluster in all_clusters for pool in cluster.plan.pools]
-    for _, target in pod.claims.values():
-        pools = [pool for pool in pools if target not in chosen or pool.name in chosen[target]]
     left = _check_selection(pod, pools) if pools else []
-    return _check_taints(pod, left) if left else []
+    return _check_taints(pod, left, admitted(pod, cluster)) if left else []
 
 
-def _check_selection(pod: Pod, pools: list[PoolPlan]) -> list[PoolPlan]:
+def admitted(pod: Pod, cluster: Cluster) -> list[Toleration]:
+    """What the cloud's admission adds to a pod's tolerations."""
+    cloud = clouds.named(cluster.plan.cloud)
+    selector = mapping(pod.spec.get("nodeSelector"))
+    names = {key for key in cloud.tolerated_selectors if key in selector}
+    if cloud.tolerates_resources:
+        for _, container in containers(pod):
+            resources = mapping(container.get("resources"))
+            asked = {*mapping(resources.get("limits")), *mapping(resources.get("requests"))}
+            names |= {name for name in asked if "/" in name}
+    return [Toleration(key=name, operator="Exists") for name in sorted(names)]
+
+
+def _check_selection(pod: Pod, pools: Sequence[PoolPlan]) -> list[PoolPlan]:
     selector = mapping(pod.spec.get("nodeSelector"))
     wanted = RequiredNodeAffinity.of(selector, pod.spec.get("affinity"))
     field = "nodeSelector" if selector else "affinity"
@@ -60,6 +67,7 @@ def _check_selection(pod: Pod, pools: list[PoolPlan]) -> list[PoolPlan]:
         subject.error(
             *pod.path,
             field,
+            rule="no-pool-selected",
             what="selects no pool that has the devices it asks for",
             got=", ".join(f"{key}={value}" for key, value in selector.items()),
             allowed=told,
@@ -71,6 +79,7 @@ def _check_selection(pod: Pod, pools: list[PoolPlan]) -> list[PoolPlan]:
             subject.warning(
                 *pod.path,
                 field,
+                rule="label-unknown",
                 what=f"asks for label {key}, which no pool of the stack is known to carry",
                 allowed=", ".join(sorted(keys)),
                 fix="put the label on the pool, not on nodes by hand: a new node would lack it",
@@ -78,8 +87,8 @@ def _check_selection(pod: Pod, pools: list[PoolPlan]) -> list[PoolPlan]:
     return left
 
 
-def _check_taints(pod: Pod, pools: list[PoolPlan]) -> list[PoolPlan]:
-    given = tolerations(pod.spec.get("tolerations"))
+def _check_taints(pod: Pod, pools: list[PoolPlan], added: list[Toleration]) -> list[PoolPlan]:
+    given = [*_admitted_tolerations(pod), *added]
     kept = {pool.name: untolerated_taints(pool.taints, given) for pool in pools}
     borne = [pool for pool in pools if not kept[pool.name]]
     if borne:
@@ -88,6 +97,7 @@ def _check_taints(pod: Pod, pools: list[PoolPlan]) -> list[PoolPlan]:
     pod.resource.subject.error(
         *pod.path,
         "tolerations",
+        rule="taints-not-tolerated",
         what="tolerates the taints of no pool that has its devices: "
         + "; ".join(f"{name} has {', '.join(map(str, taints))}" for name, taints in kept.items()),
         fix=f"tolerations: [{', '.join(map(toleration_text, missing))}]",
@@ -95,42 +105,22 @@ def _check_taints(pod: Pod, pools: list[PoolPlan]) -> list[PoolPlan]:
     return []
 
 
-def _check_plugin_names(pod: Pod, clusters: list[Cluster], declared: Mapping[str, str]) -> bool:
-    """Tell of extended resources that no class answers; whether one is asked for that a class answers."""
-    answered = {
-        name: class_ for cluster in clusters for name, class_ in cluster.extended_resources.items()
-    } | dict(declared)
-    asks = False
-    for path, container in containers(pod):
-        limits = mapping(at(container, ("resources", "limits"))) | mapping(
-            at(container, ("resources", "requests"))
-        )
-        for name in sorted(name for name in limits if name in answered or _PLUGIN_NAME.fullmatch(name)):
-            asks = asks or name in answered
-            where = (
-                *path,
-                "resources",
-                "limits" if name in mapping(at(container, ("resources", "limits"))) else "requests",
-                name,
+def _admitted_tolerations(pod: Pod) -> list[Toleration]:
+    """The pod's own tolerations; what the API server refuses is told, and taken for what was meant."""
+    given = tolerations(pod.spec.get("tolerations"))
+    for index, one in enumerate(given):
+        if not one.is_admitted:
+            pod.resource.subject.error(
+                *pod.path,
+                "tolerations",
+                index,
+                rule="toleration-refused",
+                what="is refused: a toleration without a key must have operator Exists",
+                got=one.operator,
+                allowed="Exists",
+                fix="operator: Exists, which tolerates every taint, or name the taint's key",
             )
-            if name not in answered:
-                pod.resource.subject.error(
-                    *where,
-                    what="asks a device plugin, and the pools of this stack publish their devices by DRA "
-                    "only: "
-                    "the pod would wait for ever",
-                    got=str(limits[name]),
-                    allowed=", ".join(sorted(answered)) or "no extended resource name on this stack",
-                    fix="use resources.claims with a claim of the pod",
-                )
-            elif pod.claims:
-                pod.resource.subject.warning(
-                    *where,
-                    what=f"makes a second claim, of class {answered[name]}, besides the pod's own",
-                    got=str(limits[name]),
-                    fix="remove it, or the pod's resourceClaims",
-                )
-    return asks
+    return [one if one.is_admitted else replace(one, operator="Exists") for one in given]
 
 
 def _labels(pool: PoolPlan) -> str:

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import re
+import sys
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from dra_fleet.cel import asked, environment
-from dra_fleet.checking import rewriting
+from dra_fleet.checking.class_names import tell_unknown_class
 from dra_fleet.checking.device_objects import class_name, expressions, requests
-from dra_fleet.checking.matching import FOREIGN, Judged, Programs, counted, devices, judge, verdict, why_none
+from dra_fleet.checking.matching import Judged, Programs, counted, devices, judge, why_none
 from dra_fleet.checking.quantities import tell_chips, tell_part
-from dra_fleet.checking.robustness import tell_failure, warn_foreign, warn_never_published, warn_optional
+from dra_fleet.checking.resources import Key
+from dra_fleet.checking.robustness import check_robustness
 from dra_fleet.checking.selectors import compiled
-from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.checking.widths import check_claim_width, check_class_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.cel.program import Program
     from dra_fleet.checking.device_objects import Request
-    from dra_fleet.checking.inventory import Cluster, FleetDevice
+    from dra_fleet.checking.inventory import Cluster
     from dra_fleet.checking.resources import Resource
     from dra_fleet.findings.finding import Subject
     from dra_fleet.yaml_text import Path
 
     class _Tell(Protocol):
         def __call__(
-            self, *path: str | int, what: str, got: str = "", allowed: str = "", fix: str = ""
+            self, *path: str | int, rule: str, what: str, got: str = "", allowed: str = "", fix: str = ""
         ) -> None: ...
-
-
-_MIG_NAME = re.compile(r"(^|[-._])(mig|[1-7]g)($|[-._0-9])")
-_GPU, _MIG = "gpu", "mig"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +43,15 @@ class Selection:
         declared: expressions of the classes of the files, by name.
         broken: names of classes of the files of which something was told already.
         chosen: per claim or template, the pools that can serve all its requests.
+        unjudged: the claims and templates of which a class or a driver is not known.
     """
 
     clusters: tuple[Cluster, ...]
     others: tuple[Cluster, ...] = ()
     declared: Mapping[str, tuple[str, ...]]
     broken: set[str] = field(default_factory=set[str])
-    chosen: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    chosen: dict[Key, frozenset[str]] = field(default_factory=dict[Key, frozenset[str]])
+    unjudged: set[Key] = field(default_factory=set[Key])
 
     def check_class(self, resource: Resource) -> None:
         """Judge a class: its selectors, and whether it selects what it is meant for."""
@@ -60,30 +60,32 @@ class Selection:
         found = self._compiled(resource, ("spec",))
         if not own:
             what = "has no selector, so that it holds every device of every driver"
-            subject.warning("spec", what=what, fix="select by device.driver at least")
+            subject.warning(
+                "spec", rule="class-without-selector", what=what, fix="select by device.driver at least"
+            )
         elif found:
             judged = self._judged(found)
-            self._check_selectors(subject, own, found, judged)
+            check_robustness(self.clusters, subject, own, found, judged)
             if _errors(subject) == before:
                 is_elsewhere = self._matches_elsewhere([text for _, text in own])
                 if not is_elsewhere:
                     self._check_any(subject, own[0][0], judged, self._doubts(found))
-                self._check_width(subject, resource.name, own, found)
+                check_class_width(self.clusters, resource, own, found)
         if _errors(subject) > before:
             self.broken.add(resource.name)
 
     def check_claim(self, resource: Resource) -> None:
         """Judge a claim or template: its classes, its own selectors, and whether a node can serve it."""
         pools: list[frozenset[str]] = []
+        is_whole = True
         all_requests = list(requests(resource))
         unmatched: list[tuple[Request, list[Judged]]] = []
         for request in all_requests:
             served, judged = self._check_request(resource, request)
-            if served is None:
-                return
-            if not served:
+            if not served and judged is not None:
                 unmatched.append((request, judged))
-            pools.append(served)
+            is_whole = is_whole and served is not None
+            pools.append(self._everywhere if served is None else served)
         by_name: dict[str, frozenset[str]] = {}
         for request, served in zip(all_requests, pools, strict=True):
             by_name[request.name] = by_name.get(request.name, frozenset()) | served
@@ -96,43 +98,62 @@ class Selection:
         if all(by_name.values()) and by_name and not together:
             resource.subject.error(
                 *all_requests[0].path[:-2],
+                rule="no-common-node",
                 what="asks for devices that no single node has together: "
                 + "; ".join(f"{name} only in {', '.join(sorted(found))}" for name, found in by_name.items()),
                 fix="ask for devices of one pool's nodes",
             )
         if together:
-            self.chosen[resource.name] = together
+            self.chosen[resource.key] = together
+        if not is_whole:
+            self.unjudged.add(resource.key)
+
+    def most_of(self, name: str) -> dict[str, int]:
+        """Per pool, the devices of one node that a class holds or may hold."""
+        found: Programs = {}
+        for cluster in self.clusters:
+            texts = self._class_expressions(name, cluster)
+            if texts is not None and name not in self.broken:
+                cel = environment(cluster.plan.kubernetes)
+                found[cluster.plan.name] = [cel.compile(text) for text in texts]
+        most = dict.fromkeys(self._doubts(found), sys.maxsize)
+        return _per_pool(self._judged(found)) | most
+
+    @property
+    def _everywhere(self) -> frozenset[str]:
+        return frozenset(pool.plan.name for cluster in self.clusters for pool in cluster.pools)
+
+    def classes(self) -> dict[str, tuple[str, ...]]:
+        """All classes with their expressions: of the stack, of its drivers' charts and of the files."""
+        return {name: texts for one in self.clusters for name, texts in one.classes.items()} | dict(
+            self.declared
+        )
 
     def known_classes(self) -> list[str]:
-        """All class names, of the stack, of its drivers' charts and of the files."""
-        return sorted({*self.declared, *(name for cluster in self.clusters for name in cluster.classes)})
+        """The names of all classes."""
+        return sorted(self.classes())
 
     def _check_request(
         self, resource: Resource, request: Request
-    ) -> tuple[frozenset[str] | None, list[Judged]]:
-        """The pools that can serve a request; None where something else was told that decides it."""
+    ) -> tuple[frozenset[str] | None, list[Judged] | None]:
+        """The pools that can serve a request, None where that cannot be told; and why, if untold yet."""
         name = class_name(request)
         if name not in self.known_classes():
             if name:
-                resource.subject.error(
-                    *request.path,
-                    "deviceClassName",
-                    what="is neither a class of the stack or of its drivers, nor one of the files checked",
-                    got=name,
-                    allowed=choices(name, self.known_classes()),
-                    fix=mistyped(name, self.known_classes()),
-                )
-            return None, []
+                path = (*request.path, "deviceClassName")
+                tell_unknown_class(resource.subject, path, name, self.known_classes())
+            self._compiled(resource, request.path)
+            return None, None
         before = _errors(resource.subject)
         own = list(expressions(resource, request.path))
         found = self._compiled(resource, request.path, prefix=name)
         if found is None or name in self.broken:
-            return None, []
+            return None, None
         judged = self._judged(found)
-        self._check_selectors(resource.subject, own, found, judged)
+        check_robustness(self.clusters, resource.subject, own, found, judged)
         if _errors(resource.subject) > before:
-            return None, judged
-        self._check_claim_width(resource, request, found)
+            return None, None
+        check_claim_width(self.clusters, resource, request, found)
         tell_part(resource, request, judged)
         tell_chips(resource, request, judged)
         return self._served(request, judged) | frozenset(self._doubts(found)), judged
@@ -141,11 +162,7 @@ class Selection:
         """The pools of which one node has enough devices that match, or may match."""
         count = request.value.get("count")
         wanted = count if isinstance(count, int) and request.value.get("allocationMode") != "All" else 1
-        per_pool: dict[str, int] = {}
-        for item in judged:
-            if item.verdict.outcome in ("true", "unknown"):
-                per_pool[item.device.pool] = per_pool.get(item.device.pool, 0) + 1
-        return frozenset(pool for pool, number in per_pool.items() if number >= wanted)
+        return frozenset(pool for pool, number in _per_pool(judged).items() if number >= wanted)
 
     def _tell_unmatched(self, tell: _Tell, request: Request, judged: Sequence[Judged]) -> None:
         matching = [item.device for item in judged if item.verdict.outcome in ("true", "unknown")]
@@ -153,14 +170,15 @@ class Selection:
             tell(
                 *request.path,
                 "count",
+                rule="not-enough-devices",
                 what=f"asks for {request.value.get('count')} devices of one node, where at most "
                 f"{counted(matching)} match",
                 got=str(request.value.get("count")),
                 fix="ask for fewer, or for a pool with larger machines",
             )
         else:
-            what, fix = self._none(judged)
-            tell(*request.path, what=what, got=class_name(request), fix=fix)
+            what, fix = self._none(judged, class_name(request))
+            tell(*request.path, rule="no-device-matches", what=what, got=class_name(request), fix=fix)
 
     def _texts(self, resource: Resource, request: Request) -> list[str]:
         name = class_name(request)
@@ -178,14 +196,20 @@ class Selection:
                 return True
         return False
 
-    def _none(self, judged: Sequence[Judged]) -> tuple[str, str]:
-        first = environment(self.clusters[0].plan.kubernetes)
-        reason, found = why_none(judged, first)
-        what = f"matches 0 of {len(judged)} devices of the fleet's nodes"
-        fix = (
-            f"ask for what the fleet's devices have: {found}" if found else "add a pool that has such devices"
+    def _none(self, judged: Sequence[Judged], class_name: str = "") -> tuple[str, str]:
+        """What stops the nearest devices of those that a class holds, if one is named, and what to do."""
+        miss = why_none(judged, environment(self.clusters[0].plan.kubernetes))
+        of_class = any(
+            miss.expression in (self._class_expressions(class_name, one) or ()) for one in self.clusters
         )
-        return f"{what}: {reason}" if reason else what, fix
+        what = f"matches 0 of {len(judged)} devices of the fleet's nodes"
+        reason = f"{f'class {class_name}: ' if of_class else ''}{miss.what}"
+        fix = (
+            f"ask for what the fleet's devices have: {miss.found}"
+            if miss.found and not of_class
+            else "add a pool that has such devices"
+        )
+        return f"{what}: {reason}" if miss.what else what, fix
 
     def _compiled(self, resource: Resource, path: Path, prefix: str = "") -> Programs | None:
         """The selectors on each cluster, those of a class before the request's own; None if one is wrong."""
@@ -213,32 +237,6 @@ class Selection:
             for item in judge(found[cluster.plan.name], devices([cluster]))
         ]
 
-    def _check_selectors(
-        self,
-        subject: Subject,
-        own: Sequence[tuple[Path, str]],
-        found: Programs,
-        judged: Sequence[Judged],
-    ) -> None:
-        """Tell where evaluating fails: on own devices, on foreign ones, on those that lack something."""
-        places = {text: path for path, text in own}
-        failed = [item for item in judged if item.verdict.outcome == "error"]
-        if failed:
-            tell_failure(subject, places, failed[0])
-            return
-        warn_never_published(subject, own, found)
-        for programs in found.values():
-            outcome, program = verdict(programs, FOREIGN)
-            if outcome.outcome == "error" and program is not None and program.expression in places:
-                warn_foreign(subject, places[program.expression], program)
-                return
-        for cluster in self.clusters:
-            for device in devices([cluster]) if cluster.plan.name in found else ():
-                outcome, program = verdict(found[cluster.plan.name], device.bare)
-                if outcome.outcome == "error" and program is not None and program.expression in places:
-                    warn_optional(subject, places[program.expression], program, device, outcome.message)
-                    return
-
     def _doubts(self, found: Programs) -> dict[str, str]:
         """The pools where it cannot be told what the drivers that selectors name publish, and why."""
         return {
@@ -255,39 +253,19 @@ class Selection:
             return
         if doubts:
             reason = next(iter(doubts.values()))
-            subject.warning(*path, what=f"cannot be judged: {reason}", fix="prove it with recorded slices")
+            subject.warning(
+                *path,
+                rule="not-judged",
+                what=f"cannot be judged: {reason}",
+                fix="prove it with recorded slices",
+            )
         elif judged:
             what, fix = self._none(judged)
-            subject.error(*path, what=what, fix=fix)
+            subject.error(*path, rule="no-device-matches", what=what, fix=fix)
 
-    def _check_width(
-        self, subject: Subject, name: str, own: Sequence[tuple[Path, str]], found: Programs
-    ) -> None:
-        whole = self._whole_gpus(found) if _MIG_NAME.search(name) else []
-        if whole:
-            path, expression = own[-1]
-            fix = rewriting.of_type(expression, whole[0].cel.driver, _MIG)
-            subject.error(*path, what=_too_wide(whole), got=expression, fix=fix)
 
-    def _check_claim_width(self, resource: Resource, request: Request, found: Programs) -> None:
-        name = class_name(request)
-        if not _MIG_NAME.search(resource.name) or _MIG_NAME.search(name):
-            return
-        whole = self._whole_gpus(found)
-        if whole:
-            fix = "use the class mig.nvidia.com" if whole[0].cel.driver == "gpu.nvidia.com" else ""
-            resource.subject.error(*request.path, "deviceClassName", what=_too_wide(whole), got=name, fix=fix)
-
-    def _whole_gpus(self, found: Programs) -> list[FleetDevice]:
-        """The whole GPUs that selectors choose, also those there are before MIG partitions are made."""
-        return [
-            device
-            for cluster in self.clusters
-            if cluster.plan.name in found
-            for pool in cluster.pools
-            for device in (*pool.devices, *pool.unpartitioned)
-            if device.type == _GPU and verdict(found[cluster.plan.name], device.cel)[0]
-        ]
+def _per_pool(judged: Iterable[Judged]) -> dict[str, int]:
+    return dict(Counter(item.device.pool for item in judged if item.verdict.outcome in ("true", "unknown")))
 
 
 def _common(sets: Iterable[frozenset[str]]) -> frozenset[str]:
@@ -303,7 +281,3 @@ def _named(programs: Sequence[Program]) -> set[str]:
 
 def _errors(subject: Subject) -> int:
     return sum(finding.severity == "error" for finding in subject.found)
-
-
-def _too_wide(whole: Sequence[FleetDevice]) -> str:
-    return f"is named for MIG partitions but hands out whole GPUs too: {counted(whole)} per node"

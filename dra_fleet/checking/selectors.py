@@ -45,13 +45,16 @@ def compiled(expression: str, path: Path, subject: Subject, environment: DeviceC
         fix = _fix(expression, environment)
         subject.error(
             *path,
+            rule="cel-invalid",
             what=f"{str(invalid).splitlines()[0]} (Kubernetes {environment.minor})",
             got=expression,
             fix=fix,
         )
         return None
     except CelUnsupported as unsupported:
-        subject.warning(*path, what=f"cannot be judged here: {unsupported}", got=expression)
+        subject.warning(
+            *path, rule="not-judged", what=f"cannot be judged here: {unsupported}", got=expression
+        )
         return None
     selector = Selector(expression=expression, path=path, program=program)
     return selector if not _misuses(selector, subject, environment) else None
@@ -72,7 +75,7 @@ def _misuses(selector: Selector, subject: Subject, environment: DeviceCel) -> bo
         *_wrong_literals(tree),
     ]
     for what, fix in problems:
-        subject.error(*selector.path, what=what, got=selector.expression, fix=fix)
+        subject.error(*selector.path, rule="cel-never-true", what=what, got=selector.expression, fix=fix)
     return bool(problems)
 
 

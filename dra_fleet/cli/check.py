@@ -137,7 +137,16 @@ def _read(path: Path, unreadable: list[Finding]) -> bytes | None:
             return data
         what = "is empty: the command before the pipe wrote nothing"
     unreadable.append(
-        Finding(file=_name(path), line=1, column=1, severity="error", object="", path="", what=what)
+        Finding(
+            file=_name(path),
+            line=1,
+            column=1,
+            severity="error",
+            object="",
+            path="",
+            rule="unreadable",
+            what=what,
+        )
     )
     return None
 

@@ -133,6 +133,9 @@ class Cloud:
             their own matter.
         guarded_priorities: The priority classes that it admits outside of kube-system only where a
             ResourceQuota of the namespace allows them.
+        tolerates_resources: Whether its admission adds to a pod a toleration of the taint that is named like
+            an extended resource the pod asks for.
+        tolerated_selectors: The node labels whose taint its admission tolerates for pods that select by them.
         makes_nodes: Whether the stack makes the nodes of its pools; else they are there and are selected.
     """
 
@@ -141,6 +144,8 @@ class Cloud:
     package: str
     credential_helper: str = ""
     guarded_priorities: tuple[str, ...] = ()
+    tolerates_resources: bool = False
+    tolerated_selectors: tuple[str, ...] = ()
     makes_nodes: bool = True
 
     @property

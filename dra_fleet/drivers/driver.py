@@ -92,6 +92,9 @@ class Driver:
         extended_resource: The resource by which a device plugin would give the same devices out; empty where
             none does.
         owns_names: Whether nobody else's driver publishes under its names.
+        serves_pods: Whether its devices are given to the pod as a whole, so that no container needs to name
+            the claim.
+        api_group: The API group of the driver's own objects; empty where it has none, or none that is judged.
         settles: Dotted keys that, given by the user, answer the question `conflicts` asks.
         is_usual: Whether a cluster that brings its own drivers is taken to run it unless told otherwise.
     """
@@ -104,6 +107,8 @@ class Driver:
     without: frozenset[Part]
     extended_resource: str = ""
     owns_names: bool = True
+    serves_pods: bool = False
+    api_group: str = ""
     settles: frozenset[str] = frozenset()
     is_usual: bool = False
 
@@ -224,6 +229,15 @@ class Driver:
     def shared_by(self, workload: WorkloadSettings, settings: FleetSettings) -> str:
         """By what a workload's pods share the driver's devices without isolation; empty where they do not."""
         return "" if "plan" in self.without else self._of("plan", "shared_by")(workload, settings)
+
+    def object_refusals(self, spec: Object, installed: Sequence[Installed]) -> Sequence[Refusal]:
+        """What keeps an object of the driver's own from working, with paths in the object.
+
+        Args:
+            spec: its spec.
+            installed: the drivers of the cluster it is for.
+        """
+        return self._of("plan", "object_refusals")(spec, installed)
 
     def awaits(self, spec: Object, node: Object) -> str | None:
         """What the driver's pods wait for before they come to a node; None where they wait for nothing.

@@ -67,8 +67,8 @@ def choices(got: str, names: Iterable[str]) -> str:
     return f"{shown}; {len(known)} are known"
 
 
-def nearest(got: str, names: Sequence[str]) -> list[str]:
-    """Up to three names that look like what was written, or begin like it."""
+def nearest(got: str, names: Sequence[str], least: float = _ALIKE) -> list[str]:
+    """Up to three names that look at least so much like what was written, or begin like it."""
     wanted = got.lower()
     matcher = difflib.SequenceMatcher(b=wanted)
     likeness: dict[str, tuple[float, float, str]] = {}
@@ -77,7 +77,7 @@ def nearest(got: str, names: Sequence[str]) -> list[str]:
         whole = matcher.ratio()
         matcher.set_seq1(name.lower()[: len(wanted)])
         likeness[name] = max(whole, matcher.ratio() - _ONLY_BEGUN), whole, name
-    near = [name for name in names if likeness[name][0] >= _ALIKE]
+    near = [name for name in names if likeness[name][0] >= least]
     return sorted(near, key=lambda name: likeness[name], reverse=True)[:3]
 
 

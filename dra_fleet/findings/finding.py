@@ -16,7 +16,8 @@ Severity = Literal["error", "warning"]
 class Finding:
     """One thing that is wrong (`error`) or doubtful (`warning`). `line` and `column` count from 1.
 
-    `clusters`: where it is so; empty where it is so on all that were looked at.
+    `clusters`: where it is so; empty where it is so on all that were looked at. `rule`: what kind it is, by
+    which it can be left out.
     """
 
     file: str
@@ -30,6 +31,7 @@ class Finding:
     allowed: str = ""
     fix: str = ""
     clusters: tuple[str, ...] = ()
+    rule: str
 
     def __str__(self) -> str:
         """The finding in one line, beginning with its place as editors understand it."""
@@ -38,7 +40,7 @@ class Finding:
         subject = " ".join(part for part in (self.object, self.path) if part)
         where = f"{self.file}:{self.line}:{self.column}: {self.severity}: "
         on = f"on {', '.join(self.clusters)}: " if self.clusters else ""
-        return f"{where}{subject}{': ' if subject else ''}{on}{_one_line(self.what)}{told}"
+        return f"{where}{subject}{': ' if subject else ''}{on}{_one_line(self.what)}{told} [{self.rule}]"
 
 
 Found = dict[Finding, None]
@@ -66,36 +68,44 @@ class Subject:
         """Whether an error was told."""
         return any(finding.severity == "error" for finding in self.found)
 
-    def error(self, *path: str | int, what: str, got: str = "", allowed: str = "", fix: str = "") -> None:
+    def error(
+        self, *path: str | int, rule: str, what: str, got: str = "", allowed: str = "", fix: str = ""
+    ) -> None:
         """Tell an error about the value at a path below the part."""
-        self._tell("error", path, what=what, got=got, allowed=allowed, fix=fix)
+        self._tell("error", path, rule=rule, what=what, got=got, allowed=allowed, fix=fix)
 
-    def refuse(self, refusal: Refusal, *path: str | int, severity: Severity = "error") -> None:
+    def refuse(self, refusal: Refusal, *path: str | int, rule: str, severity: Severity = "error") -> None:
         """Tell what a judgement refuses of the value at a path below the part."""
         self._tell(
             severity,
             (*path, *(refusal.path.split(".") if refusal.path else ())),
+            rule=rule,
             what=refusal.what,
             got=refusal.got,
             allowed=refusal.allowed,
             fix=refusal.fix,
         )
 
-    def warning(self, *path: str | int, what: str, got: str = "", allowed: str = "", fix: str = "") -> None:
+    def warning(
+        self, *path: str | int, rule: str, what: str, got: str = "", allowed: str = "", fix: str = ""
+    ) -> None:
         """Tell a warning about the value at a path below the part."""
-        self._tell("warning", path, what=what, got=got, allowed=allowed, fix=fix)
+        self._tell("warning", path, rule=rule, what=what, got=got, allowed=allowed, fix=fix)
 
     def path(self, dotted: str) -> Path:
         """The path below this part that a text such as `spec.devices.requests[0].name` means."""
         return self.document.path((*self.base,), dotted)[len(self.base) :]
 
-    def _tell(self, severity: Severity, path: Path, *, what: str, got: str, allowed: str, fix: str) -> None:
+    def _tell(
+        self, severity: Severity, path: Path, *, rule: str, what: str, got: str, allowed: str, fix: str
+    ) -> None:
         place = self.document.place((*self.base, *path))
         finding = Finding(
             file=self.document.file,
             line=place.line,
             column=place.column,
             severity=severity,
+            rule=rule,
             object=self.name,
             path=dotted(path),
             what=what,

@@ -122,6 +122,8 @@ def test_s5_s_chips_of_a_node_cannot_be_taken_apart() -> None:
     )
 
 
+SERVED = {"resources": {"computeDomains": {"enabled": True}}}
+DOMAINS = cluster("hgx-h100-8", drivers=nvidia(**SERVED))
 DOMAIN = """---
 apiVersion: resource.nvidia.com/v1beta1
 kind: ComputeDomain
@@ -131,17 +133,34 @@ spec: {%schannel: {resourceClaimTemplate: {name: nvl-channel}}}
 
 
 def test_s7_s_pods_use_the_template_that_the_controller_makes() -> None:
-    assert on(DOMAIN % "numNodes: 0, " + pod("nvl-channel"), lab=cluster("hgx-h100-8")) == []
+    assert on(DOMAIN % "numNodes: 0, " + pod("nvl-channel"), lab=DOMAINS) == []
 
 
-def test_s7_s_number_of_nodes_is_zero() -> None:
-    [told] = on(DOMAIN % "numNodes: 2, ", lab=cluster("hgx-h100-8"))
+def test_s7_s_number_of_nodes_holds_no_pod_back_where_daemons_have_names() -> None:
+    assert on(DOMAIN % "numNodes: 2, ", lab=DOMAINS) == []
+    assert on(DOMAIN % "", lab=DOMAINS) == []
+
+
+def test_s7_s_number_of_nodes_is_needed_where_daemons_have_no_names() -> None:
+    gates = {"IMEXDaemonsWithDNSNames": False, "ComputeDomainCliques": False}
+    off = cluster("hgx-h100-8", drivers=nvidia(**SERVED, featureGates=gates))
+    [told] = on(DOMAIN % "numNodes: 0, ", lab=off)
     assert (
-        "warning: ComputeDomain nvl spec.numNodes: makes every pod wait until so many nodes have joined"
-        in told
+        "spec.numNodes: must be the number of nodes that join: feature gate IMEXDaemonsWithDNSNames" in told
     )
-    [told] = on(DOMAIN % "", lab=cluster("hgx-h100-8"))
-    assert "ComputeDomain nvl spec: has no numNodes, which charts before 0.4.0" in told
+    assert on(DOMAIN % "numNodes: 2, ", lab=off) == []
+
+
+def test_s7_s_domain_waits_for_ever_where_the_driver_does_not_serve_domains() -> None:
+    [told] = on(DOMAIN % "numNodes: 0, ", lab=cluster("hgx-h100-8"))
+    assert "error: ComputeDomain nvl: would wait for ever: the stack's driver does not serve" in told
+
+
+def test_s7_s_fields_are_those_of_a_compute_domain() -> None:
+    [told] = on(DOMAIN % "nodes: 2, ", lab=DOMAINS)
+    assert "error: ComputeDomain nvl spec.nodes: unknown field" in told
+    [told] = on(DOMAIN % "numNodes: -1, ", lab=DOMAINS)
+    assert "error: ComputeDomain nvl spec.numNodes: " in told
 
 
 def test_s7_s_channel_template_is_not_declared_twice() -> None:
@@ -280,9 +299,7 @@ def test_s14_s_grouping_is_refused_where_its_version_is_not_served_and_doubted_w
         in told
     )
     [told] = on(grouped("v1alpha2"), lab=cluster("hgx-h100-8"))
-    assert (
-        "warning: Workload gang apiVersion: is served by Kubernetes 1.36 only where GenericWorkload" in told
-    )
+    assert "warning: Workload gang apiVersion: is served by Kubernetes 1.36 only where the API and" in told
 
 
 PLUGIN = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 1}}}]}\n"

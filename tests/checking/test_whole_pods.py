@@ -44,7 +44,7 @@ def test_two_claims_that_each_fit_but_not_on_one_node_are_told() -> None:
     assert told == (
         "19:7: error: Job train spec.template.spec.resourceClaims: no node has the devices of all these claims "
         "together; got: a, b; fix: ask for fewer devices, loosen the constraints, or choose machines with more "
-        "devices of one kind"
+        "devices of one kind [does-not-fit]"
     )
 
 
@@ -66,7 +66,7 @@ def test_as_many_pods_as_the_fleet_has_devices_for_pass_and_one_more_is_told() -
     [told] = findings(template("a", 4) + job(3, "a"))
     assert told == (
         "11:3: error: Job train spec.parallelism: 3 pods ask for devices at the same time, and all nodes of h100 "
-        "(up to 1) together have them for 2; got: 3; fix: run 2 at most, or raise nodes.max in the stack file"
+        "(up to 1) together have them for 2; got: 3; fix: run 2 at most, or raise nodes.max in the stack file [fleet-too-small]"
     )
 
 
@@ -83,6 +83,7 @@ def test_each_cluster_is_judged_and_named_where_they_differ() -> None:
     both = {"big": cluster("hgx-h100-8"), "small": cluster("pcie-l40s-4")}
     assert on(template("a", 4), **both) == []
     [told] = on(template("a", 8), **both)
+    assert " warning: " in told
     assert "exactly.count: on small: asks for 8 devices of one node, where at most 4 of type gpu" in told
 
 
@@ -93,8 +94,9 @@ def test_a_field_that_one_cluster_s_minor_drops_is_told_for_that_cluster() -> No
         "capacity: {requests: {memory: 10Gi}}}}]}}\n"
     )
     both = {"new": cluster("hgx-h100-8"), "old": cluster("hgx-h100-8", "1.35")}
-    [told] = [line for line in on(claim, **both) if " error: " in line]
+    [told] = [line for line in on(claim, **both) if "on old: " in line]
     assert "on old: Kubernetes 1.35 drops this field without a word" in told
+    assert any("1.35 drops" in line and " error: " in line for line in on(claim, old=both["old"]))
     assert not any(" error: " in line for line in on(claim, new=both["new"]))
 
 

@@ -61,7 +61,7 @@ def test_a_command_before_the_pipe_that_wrote_nothing_is_no_success(nothing: str
     result = RUNNER.invoke(app, ["check", "-", "--stack", stack], input=nothing)
     assert result.exit_code == 1
     assert result.stdout.splitlines()[0] == (
-        "stdin:1:1: error: is empty: the command before the pipe wrote nothing"
+        "stdin:1:1: error: is empty: the command before the pipe wrote nothing [unreadable]"
     )
 
 

@@ -7,4 +7,6 @@ CLOUD = Cloud(
     title="AKS",
     package=__name__,
     credential_helper="kubelogin",
+    # ExtendedResourceToleration: https://learn.microsoft.com/azure/aks/faq
+    tolerates_resources=True,
 )

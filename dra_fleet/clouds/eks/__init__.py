@@ -2,4 +2,11 @@
 
 from dra_fleet.clouds.cloud import Cloud
 
-CLOUD = Cloud(name="eks", title="EKS", package=__name__, credential_helper="aws")
+CLOUD = Cloud(
+    name="eks",
+    title="EKS",
+    package=__name__,
+    credential_helper="aws",
+    # ExtendedResourceToleration: https://github.com/aws/containers-roadmap/issues/739
+    tolerates_resources=True,
+)

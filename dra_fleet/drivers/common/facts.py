@@ -54,6 +54,7 @@ class PublishedAttribute(Fact):
     """An attribute and the device types that always or sometimes carry it.
 
     `since` and `until`: the first and the last chart version whose driver publishes it; None without bound.
+    `always_since`: the first whose driver publishes no device without it, where it was published before.
     """
 
     name: str
@@ -62,6 +63,7 @@ class PublishedAttribute(Fact):
     sometimes: tuple[str, ...] = ()
     since: str | None = None
     until: str | None = None
+    always_since: str | None = None
 
 
 class PublishedCapacity(Fact):
@@ -129,6 +131,15 @@ class DriverFacts(Entry):
     def version(self, version: str) -> ChartVersion | None:
         """The entry of a chart version, if it is known."""
         return next((entry for entry in self.versions if entry.version == version), None)
+
+    def surely_in(self, version: str) -> frozenset[str]:
+        """The names of the attributes that no device lacks from some chart version on, this one included."""
+        order = [entry.version for entry in self.versions]
+        return frozenset(
+            item.name
+            for item in self.attributes
+            if item.always_since is not None and order.index(item.always_since) <= order.index(version)
+        )
 
     def attributes_in(self, version: str) -> frozenset[str]:
         """The names of the attributes that a chart version's driver publishes on some device."""

@@ -10,4 +10,6 @@ DRIVER = Driver(
     plugin_section="",
     without=frozenset({"nodes", "plan", "settings", "sharing"}),
     owns_names=False,
+    # NRI hooks of the pod: https://github.com/kubernetes-sigs/dranet, pkg/driver/nri_hooks.go
+    serves_pods=True,
 )

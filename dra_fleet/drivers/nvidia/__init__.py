@@ -20,6 +20,7 @@ DRIVER = Driver(
     plugin_section="kubeletPlugin",
     without=frozenset(),
     extended_resource="nvidia.com/gpu",
+    api_group="resource.nvidia.com",
     settles=frozenset({"nvidiaDriverRoot"}),
     is_usual=True,
 )

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from dra_fleet.settings.clusters import ClusterSettings
     from dra_fleet.settings.fleet import FleetSettings
 
-_DNS_NAMES = "IMEXDaemonsWithDNSNames"
-_ENABLED = "resources.computeDomains.enabled"
+DNS_NAMES = "IMEXDaemonsWithDNSNames"
+ENABLED = "resources.computeDomains.enabled"
 _LABELS = "kubeletPlugin.containers.computeDomains.gpuCliqueLabelEnabled"
 _MULTI_NODE = ("NVL72", "NVLink domain")
 """How the catalogue's `fabric` begins where NVLink reaches from machine to machine."""
@@ -111,22 +111,22 @@ def _check_driver(
                 fix="add nvidia to the cluster's drivers",
             )
         return
-    if not value_at(release.values, _ENABLED, default=True):
+    if not value_at(release.values, ENABLED, default=True):
         findings.error(
             *at,
             "cluster",
-            what=f"has a driver that does not serve ComputeDomains: {_ENABLED} is false",
+            what=f"has a driver that does not serve ComputeDomains: {ENABLED} is false",
             got=domain.cluster,
-            fix=f"set {_ENABLED}: true in the values of its nvidia driver",
+            fix=f"set {ENABLED}: true in the values of its nvidia driver",
         )
     version = NVIDIA.facts.version(release.version)
     gates = version.feature_gates if version is not None else dict[str, bool]()
     given = cast("Mapping[str, bool]", value_at(release.values, "featureGates") or {})
-    if domain.num_nodes == 0 and not {**gates, **given}.get(_DNS_NAMES, False):
+    if domain.num_nodes == 0 and not {**gates, **given}.get(DNS_NAMES, False):
         findings.error(
             *at,
             "numNodes",
-            what=f"must be the number of nodes that join: feature gate {_DNS_NAMES} is off, or unknown to "
+            what=f"must be the number of nodes that join: feature gate {DNS_NAMES} is off, or unknown to "
             f"version {release.version}",
             got="0",
             allowed="1 or more",

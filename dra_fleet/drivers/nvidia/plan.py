@@ -4,5 +4,6 @@ from dra_fleet.drivers.nvidia.compute_domains import check_compute_domains as ch
 from dra_fleet.drivers.nvidia.compute_domains import domain_labels as node_labels
 from dra_fleet.drivers.nvidia.compute_domains import plan_compute_domains as plan_domains
 from dra_fleet.drivers.nvidia.isolation import check_cluster, shared_by
+from dra_fleet.drivers.nvidia.written_domain import judged_domain as object_refusals
 
-__all__ = ["check_cluster", "check_fleet", "node_labels", "plan_domains", "shared_by"]
+__all__ = ["check_cluster", "check_fleet", "node_labels", "object_refusals", "plan_domains", "shared_by"]

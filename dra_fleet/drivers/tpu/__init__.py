@@ -8,5 +8,6 @@ DRIVER = Driver(
     publishers={"tpu.google.com": "tpu-dra-kubeletplugin"},
     intents={"product": "accelerator", "architecture": "tpuGen"},
     plugin_section="kubeletPlugin",
+    extended_resource="google.com/tpu",
     without=frozenset({"nodes", "settings", "sharing"}),
 )

@@ -104,6 +104,15 @@ def validate_object(
     return [*refused, *(item.problem() for item in dropped), *stricter, *compiled]
 
 
+def validate_spec(model: type[DeviceModel], value: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with a value by one of the models, with paths below it."""
+    try:
+        model.from_object(without_nulls(value), as_server=True)
+    except ValidationError as error:
+        return [_problem(detail, server=True) for detail in error.errors(include_url=False)]
+    return []
+
+
 def _problems(
     kind: str, value: Mapping[str, Any], *, server: bool = True, only_unreadable: bool = False
 ) -> list[Problem]:

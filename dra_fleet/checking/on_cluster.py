@@ -1,0 +1,139 @@
+"""Judges the objects of all files on one cluster, as if they were applied there together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dra_fleet.checking.admin_access import check_admin_access
+from dra_fleet.checking.companions import check_companions, claims_of_domains
+from dra_fleet.checking.device_objects import check_object, class_name, expressions, requests
+from dra_fleet.checking.extended_resources import ExtendedResources
+from dra_fleet.checking.fitting import Fitting
+from dra_fleet.checking.opaque import check_config, config_path
+from dra_fleet.checking.pods import check_claims, pods_of
+from dra_fleet.checking.references import references
+from dra_fleet.checking.resources import keyed
+from dra_fleet.checking.scheduling import check_scheduling
+from dra_fleet.checking.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.checking.inventory import Cluster
+    from dra_fleet.checking.pods import Pod
+    from dra_fleet.checking.references import References
+    from dra_fleet.checking.resources import Resource
+    from dra_fleet.findings.finding import Finding
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What is found of an object on a cluster; `runs`: whether it and what it needs have no error there."""
+
+    findings: tuple[Finding, ...]
+    runs: bool
+
+
+def judged_on(
+    cluster: Cluster, everywhere: Sequence[Cluster], given: Sequence[Resource], *, is_production: bool
+) -> list[Outcome]:
+    """What is found of each object.
+
+    Args:
+        cluster: the cluster.
+        everywhere: all clusters of the stack.
+        given: the objects of all files.
+        is_production: whether devices must not be shared without isolation in silence.
+    """
+    objects = [replace(item, subject=replace(item.subject, found={})) for item in given]
+    device_objects = [
+        check_object(item, [cluster.plan.kubernetes]) for item in objects if item.is_device_object
+    ]
+    classes = [item for item in device_objects if item.kind == "DeviceClass"]
+    claims = [item for item in device_objects if item.kind in ("ResourceClaim", "ResourceClaimTemplate")]
+    selection = Selection(
+        clusters=(cluster,),
+        others=tuple(other for other in everywhere if other is not cluster),
+        declared={
+            item.name: tuple(text for _, text in expressions(item, ("spec",)))
+            for item in classes
+            if item.name
+        },
+    )
+    for item in classes:
+        selection.check_class(item)
+    for item in claims:
+        selection.check_claim(item)
+    for item in (*classes, *claims):
+        check_config(item, cluster, selection.declared, config_path(item), is_production=is_production)
+    check_admin_access((cluster,), claims, objects)
+    check_companions(objects, claims, cluster)
+    pods = [pod for item in objects for pod in pods_of(item)]
+    _check_pods(pods, _Surroundings.of(cluster, selection, classes, claims, objects))
+    return _outcomes(objects, claims, pods, selection.broken)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Surroundings:
+    """What pods are judged by."""
+
+    cluster: Cluster
+    selection: Selection
+    known: References
+    extended: ExtendedResources
+    fitting: Fitting
+
+    @classmethod
+    def of(
+        cls,
+        cluster: Cluster,
+        selection: Selection,
+        classes: Sequence[Resource],
+        claims: Sequence[Resource],
+        objects: Sequence[Resource],
+    ) -> _Surroundings:
+        known = references((cluster,), claims, selection.classes())
+        known.claims.extend(claims_of_domains(objects))
+        told = [
+            item for item in claims if item.key in selection.chosen and item.key not in selection.unjudged
+        ]
+        sound = [item for item in told if not item.subject.has_errors]
+        fitting = Fitting(cluster, selection.declared, sound)
+        for item in sound:
+            fitting.check_claim(item, selection.chosen[item.key])
+        extended = ExtendedResources(cluster, selection, classes)
+        return cls(cluster=cluster, selection=selection, known=known, extended=extended, fitting=fitting)
+
+
+def _check_pods(pods: Sequence[Pod], around: _Surroundings) -> None:
+    for pod in pods:
+        check_claims(pod, around.known)
+        asks = around.extended.check(pod, around.known)
+        if not pod.claims and not asks:
+            continue
+        chosen = [keyed(around.selection.chosen, key) for key in pod.keys.values()]
+        chosen.append(around.extended.pools(pod, asks) if asks else None)
+        pools = [
+            pool
+            for pool in around.cluster.plan.pools
+            if all(names is None or pool.name in names for names in chosen)
+        ]
+        around.fitting.check_pod(pod, check_scheduling(pod, around.cluster, pools))
+
+
+def _outcomes(
+    objects: Sequence[Resource], claims: Sequence[Resource], pods: Sequence[Pod], broken: set[str]
+) -> list[Outcome]:
+    failed = {
+        item.key: item.subject.has_errors or any(class_name(request) in broken for request in requests(item))
+        for item in claims
+    }
+    stopped = {id(pod.resource) for pod in pods if any(keyed(failed, key) for key in pod.keys.values())}
+    return [
+        Outcome(
+            findings=tuple(item.subject.found),
+            runs=not item.subject.has_errors and not failed.get(item.key) and id(item) not in stopped,
+        )
+        for item in objects
+    ]

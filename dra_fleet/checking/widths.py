@@ -1,0 +1,63 @@
+"""Classes and claims named for MIG partitions that hold whole GPUs too."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from dra_fleet.checking import rewriting
+from dra_fleet.checking.device_objects import class_name
+from dra_fleet.checking.matching import counted, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.checking.device_objects import Request
+    from dra_fleet.checking.inventory import Cluster, FleetDevice
+    from dra_fleet.checking.matching import Programs
+    from dra_fleet.checking.resources import Resource
+    from dra_fleet.yaml_text import Path
+
+_MIG_NAME = re.compile(r"(^|[-._])(mig|[1-7]g)($|[-._0-9])")
+_GPU, _MIG = "gpu", "mig"
+
+
+def check_class_width(
+    clusters: Sequence[Cluster], resource: Resource, own: Sequence[tuple[Path, str]], found: Programs
+) -> None:
+    """Tell of a class that is named for partitions and chooses whole GPUs."""
+    whole = _whole_gpus(clusters, found) if _MIG_NAME.search(resource.name) else []
+    if whole:
+        path, expression = own[-1]
+        fix = rewriting.of_type(expression, whole[0].cel.driver, _MIG)
+        resource.subject.error(*path, rule="class-too-wide", what=_too_wide(whole), got=expression, fix=fix)
+
+
+def check_claim_width(
+    clusters: Sequence[Cluster], resource: Resource, request: Request, found: Programs
+) -> None:
+    """Tell of a claim that is named for partitions and asks for a class of whole GPUs."""
+    name = class_name(request)
+    if not _MIG_NAME.search(resource.name) or _MIG_NAME.search(name):
+        return
+    whole = _whole_gpus(clusters, found)
+    if whole:
+        fix = "use the class mig.nvidia.com" if whole[0].cel.driver == "gpu.nvidia.com" else ""
+        path = (*request.path, "deviceClassName")
+        resource.subject.error(*path, rule="class-too-wide", what=_too_wide(whole), got=name, fix=fix)
+
+
+def _whole_gpus(clusters: Sequence[Cluster], found: Programs) -> list[FleetDevice]:
+    """The whole GPUs that selectors choose, also those there are before MIG partitions are made."""
+    return [
+        device
+        for cluster in clusters
+        if cluster.plan.name in found
+        for pool in cluster.pools
+        for device in (*pool.devices, *pool.unpartitioned)
+        if device.type == _GPU and verdict(found[cluster.plan.name], device.cel)[0]
+    ]
+
+
+def _too_wide(whole: Sequence[FleetDevice]) -> str:
+    return f"is named for MIG partitions but hands out whole GPUs too: {counted(whole)} per node"
