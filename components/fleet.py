@@ -1,7 +1,8 @@
-"""A plan becomes components, in the order in which one needs the other; destroy runs it backwards."""
+"""A plan becomes components, each after what it names and what serves it; destroy runs it backwards."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pulumi
@@ -21,7 +22,14 @@ from .workload import Workload, WorkloadArgs
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.model.plan import ClusterPlan, FleetPlan, WorkloadPlan
+    from dra_fleet.model.plan import (
+        ClaimPlan,
+        ClaimTemplatePlan,
+        ClusterPlan,
+        ComputeDomainPlan,
+        FleetPlan,
+        WorkloadPlan,
+    )
 
     from .clouds.platform import Platform, SecretReader
     from .drivers.domain import Domain
@@ -55,35 +63,60 @@ def build(plan: FleetPlan, secret: SecretReader) -> Outputs:
 
 
 def _fill(platform: Platform, plan: ClusterPlan, identity: Identity) -> Exported:
-    """Put into a cluster what it is planned to hold: drivers first, for their charts may own classes."""
+    """Put into a cluster what it is planned to hold: each part after those that it names or needs."""
     namespaces = _namespaces(platform, plan, identity)
-    drivers = _drivers(platform, plan, namespaces)
-    classes = _classes(platform, plan, identity, [*namespaces, *drivers])
-    ready = [*namespaces, *drivers, *classes]
-    templates = _templates(platform, plan, identity, ready)
-    claims = _claims(platform, plan, identity, ready)
-    domains = _domains(platform, plan, identity, ready)
+    releases = _releases(platform, plan, namespaces)
+    classes = _classes(platform, plan, identity)
+    there = _There(namespaces=namespaces, releases=releases, classes=classes)
+    templates = _templates(platform, plan, identity, there)
+    claims = _claims(platform, plan, identity, there)
+    domains = _domains(platform, plan, identity, there)
     for workload in plan.workloads:
+        named = (
+            templates.get(workload.template or ""),
+            claims.get(workload.claim or ""),
+            domains.get(workload.compute_domain or ""),
+        )
         Workload(
             logical(plan.name, workload.name),
             _workload_args(workload, identity, templates, claims, domains),
-            platform.member_opts([*ready, *templates.values(), *claims.values(), *domains.values()]),
+            platform.member_opts([*there.needed(workload), *(item for item in named if item is not None)]),
         )
     return cluster_outputs(plan, templates, claims, domains)
 
 
-def _namespaces(platform: Platform, plan: ClusterPlan, identity: Identity) -> list[Namespace]:
-    return [
-        Namespace(
+@dataclass(frozen=True, kw_only=True)
+class _There:
+    """What a cluster has for its claims and workloads, each by its name."""
+
+    namespaces: Mapping[str, Namespace]
+    releases: Mapping[str, DriverRelease]
+    classes: Mapping[str, DeviceClass]
+
+    def needed(
+        self,
+        plan: ClaimTemplatePlan | ClaimPlan | ComputeDomainPlan | WorkloadPlan,
+        classes: Sequence[str] = (),
+    ) -> list[pulumi.Resource]:
+        """What must be made before a part and deleted after it; namespaces and classes may be others'."""
+        found = [self.namespaces.get(plan.namespace), *(self.classes.get(name) for name in classes)]
+        return [*(item for item in found if item is not None), *(self.releases[name] for name in plan.after)]
+
+
+def _namespaces(platform: Platform, plan: ClusterPlan, identity: Identity) -> dict[str, Namespace]:
+    return {
+        namespace.name: Namespace(
             logical(plan.name, namespace.name),
             NamespaceArgs(name=namespace.name, labels=namespace.labels, identity=identity),
             platform.member_opts(),
         )
         for namespace in plan.namespaces
-    ]
+    }
 
 
-def _drivers(platform: Platform, plan: ClusterPlan, after: Sequence[pulumi.Resource]) -> list[DriverRelease]:
+def _releases(
+    platform: Platform, plan: ClusterPlan, namespaces: Mapping[str, Namespace]
+) -> dict[str, DriverRelease]:
     made: dict[str, DriverRelease] = {}
     for release in plan.releases:
         args = DriverReleaseArgs(
@@ -95,28 +128,29 @@ def _drivers(platform: Platform, plan: ClusterPlan, after: Sequence[pulumi.Resou
             namespace=release.namespace,
             values=release.values,
         )
+        home = namespaces.get(release.namespace)
         earlier = [made[name] for name in release.after]
         made[release.name] = DriverRelease(
-            logical(plan.name, release.name), args, platform.member_opts([*after, *earlier])
+            logical(plan.name, release.name),
+            args,
+            platform.member_opts([*earlier] if home is None else [home, *earlier]),
         )
-    return list(made.values())
+    return made
 
 
-def _classes(
-    platform: Platform, plan: ClusterPlan, identity: Identity, after: Sequence[pulumi.Resource]
-) -> list[DeviceClass]:
-    return [
-        DeviceClass(
+def _classes(platform: Platform, plan: ClusterPlan, identity: Identity) -> dict[str, DeviceClass]:
+    return {
+        device_class.name: DeviceClass(
             logical(plan.name, device_class.name),
             DeviceClassArgs(name=device_class.name, spec=device_class.spec, identity=identity),
-            platform.member_opts(after),
+            platform.member_opts(),
         )
         for device_class in plan.classes
-    ]
+    }
 
 
 def _templates(
-    platform: Platform, plan: ClusterPlan, identity: Identity, after: Sequence[pulumi.Resource]
+    platform: Platform, plan: ClusterPlan, identity: Identity, there: _There
 ) -> dict[str, ClaimTemplate]:
     return {
         template.name: ClaimTemplate(
@@ -128,31 +162,27 @@ def _templates(
                 external=template.external,
                 identity=identity,
             ),
-            platform.member_opts(after),
+            platform.member_opts(there.needed(template, template.spec.classes())),
         )
         for template in plan.templates
     }
 
 
-def _claims(
-    platform: Platform, plan: ClusterPlan, identity: Identity, after: Sequence[pulumi.Resource]
-) -> dict[str, Claim]:
+def _claims(platform: Platform, plan: ClusterPlan, identity: Identity, there: _There) -> dict[str, Claim]:
     return {
         claim.name: Claim(
             logical(plan.name, claim.name),
             ClaimArgs(name=claim.name, namespace=claim.namespace, spec=claim.spec, identity=identity),
-            platform.member_opts(after),
+            platform.member_opts(there.needed(claim, claim.spec.classes())),
         )
         for claim in plan.claims
     }
 
 
-def _domains(
-    platform: Platform, plan: ClusterPlan, identity: Identity, after: Sequence[pulumi.Resource]
-) -> dict[str, Domain]:
+def _domains(platform: Platform, plan: ClusterPlan, identity: Identity, there: _There) -> dict[str, Domain]:
     return {
         domain.name: domain_of(domain.driver).planned(
-            logical(plan.name, domain.name), domain, identity, platform.member_opts(after)
+            logical(plan.name, domain.name), domain, identity, platform.member_opts(there.needed(domain))
         )
         for domain in plan.compute_domains
     }

@@ -8,9 +8,6 @@ from dra_fleet import drivers
 from dra_fleet.clusters.preflight import Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dra_fleet.kubernetes.devices.claim import ClaimSpec
     from dra_fleet.model.plan import ClusterPlan
 
 
@@ -27,14 +24,6 @@ def expectations(cluster: ClusterPlan) -> Wanted:
 
 def _drivers_of_claims(cluster: ClusterPlan) -> set[str]:
     """The drivers whose charts own the classes that claims ask for; other classes name no driver."""
-    asked = {name for claim in (*cluster.templates, *cluster.claims) for name in _classes(claim.spec)}
+    asked = {name for claim in (*cluster.templates, *cluster.claims) for name in claim.spec.classes()}
     owners = [drivers.of_class(name) for name in asked]
     return {owner.facts.driver for owner in owners if owner is not None}
-
-
-def _classes(spec: ClaimSpec) -> Iterator[str]:
-    for request in spec.devices.requests:
-        if request.exactly:
-            yield request.exactly.device_class_name
-        for alternative in request.first_available:
-            yield alternative.device_class_name

@@ -76,21 +76,26 @@ class DeviceClassPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimTemplatePlan:
-    """A ResourceClaimTemplate. `external`: consumed outside the stack, so it keeps its exact name."""
+    """A ResourceClaimTemplate. `external`: consumed outside the stack, so it keeps its exact name.
+
+    `after`: names of the releases whose webhook judges it.
+    """
 
     name: str
     namespace: str
     spec: ClaimSpec
     external: bool
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimPlan:
-    """A ResourceClaim that several pods share."""
+    """A ResourceClaim that several pods share. `after`: names of the releases whose webhook judges it."""
 
     name: str
     namespace: str
     spec: ClaimSpec
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +104,7 @@ class ComputeDomainPlan:
 
     `driver`: whose object it is.
     `external`: the template is consumed outside the stack, so it keeps its exact name.
+    `after`: names of the driver's releases, which bring the API and the controller.
     """
 
     name: str
@@ -108,6 +114,7 @@ class ComputeDomainPlan:
     allocation_mode: Literal["Single", "All"] | None
     template: str
     external: bool
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +123,7 @@ class WorkloadPlan:
 
     `accept` holds what its owner accepts of a proof that is less than certain, each with the reason.
     `compute_domain`: the one whose channel each pod claims too.
+    `after`: names of the releases that serve its claim.
     """
 
     name: str
@@ -131,6 +139,7 @@ class WorkloadPlan:
     memory: str
     accept: Mapping[str, str] = field(default_factory=dict[str, str])
     compute_domain: str | None = None
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,20 +71,25 @@ def plan_claims(
     specs: Mapping[str, ClaimSpec],
     names: Sequence[str],
     *,
+    after: tuple[str, ...],
     findings: Findings,
 ) -> tuple[tuple[ClaimTemplatePlan, ...], tuple[ClaimPlan, ...]]:
-    """The templates and the shared claims of one cluster."""
+    """The templates and the shared claims of one cluster, all of them `after` these releases."""
     templates: list[ClaimTemplatePlan] = []
     claims: list[ClaimPlan] = []
     for name in names:
         spec, wanted = specs[name], settings.claims[name]
         _check_gates(cluster, minor, name, wanted, spec, findings=findings)
         if wanted.shared:
-            claims.append(ClaimPlan(name=name, namespace=settings.namespace, spec=spec))
+            claims.append(ClaimPlan(name=name, namespace=settings.namespace, spec=spec, after=after))
         else:
             templates.append(
                 ClaimTemplatePlan(
-                    name=name, namespace=settings.namespace, spec=spec, external=wanted.external
+                    name=name,
+                    namespace=settings.namespace,
+                    spec=spec,
+                    external=wanted.external,
+                    after=after,
                 )
             )
     return tuple(templates), tuple(claims)

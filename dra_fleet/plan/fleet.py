@@ -14,6 +14,7 @@ from dra_fleet.model.plan import ClusterPlan, FleetPlan, NamespacePlan
 from dra_fleet.plan.claims import claim_specs, clusters_of, namespace_labels, plan_claims
 from dra_fleet.plan.classes import class_specs, plan_classes
 from dra_fleet.plan.releases import driver_namespaces, plan_releases
+from dra_fleet.plan.serving import admitting
 from dra_fleet.plan.workloads import check_references, plan_workloads
 
 if TYPE_CHECKING:
@@ -87,8 +88,10 @@ def _plan_cluster(
         driver.check_cluster(name, settings, pools, findings)
     releases = plan_releases(name, cluster, minor, pools, findings)
     names = [claim for claim, clusters in shared.placed.items() if name in clusters]
-    templates, claims = plan_claims(name, minor, settings, shared.claims, names, findings=findings)
-    workloads = plan_workloads(name, settings, pools)
+    templates, claims = plan_claims(
+        name, minor, settings, shared.claims, names, after=admitting(releases), findings=findings
+    )
+    workloads = plan_workloads(name, settings, pools, releases)
     domains = tuple(
         domain
         for driver in drivers.known()

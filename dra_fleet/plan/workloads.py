@@ -8,12 +8,13 @@ from dra_fleet import drivers
 from dra_fleet.kubernetes.scheduling.taints import Toleration, tolerations_for
 from dra_fleet.model.plan import WorkloadPlan
 from dra_fleet.plan.claims import missing_classes
+from dra_fleet.plan.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.findings.refusals import Findings
-    from dra_fleet.model.plan import PoolPlan
+    from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.fleet import FleetSettings
     from dra_fleet.settings.workloads import WorkloadSettings
 
@@ -59,25 +60,29 @@ def _check_meeting(
 
 
 def plan_workloads(
-    cluster: str, settings: FleetSettings, pools: Sequence[PoolPlan]
+    cluster: str, settings: FleetSettings, pools: Sequence[PoolPlan], releases: Sequence[ReleasePlan]
 ) -> tuple[WorkloadPlan, ...]:
     """The workloads of one cluster in the order of their names."""
     return tuple(
-        _plan_workload(name, workload, settings, pools)
+        _plan_workload(name, workload, settings, pools, releases)
         for name, workload in sorted(settings.workloads.items())
         if workload.cluster == cluster and workload.claim in settings.claims
     )
 
 
 def _plan_workload(
-    name: str, workload: WorkloadSettings, settings: FleetSettings, pools: Sequence[PoolPlan]
+    name: str,
+    workload: WorkloadSettings,
+    settings: FleetSettings,
+    pools: Sequence[PoolPlan],
+    releases: Sequence[ReleasePlan],
 ) -> WorkloadPlan:
-    shared = settings.claims[workload.claim].shared
+    claim = settings.claims[workload.claim]
     return WorkloadPlan(
         name=name,
         namespace=settings.namespace,
-        template=None if shared else workload.claim,
-        claim=workload.claim if shared else None,
+        template=None if claim.shared else workload.claim,
+        claim=workload.claim if claim.shared else None,
         copies=workload.copies,
         image=workload.image,
         command=workload.command,
@@ -87,6 +92,7 @@ def _plan_workload(
         memory=workload.memory,
         accept=dict(sorted(workload.accept.items())),
         compute_domain=workload.compute_domain,
+        after=serving(claim, settings, releases),
     )
 
 

@@ -87,17 +87,6 @@ def test_the_plan_is_declared_whole(recorder: Recorder) -> None:
         assert names
 
 
-def test_drivers_come_before_classes_and_classes_before_workloads(recorder: Recorder) -> None:
-    declare(recorder, lab())
-    by_type: dict[str, list[Registration]] = {}
-    for entry in objects(recorder):
-        by_type.setdefault(entry.type, []).append(entry)
-    for later, earlier in ((RELEASE, NAMESPACE), (CLASS, RELEASE), (TEMPLATE, CLASS), (JOB, TEMPLATE)):
-        needed = {entry.urn for entry in by_type[earlier]}
-        for entry in by_type[later]:
-            assert needed <= entry.dependencies, f"{entry.urn} does not wait for every {earlier}"
-
-
 def test_a_workload_follows_its_templates_name(recorder: Recorder) -> None:
     plan = lab()
     declare(recorder, plan)

@@ -75,6 +75,7 @@ def plan_compute_domains(
                 "computeDomain, or give it a template for pods outside this stack"
             )
         _check_one_fabric(members, pools, findings)
+    release = nvidia_release(releases)
     return tuple(
         ComputeDomainPlan(
             name=name,
@@ -84,6 +85,7 @@ def plan_compute_domains(
             allocation_mode=_mode(domain, releases),
             template=domain.template or f"{name}-channel",
             external=domain.template is not None,
+            after=() if release is None else (release.name,),
         )
         for name, domain in here.items()
     )

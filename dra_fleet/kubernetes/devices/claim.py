@@ -238,6 +238,16 @@ class ClaimSpec(DeviceModel):
 
     devices: DeviceClaim = DeviceClaim()
 
+    def classes(self) -> tuple[str, ...]:
+        """The DeviceClasses that it names, each once, in order."""
+        return tuple(
+            dict.fromkeys(
+                asked.device_class_name
+                for request in self.devices.requests
+                for asked in ((request.exactly,) if request.exactly is not None else request.first_available)
+            )
+        )
+
 
 def _least_devices(request: DeviceRequest) -> int:
     options = (request.exactly,) if request.exactly is not None else request.first_available

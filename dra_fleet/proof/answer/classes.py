@@ -53,11 +53,10 @@ def warn_unmatched(proofs: Iterable[ClassProof], clusters: Iterable[ClusterPlan]
         findings: collects what is said.
     """
     asked = {
-        request.device_class_name
+        name
         for cluster in clusters
         for item in (*cluster.templates, *cluster.claims)
-        for named in item.spec.devices.requests
-        for request in ((named.exactly,) if named.exactly is not None else named.first_available)
+        for name in item.spec.classes()
     }
     fits: dict[str, list[ClassFit]] = {}
     for proof in proofs:
