@@ -6,7 +6,12 @@ Source: https://github.com/kubernetes-sigs/dra-driver-google-tpu, `cmd/tpu-dra-k
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dra_fleet.model.published import PublishedDevice, stable_uuid
+
+if TYPE_CHECKING:
+    from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
 
 DRIVER = "tpu.google.com"
 _ACCEL = ("v2", "v3", "v4")
@@ -14,7 +19,7 @@ _ACCEL = ("v2", "v3", "v4")
 
 
 def tpu_devices(
-    *, node: str, generation: str, accelerator: str, chips: int, topology: str
+    *, node: str, generation: str, accelerator: str, chips: int, topology: str, published: frozenset[str]
 ) -> list[PublishedDevice]:
     """The devices of one node.
 
@@ -24,20 +29,30 @@ def tpu_devices(
         accelerator: GKE's name of it, such as "tpu-v6e-slice".
         chips: how many the node has.
         topology: of the slice the node is part of, such as "2x2".
+        published: the names of the attributes that the chart version's driver publishes.
     """
     names = [f"accel{index}" if generation.startswith(_ACCEL) else str(index) for index in range(chips)]
-    return [
-        PublishedDevice(
-            name=name,
-            attributes={
-                "index": index,
-                "uuid": f"tpu-{stable_uuid('tpu', node, name)}",
-                "tpuGen": generation,
-                "brand": "Google",
-                "accelerator": accelerator,
-                "chipCount": chips,
-                "topology": topology,
-            },
-        )
-        for index, name in enumerate(names)
-    ]
+    devices: list[PublishedDevice] = []
+    for index, name in enumerate(names):
+        attributes = {
+            "index": index,
+            "uuid": f"tpu-{stable_uuid('tpu', node, name)}",
+            "tpuGen": generation,
+            "brand": "Google",
+            "accelerator": accelerator,
+            "chipCount": chips,
+            "topology": topology,
+        }
+        kept = {key: value for key, value in attributes.items() if key in published}
+        devices.append(PublishedDevice(name=name, attributes=kept))
+    return devices
+
+
+def is_found(generation: str, version: ChartVersion, facts: DriverFacts) -> bool | None:
+    """Whether a chart version's plugin finds the chips of a generation; None where that is not known.
+
+    Where it does not, it publishes no device and ends.
+    """
+    if generation in {known for entry in facts.versions for known in entry.generations}:
+        return True
+    return False if version.generations else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.predicting import known_device
-from dra_fleet.drivers.tpu.devices import tpu_devices
-from dra_fleet.model.nodes import Published
+from dra_fleet.drivers.tpu.devices import is_found, tpu_devices
+from dra_fleet.model.nodes import GIVE_SLICES, Published
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import PoolPlan
 
 _PER_HOST = frozenset({"uuid"})
+_NOT_KNOWN = f"whether the driver finds the chips of such a machine is not known; {GIVE_SLICES}"
 
 
 def serves(machine: Machine) -> bool:
@@ -37,18 +38,18 @@ def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:
         minor: the cluster's Kubernetes minor.
     """
     del minor
-    name, tpu = driver.facts.driver, pool.machine.tpu
-    devices = (
-        tpu_devices(
-            node="stand-in",
-            generation=tpu.generation,
-            accelerator=tpu.accelerator,
-            chips=tpu.chips,
-            topology=tpu.topology,
-        )
-        if tpu is not None
-        else []
+    facts, tpu = driver.facts, pool.machine.tpu
+    name, told = facts.driver, frozenset({facts.driver})
+    found = tpu is not None and is_found(tpu.generation, driver.version, facts)
+    if tpu is None or not found:
+        return Published(told=told, unpredictable={} if found is False else {name: _NOT_KNOWN})
+    devices = tpu_devices(
+        node="stand-in",
+        generation=tpu.generation,
+        accelerator=tpu.accelerator,
+        chips=tpu.chips,
+        topology=tpu.topology,
+        published=facts.attributes_in(driver.version.version),
     )
-    return Published(
-        devices=tuple(known_device(name, device, _PER_HOST) for device in devices), told=frozenset({name})
-    )
+    unsure = _PER_HOST | {item.name for item in facts.attributes if item.sometimes}
+    return Published(devices=tuple(known_device(name, device, unsure) for device in devices), told=told)

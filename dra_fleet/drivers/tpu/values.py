@@ -8,13 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.value_checks import default_namespace
+from dra_fleet.drivers.tpu import DRIVER
+from dra_fleet.drivers.tpu.devices import is_found
+from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.drivers.driver import Release
-    from dra_fleet.findings.refusal import Refusal
     from dra_fleet.model.plan import ChartValues
 
 
@@ -31,9 +33,20 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
 
 
 def conflicts(release: Release) -> Sequence[Refusal]:
-    """Nothing: chips come with their driver, so pools cannot disagree."""
-    del release
-    return ()
+    """Pools whose chips the plugin does not find: it ends there, and the release never gets ready."""
+    return [
+        Refusal(
+            path="",
+            what=f"finds no chip on the nodes of pool {pool.name} in version {release.version.version}: its "
+            "plugin ends there, and no device is published",
+            got=pool.machine.tpu.generation,
+            allowed=", ".join(release.version.generations),
+            fix="choose another machine, or a later version",
+        )
+        for pool in release.pools
+        if pool.machine.tpu is not None
+        and is_found(pool.machine.tpu.generation, release.version, DRIVER.facts) is False
+    ]
 
 
 def priority_keys(values: ChartValues) -> Sequence[str]:

@@ -107,7 +107,13 @@ TPU_LABELS = {
     "cloud.google.com/gke-accelerator-count": "4",
     "cloud.google.com/gke-tpu-topology": "2x2",
 }
-PLUGIN = TpuPlugin({"name": "tpu-dra-plugin", "command": ["tpu-dra-kubeletplugin"]})
+PLUGIN = TpuPlugin(
+    {
+        "name": "tpu-dra-plugin",
+        "image": "registry.k8s.io/dra-driver-google/dra-driver-google-tpu:v0.1.0",
+        "command": ["tpu-dra-kubeletplugin"],
+    }
+)
 
 
 def tpu(**labels: str) -> list[Object]:
@@ -118,14 +124,18 @@ def test_every_chip_is_a_device() -> None:
     devices = tpu()
     assert [device["name"] for device in devices] == ["0", "1", "2", "3"]
     attributes = devices[0]["attributes"]
+    assert set(attributes) == {"index", "uuid", "tpuGen"}
     assert attributes["tpuGen"] == {"string": "v6e"}
-    assert attributes["chipCount"] == {"int": 4}
-    assert attributes["topology"] == {"string": "2x2"}
+
+
+def test_the_plugin_of_0_1_0_ends_on_chips_that_its_switch_does_not_name() -> None:
+    with pytest.raises(StartFailed, match="enumerated tpu devices not equal to chipCount"):
+        PLUGIN.devices(host(machine="tpu7x-standard-4t", labels=TPU_LABELS))
 
 
 @pytest.mark.parametrize(
     ("count", "text"),
-    [("", 'invalid TPU chip count ""'), ("8", "found 4 TPU devices in /dev/vfio, the node is expected to")],
+    [("", 'invalid TPU chip count ""'), ("8", "enumerated tpu devices not equal to chipCount")],
 )
 def test_a_wrong_count_stops_the_tpu_plugin(count: str, text: str) -> None:
     with pytest.raises(StartFailed, match=text):

@@ -211,8 +211,8 @@ def test_the_example_chart_refuses_what_is_not_rehearsed(tools: Toolset) -> None
 
 
 @pytest.mark.engine
-def test_the_tpu_chart_refuses_what_is_not_rehearsed(tools: Toolset) -> None:
-    assert "it does not rehearse deviceStatus" in refusal(tools, TPU, "deviceStatus=true")
+def test_the_tpu_chart_has_no_device_status_as_neither_tag_has(tools: Toolset) -> None:
+    assert "additional properties 'deviceStatus' not allowed" in refusal(tools, TPU, "deviceStatus=true")
 
 
 @pytest.mark.engine

@@ -1,6 +1,6 @@
 """The TPU driver's kubelet plugin: publishes the chips of a node, and prepares all of them or none.
 
-Source: https://github.com/kubernetes-sigs/dra-driver-google-tpu, `cmd/tpu-dra-kubeletplugin`.
+Source: https://github.com/kubernetes-sigs/dra-driver-google-tpu/tree/v0.1.0/cmd/tpu-dra-kubeletplugin.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from typing_extensions import override
 
-from dra_fleet.drivers.tpu.devices import DRIVER, tpu_devices
+from dra_fleet.drivers.tpu import DRIVER as TPU
+from dra_fleet.drivers.tpu.devices import DRIVER, is_found, tpu_devices
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, StartFailed
 
 if TYPE_CHECKING:
@@ -38,20 +39,18 @@ class TpuPlugin(NodePlugin):
         if tpu is None:
             return []
         if not count.isdigit():
-            raise StartFailed(
-                "cannot determine the number of TPU chips of the node, set --tpu-chip-count or the "
-                f'tpu.google.com/chip-count label: invalid TPU chip count "{count}"'
-            )
-        if int(count) != tpu.chips:
-            raise StartFailed(
-                f"found {tpu.chips} TPU devices in /dev/vfio, the node is expected to have {count} chips"
-            )
+            raise StartFailed(f'invalid TPU chip count "{count}"')
+        facts = TPU.facts
+        version = facts.version(self.version) or facts.versions[-1]
+        if int(count) != tpu.chips or is_found(tpu.generation, version, facts) is False:
+            raise StartFailed("enumerated tpu devices not equal to chipCount")
         devices = tpu_devices(
             node=host.name,
             generation=tpu.generation,
             accelerator=host.labels.get(ACCELERATOR, tpu.accelerator),
             chips=tpu.chips,
             topology=host.labels.get(TOPOLOGY, tpu.topology),
+            published=facts.attributes_in(version.version),
         )
         return [device.to_object() for device in devices]
 
