@@ -1,15 +1,29 @@
-"""Reads YAML files that anybody may have written: bounded in time and memory, each value with its place."""
+"""Reads YAML and JSON that anybody may have written, bounded in time and memory; YAML with places."""
 
 from dra_fleet.yaml_text.documents import MAX_BYTES, Document, Path, read_documents
+from dra_fleet.yaml_text.json_values import (
+    MAX_JSON_BYTES,
+    MAX_JSON_DEPTH,
+    MAX_LINE_BYTES,
+    bounded_lines,
+    read_json,
+    read_json_file,
+)
 from dra_fleet.yaml_text.nodes import MAX_DEPTH, MAX_VALUES, Place, Unreadable
 
 __all__ = [
     "MAX_BYTES",
     "MAX_DEPTH",
+    "MAX_JSON_BYTES",
+    "MAX_JSON_DEPTH",
+    "MAX_LINE_BYTES",
     "MAX_VALUES",
     "Document",
     "Path",
     "Place",
     "Unreadable",
+    "bounded_lines",
     "read_documents",
+    "read_json",
+    "read_json_file",
 ]

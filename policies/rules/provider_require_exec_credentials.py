@@ -1,7 +1,7 @@
 """Kubernetes providers take kubeconfigs that hold no credential: an exec plugin gets one when it is needed.
 
 A token, password or client key in a provider's kubeconfig is written into state, encrypted, and lives as long
-as the state does.
+as the state does; so is one in the arguments or the environment of an exec plugin.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, cast
 
-import yaml
-
+from dra_fleet.declared.credentials import credentials
+from dra_fleet.declared.values import Value
 from dra_fleet.policy.rule import Finding, ResourceRule
+from dra_fleet.yaml_text import Unreadable, read_documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from dra_fleet.declared.resources import Resource
     from dra_fleet.policy.rule import Settings
 
-CREDENTIALS: Final = ("token", "password", "client-key-data", "auth-provider")
+ALWAYS: Final = ("client-key-data", "auth-provider")
+"""Keys of users that are credentials whatever they hold."""
 ALLOWED: Final = "users with exec, or a path to a kubeconfig file"
 FIX: Final = (
     "get credentials by an exec plugin such as kubelogin, gke-gcloud-auth-plugin or aws eks get-token"
@@ -40,16 +42,22 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
             return  # paths, as in KUBECONFIG
         yield Finding(resource, kubeconfig, "is no kubeconfig that can be read", ALLOWED, FIX)
         return
-    held = sorted({key for user in users for key in CREDENTIALS if user.get(key)})
+    held = sorted({told for user in users for told in _held(user)})
     if held:
         yield Finding(resource, kubeconfig, f"holds a credential ({', '.join(held)})", ALLOWED, FIX)
+
+
+def _held(user: Mapping[str, Any]) -> Iterator[str]:
+    yield from (key for key in ALWAYS if user.get(key))
+    rest = {key: value for key, value in user.items() if key not in ALWAYS}
+    yield from (held.what for held in credentials(Value(rest, (), {}), "user"))
 
 
 def _users(text: str) -> list[Mapping[str, Any]] | None:
     """The users of a kubeconfig; None if it is none."""
     try:
-        read: object = yaml.safe_load(text)
-    except yaml.YAMLError:
+        read = next((each.value for each in read_documents("", text.encode())), None)
+    except (Unreadable, UnicodeError):
         return None
     if not isinstance(read, Mapping):
         return None

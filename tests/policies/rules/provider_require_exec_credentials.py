@@ -41,6 +41,14 @@ CASES = (
                 "holds a credential (client-key-data, password)",
             ),
             refused("users: [{user: {token: s3cr3t-canary}}]", "holds a credential (token)"),
+            refused(
+                "users:\n- name: me\n  user:\n    exec: {command: a, args: [--password, s3cr3t-canary]}\n",
+                "holds a credential (password)",
+            ),
+            refused(
+                "users: [{user: {exec: {command: a, env: [{name: API_TOKEN, value: s3cr3t-canary}]}}}]",
+                "holds a credential (API_TOKEN)",
+            ),
             refused("users: [\n- [\n", "is no kubeconfig that can be read"),
         ),
     ),

@@ -1,0 +1,160 @@
+"""Finds credentials in values: by their form, by their name, in kubeconfigs, commands and encoded texts.
+
+What is secret is passed over. Nothing of a credential itself is told.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final, cast
+
+from dra_fleet.declared.credential_names import can_be, is_neutral, is_placeholder, named_kind
+from dra_fleet.declared.values import Value
+from dra_fleet.facts.loading import read
+from dra_fleet.yaml_text import Unreadable, read_documents, read_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LAYERS: Final = 4
+"""How many texts within texts are opened: a file in base64 within JSON, for example."""
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/_\s-]{16,}={0,2}\s*")
+_ASSIGNED: Final = re.compile(
+    r"""(?m)^\s*(?:export\s+|set\s+|-\s+)?["']?(?P<name>\w[\w.-]{0,128})["']?\s*[:=]\s*["']?(?P<value>[^\s"',]+)"""
+)
+_OPTION: Final = re.compile(r"(?<!\S)--?(?P<name>[A-Za-z][\w-]{1,128})(?:=|\s+)[\"']?(?P<value>[^\s\"']+)")
+_BASIC: Final = re.compile(r"[^\s:]+:\S+")
+
+
+@dataclass(frozen=True)
+class Held:
+    """A credential.
+
+    Attributes:
+        at: where it is; of one within a text, the text's place.
+        what: what it is, or the name that says so.
+        named: whether only its name says so, because it is not known yet.
+    """
+
+    at: Value
+    what: str
+    named: bool = False
+
+
+def credentials(value: Value, name: str) -> Iterator[Held]:
+    """The credentials in a value that are not secret.
+
+    Args:
+        value: anything; values that are not known yet are judged by their names, and not noted.
+        name: what the value is called.
+    """
+    yield from _found(value, name, 0)
+
+
+@cache
+def _forms() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    forms = read("dra_fleet.declared", "credential_forms.yaml")["forms"]
+    return tuple((form["is"], re.compile(form["pattern"])) for form in forms)
+
+
+def _found(value: Value, name: str, layer: int) -> Iterator[Held]:
+    raw = value.peek
+    if value.secret:
+        return
+    if isinstance(raw, Mapping):
+        yield from _in_mapping(value, cast("Mapping[str, object]", raw), name, layer)
+    elif isinstance(raw, list):
+        yield from _in_list(value, name, layer)
+    elif isinstance(raw, str):
+        yield from (Held(value, what) for what in _in_text(raw, name, layer))
+    elif value.possible and named_kind(name) and (raw is None or _is_pin(raw, name)):
+        yield Held(value, name, named=raw is None)
+
+
+def _is_pin(raw: object, name: str) -> bool:
+    return isinstance(raw, int) and not isinstance(raw, bool) and named_kind(name) == "password"
+
+
+def _in_mapping(value: Value, raw: Mapping[str, object], name: str, layer: int) -> Iterator[Held]:
+    """Below a credential's name everything is one, but what says that it is none."""
+    variable = raw.get("name")
+    if isinstance(variable, str) and set(raw) == {"name", "value"}:
+        yield from _found(value.get("value"), variable, layer)
+        return
+    for key in raw:
+        inherits = named_kind(name) and not named_kind(key) and not is_neutral(key)
+        yield from _found(value.get(key), name if inherits else key, layer)
+
+
+def _in_list(value: Value, name: str, layer: int) -> Iterator[Held]:
+    """The items; one after an option, as in a command's arguments, has the option's name."""
+    option = ""
+    for item in value.items:
+        text = item.peek if isinstance(item.peek, str) else ""
+        yield from _found(item, option or name, layer)
+        option = text.lstrip("-") if re.fullmatch(r"--?[A-Za-z][\w-]*", text) else ""
+
+
+def _in_text(text: str, name: str, layer: int) -> Iterator[str]:
+    for what, pattern in _forms():
+        for match in pattern.finditer(text):
+            if not is_placeholder(match.groupdict().get("secret") or ""):
+                yield what
+                break
+    if layer == _LAYERS:
+        return
+    opened = _opened(text)
+    if opened is not None:
+        yield from (held.what for held in _found(Value(opened, (), {}), name, layer + 1))
+        return
+    kind = named_kind(name)
+    if kind is not None and can_be(kind, text):
+        yield name
+    for pattern in (_ASSIGNED, _OPTION):
+        for match in pattern.finditer(text):
+            kind = named_kind(match["name"])
+            if kind is not None and can_be(kind, match["value"]):
+                yield match["name"]
+
+
+def _opened(text: str) -> object | None:
+    """What a text holds that is JSON, YAML or base64; None for any other."""
+    stripped = text.strip()
+    if stripped[:1] in ("{", "["):
+        return _structure(stripped)
+    if ":\n" in stripped or ": " in stripped:
+        return _structure(text)
+    if _BASE64.fullmatch(stripped):
+        decoded = _decoded(stripped)
+        if decoded is not None and _BASIC.fullmatch(decoded) and "://" not in decoded:
+            return {"password": decoded.partition(":")[2]}
+        return decoded
+    return None
+
+
+def _structure(text: str) -> object | None:
+    for reader in (read_json, _yaml) if text[:1] in ("{", "[") else (_yaml,):
+        with suppress(Unreadable):  # it may be of the other form, or of none
+            return reader(text)
+    return None
+
+
+def _yaml(text: str) -> object | None:
+    values = [document.value for document in read_documents("", text.encode(errors="replace"))]
+    return [value for value in values if not isinstance(value, str)] or None
+
+
+def _decoded(text: str) -> str | None:
+    """The text that is written in base64; None if it is none."""
+    packed = "".join(text.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
+    try:
+        decoded = base64.b64decode(packed + "=" * (-len(packed) % 4), validate=True).decode()
+    except (binascii.Error, ValueError):
+        return None
+    return decoded if all(letter.isprintable() or letter.isspace() for letter in decoded) else None
