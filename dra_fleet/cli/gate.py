@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
     from dra_fleet.policy.gate.record import Record
-    from dra_fleet.policy.gate.verdict import Verdict
+    from dra_fleet.policy.gate.verdict import Expected, Verdict
 
 EXAMPLES = examples(
     ("stricter than the default", "dra-fleet gate prod --preset production"),
@@ -80,7 +80,7 @@ def gate(  # noqa: PLR0917 - Typer names them
         typer.Option(
             "--without",
             metavar="RULE",
-            help="Let a mandatory rule off; may be given several times.",
+            help="Let a rule off: what it finds is told and stops nothing; may be given several times.",
             show_default=False,
         ),
     ] = None,
@@ -114,9 +114,9 @@ def gate(  # noqa: PLR0917 - Typer names them
     expected = Expected(preset=preset, without=_known(without or ()))
     try:
         if stack is None:
-            record = _read(events or Path("-"), preset, policy_config, again=judge_again)
+            record = _read(events or Path("-"), expected, policy_config, again=judge_again)
         else:
-            record = _preview(stack, cwd, preset, policy_config, save_events)
+            record = _preview(stack, cwd, expected, policy_config, save_events)
     except GateError as problem:
         print_error(str(problem))
         if json:
@@ -145,14 +145,14 @@ def _known(names: list[str] | tuple[str, ...]) -> frozenset[str]:
     return frozenset(names)
 
 
-def _read(events: Path, preset: Preset, policy_config: Path | None, *, again: bool) -> Record:
+def _read(events: Path, expected: Expected, policy_config: Path | None, *, again: bool) -> Record:
     """The record of a saved preview; the rules run on it here where the pack did not run with it."""
     from dra_fleet.policy.gate.preset import with_own
     from dra_fleet.policy.gate.without_engine import judge_record, was_judged
 
     record = _read_events(events)
     if again or not was_judged(record):
-        judge_record(record, with_own(preset, policy_config))
+        judge_record(record, with_own(expected.preset, policy_config, expected.without))
     elif policy_config is not None:
         raise typer.BadParameter(
             "the pack has judged this preview already, with the policy config that it was given then",
@@ -177,12 +177,12 @@ def _read_events(events: Path) -> Record:
 
 
 def _preview(
-    stack: str, cwd: Path, preset: Preset, policy_config: Path | None, save_events: Path | None
+    stack: str, cwd: Path, expected: Expected, policy_config: Path | None, save_events: Path | None
 ) -> Record:
     from dra_fleet.policy.gate.preset import with_own
     from dra_fleet.policy.gate.running import preview
 
-    config = with_own(preset, policy_config)
+    config = with_own(expected.preset, policy_config, expected.without)
     with _progress(stack) as on_event:
         return preview(stack, directory=cwd, config=config, save=save_events, on_event=on_event)
 
@@ -219,6 +219,9 @@ def _show(verdict: Verdict) -> None:
         print_table(console, table, WIDE)
     for item in verdict.remediated:
         console.print(f"corrected by {item.rule}: {item.urn}", markup=False, soft_wrap=True)
+    for rule in verdict.let_off:
+        found = sum(finding.rule == rule for finding in verdict.findings)
+        console.print(f"let off by name: {rule}, {found} findings", markup=False, soft_wrap=True)
     for problem in verdict.problems:
         console.print(f"not judged: {problem}", markup=False, soft_wrap=True)
     advisory = len(verdict.findings) - verdict.mandatory

@@ -64,6 +64,8 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         self._settings: dict[str, Settings] = {rule.name: rule.settings({}) for rule in rules}
         self._for_type: dict[str, list[ResourceRule]] = {}
         self._inputs: dict[str, Struct] = {}
+        self._told: dict[str, dict[str, int]] = {}
+        """By resource the unknown values that were told, with how much they stop."""
         self._info = analyzer_pb2.AnalyzerInfo(
             name=name, version=version, supportsConfig=True, policies=[_info(rule) for rule in rules]
         )
@@ -73,6 +75,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
     ) -> analyzer_pb2.AnalyzeResponse:
         """Judge one resource's inputs."""
         self._inputs[request.urn] = request.properties
+        self._told.pop(request.urn, None)
         rules = self._judging(request.type)
         if not rules:
             return analyzer_pb2.AnalyzeResponse()
@@ -161,6 +164,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
             except ValueError as problem:
                 _refuse(context, str(problem))
             self._levels[name] = _NAMES[config.enforcementLevel]
+        self._settings = judging.accepted_by_all(self._settings)
         self._for_type.clear()
         return empty_pb2.Empty()
 
@@ -201,14 +205,26 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
     def _answer(
         self, context: grpc.ServicerContext, judgements: Iterable[Callable[[], list[Violation]]]
     ) -> analyzer_pb2.AnalyzeResponse:
-        response = analyzer_pb2.AnalyzeResponse()
+        violations: list[Violation] = []
         for judge in judgements:
             try:
-                violations = judge()
+                violations += judge()
             except Exception as problem:  # noqa: BLE001 - whatever it is, it stops the run
                 self._broken(context, problem)
-            response.diagnostics.extend(self._diagnostic(violation) for violation in violations)
-        return response
+        merged = judging.merge_unknowns(violations, self._levels)
+        diagnostics = [self._diagnostic(violation) for violation in merged if self._is_new(violation)]
+        return analyzer_pb2.AnalyzeResponse(diagnostics=diagnostics)
+
+    def _is_new(self, violation: Violation) -> bool:
+        """Whether an unknown value was not told yet, or only by a rule that stops less; notes it."""
+        if not violation.unknown:
+            return True
+        told = self._told.setdefault(violation.urn, {})
+        weight = judging.weight(violation, self._levels)
+        if told.get(violation.unknown, -1) >= weight:
+            return False
+        told[violation.unknown] = weight
+        return True
 
     def _diagnostic(self, violation: Violation) -> analyzer_pb2.AnalyzeDiagnostic:
         rule = self._unjudged if violation.unjudged else violation.rule

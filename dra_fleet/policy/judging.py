@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.declared.resources import Stack
 from dra_fleet.declared.values import REDACTED
-from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule, StackRule
+from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule, Settings, StackRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.declared.resources import Resource
     from dra_fleet.declared.values import Value
-    from dra_fleet.policy.rule import Finding, Rule, Settings
+    from dra_fleet.policy.rule import Finding, Level, Rule
 
 SHORTEST_SECRET = 4
 """Shorter ones are hidden where they stand alone; taken out of the middle of words they would say more."""
@@ -30,12 +30,39 @@ class Violation:
         message: one line, without secrets.
         urn: the resource.
         unjudged: it is an unknown value that stops nothing: accepted by name, or judged when known.
+        unknown: the place of the unknown value; empty for what the rule found.
     """
 
     rule: Rule
     message: str
     urn: str
     unjudged: bool = False
+    unknown: str = ""
+
+
+def accepted_by_all(settings: Mapping[str, Settings]) -> dict[str, Settings]:
+    """Settings by rule, in which a value that one rule accepts unknown is accepted for each."""
+    named = [entry for one in settings.values() for entry in one.texts(ACCEPT_UNKNOWN)]
+    accepted = {ACCEPT_UNKNOWN: tuple(dict.fromkeys(named))}
+    return {rule: Settings({**one.values, **accepted}) for rule, one in settings.items()}
+
+
+def merge_unknowns(violations: Iterable[Violation], levels: Mapping[str, Level]) -> list[Violation]:
+    """One violation for each unknown value, whichever rules wanted it: that of the rule that stops most."""
+    merged: dict[object, Violation] = {}
+    for number, violation in enumerate(violations):
+        key = (violation.urn, violation.unknown) if violation.unknown else number
+        held = merged.get(key)
+        if held is None or weight(violation, levels) > weight(held, levels):
+            merged[key] = violation
+    return list(merged.values())
+
+
+def weight(violation: Violation, levels: Mapping[str, Level]) -> int:
+    """How much a violation stops: 0 nothing, 1 nothing although it is a finding, 2 the run."""
+    if violation.unjudged:
+        return 0
+    return 2 if levels[violation.rule.name] in ("mandatory", "remediate") else 1
 
 
 def judge_resource(rule: ResourceRule, resource: Resource, settings: Settings) -> list[Violation]:
@@ -89,19 +116,19 @@ def _unknown(rule: Rule, resource: Resource, place: str, accepted: Sequence[str]
     entry = f"{resource.name}/{place}"
     if entry in accepted:
         message = f"{resource.title}: {place} is unknown at preview; accepted by name for {rule.name}"
-        return Violation(rule=rule, message=message, urn=resource.urn, unjudged=True)
+        return Violation(rule=rule, message=message, urn=resource.urn, unjudged=True, unknown=place)
     if rule.judged_at_update:
         message = (
             f"{resource.title}: {place} is unknown at preview; "
             f"{rule.name} judges it when it is known, before the resource is made"
         )
-        return Violation(rule=rule, message=message, urn=resource.urn, unjudged=True)
+        return Violation(rule=rule, message=message, urn=resource.urn, unjudged=True, unknown=place)
     message = (
         f"{resource.title}: {place} is unknown at preview; allowed: a value that is known at preview; "
         f'fix: give it as a plain value, or accept it by name: add "{entry}" to {ACCEPT_UNKNOWN} of '
         f"{rule.name} in the policy config"
     )
-    return Violation(rule=rule, message=message, urn=resource.urn)
+    return Violation(rule=rule, message=message, urn=resource.urn, unknown=place)
 
 
 def _secrets(resources: Iterable[Resource]) -> list[str]:

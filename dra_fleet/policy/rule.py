@@ -168,7 +168,7 @@ _ACCEPT = Parameter(
     default=(),
     description=(
         "Values that may stay unknown at preview, each as `<resource name>/<property path>`; "
-        "each is reported, and stops nothing."
+        "each is reported, and stops nothing, whichever rule it is given to."
     ),
 )
 

@@ -158,6 +158,15 @@ def test_a_rule_that_does_not_exist_cannot_be_let_off() -> None:
     assert "'no-such-rule' is no rule" in result.output
 
 
+def test_a_rule_that_is_let_off_is_told(saved: Path) -> None:
+    events = save(saved, preview(violation("c: old")))
+    result = RUNNER.invoke(app, ["gate", "--events", events, "--without", FLOOR])
+    assert result.exit_code == 0
+    assert f"let off by name: {FLOOR}, 1 findings" in result.output
+    told = json.loads(RUNNER.invoke(app, ["gate", "--events", events, "--without", FLOOR, "--json"]).stdout)
+    assert (told["passed"], told["letOff"]) == (True, [FLOOR])
+
+
 def test_a_project_s_folder_that_is_not_there_is_wrong_usage() -> None:
     result = RUNNER.invoke(app, ["gate", "dev", "--cwd", "/no/where"])
     assert result.exit_code == 2

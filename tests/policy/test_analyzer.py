@@ -211,3 +211,41 @@ def test_rules_on_the_stack_see_resources_in_the_order_of_registration() -> None
     ]
     served.AnalyzeStack(analyzer_pb2.AnalyzeStackRequest(resources=together), CONTEXT)
     assert seen == ["c", "a", "b"]
+
+
+CLUSTER = "dra-fleet:platforms:ExistingCluster"
+UNKNOWN_VERSION: dict[str, object] = {"kubernetes": Missing.UNKNOWN}
+
+
+def asked_together(served: Analyzer) -> list[Any]:
+    """What is said of a cluster of unknown version, alone and in its stack."""
+    sent = request(CLUSTER, UNKNOWN_VERSION, "train")
+    alone = served.Analyze(sent, CONTEXT)
+    together = analyzer_pb2.AnalyzerResource(
+        urn=sent.urn, type=sent.type, name=sent.name, properties=sent.properties
+    )
+    stack = served.AnalyzeStack(analyzer_pb2.AnalyzeStackRequest(resources=[together]), CONTEXT)
+    return [*alone.diagnostics, *stack.diagnostics]
+
+
+def test_one_unknown_value_is_one_finding_whichever_rules_wanted_it() -> None:
+    (found,) = asked_together(analyzer())
+    assert found.policyName == FLOOR.name
+    assert found.message.startswith(f"train ({CLUSTER}): kubernetes is unknown at preview; allowed: ")
+    assert found.enforcementLevel == analyzer_pb2.MANDATORY
+
+
+@pytest.mark.parametrize("rule", ["cluster_require_minimum_kubernetes", "unknown_report_unjudged"])
+def test_what_is_accepted_unknown_for_one_rule_is_accepted_for_all(rule: str) -> None:
+    served = analyzer()
+    configure(served, **{rule: {"acceptUnknown": ["train/kubernetes"]}})
+    (found,) = asked_together(served)
+    assert found.policyName == pack.UNJUDGED.name
+    assert "kubernetes is unknown at preview; accepted by name" in found.message
+
+
+def test_the_rule_that_stops_most_tells_of_an_unknown_value() -> None:
+    served = analyzer()
+    configure(served, cluster_require_minimum_kubernetes={"enforcementLevel": "ADVISORY"})
+    (found,) = [one for one in asked_together(served) if one.enforcementLevel == analyzer_pb2.MANDATORY]
+    assert found.policyName != FLOOR.name

@@ -11,6 +11,7 @@ import pytest
 
 from dra_fleet.policy import pack
 from dra_fleet.policy.gate.errors import GateError
+from dra_fleet.policy.gate.preset import with_own
 from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.report import to_sarif
 from dra_fleet.policy.gate.verdict import Expected, Verdict, judge
@@ -141,3 +142,20 @@ def test_sarif_names_each_finding_and_why_a_run_cannot_be_trusted() -> None:
     schema = json.loads(SARIF.read_text(encoding="utf-8"))
     wrong: list[Any] = list(jsonschema.Draft4Validator(schema).iter_errors(log))  # pyright: ignore[reportUnknownMemberType]
     assert wrong == []
+
+
+def test_a_rule_that_is_let_off_by_name_is_told_and_stops_nothing() -> None:
+    found = verdict({"found": violation("mandatory"), **events()}, "standard", FLOOR)
+    assert (found.problems, found.exit_code, found.let_off) == ((), 0, (FLOOR,))
+    assert [(one.rule, one.level) for one in found.findings] == [(FLOOR, "advisory")]
+
+
+def test_a_rule_that_is_let_off_is_advisory_in_what_the_engine_is_given() -> None:
+    assert with_own("standard", None, {FLOOR})[FLOOR] == {"enforcementLevel": "advisory"}
+    assert with_own("standard", None)[FLOOR] == {"enforcementLevel": "mandatory"}
+
+
+def test_a_program_s_traceback_keeps_its_lines() -> None:
+    text = "Program failed with an unhandled exception:\nTraceback:\n  File x, line 1\nKeyError: 'a'\n"
+    given = {"error": {"diagnosticEvent": {"severity": "error", "message": text}}, **events()}
+    assert verdict(given).problems == (f"the preview failed: {text.strip()}",)

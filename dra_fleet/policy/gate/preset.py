@@ -14,6 +14,7 @@ from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.rule import Level
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from dra_fleet.policy.rule import Preset
@@ -34,16 +35,14 @@ def text(preset: Preset) -> str:
     return json.dumps(config(preset), indent=2) + "\n"
 
 
-def with_own(preset: Preset, path: Path | None) -> dict[str, Any]:
-    """The policy config of a preset, changed by a user's own.
+def with_own(preset: Preset, path: Path | None, without: Collection[str] = ()) -> dict[str, Any]:
+    """The policy config of a preset, changed by a user's own; rules let off by name are advisory.
 
     Raises:
         GateError: The user's file cannot be read, is no policy config or names a rule that does not exist.
     """
     merged = config(preset)
-    if path is None:
-        return merged
-    own = _read(path)
+    own = _read(path) if path is not None else {}
     if ALL in own:
         own = {**dict.fromkeys(merged, own[ALL]), **{name: own[name] for name in own if name != ALL}}
     for name, given in own.items():
@@ -58,6 +57,9 @@ def with_own(preset: Preset, path: Path | None) -> dict[str, Any]:
         level = merged[name]["enforcementLevel"]
         if level not in LEVELS:
             raise GateError(f"{path}: {name} has the level {level!r}; allowed: {', '.join(LEVELS)}")
+    for name in without:
+        if merged[name]["enforcementLevel"] != "disabled":
+            merged[name] = {**merged[name], "enforcementLevel": "advisory"}
     return merged
 
 

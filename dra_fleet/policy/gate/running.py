@@ -123,5 +123,5 @@ def _lines(process: subprocess.Popen[str], save: Path | None) -> Iterator[str]:
 
 
 def _tail(said: Path) -> str:
-    lines = [line.strip() for line in said.read_text(encoding="utf-8").splitlines() if line.strip()]
-    return " ".join(lines[-_TAIL:])
+    lines = [line.rstrip() for line in said.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return "\n".join(lines[-_TAIL:])

@@ -19,6 +19,7 @@ FOUND: Final = 1
 NOT_JUDGED: Final = 3
 """Exit codes; 2 is the command line's own for wrong usage."""
 
+_STOPPING: Final[frozenset[Level | None]] = frozenset({"mandatory", "remediate"})
 _RUN_PACK: Final = (
     "run the preview with --policy-pack and this pack's run-pack, or use `dra-fleet gate STACK`"
 )
@@ -43,6 +44,7 @@ class Verdict:
     Attributes:
         findings: violations, gravest first.
         problems: why the pack's silence proves nothing; any of them fails the gate.
+        let_off: rules that would have been mandatory and were let off by name.
         remediated: corrections that the pack made to resources.
         resources: how many resources were judged.
         rules: how many rules judged.
@@ -53,6 +55,7 @@ class Verdict:
     preset: Preset
     findings: tuple[GateFinding, ...]
     problems: tuple[str, ...]
+    let_off: tuple[str, ...]
     remediated: tuple[Reported, ...]
     resources: int
     rules: int
@@ -81,6 +84,7 @@ class Verdict:
             "rules": self.rules,
             "withoutEngine": self.without_engine,
             "problems": list(self.problems),
+            "letOff": list(self.let_off),
             "findings": [vars(finding) for finding in self.findings],
             "remediated": [{"rule": item.rule, "urn": item.urn} for item in self.remediated],
         }
@@ -99,14 +103,14 @@ class Expected:
         if found is None:
             return None
         level = found.level(self.preset)
-        return "advisory" if rule in self.without and level == "mandatory" else level
+        return "advisory" if rule in self.without and level in _STOPPING else level
 
     def mandatory(self, *, stack: bool) -> list[str]:
         """The names of the stack rules or of the resource rules that must have run."""
         return [
             rule.name
             for rule in pack.RULES
-            if isinstance(rule, StackRule) is stack and self.level(rule.name) in ("mandatory", "remediate")
+            if isinstance(rule, StackRule) is stack and self.level(rule.name) in _STOPPING
         ]
 
 
@@ -139,7 +143,7 @@ def judge(record: Record, expected: Expected) -> Verdict:
         f"the rule {rule} cannot be judged without an engine, because saved events tell no options: {told}; "
         f"fix: run the preview with the pack, or let the rule off by name: --without {rule}"
         for rule, told in record.not_judged.items()
-        if expected.level(rule) in ("mandatory", "remediate")
+        if expected.level(rule) in _STOPPING
     ]
     judged = {rule for item in (*ours, *stack) for rule in item.rules}
     return Verdict(
@@ -147,6 +151,7 @@ def judge(record: Record, expected: Expected) -> Verdict:
         preset=expected.preset,
         findings=tuple(findings),
         problems=tuple(problems),
+        let_off=tuple(sorted(expected.without)),
         remediated=tuple(record.remediations),
         resources=len({item.urn for item in ours}),
         rules=len(judged),
@@ -229,7 +234,7 @@ def _failed(record: Record) -> Iterable[str]:
     """Errors of the preview that are not the policies' own."""
     for error in dict.fromkeys(record.errors):
         if error not in ("preview failed", "update failed"):
-            yield f"the preview failed: {' '.join(error.split())}"
+            yield f"the preview failed: {error}"
 
 
 def _finding(violation: Reported, expected: Expected) -> GateFinding:
@@ -238,8 +243,10 @@ def _finding(violation: Reported, expected: Expected) -> GateFinding:
     severity: Severity = "high" if level == "mandatory" else "low"
     if violation.severity in _SEVERITIES:
         severity = violation.severity  # pyright: ignore[reportAssignmentType] - a severity, just looked up
-    if rule is not None and expected.level(rule.name) in ("mandatory", "remediate"):
+    if rule is not None and expected.level(rule.name) in _STOPPING:
         level = "mandatory"
+    elif rule is not None and rule.name in expected.without:
+        level = "advisory"
     return GateFinding(
         rule=violation.rule,
         pack=violation.pack,

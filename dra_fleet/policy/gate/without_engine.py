@@ -13,7 +13,7 @@ from dra_fleet.policy import pack
 from dra_fleet.policy.decoding import from_plain
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.record import Judgement, Reported
-from dra_fleet.policy.judging import judge_resource, judge_stack
+from dra_fleet.policy.judging import accepted_by_all, judge_resource, judge_stack, merge_unknowns
 from dra_fleet.policy.rule import ResourceRule, StackRule
 
 if TYPE_CHECKING:
@@ -43,15 +43,16 @@ def judge_record(record: Record, config: Mapping[str, Any]) -> None:
     record.forget(pack.NAME)
     resources = [_resource(record, urn) for urn in record.resources]
     levels: dict[str, Level] = {rule.name: config[rule.name]["enforcementLevel"] for rule in pack.RULES}
-    for rule in pack.RULES:
-        if levels[rule.name] == "disabled":
-            continue
-        found = _judge(rule, resources, _settings(rule, config[rule.name]))
+    settings = accepted_by_all({rule.name: _settings(rule, config[rule.name]) for rule in pack.RULES})
+    ran = [rule for rule in pack.RULES if levels[rule.name] != "disabled"]
+    violations: list[Violation] = []
+    for rule in ran:
+        found = _judge(rule, resources, settings[rule.name])
         if rule.needs_options and found:
             record.not_judged[rule.name] = found[0].message
-            continue
-        record.violations += [_reported(violation, levels) for violation in found]
-    ran = [rule for rule in pack.RULES if levels[rule.name] != "disabled"]
+        else:
+            violations += found
+    record.violations += [_reported(violation, levels) for violation in merge_unknowns(violations, levels)]
     on_resources = frozenset(rule.name for rule in ran if isinstance(rule, ResourceRule))
     on_stack = frozenset(rule.name for rule in ran if isinstance(rule, StackRule))
     record.judgements += [_judgement(resource.urn, on_resources) for resource in resources]
