@@ -29,13 +29,17 @@ LAST_LINES = 12
 BUILD_SETTINGS = {
     "CGO_ENABLED": "0",
     "GOARCH": "",
-    "GOFLAGS": "-mod=readonly -buildvcs=false -trimpath",
+    "GOFLAGS": "-mod=readonly -buildvcs=false -trimpath -gcflags=all=-dwarf=false",
     "GOOS": "",
     "GOTOOLCHAIN": "local",
     "GOWORK": "off",
 }
 """Variables of every build: nothing of this user's that changes what is built, no C compiler, no download of
-another toolchain. Where modules come from (GOPROXY and the like) stays this user's choice."""
+another toolchain, no debugging data that the linker would strip. Where modules come from (GOPROXY and
+the like) stays this user's choice."""
+COMPILER_MEMORY = {"GOGC": "400"}
+"""The compiler collects its garbage less often: it takes up to 630 MB, and less processor time
+(docs/benchmarks.md). What is built stays the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +102,7 @@ class GoToolchain:
 
 def build_environment() -> dict[str, str]:
     """All variables that Go runs with."""
-    return {**passed_on(), **BUILD_SETTINGS}
+    return {**passed_on(), **BUILD_SETTINGS, **COMPILER_MEMORY}
 
 
 @dataclass(frozen=True)
