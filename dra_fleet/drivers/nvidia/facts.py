@@ -36,8 +36,12 @@ class MigProfile(Fact):
 
 
 class MigFacts(Fact):
-    """How a GPU model can be partitioned, and how many slices its partitions may sum to."""
+    """How a GPU model can be partitioned, and how many slices its partitions may sum to.
 
+    `pci_ids`: by which the operator's own file of layouts knows the model; none where the file lacks it.
+    """
+
+    pci_ids: tuple[str, ...] = ()
     compute_slices: int
     memory_slices: int
     needs_reset: bool

@@ -24,8 +24,11 @@ def config_name(gpu: GpuModel, layout: Mapping[str, int]) -> str:
 
 
 def is_built_in(gpu: GpuModel, layout: Mapping[str, int]) -> bool:
-    """Whether the operator's own file has the layout: as many instances of one profile as fit."""
-    if gpu.mig is None or len(layout) != 1:
+    """Whether the operator's own file has the layout: as many instances of one profile as fit.
+
+    It has layouts for the models alone whose PCI ids it names.
+    """
+    if gpu.mig is None or not gpu.mig.pci_ids or len(layout) != 1:
         return False
     name, count = next(iter(layout.items()))
     profile = gpu.mig.profile(name)
@@ -33,14 +36,29 @@ def is_built_in(gpu: GpuModel, layout: Mapping[str, int]) -> bool:
 
 
 def config_file(layouts: Sequence[tuple[GpuModel, Mapping[str, int]]]) -> str:
-    """A file with these layouts under their names. It replaces the operator's own, so it holds all in use."""
-    configs: dict[str, object] = {"all-disabled": [{"devices": "all", "mig-enabled": False}]}
+    """A file with these layouts under their names. It replaces the operator's own, so it holds all in use.
+
+    A name of the operator's means another layout on another model, so that each is for its model alone.
+    """
+    configs: dict[str, list[object]] = {"all-disabled": [{"devices": "all", "mig-enabled": False}]}
     for gpu, layout in layouts:
-        configs[config_name(gpu, layout)] = [
-            {"devices": "all", "mig-enabled": True, "mig-devices": dict(sorted(layout.items()))}
-        ]
+        entry: dict[str, object] = {
+            "devices": "all",
+            "mig-enabled": True,
+            "mig-devices": dict(sorted(layout.items())),
+        }
+        if is_built_in(gpu, layout):
+            entry["device-filter"] = device_filter(gpu)
+        entries = configs.setdefault(config_name(gpu, layout), [])
+        if entry not in entries:
+            entries.append(entry)
     # JSON is YAML, and its order is ours.
     return json.dumps({"version": "v1", "mig-configs": configs}, sort_keys=True)
+
+
+def device_filter(gpu: GpuModel) -> list[str]:
+    """The PCI ids of a model and of those partitioned alike, with the vendor's, as mig-parted reads them."""
+    return [f"0x{device}10DE" for device in gpu.mig.pci_ids] if gpu.mig is not None else []
 
 
 def _written(profile: str) -> str:

@@ -13,7 +13,8 @@ from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.drivers.nvidia.operator.mig_config import MigConfigInvalid, built_in, choose
 from tests.rehearsal.agent.gpu_operator.operator_objects import host
 
-BUILT_IN = built_in(nvidia_facts.gpus().values())
+LISTED = [model for model in nvidia_facts.gpus().values() if model.mig and model.mig.pci_ids]
+BUILT_IN = built_in(LISTED)
 
 
 def own(*entries: dict[str, Any]) -> str:
@@ -43,7 +44,7 @@ def test_all_disabled_makes_no_partitions() -> None:
 
 
 def test_every_built_in_name_of_the_plan_is_in_the_file() -> None:
-    for model in nvidia_facts.gpus().values():
+    for model in LISTED:
         for profile in model.mig.profiles if model.mig else ():
             layout = {profile.name: profile.max_instances}
             found = choose(BUILT_IN, config_name(model, layout), parts_of(host(model.name, 1)).gpus)
@@ -55,6 +56,35 @@ def test_the_file_that_the_plan_writes_is_understood() -> None:
     layout = {"1g.10gb": 2, "3g.40gb": 1}
     found = choose(config_file([(model, layout)]), config_name(model, layout), parts_of(host()).gpus)
     assert found == (tuple(sorted(layout.items())),) * 2
+
+
+@pytest.mark.parametrize(("model", "count"), [("A100-SXM4-40GB", 4), ("A100-SXM4-80GB", 7)])
+def test_one_name_in_a_stack_s_file_means_what_each_pool_s_model_can_do(model: str, count: int) -> None:
+    forty, eighty, odd = (
+        (nvidia_facts.gpus()["A100-SXM4-40GB"], {"1g.10gb": 4}),
+        (nvidia_facts.gpus()["A100-SXM4-80GB"], {"1g.10gb": 7}),
+        (nvidia_facts.gpus()["A100-SXM4-80GB"], {"1g.10gb": 2, "3g.40gb": 1}),
+    )
+    text = config_file([forty, eighty, odd])
+    assert choose(text, "all-1g.10gb", parts_of(host(model, 1)).gpus) == ((("1g.10gb", count),),)
+
+
+def test_a_filter_by_pci_id_is_the_model_s() -> None:
+    entry = {"device-filter": "0x20b210de", "devices": "all", "mig-enabled": True, "mig-devices": {}}
+    assert choose(own(entry), "own", parts_of(host("A100-SXM4-80GB", 1)).gpus) == ((),)
+
+
+@pytest.mark.parametrize(
+    ("profile", "count", "name"),
+    [("1g.16gb", 2, "dra-fleet-2x1g.16gb"), ("2g.32gb", 1, "dra-fleet-1x2g.32gb")],
+)
+def test_a_model_that_the_operator_s_file_lacks_gets_layouts_of_the_stack_s_own(
+    profile: str, count: int, name: str
+) -> None:
+    model, layout = nvidia_facts.gpus()["RTX-PRO-4500-32GB"], {profile: count}
+    assert config_name(model, layout) == name
+    gpus = parts_of(host(model.name, 1)).gpus
+    assert choose(config_file([(model, layout)]), name, gpus) == (((profile, count),),)
 
 
 def test_an_entry_may_name_single_gpus_and_leaves_the_others() -> None:
@@ -91,10 +121,10 @@ def test_an_entry_may_name_single_gpus_and_leaves_the_others() -> None:
             "L4 cannot be partitioned: it has no MIG",
         ),
         (
-            own({"device-filter": ["0x20B210DE"], "devices": "all", "mig-enabled": False}),
+            own({"device-filter": ["0x233010DE"], "devices": "all", "mig-enabled": False}),
             "own",
             "A100-SXM4-80GB",
-            "(rehearsal) device-filter 0x20B210DE: PCI ids are not simulated",
+            "mig-config own is for none of this node's GPUs (A100-SXM4-80GB)",
         ),
         ("mig-configs: [", "own", "A100-SXM4-80GB", "error parsing config file: "),
         ("version: v1", "own", "A100-SXM4-80GB", "error parsing config file: 'mig-configs'"),

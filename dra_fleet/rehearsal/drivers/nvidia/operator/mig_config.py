@@ -2,7 +2,6 @@
 
 Source: https://github.com/NVIDIA/mig-parted, `api/spec/v1`, and the operator's own file,
 https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/assets/state-mig-manager/0400_configmap.yaml.
-In the built-in file of a rehearsal, filters name GPU models of the catalogue instead of PCI ids.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ruamel.yaml import YAML, YAMLError
 
 from dra_fleet.drivers.nvidia.devices import MigLayoutImpossible, place
+from dra_fleet.drivers.nvidia.mig_config import device_filter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,7 +44,7 @@ def built_in(models: Iterable[GpuModel]) -> str:
         }
         layouts["all-balanced"] = _balanced(model.mig)
         for name, layout in layouts.items():
-            entry = {"device-filter": [model.name], **enabled, "mig-devices": layout}
+            entry = {"device-filter": device_filter(model), **enabled, "mig-devices": layout}
             configs.setdefault(name, []).append(entry)
     return json.dumps({"version": "v1", "mig-configs": configs})
 
@@ -92,13 +92,10 @@ def _configs(text: str) -> dict[str, list[dict[str, Any]]]:
 def _applies(entry: dict[str, Any], gpu: GpuOnHost) -> bool:
     found: str | list[str] = entry.get("device-filter") or []
     filters = [found] if isinstance(found, str) else found
-    by_id = [item for item in filters if item.lower().startswith("0x")]
-    if by_id:
-        raise MigConfigInvalid(
-            f"(rehearsal) device-filter {by_id[0]}: PCI ids are not simulated; leave the filter out"
-        )
+    own = {item.lower() for item in device_filter(gpu.model)}
     devices = entry.get("devices", "all")
-    return (not filters or gpu.model.name in filters) and (devices == "all" or gpu.minor in devices)
+    matches = not filters or any(item.lower() in own for item in filters)
+    return matches and (devices == "all" or gpu.minor in devices)
 
 
 def _layout(entry: dict[str, Any], gpu: GpuOnHost) -> Layout | None:

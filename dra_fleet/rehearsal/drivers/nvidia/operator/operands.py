@@ -177,7 +177,8 @@ def _mig_objects(operand: Operand, policy: Policy, namespace: str) -> list[Objec
         return []
     if policy.config_per_node:
         return _grant("Role", {"name": operand.account, "namespace": namespace}, namespace, (_CONFIG_MAPS,))
-    text = mig_config.built_in(nvidia_facts.gpus().values())
+    listed = (model for model in nvidia_facts.gpus().values() if model.mig and model.mig.pci_ids)
+    text = mig_config.built_in(listed)
     meta = {"name": BUILT_IN_CONFIG, "namespace": namespace}
     return [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"config.yaml": text}}]
 
