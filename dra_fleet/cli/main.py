@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from dra_fleet.cli import check, doctor, gate, prove, rehearse, review
+from dra_fleet.cli import check, doctor, gate, prove, recover, rehearse, review
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import give_streams, print_error, print_json
 from dra_fleet.findings.expected import ExpectedError
@@ -65,6 +65,9 @@ app.command("check", epilog=check.EXAMPLES, short_help="Judge Kubernetes YAML ag
 app.command("doctor", epilog=doctor.EXAMPLES, short_help="Is the cluster behind a stack ready for it?")(
     doctor.doctor
 )
+app.command(
+    "recover", epilog=recover.EXAMPLES, short_help="The way out where a killed run left Helm at work."
+)(recover.recover)
 app.command("review", epilog=review.EXAMPLES, short_help="What a change would do, judged.")(review.review)
 app.command("gate", epilog=gate.EXAMPLES, short_help="Do the policies hold? For pipelines, fails closed.")(
     gate.gate

@@ -20,25 +20,28 @@ if TYPE_CHECKING:
 
 
 def open_kubeconfig(cluster: ClusterPlan, stack: str) -> SingleConfig:
-    """Open the kubeconfig of a cluster.
+    """Open the kubeconfig of a cluster, see `kubeconfig_of`."""
+    return read_kubeconfig(*kubeconfig_of(cluster, stack))
+
+
+def kubeconfig_of(cluster: ClusterPlan, stack: str) -> tuple[str | None, str | None]:
+    """Where the kubeconfig of a cluster is, or its text; and the context, None for its current one.
 
     Args:
         cluster: one of the stack's clusters.
         stack: the stack whose secrets or outputs hold the kubeconfig, if they do.
 
     Raises:
-        KubeconfigError: it cannot be had, or not be used.
+        KubeconfigError: it cannot be had.
     """
     source = cluster.kubeconfig
     if source is None:
-        return read_kubeconfig(_exported(cluster.name, stack))
+        return _exported(cluster.name, stack), None
     if isinstance(source, KubeconfigFile):
-        return read_kubeconfig(source.file, source.context)
+        return source.file, source.context
     if isinstance(source, KubeconfigSecret):
-        return read_kubeconfig(_pulumi("config", "get", source.secret, "--stack", stack))
-    return read_kubeconfig(
-        _pulumi("stack", "output", source.output, "--show-secrets", "--stack", source.stack)
-    )
+        return _pulumi("config", "get", source.secret, "--stack", stack), None
+    return _pulumi("stack", "output", source.output, "--show-secrets", "--stack", source.stack), None
 
 
 def _exported(cluster: str, stack: str) -> str:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from dra_fleet.clusters.client import UnknownKindError
-from dra_fleet.rehearsal.access import connect
+from dra_fleet.clusters.releases import interrupted_releases
+from dra_fleet.rehearsal.access import connect, simulated_name
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.world.client import WorldClient
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dra_fleet.clusters.client import KubeApi
+    from dra_fleet.model.plan import ClusterPlan
     from dra_fleet.rehearsal.home import Home
 
 CLOCK_SLACK = 1.0
@@ -94,9 +96,43 @@ def clear_interrupted(home: Home, state: StackState, clusters: Iterable[str]) ->
     return [f"the last run of stack {state.stack} was interrupted; {len(pending)} operations are made again"]
 
 
+def refuse_pending_releases(home: Home, stack: str, clusters: Iterable[ClusterPlan]) -> None:
+    """Check that no killed run left a release of the stack pending: helm would not work on it.
+
+    Raises:
+        RehearsalError: naming each, and the way out.
+    """
+    by_name = {simulated_name(cluster): cluster for cluster in clusters if cluster.releases}
+    found = asyncio.run(_pending_releases(home, {name: by_name[name] for name in _usable(home, by_name)}))
+    if found:
+        raise RehearsalError(
+            "an earlier run was killed while helm worked, and helm refuses to go on: "
+            + "; ".join(found)
+            + f"; `dra-fleet recover {stack}` shows the way out and takes it with --yes; then run this again"
+        )
+
+
+async def _pending_releases(home: Home, clusters: Mapping[str, ClusterPlan]) -> list[str]:
+    found: list[str] = []
+    for name, cluster in clusters.items():
+        async with connect(home, name) as api:
+            pending = await interrupted_releases(api, cluster.releases)
+        found += [f"cluster {cluster.name}: release {item}" for item in pending]
+    return found
+
+
+def is_rehearsed(backend: Path, stack: str) -> bool:
+    """Whether a home's engine knows a stack; asks no engine."""
+    return _state_file(backend, stack).exists()
+
+
+def _state_file(backend: Path, stack: str) -> Path:
+    return backend / ".pulumi" / "stacks" / "dra-fleet" / f"{stack}.json"
+
+
 def _has_pending(backend: Path, stack: str) -> bool:
     """Whether the stack's state remembers operations that were begun and never finished; asks no engine."""
-    file = backend / ".pulumi" / "stacks" / "dra-fleet" / f"{stack}.json"
+    file = _state_file(backend, stack)
     if not file.exists():
         return False
     latest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))["checkpoint"].get("latest") or {}

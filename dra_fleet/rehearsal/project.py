@@ -32,6 +32,11 @@ class StackSource:
     file: Path
     hardware: Path
 
+    @property
+    def argument(self) -> str:
+        """What a command calls it: its name, or the path of a file that is not the project's own."""
+        return self.name if self.file == ROOT / f"Pulumi.{self.name}.yaml" else str(self.file)
+
     def require_hardware(self) -> None:
         """Check that the hardware file is there.
 

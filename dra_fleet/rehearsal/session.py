@@ -20,7 +20,7 @@ from dra_fleet.rehearsal.access import connect, simulated_name
 from dra_fleet.rehearsal.engine_run import EngineResult, run_engine
 from dra_fleet.rehearsal.environment import environment
 from dra_fleet.rehearsal.errors import RehearsalError
-from dra_fleet.rehearsal.interrupted import StackState, clear_interrupted
+from dra_fleet.rehearsal.interrupted import StackState, clear_interrupted, refuse_pending_releases
 from dra_fleet.rehearsal.kubeconfig_sources import provide_kubeconfigs
 from dra_fleet.rehearsal.managed_clouds import prepare_clouds, standing_clusters
 from dra_fleet.rehearsal.preinstalled import install_charts
@@ -238,6 +238,7 @@ def run_program(
     engine_session.stop_left(home.root / ENGINE_SESSION)  # of a run that was killed: this turn is ours alone
     state = StackState(pulumi=toolset.pulumi, stack=source.name, directory=directory, environment=env)
     cleared = clear_interrupted(home, state, [simulated_name(cluster) for cluster in plan.clusters])
+    refuse_pending_releases(home, source.argument, plan.clusters)
     provide_kubeconfigs(
         home, toolset.pulumi, standing_clusters(plan), stack=source.name, directory=directory, env=env
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import gzip
 import json
 import os
 import signal
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 DEADLINE_SECONDS = 600
+RELEASE = "dra-driver-nvidia-gpu"
+"""A driver's release and its namespace."""
 
 
 def test_one_copy_more_than_devices_leaves_exactly_one_pod_pending(rehearsed: Rehearsed) -> None:
@@ -145,6 +149,61 @@ def test_a_killed_run_is_taken_up_again(own_rehearsed: Rehearsed) -> None:
 
     assert again.code == 0, again.err
     assert again.json["all_allocated"] is True
+
+
+def interrupt_upgrade(rehearsed: Rehearsed, release: str) -> None:
+    """Leave the release as a kill in the midst of an upgrade does: its latest revision is pending-upgrade.
+
+    helm writes that record before it touches anything: https://github.com/helm/helm/blob/v4.0.0/pkg/action/upgrade.go
+    """
+
+    async def leave() -> None:
+        async with connect(Home.at(rehearsed.home), "lab") as api:
+            listed = await api.list("v1", "Secret", params={"labelSelector": f"owner=helm,name={release}"})
+            record = max(listed["items"], key=lambda item: int(item["metadata"]["labels"]["version"]))
+            meta, next_version = record["metadata"], int(record["metadata"]["labels"]["version"]) + 1
+            held = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(record["data"]["release"]))))
+            held["version"], held["info"]["status"] = next_version, "pending-upgrade"
+            packed = base64.b64encode(gzip.compress(json.dumps(held).encode()))
+            labels = {**meta["labels"], "version": str(next_version), "status": "pending-upgrade"}
+            await api.create(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Secret",
+                    "type": record["type"],
+                    "metadata": {
+                        "name": f"sh.helm.release.v1.{release}.v{next_version}",
+                        "namespace": meta["namespace"],
+                        "labels": labels,
+                    },
+                    "data": {"release": base64.b64encode(packed).decode()},
+                }
+            )
+
+    asyncio.run(leave())
+
+
+def test_a_run_that_was_killed_while_helm_worked_names_the_release_and_the_way_out(
+    own_rehearsed: Rehearsed,
+) -> None:
+    stack = own_rehearsed.stack_file()
+    own_rehearsed.up(stack)
+    interrupt_upgrade(own_rehearsed, RELEASE)
+
+    refused = own_rehearsed.run("rehearse", "up", str(stack))
+    assert refused.code == 1
+    assert f"cluster lab: release {RELEASE}/{RELEASE} (revision 2, pending-upgrade)" in refused.err
+    assert f"`dra-fleet recover {stack}`" in refused.err
+
+    shown = own_rehearsed.run("recover", str(stack), "--json").json
+    assert shown["simulated"] is True
+    assert shown["done"] is False
+    assert [row["helm"] for row in shown["releases"]] == [f"rollback {RELEASE} 1 --namespace {RELEASE}"]
+    assert own_rehearsed.run("rehearse", "up", str(stack)).code == 1
+
+    assert own_rehearsed.run("recover", str(stack), "--yes").code == 0
+    assert own_rehearsed.run("recover", str(stack), "--json").json["releases"] == []
+    assert own_rehearsed.up(stack)["all_allocated"] is True
 
 
 def test_down_ends_what_a_killed_engine_left_behind(own_rehearsed: Rehearsed) -> None:

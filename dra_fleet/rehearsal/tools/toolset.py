@@ -133,6 +133,18 @@ def _schedulers(go: GoToolchain, cache: Cache, reporter: Reporter, wanted: froze
     return found
 
 
+def helm(reporter: Reporter | None = None) -> Path:
+    """Helm alone: on PATH and new enough, else built from its modules.
+
+    Raises:
+        ToolsError: it cannot be built.
+    """
+    found = on_path.find(on_path.HELM)
+    if isinstance(found, Path):
+        return found
+    return GoToolchain.find().build(recipes.HELM, Cache.default(), reporter or Silent())
+
+
 def oracle(minor: str, reporter: Reporter | None = None) -> Path:
     """A minor's own selector evaluation and allocator as a program, for tests; built when first asked for.
 

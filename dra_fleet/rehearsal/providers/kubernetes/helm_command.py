@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import yaml
 
-from dra_fleet.clusters.credentials import is_kubeconfig_text
+from dra_fleet.clusters.releases import helm_connection
 from dra_fleet.rehearsal.providers.kubernetes.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -123,14 +120,5 @@ def _connection(configuration: Configuration, *, offline: bool) -> Generator[lis
         raise RefusedError(
             "a provider with its `cluster` set cannot install releases; name a context instead"
         )
-    context = ["--kube-context", configuration.context] if configuration.context else []
-    if not is_kubeconfig_text(configuration.kubeconfig):
-        path = configuration.kubeconfig
-        yield [*(["--kubeconfig", str(Path(path).expanduser())] if path else []), *context]
-        return
-    with tempfile.TemporaryDirectory(prefix="dra-fleet-") as private:
-        file = Path(private) / "kubeconfig"
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as stream:
-            stream.write(configuration.kubeconfig)
-        yield ["--kubeconfig", str(file), *context]
+    with helm_connection(configuration.kubeconfig, configuration.context) as options:
+        yield options

@@ -1,0 +1,125 @@
+"""`dra-fleet recover`: the way out where a killed run left a Helm release pending."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from dra_fleet.cli.examples import examples
+from dra_fleet.cli.output import new_table, print_json, print_table, stdout_console
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dra_fleet.clusters.releases import InterruptedRelease
+    from dra_fleet.model.plan import ClusterPlan
+    from dra_fleet.rehearsal.home import Home
+
+EXAMPLES = examples(
+    ("show what would be done", "dra-fleet recover prod"),
+    ("and do it", "dra-fleet recover prod --yes"),
+    ("on the real clusters of a stack that is rehearsed here too", "dra-fleet recover prod --real"),
+)
+
+
+def recover(
+    stack: Annotated[
+        str, typer.Argument(metavar="STACK", help="A stack's name, or the path of a stack file.")
+    ],
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; without, it is only shown.")] = False,
+    real: Annotated[
+        bool, typer.Option("--real", help="Look at the real clusters although the stack is rehearsed here.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+) -> None:
+    """Show the stack's Helm releases that a killed run left pending, and how each gets out of it.
+
+    A release returns to its last complete revision; one that never was complete is uninstalled, and the next
+    run installs it again. Nothing is done without --yes. Make sure that no run is still at work on the stack.
+
+    A stack that is rehearsed here is looked at in its rehearsal, unless --real is given.
+    """
+    import asyncio
+
+    from dra_fleet.clusters import releases
+    from dra_fleet.plan import make_plan
+    from dra_fleet.rehearsal import tools
+    from dra_fleet.rehearsal.home import Home
+    from dra_fleet.rehearsal.interrupted import is_rehearsed
+    from dra_fleet.rehearsal.project import stack_file
+    from dra_fleet.settings import read_stack_file
+
+    name, file = stack_file(stack)
+    home, clusters = Home.default(), make_plan(read_stack_file(file).settings).clusters
+    simulated = not real and is_rehearsed(home.backend, name)
+    found = asyncio.run(_look(clusters, name, home if simulated else None))
+    if yes and found:
+        helm = tools.helm()
+        for item in found:
+            releases.recover(item.release, helm, *item.kubeconfig)
+    _show(stack, found, simulated=simulated, done=yes, json=json)
+
+
+class _Found(NamedTuple):
+    """A pending release, and how its cluster is reached: the kubeconfig's text or path, and the context."""
+
+    cluster: str
+    release: InterruptedRelease
+    kubeconfig: tuple[str | None, str | None]
+
+
+async def _look(clusters: Iterable[ClusterPlan], stack: str, home: Home | None) -> list[_Found]:
+    """The pending releases of a stack; `home` is that of the rehearsal to look at, None for real clusters."""
+    import httpx2
+
+    from dra_fleet.clusters.client import ApiError, KubeApi
+    from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
+    from dra_fleet.clusters.releases import interrupted_releases
+
+    found: list[_Found] = []
+    for cluster in clusters:
+        kubeconfig = _kubeconfig(cluster, stack, home) if cluster.releases else None
+        if kubeconfig is None:
+            continue
+        try:
+            async with KubeApi.connect(read_kubeconfig(*kubeconfig)) as api:
+                pending = await interrupted_releases(api, cluster.releases)
+        except (httpx2.TransportError, ApiError) as error:
+            said = str(error) or type(error).__name__
+            fix = "dra-fleet rehearse up, or --real" if home else "check its server, network and rights"
+            raise KubeconfigError(f"cluster {cluster.name} cannot be asked: {said}; fix: {fix}") from error
+        found += [_Found(cluster.name, item, kubeconfig) for item in pending]
+    return found
+
+
+def _kubeconfig(cluster: ClusterPlan, stack: str, home: Home | None) -> tuple[str | None, str | None] | None:
+    """Where a cluster's kubeconfig is; None for one that the rehearsal has not made yet."""
+    from dra_fleet.clusters.sources import kubeconfig_of
+    from dra_fleet.rehearsal.access import simulated_name
+
+    if home is None:
+        return kubeconfig_of(cluster, stack)
+    admin = home.clusters / simulated_name(cluster) / "admin.kubeconfig"
+    return (str(admin), None) if admin.exists() else None
+
+
+def _show(stack: str, found: list[_Found], *, simulated: bool, done: bool, json: bool) -> None:
+    rows = [
+        {"cluster": item.cluster, "release": str(item.release), "helm": " ".join(item.release.way_out)}
+        for item in found
+    ]
+    if json:
+        print_json({"stack": stack, "simulated": simulated, "done": done, "releases": rows})
+        return
+    what = f"{'SIMULATED ' if simulated else ''}stack {stack}"
+    if not rows:
+        typer.echo(f"{what}: no release is pending; there is nothing to recover")
+        return
+    caption = "done; run it again" if done else f"to do it: dra-fleet recover {stack} --yes"
+    table = new_table(what, caption)
+    for heading in ("Cluster", "Release", "Done with helm" if done else "To be done with helm"):
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*row.values())
+    print_table(stdout_console(), table)

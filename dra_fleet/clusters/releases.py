@@ -1,0 +1,118 @@
+"""Helm releases that an interrupted run left pending, and the way out of it.
+
+helm refuses to work on a release whose latest revision is pending: "another operation is in progress"
+(https://github.com/helm/helm/blob/v4.0.0/pkg/action/upgrade.go). What it records of each revision stands in
+the labels of a Secret: https://helm.sh/docs/topics/advanced/#storage-backends.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dra_fleet.clusters.credentials import is_kubeconfig_text
+from dra_fleet.findings.expected import ExpectedError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable
+
+    from dra_fleet.clusters.client import KubeApi
+    from dra_fleet.model.plan import ReleasePlan
+
+PENDING = "pending-"
+_GOOD = ("deployed", "superseded")
+"""In which state a revision was once complete, the better one first."""
+
+
+class HelmError(ExpectedError):
+    """helm could not do what was asked; its own words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterruptedRelease:
+    """A release whose latest revision was begun and never finished.
+
+    Attributes:
+        name: of the release.
+        namespace: of the release.
+        status: as helm says it, such as `pending-upgrade`.
+        revision: the one that was begun.
+        good: the last that was complete; None where the release never was.
+    """
+
+    name: str
+    namespace: str
+    status: str
+    revision: int
+    good: int | None
+
+    @property
+    def way_out(self) -> tuple[str, ...]:
+        """What helm is asked to do: return to the last complete revision, or remove what never was."""
+        todo = ("uninstall", self.name) if self.good is None else ("rollback", self.name, str(self.good))
+        return (*todo, "--namespace", self.namespace)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name} (revision {self.revision}, {self.status})"
+
+
+async def interrupted_releases(api: KubeApi, releases: Iterable[ReleasePlan]) -> list[InterruptedRelease]:
+    """Those of a stack's releases on a cluster that are pending."""
+    found = [await _interrupted(api, release.name, release.namespace) for release in releases]
+    return [item for item in found if item is not None]
+
+
+async def _interrupted(api: KubeApi, name: str, namespace: str) -> InterruptedRelease | None:
+    selector = {"labelSelector": f"owner=helm,name={name}"}
+    listed = (await api.list("v1", "Secret", namespace, params=selector))["items"]
+    labels = [item["metadata"]["labels"] for item in listed]
+    states = {int(one["version"]): str(one["status"]) for one in labels}
+    if not states or not states[max(states)].startswith(PENDING):
+        return None
+    complete = [max(found) for good in _GOOD if (found := [key for key in states if states[key] == good])]
+    return InterruptedRelease(
+        name=name,
+        namespace=namespace,
+        status=states[max(states)],
+        revision=max(states),
+        good=complete[0] if complete else None,
+    )
+
+
+def recover(release: InterruptedRelease, helm: Path, kubeconfig: str | None, context: str | None) -> None:
+    """Do what the way out says.
+
+    Args:
+        release: one that was found.
+        helm: the program.
+        kubeconfig: text or path, as for `read_kubeconfig`.
+        context: of the kubeconfig; None for its current one.
+
+    Raises:
+        HelmError: helm refused.
+    """
+    with helm_connection(kubeconfig, context) as options:
+        command = [str(helm), *release.way_out, *options]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise HelmError(f"helm {' '.join(release.way_out)} failed: {done.stderr.strip()}")
+
+
+@contextmanager
+def helm_connection(kubeconfig: str | None, context: str | None) -> Generator[list[str]]:
+    """Helm's options for a kubeconfig; text goes into a private file that is removed afterwards."""
+    chosen = ["--kube-context", context] if context else []
+    if not is_kubeconfig_text(kubeconfig):
+        yield [*(["--kubeconfig", str(Path(kubeconfig).expanduser())] if kubeconfig else []), *chosen]
+        return
+    with tempfile.TemporaryDirectory(prefix="dra-fleet-") as private:
+        file = Path(private) / "kubeconfig"
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as stream:
+            stream.write(kubeconfig)
+        yield ["--kubeconfig", str(file), *chosen]
