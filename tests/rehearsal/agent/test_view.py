@@ -44,7 +44,7 @@ def finishing(*, limits: dict[str, str] | None = None, policy: str = "Never", **
     return {"metadata": meta, "spec": {"restartPolicy": policy, "containers": [container]}}
 
 
-OF_A_JOB = {"ownerReferences": [{"kind": "Job", "name": "upgrade-crd"}]}
+OF_A_JOB: dict[str, Any] = {"ownerReferences": [{"kind": "Job", "name": "upgrade-crd"}]}
 
 
 @pytest.mark.parametrize(
