@@ -103,7 +103,7 @@ def test_the_github_workflow_has_no_problem_that_only_its_linter_sees(tmp_path: 
     broken = text.replace("vars.DRA_FLEET_REF ", "var.DRA_FLEET_REF ")
     assert lint(name, broken, tmp_path)[0] == 0
     (problem,) = github_problems(broken)
-    assert problem.startswith('37:20: undefined variable "var". available variables are ')
+    assert problem.startswith('40:20: undefined variable "var". available variables are ')
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -116,6 +116,22 @@ def test_a_pipeline_gives_the_gate_options_that_it_has(name: str) -> None:
     assert given >= {"--preset", "--sarif", *elsewhere}
     assert given - known == set()
     assert words[0].startswith("--") is ("two-jobs" in name)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_pipeline_updates_with_the_pack_and_the_preset_of_its_gate(name: str) -> None:
+    parsed = yaml.safe_load((PIPELINES / name).read_text(encoding="utf-8"))
+    (update,) = [text for text in scripts(parsed) if "pulumi up" in text]
+    words = shlex.split(update)
+    pack, config = (
+        words[words.index(option) + 1].split("dra-fleet/", 1)[1]
+        for option in ("--policy-pack", "--policy-pack-config")
+    )
+    root = PIPELINES.parents[1]
+    assert (root / pack).is_file()
+    preset = gate_command(name)[gate_command(name).index("--preset") + 1]
+    assert config == f"policies/presets/{preset}.json"
+    assert (root / "policies" / "presets" / "production.json").is_file()
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -146,3 +146,38 @@ def test_a_program_that_changes_the_pack_passes_no_gate(
         f"1 files of the pack changed during the preview, the first is {pack / 'rule.py'}; "
         "fix: find out who changed it, and judge with an unchanged pack"
     )
+
+
+HIDDEN = """
+import asyncio
+import pulumi
+
+def settled(value):
+    future = asyncio.get_event_loop().create_future()
+    future.set_result(value)
+    return future
+
+class Platform(pulumi.ComponentResource):
+    def __init__(self, name, version):
+        super().__init__("dra-fleet:platforms:ExistingCluster", name, {"kubernetes": version})
+
+def when_known(_):
+    Platform("inside", "1.33")
+
+first = Platform("first", "1.35")
+known = None if pulumi.runtime.is_dry_run() else 1
+"""
+WAYS = {
+    "apply": "pulumi.Output(settled(set()), settled(1), settled(known is not None)).apply(when_known)",
+    "dry run": "known and when_known(known)",
+}
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_what_no_preview_shows_is_judged_before_it_is_made(how: str, tmp_path: Path, tools: Toolset) -> None:
+    project = OtherProject(tmp_path, tools, HIDDEN + WAYS[how])
+    assert gate(project)["exitCode"] == 0
+    done = project.run("up", "--yes", "--policy-pack", str(running.RUN_PACK))
+    assert done.returncode != 0
+    assert f"[mandatory] [severity: critical]  {FLOOR}" in done.stdout
+    assert "::inside" not in project.run("stack", "export").stdout
