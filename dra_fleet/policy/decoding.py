@@ -7,31 +7,15 @@ per policy. https://github.com/pulumi/pulumi/blob/master/sdk/go/common/resource/
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from google.protobuf.struct_pb2 import Struct
 
 from dra_fleet.declared.values import Missing, Secret
+from dra_fleet.findings.engine_marks import OUTPUT, SECRET, SIGNATURE, UNKNOWN_TEXT, UNKNOWNS
 
 if TYPE_CHECKING:
     from google.protobuf.struct_pb2 import Value as WireValue
-
-SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
-SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - the mark of one
-OUTPUT: Final = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
-UNKNOWNS: Final = frozenset(
-    {
-        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",  # boolean
-        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",  # number
-        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",  # string
-        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",  # list
-        "030794c1-ac77-496b-92df-f27374a8bd58",  # asset
-        "e48ece36-62e2-4504-bad9-02848725956a",  # archive
-        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",  # map
-    }
-)
-
-_UNKNOWN_TEXT: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
 
 def decode(properties: Struct) -> dict[str, object]:
@@ -87,7 +71,7 @@ def encode(properties: Mapping[str, object]) -> Struct:
 
 def _wire(value: object) -> Any:  # noqa: ANN401 - what a Struct takes
     if value is Missing.UNKNOWN:
-        return _UNKNOWN_TEXT
+        return UNKNOWN_TEXT
     if isinstance(value, Secret):
         return {SIGNATURE: SECRET, "value": _wire(value.value)}
     if isinstance(value, Mapping):

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.review.losses import ENDING, Losses
-from dra_fleet.review.masking import MASK, is_marked, shown
-from dra_fleet.review.matched import matched_before_and_after
+from dra_fleet.review.masking import change_shown
+from dra_fleet.review.matched import asked_before_and_after, matched_before_and_after
 from dra_fleet.review.model import Blast, BlastRadius, Change, PropertyChange, ResourceChange
 from dra_fleet.review.owners import Owner, Owners
-from dra_fleet.review.paths import fields_of, value_at
+from dra_fleet.review.paths import NAMED_BY_ITSELF, fields_of, last_name, value_at
 from dra_fleet.review.pools import before_words, nodes_now
 from dra_fleet.review.rolling import rolls_nodes
 from dra_fleet.review.users import users_of
@@ -38,6 +38,8 @@ _OPERATIONS: Mapping[str, Action] = {
     "delete": "delete",
 }
 _STRENGTH: Mapping[Action, int] = {"none": 0, "update": 1, "create": 2, "delete": 3, "replace": 4}
+_VALUES = 3
+"""Values of a change that are told in its details."""
 _WEIGHT = {"destructive": 0, "disruptive": 1, "ordinary": 2}
 _KINDS = (
     "cluster", "pool", "driver", "class", "template", "claim", "workload", "namespace", "credential", "other",
@@ -187,7 +189,7 @@ class Changes:
             cluster=owner.cluster,
             name=owner.name,
             text=sentence(subject),
-            details=(*self._particulars(owner, steps), *details(subject)),
+            details=(*(self._particulars(owner, steps) or _values(changed)), *details(subject)),
             lost_claims=subject.loss.claims,
             lost_workloads=subject.loss.workloads,
             resources=tuple(changed),
@@ -196,8 +198,11 @@ class Changes:
     def _particulars(self, owner: Owner, steps: Mapping[str, Sequence[Step]]) -> tuple[str, ...]:
         found = [step for group in steps.values() for step in group]
         if owner.kind == "class" and self.actions[owner] in ("update", "replace"):
-            told = matched_before_and_after(found, self._offers.get(owner.cluster))
-            return (told,) if told else ()
+            told = (
+                asked_before_and_after(found),
+                matched_before_and_after(found, self._offers.get(owner.cluster)),
+            )
+            return tuple(text for text in told if text)
         if owner.kind == "pool" and rolls_nodes(found):
             return ("the cloud changes it by new nodes, one after the other",)
         return ()
@@ -270,12 +275,18 @@ def _resource(steps: Sequence[Step]) -> ResourceChange:
     )
 
 
-def _property(path: str, kind: str, old: object, new: object) -> PropertyChange:
-    before, after = value_at(old, path), value_at(new, path)
-    hidden = is_marked(before) or is_marked(after) or MASK in (before, after)
-    return PropertyChange(
-        path=path,
-        before=MASK if hidden and before is not None else shown(before, path),
-        after=MASK if hidden and after is not None else shown(after, path),
-        replaces=kind.endswith("replace"),
+def _values(resources: Sequence[ResourceChange]) -> tuple[str, ...]:
+    """The first values that change, before and after."""
+    told = dict.fromkeys(
+        f"{last_name(item.path)} {item.before or 'nothing'} -> {item.after or 'nothing'}"
+        for resource in resources
+        if resource.operation in ("update", "replace")
+        for item in resource.properties
+        if item.path not in NAMED_BY_ITSELF
     )
+    return tuple(told)[:_VALUES]
+
+
+def _property(path: str, kind: str, old: object, new: object) -> PropertyChange:
+    before, after = change_shown(value_at(old, path), value_at(new, path), path)
+    return PropertyChange(path=path, before=before, after=after, replaces=kind.endswith("replace"))

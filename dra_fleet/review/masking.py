@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import takewhile
 from typing import Any, cast
 
+from dra_fleet.findings.engine_marks import SECRET, SIGNATURE, UNKNOWNS
+
 MASK = "[secret]"
-_SIGNATURE = "4dabf18193072939515e22adb298388d"
-"""The key by which the engine marks special values:
-https://github.com/pulumi/pulumi/blob/master/sdk/go/common/resource/sig/sig.go."""
-_SECRET_SIGNATURE = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - the engine's public mark of secrets
+UNKNOWN = "known after apply"
+"""What stands for a value that the engine does not know before the operation, in the engine's own words."""
 _NAMES = re.compile(
     r"(?i)(password|passphrase|secret$|secretkey|token$|kubeconfig|privatekey|private_key|clientkey"
     r"|client-key-data|accesskey|apikey|api_key|connectionstring|credential)"
@@ -41,28 +42,52 @@ _HINTS = (
 )
 _LONGEST = 160
 """Characters of a value that are shown."""
+_CONTEXT = 40
+"""How many of them stand before the first that differs."""
 
 
 def is_marked(value: object) -> bool:
     """Whether the engine marked a value as secret."""
-    return isinstance(value, dict) and cast("dict[str, Any]", value).get(_SIGNATURE) == _SECRET_SIGNATURE
+    return isinstance(value, dict) and cast("dict[str, Any]", value).get(SIGNATURE) == SECRET
 
 
-def shown(value: object, path: str) -> str:
-    """A value as a short text, masked where it, a part of it or its path's last name is secret."""
+def change_shown(before: object, after: object, path: str) -> tuple[str, str]:
+    """Both values of a property as short texts, masked where one, a part of it or its path's name is secret.
+
+    Of texts that are too long the part is shown where they begin to differ.
+    """
+    if is_marked(before) or is_marked(after) or MASK in (before, after):
+        return MASK if before is not None else "", MASK if after is not None else ""
+    texts = _text(before, path), _text(after, path)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
+    start = max(0, same - _CONTEXT) if max(map(len, texts)) > _LONGEST else 0
+    first, second = (_cut(text, start) for text in texts)
+    return first, second
+
+
+def _cut(text: str, start: int) -> str:
+    """The text from `start` on, with an ellipsis for what is left out on either side."""
+    head = "…" if start else ""
+    rest = text[start:]
+    room = _LONGEST - len(head)
+    return head + (rest if len(rest) <= room else f"{rest[: room - 1]}…")
+
+
+def _text(value: object, path: str) -> str:
     if value is None:
         return ""
     if _NAMES.search(path.rpartition(".")[2]):
         return MASK
     plain = _masked(value)
     text = plain if isinstance(plain, str) else json.dumps(plain, sort_keys=True, separators=(", ", ": "))
-    text = scrub(text)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return scrub(text)
 
 
 def _masked(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if is_marked(value):
         return MASK
+    if isinstance(value, str) and value in UNKNOWNS:
+        return UNKNOWN
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         return {key: MASK if _NAMES.search(key) else _masked(item) for key, item in fields.items()}

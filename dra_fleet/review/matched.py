@@ -1,22 +1,57 @@
-"""How many of a fleet's devices a DeviceClass matches before and after a change of its selectors."""
+"""What a DeviceClass asks for and how many devices it matches, before and after its selectors change."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.cel.intent import asked
 from dra_fleet.proof.demand.asks import Ask, Selector
 from dra_fleet.proof.search.matching import match
 from dra_fleet.review.paths import value_at
 from dra_fleet.review.words import short_list
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.review.events import Step
     from dra_fleet.review.offered import Offered
 
 _SELECTORS = "spec.selectors"
+
+
+def asked_before_and_after(steps: Sequence[Step]) -> str:
+    """What of a class's selectors changes, such as `memory.min 70Gi -> 60Gi`; empty where nothing does.
+
+    Bounds and what attributes must be are told in the stack file's own words, other clauses as they are.
+
+    Args:
+        steps: The engine's steps on the class.
+    """
+    step = _changed(steps)
+    if step is None:
+        return ""
+    before, after = (_terms(_expressions(state or {})) for state in (step.old, step.new))
+    return ", ".join(
+        f"{name} {before.get(name, 'anything')} -> {after.get(name, 'anything')}"
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    )
+
+
+def _terms(expressions: Iterable[str]) -> dict[str, str]:
+    """What expressions ask for, by its name in a stack file."""
+    terms: dict[str, list[str]] = {}
+    for expression in expressions:
+        found = asked(expression)
+        for bound in found.bounds:
+            terms.setdefault(f"{bound.identity}.{'min' if bound.is_least else 'max'}", []).append(bound.limit)
+        for one in found.comparisons:
+            if one.operator == "==" and one.literal == "string":
+                terms.setdefault(one.access.identity, []).append(one.text)
+        if found.only_driver:
+            terms.setdefault("driver", []).append(found.only_driver)
+    return {name: " or ".join(dict.fromkeys(texts)) for name, texts in terms.items()}
 
 
 def matched_before_and_after(steps: Sequence[Step], offered: Offered | None) -> str:
@@ -26,7 +61,7 @@ def matched_before_and_after(steps: Sequence[Step], offered: Offered | None) -> 
         steps: The engine's steps on the class.
         offered: What its cluster offers, None where the cluster goes.
     """
-    step = next((item for item in steps if item.old and item.new and _expressions(item.old)), None)
+    step = _changed(steps)
     if step is None or offered is None or not offered.groups:
         return ""
     before, after = (
@@ -45,6 +80,11 @@ def matched_before_and_after(steps: Sequence[Step], offered: Offered | None) -> 
     ]
     amounts = f"{_total(before, offered)} of {total} devices before, {_total(after, offered)} after"
     return f"matches {amounts}, at most nodes" + (f": {short_list(changed)}" if changed else "")
+
+
+def _changed(steps: Sequence[Step]) -> Step | None:
+    """The step that has the selectors of before and after."""
+    return next((item for item in steps if item.old and item.new and _expressions(item.old)), None)
 
 
 def _expressions(state: Mapping[str, object]) -> list[str]:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
     from dra_fleet.review.events import Step
 
+NAMED_BY_ITSELF = ("metadata.name", "__defaults")
+"""Properties that follow from others."""
 _PART = re.compile(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
 
 
@@ -29,9 +31,10 @@ def value_at(value: object, path: str) -> object | None:
 def fields_of(steps: Sequence[Step]) -> list[str]:
     """The properties that change, by their last names, in order; without what the engine names by itself."""
     paths = dict.fromkeys(path for step in steps for path in step.diff)
-    return [_last(path) for path in paths if path not in ("metadata.name", "__defaults")]
+    return [last_name(path) for path in paths if path not in NAMED_BY_ITSELF]
 
 
-def _last(path: str) -> str:
+def last_name(path: str) -> str:
+    """The last name in a path."""
     names = [quoted or name for _, quoted, name in _PART.findall(path) if quoted or name]
     return names[-1] if names else path

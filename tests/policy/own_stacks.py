@@ -13,8 +13,8 @@ from components.fleet import build
 from dra_fleet.declared.resources import Provider, Resource
 from dra_fleet.declared.values import Missing
 from dra_fleet.declared.values import Secret as Hidden
+from dra_fleet.findings.engine_marks import UNKNOWNS
 from dra_fleet.plan import make_plan
-from dra_fleet.policy.decoding import UNKNOWNS
 from dra_fleet.settings import read_stack_file
 from tests.pulumi_recorder import Secret
 

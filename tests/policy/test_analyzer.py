@@ -13,9 +13,10 @@ from pulumi.runtime.proto import analyzer_pb2
 
 from dra_fleet.clouds.gke.labels import TRIPLE
 from dra_fleet.declared.values import Missing, Secret
+from dra_fleet.findings.engine_marks import SECRET, SIGNATURE
 from dra_fleet.policy import pack
 from dra_fleet.policy.analyzer import Analyzer
-from dra_fleet.policy.decoding import SECRET, SIGNATURE, decode, encode
+from dra_fleet.policy.decoding import decode, encode
 from policies.rules import (
     class_forbid_whole_gpus,
     cluster_require_minimum_kubernetes,

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
+from dra_fleet.findings.engine_marks import UNKNOWN_TEXT
 from dra_fleet.review.comment import LONGEST, marker, render_markdown
 from dra_fleet.review.events import Preview, Step, Violation
-from dra_fleet.review.masking import MASK, scrub, shown
+from dra_fleet.review.masking import MASK, change_shown, scrub
 from dra_fleet.review.model import Review
 from dra_fleet.review.page import render_page
 from dra_fleet.review.places import line_of
@@ -178,5 +179,15 @@ def test_no_secret_is_in_any_format() -> None:
 
 def test_a_mask_leaves_ordinary_texts_alone() -> None:
     assert scrub("data: see docs; token buckets; eyJ") == "data: see docs; token buckets; eyJ"
-    assert shown({"replicas": 2}, "spec") == '{"replicas": 2}'
-    assert shown("x" * 500, "spec.text").endswith("…")
+    assert change_shown(None, {"replicas": 2}, "spec") == ("", '{"replicas": 2}')
+
+
+def test_long_values_are_cut_around_what_differs() -> None:
+    before, after = change_shown("a" * 300 + "70Gi" + "b" * 300, "a" * 300 + "60Gi" + "b" * 300, "spec.text")
+    assert before == "…" + "a" * 40 + "70Gi" + "b" * 114 + "…"
+    assert after == "…" + "a" * 40 + "60Gi" + "b" * 114 + "…"
+
+
+def test_a_value_that_the_engine_does_not_know_yet_is_said_so() -> None:
+    assert change_shown("a", UNKNOWN_TEXT, "spec.name") == ("a", "known after apply")
+    assert change_shown(None, {"name": UNKNOWN_TEXT}, "spec") == ("", '{"name": "known after apply"}')

@@ -57,9 +57,19 @@ def class_change(before: str, after: str) -> Change:
 )
 def test_a_changed_class_tells_what_it_matched_and_what_it_will(before: str, after: str, text: str) -> None:
     change = class_change(before, after)
-    assert change.details[0].startswith(text)
-    assert change.details[1] == (
+    assert change.details[-2].startswith(text)
+    assert change.details[-1] == (
         "running pods keep their devices; new claims are matched by the new selectors"
+    )
+
+
+def test_a_changed_class_tells_first_what_is_asked_for_in_the_words_of_a_stack_file() -> None:
+    least = "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('{}Gi')) >= 0"
+    change = class_change(f"{IS_MIG} && {least.format(70)}", f"{IS_MIG} && {least.format(60)}")
+    assert change.details[0] == "memory.min 70Gi -> 60Gi"
+    assert class_change(IS_MIG, IS_GPU).details[0] == "type mig -> gpu"
+    assert class_change(IS_MIG, f"{IS_GPU} && {least.format(60)}").details[0] == (
+        "memory.min anything -> 60Gi, type mig -> gpu"
     )
 
 

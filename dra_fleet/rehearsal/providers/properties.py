@@ -12,23 +12,10 @@ from typing import Any, Final, cast
 
 from google.protobuf import struct_pb2
 
+from dra_fleet.findings.engine_marks import SECRET, SIGNATURE, UNKNOWN_TEXT, UNKNOWNS
+
 Properties = dict[str, Any]
 """Decoded properties: JSON values, `Secret` and `UNKNOWN`."""
-
-_SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
-_SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - the published mark of a secret, not one
-_UNKNOWN_TEXT: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-_UNKNOWNS: Final = frozenset(
-    {
-        _UNKNOWN_TEXT,
-        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
-        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
-        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",
-        "030794c1-ac77-496b-92df-f27374a8bd58",
-        "e48ece36-62e2-4504-bad9-02848725956a",
-        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
-    }
-)
 
 
 class Unknown:
@@ -60,13 +47,13 @@ def _decode(value: struct_pb2.Value) -> Any:  # noqa: ANN401, PLR0911 - one retu
     match value.WhichOneof("kind"):
         case "struct_value":
             fields = value.struct_value.fields
-            if _SIGNATURE in fields and fields[_SIGNATURE].string_value == _SECRET:
+            if SIGNATURE in fields and fields[SIGNATURE].string_value == SECRET:
                 return Secret(_decode(fields["value"]))
             return {key: _decode(item) for key, item in fields.items()}
         case "list_value":
             return [_decode(item) for item in value.list_value.values]
         case "string_value":
-            return UNKNOWN if value.string_value in _UNKNOWNS else value.string_value
+            return UNKNOWN if value.string_value in UNKNOWNS else value.string_value
         case "number_value":
             number = value.number_value
             return int(number) if number.is_integer() else number
@@ -86,9 +73,9 @@ def _encode(value: Any) -> struct_pb2.Value:  # noqa: ANN401, PLR0911 - one retu
         case None:
             return struct_pb2.Value(null_value=struct_pb2.NULL_VALUE)
         case Unknown():
-            return struct_pb2.Value(string_value=_UNKNOWN_TEXT)
+            return struct_pb2.Value(string_value=UNKNOWN_TEXT)
         case Secret():
-            marked = {_SIGNATURE: _SECRET, "value": value.value}
+            marked = {SIGNATURE: SECRET, "value": value.value}
             return struct_pb2.Value(struct_value=encode(marked))
         case bool():
             return struct_pb2.Value(bool_value=value)
