@@ -15,9 +15,10 @@ from dra_fleet.rehearsal.clouds.aks.maintenance import MAINTENANCE, MaintenanceC
 from dra_fleet.rehearsal.clouds.aks.managed_clusters import CLUSTER, POOL, ManagedClusters
 from dra_fleet.rehearsal.clouds.aks.names import cluster_id, name_faults
 from dra_fleet.rehearsal.clouds.aks.refusing import refuse
-from dra_fleet.rehearsal.clouds.aks.resource_groups import GROUP, ResourceGroups
+from dra_fleet.rehearsal.clouds.aks.resource_groups import GROUP, ResourceGroups, require_group
 from dra_fleet.rehearsal.clouds.aks.resource_type import ResourceType
 from dra_fleet.rehearsal.clouds.cloud import Checked
+from dra_fleet.rehearsal.clouds.neighbours import NeighbourType, neighbours
 from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.typed_cloud import TypedCloud, missing_faults
 from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
@@ -36,7 +37,6 @@ USER_CREDENTIALS: Final = "azure-native:containerservice:listManagedClusterUserC
 ADMIN_CREDENTIALS: Final = "azure-native:containerservice:listManagedClusterAdminCredentials"
 GET_CLUSTER: Final = "azure-native:containerservice:getManagedCluster"
 TOKEN_VALID: Final = timedelta(hours=1)
-_AUTOMATIC_LOCATION: Final = (GROUP, CLUSTER)
 
 
 class SimulatedAks(TypedCloud[Account, ResourceType]):
@@ -51,16 +51,26 @@ class SimulatedAks(TypedCloud[Account, ResourceType]):
             POOL: AgentPools(account, clusters),
             MAINTENANCE: MaintenanceConfigurations(account),
         }
-        super().__init__(account, types)
+        beside = neighbours("aks")
+        self._located = {GROUP, CLUSTER, *(kind for kind, facts in beside.items() if facts.place)}
+
+        def needs(record: Record) -> None:
+            if group := record["inputs"].get("resourceGroupName"):
+                require_group(account, str(record["id"]).split("/")[2], str(group))
+
+        found = {
+            kind: NeighbourType(account=account, facts=facts, needs=needs) for kind, facts in beside.items()
+        }
+        super().__init__(account, {**found, **types})
 
     def check(self, resource: Resource, olds: Properties, news: Properties, digits: str) -> Checked:
         """Complete and check inputs: a made name, the provider's location, models, enums and names."""
         kind = self.kind_of(resource)
         inputs = dict(news)
-        if inputs.get(kind.name_key) is None:
+        if kind.name_key and inputs.get(kind.name_key) is None:
             inputs[kind.name_key] = olds.get(kind.name_key) or f"{resource.name}{digits}"
         location = resource.config.get("location")
-        if location and resource.type in _AUTOMATIC_LOCATION:
+        if location and resource.type in self._located:
             inputs.setdefault("location", location)
         failures = [*missing_faults(kind, inputs), *name_faults(inputs), *kind.faults(inputs)]
         return Checked(inputs=inputs, failures=failures)
@@ -91,7 +101,7 @@ class SimulatedAks(TypedCloud[Account, ResourceType]):
     @override
     def foreseen(self, resource: Resource, inputs: Properties) -> Properties:
         """The name too, which other resources are built from."""
-        name = inputs.get(self.kind_of(resource).name_key, UNKNOWN_TEXT)
+        name = inputs.get(self.kind_of(resource).name_key or "", UNKNOWN_TEXT)
         return {**super().foreseen(resource, inputs), "name": name}
 
     async def invoke(self, token: str, arguments: Properties, config: Properties) -> Properties:

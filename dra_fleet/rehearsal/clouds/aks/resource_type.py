@@ -17,8 +17,8 @@ class ResourceType(typed_cloud.ResourceType, Protocol):
     """
 
     @property
-    def name_key(self) -> str: ...  # noqa: D102 - see above
+    def name_key(self) -> str | None: ...  # noqa: D102 - see above
 
-    def identifier(self, subscription: str, inputs: Properties) -> str:
+    def identifier(self, subscription: str, inputs: Properties, /) -> str:
         """The id the inputs lead to."""
         ...

@@ -11,9 +11,10 @@ from dra_fleet.rehearsal.clouds import typed_cloud
 from dra_fleet.rehearsal.clouds.cloud import Checked
 from dra_fleet.rehearsal.clouds.gke.account import Account, project_of
 from dra_fleet.rehearsal.clouds.gke.clusters import CLUSTER, POOL, Clusters
-from dra_fleet.rehearsal.clouds.gke.names import cluster_id, name_faults
+from dra_fleet.rehearsal.clouds.gke.names import cluster_id
 from dra_fleet.rehearsal.clouds.gke.node_pools import NodePools
 from dra_fleet.rehearsal.clouds.gke.refusing import refuse
+from dra_fleet.rehearsal.clouds.neighbours import NeighbourType, neighbours
 from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
 
@@ -34,7 +35,13 @@ TOKEN_VALID: Final = timedelta(hours=1)
 class ResourceType(typed_cloud.ResourceType, Protocol):
     """One type. The `status` in a record's state is PROVISIONING until all is done."""
 
-    def identifier(self, project: str, inputs: Properties) -> str:
+    @property
+    def name_key(self) -> str | None: ...  # noqa: D102 - the input with its name
+
+    @property
+    def place_key(self) -> str | None: ...  # noqa: D102 - the input with its place
+
+    def identifier(self, project: str, inputs: Properties, /) -> str:
         """The id the inputs lead to."""
         ...
 
@@ -45,20 +52,29 @@ class SimulatedGke(typed_cloud.TypedCloud[Account, ResourceType]):
     def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:
         account = Account(store, planes)
         self._clusters = Clusters(account)
-        super().__init__(account, {CLUSTER: self._clusters, POOL: NodePools(account, self._clusters)})
+        beside = {
+            kind: NeighbourType(account=account, facts=facts) for kind, facts in neighbours("gke").items()
+        }
+        types: dict[str, ResourceType] = {
+            **beside,
+            CLUSTER: self._clusters,
+            POOL: NodePools(account, self._clusters),
+        }
+        super().__init__(account, types)
 
     def check(self, resource: Resource, olds: Properties, news: Properties, digits: str) -> Checked:
         """Complete and check inputs: a made name, the provider's project and place, messages, enums."""
         kind = self.kind_of(resource)
         inputs = dict(news)
-        if inputs.get("name") is None:
-            inputs["name"] = olds.get("name") or f"{resource.name}-{digits[:7]}"
+        name, region = kind.name_key, resource.config.get("region")
+        if name and inputs.get(name) is None:
+            inputs[name] = olds.get(name) or f"{resource.name}-{digits[:7]}"
         inputs.setdefault("project", project_of(inputs, resource.config))
-        place = resource.config.get("zone") or resource.config.get("region")
-        if place:
-            inputs.setdefault("location", place)
+        place = region if kind.place_key == "region" else resource.config.get("zone") or region
+        if kind.place_key and place:
+            inputs.setdefault(kind.place_key, place)
         missing = typed_cloud.missing_faults(kind, inputs)
-        return Checked(inputs=inputs, failures=[*missing, *name_faults(inputs), *kind.faults(inputs)])
+        return Checked(inputs=inputs, failures=[*missing, *kind.faults(inputs)])
 
     @override
     def identify(self, resource: Resource, inputs: Properties) -> str:
@@ -79,7 +95,8 @@ class SimulatedGke(typed_cloud.TypedCloud[Account, ResourceType]):
     @override
     def foreseen(self, resource: Resource, inputs: Properties) -> Properties:
         """The name too, which other resources are built from."""
-        return {**super().foreseen(resource, inputs), "name": inputs.get("name", UNKNOWN_TEXT)}
+        name = {"name": inputs.get("name", UNKNOWN_TEXT)} if self.kind_of(resource).name_key else {}
+        return {**super().foreseen(resource, inputs), **name}
 
     async def invoke(self, token: str, arguments: Properties, config: Properties) -> Properties:
         """Answer one of the functions."""

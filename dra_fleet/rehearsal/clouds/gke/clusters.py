@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.rehearsal.clouds.clusters import free_name
 from dra_fleet.rehearsal.clouds.gke import models
-from dra_fleet.rehearsal.clouds.gke.names import cluster_id, digits_of, is_zone
+from dra_fleet.rehearsal.clouds.gke.names import cluster_id, digits_of, is_zone, name_faults
 from dra_fleet.rehearsal.clouds.gke.objects import OF_EVERY_CLUSTER
 from dra_fleet.rehearsal.clouds.gke.pool_nodes import machines
 from dra_fleet.rehearsal.clouds.gke.refusing import refuse
@@ -33,6 +33,8 @@ class Clusters:
     https://github.com/hashicorp/terraform-provider-google
     """
 
+    name_key = "name"
+    place_key = "location"
     required = ("location",)
     replacing = frozenset(
         {
@@ -48,7 +50,7 @@ class Clusters:
 
     def faults(self, inputs: Properties) -> list[Failure]:
         """What does not fit the API's message."""
-        return models.faults("Cluster", inputs)
+        return [*name_faults(inputs), *models.faults("Cluster", inputs)]
 
     def identifier(self, project: str, inputs: Properties) -> str:
         """The id the inputs lead to."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.rehearsal.clouds.gke import models
 from dra_fleet.rehearsal.clouds.gke.clusters import CLUSTER, POOL
-from dra_fleet.rehearsal.clouds.gke.names import cluster_id
+from dra_fleet.rehearsal.clouds.gke.names import cluster_id, name_faults
 from dra_fleet.rehearsal.clouds.gke.pool_nodes import count_of
 from dra_fleet.rehearsal.clouds.gke.pool_rules import refuse_beyond_limits, refuse_invalid
 from dra_fleet.rehearsal.clouds.gke.refusing import refuse
@@ -33,6 +33,8 @@ class NodePools:
     https://github.com/hashicorp/terraform-provider-google
     """
 
+    name_key = "name"
+    place_key = "location"
     required = ("cluster", "location")
     replacing = frozenset(
         {
@@ -50,7 +52,7 @@ class NodePools:
 
     def faults(self, inputs: Properties) -> list[Failure]:
         """What does not fit the API's message."""
-        return models.faults("NodePool", inputs)
+        return [*name_faults(inputs), *models.faults("NodePool", inputs)]
 
     def identifier(self, project: str, inputs: Properties) -> str:
         """The id the inputs lead to."""

@@ -200,10 +200,8 @@ def test_a_token_is_only_for_the_server_application_of_aks(aks: Subscription) ->
 
 def test_a_type_that_is_not_covered_is_named(aks: Subscription) -> None:
     with pytest.raises(TypeNotCoveredError) as refused:
-        aks.cloud.check(aks.resource("azure-native:network:VirtualNetwork", "x"), {}, {}, "")
-    assert "has no resource type azure-native:network:VirtualNetwork; it has: azure-native" in str(
-        refused.value
-    )
+        aks.cloud.check(aks.resource("azure-native:sql:Server", "x"), {}, {}, "")
+    assert "has no resource type azure-native:sql:Server; it has: azure-native" in str(refused.value)
 
 
 @pytest.mark.parametrize(
