@@ -28,6 +28,7 @@ __all__ = [
     "Driver",
     "accelerators",
     "facts_of",
+    "keeps_order",
     "known",
     "named",
     "names",
@@ -54,6 +55,14 @@ def known() -> Iterator[Driver]:
 def publishing(publisher: str) -> Driver | None:
     """The driver that publishes ResourceSlices under a name such as `gpu.nvidia.com`."""
     return next((driver for driver in known() if publisher in driver.publishers), None)
+
+
+def keeps_order(publisher: str, *, with_counters: bool) -> bool:
+    """Whether the driver that publishes under a name always publishes its devices in one order."""
+    driver = publishing(publisher)
+    if driver is None:
+        return False
+    return (driver.order_with_counters if with_counters else driver.order) != "random"
 
 
 def facts_of(publisher: str) -> DriverFacts | None:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     Object = dict[str, Any]
 
+Order = Literal["by index", "sorted", "random"]
+"""How a driver orders its devices in a slice; the scheduler tries them in that order."""
 Part = Literal["values", "slices", "plan", "settings", "sharing", "resources", "nodes"]
 """A module of a driver's package: chart values, what is published, what a plan asks, what it reads of a stack
 file, sharing, what rules ask of it, and what is told of live nodes."""
@@ -97,6 +99,8 @@ class Driver:
         api_group: The API group of the driver's own objects; empty where it has none, or none that is judged.
         settles: Dotted keys that, given by the user, answer the question `conflicts` asks.
         is_usual: Whether a cluster that brings its own drivers is taken to run it unless told otherwise.
+        order: In which order it publishes its devices; what is not known counts as random, which is any.
+        order_with_counters: The same where its devices share counters.
     """
 
     name: str
@@ -111,6 +115,8 @@ class Driver:
     api_group: str = ""
     settles: frozenset[str] = frozenset()
     is_usual: bool = False
+    order: Order = "random"
+    order_with_counters: Order = "random"
 
     @property
     def facts(self) -> DriverFacts:

@@ -121,6 +121,8 @@ class NodeShape:
         devices: All devices of all drivers, as published.
         unpredictable: Why what a driver publishes here cannot be told, by driver.
         counters: By driver the counter sets that its devices share.
+        in_order: The drivers that always publish their devices in the order in which they stand here; those
+            of all others may come in any order, and in another one after each start of the driver.
     """
 
     labels: Mapping[str, str]
@@ -133,6 +135,12 @@ class NodeShape:
     counters: Mapping[str, tuple[Object, ...]] = field(default_factory=dict[str, tuple[Object, ...]])
     lacks_labels: frozenset[str] = frozenset()
     told: frozenset[str] = frozenset()
+    in_order: frozenset[str] = frozenset()
+
+    @property
+    def any_order(self) -> frozenset[str]:
+        """The drivers whose devices may come in any order."""
+        return frozenset(device.driver for device in self.devices) - self.in_order
 
     @cached_property
     def is_simple(self) -> bool:

@@ -166,6 +166,7 @@ def _prove_workloads(
     steady = all(group.least == group.most for group in groups)
     at_min = at_max if steady else _judge(part, judged, [group.least for group in groups])
     proofs: list[WorkloadProof] = []
+    told: set[str] = set()
     for item in workloads:
         pod_set = of_workload[item.name]
         pools = pool_fits(question, pod_set)
@@ -188,6 +189,10 @@ def _prove_workloads(
             accepted=item.accept.get(ACCEPT.get(answer.word, ""), ""),
             pools=pools,
         )
+        if answer.excess and answer.excess not in told:
+            told.add(answer.excess)
+            what = f"on cluster {cluster.name}, in every order some pod waits: {answer.excess}"
+            findings.refuse("workloads", item.name, what=what, fix="run fewer copies, or raise nodes.max")
         grows = proof.word == "guaranteed" and proof.at_min != "guaranteed"
         tell(proof, must_grow(cluster, question, pod_set, pools) if grows else (), findings)
         proofs.append(proof)

@@ -26,12 +26,11 @@ def test_every_example_is_planned(path: Any) -> None:
     assert all(cluster.workloads for cluster in plan.clusters)
 
 
-def test_the_dev_stack_uses_every_device_there_is(fleet: dict[str, Any]) -> None:
+def test_a_pair_finds_devices_in_the_lab_stack_whoever_has_the_others(fleet: dict[str, Any]) -> None:
     [cluster] = planned(fleet).clusters
-    per_copy = {"train": 1, "train-pair": 2, "infer": 1, "infer-pair": 2}
-    used = {workload.name: workload.copies * per_copy[workload.name] for workload in cluster.workloads}
-    assert used["train"] + used["train-pair"] == 8
-    assert used["infer"] + used["infer-pair"] == 28
+    copies = {workload.name: workload.copies for workload in cluster.workloads}
+    assert copies["train"] + (copies["train-pair"] - 1) < 4  # roots of which one device may be taken
+    assert copies["infer"] + 2 * (copies["infer-pair"] - 1) < 4 * 6  # partitions that leave no GPU with two
 
 
 def test_two_plans_of_one_file_are_equal(fleet: dict[str, Any]) -> None:

@@ -33,7 +33,10 @@ def test_the_dev_stack_names_the_rule_behind_each_verdict() -> None:
     proof = prove(make_plan(read_stack_file(ROOT / "Pulumi.dev.yaml").settings))
     reasons = {item.name: item.reason for item in proof.workloads}
     assert reasons["infer"].startswith("by counting: 28 of its devices would have to be in use")
-    assert reasons["train-pair"].startswith("every order of arrival was followed (21 states)")
+    assert reasons["infer-pair"].startswith("by counting: 24 of its devices would have to be in use")
+    assert reasons["train-pair"].startswith(
+        "by counting: the pods that can hold these devices take 2 each, alike"
+    )
     matches = {item.name: {fit.pool: fit.requests for fit in item.pools} for item in proof.claims}
     assert matches["partition"] == {"a100": {"part": 28}, "h100": {"part": 0}}
 
@@ -80,9 +83,13 @@ def test_an_order_that_leaves_a_pod_waiting_is_told() -> None:
     words = {item.name: item.word for item in proof.workloads}
     assert words == {"one": "guaranteed", "pair": "possible"}
     order = next(item.order for item in proof.workloads if item.name == "pair")
-    assert order == ("1 x one on a-0", "1 x one on a-1", "pair waits: no node has what it asks for free")
+    assert order == (
+        "1 x one on a-0 (gpu-0)",
+        "1 x one on a-1 (gpu-0)",
+        "pair waits: no node has what it asks for free",
+    )
     assert proof.fits
-    assert "1 x one on a-0, then 1 x one on a-1, then pair waits" in proof.warnings[0]
+    assert "1 x one on a-0 (gpu-0), then 1 x one on a-1 (gpu-0), then pair waits" in proof.warnings[0]
 
 
 def _order_dependent(**workload: Any) -> dict[str, Any]:
@@ -99,7 +106,10 @@ def test_possible_stops_in_production_and_shows_the_order() -> None:
     proof = proved(_order_dependent())
     assert not proof.fits
     assert "accept: {order: the reason}" in proof.failures[0]
-    assert "  order: 1 x one on a-0\n         1 x one on a-1\n         pair waits" in proof.failures[0]
+    assert (
+        "  order: 1 x one on a-0 (gpu-0)\n         1 x one on a-1 (gpu-0)\n         pair waits"
+        in proof.failures[0]
+    )
 
 
 def test_possible_passes_in_production_where_it_is_accepted_by_name() -> None:

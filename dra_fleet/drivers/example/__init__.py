@@ -9,4 +9,8 @@ DRIVER = Driver(
     intents={"product": "model", "memory": "memory"},
     plugin_section="kubeletPlugin",
     without=frozenset({"nodes", "plan", "settings", "sharing"}),
+    # A loop over the index: https://github.com/kubernetes-sigs/dra-example-driver,
+    # `internal/profiles/gpu/gpu.go` (v0.4.0, 2026-11-22).
+    order="by index",
+    order_with_counters="by index",
 )

@@ -23,4 +23,9 @@ DRIVER = Driver(
     api_group="resource.nvidia.com",
     settles=frozenset({"nvidiaDriverRoot"}),
     is_usual=True,
+    # Ranges over Go maps, in all versions from 25.3.2 on, but sorts what DynamicMIG may make:
+    # https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/tree/v0.5.0/cmd/gpu-kubelet-plugin, `driver.go`
+    # (2026-11-22; five starts of one node gave five orders).
+    order="random",
+    order_with_counters="sorted",
 )

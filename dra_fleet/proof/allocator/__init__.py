@@ -5,7 +5,7 @@ each minor has it, held to it by tests. It decides one pod on one node; which no
 order of pods, is not its business.
 """
 
-from dra_fleet.proof.allocator.allocate import allocate, outcomes
+from dra_fleet.proof.allocator.allocate import allocate, allocate_in_any_order, outcomes
 from dra_fleet.proof.allocator.inventory import DeviceId, InUse, Inventory, Node
 from dra_fleet.proof.allocator.outcome import (
     Allocated,
@@ -30,5 +30,6 @@ __all__ = [
     "TimedOut",
     "Undecided",
     "allocate",
+    "allocate_in_any_order",
     "outcomes",
 ]

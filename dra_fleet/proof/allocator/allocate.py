@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.cel.program import DeviceCel
     from dra_fleet.proof.allocator.features import Features
     from dra_fleet.proof.allocator.pools import Pool
+    from dra_fleet.proof.allocator.search import AnyOrder
 
 Object = Mapping[str, Any]
 
@@ -50,6 +51,36 @@ def allocate(
         ValueError: The minor is not known, or a quantity or version in a slice cannot be read.
     """
     question = _Question(claims, classes, node, in_use, environment(minor))
+    return question.answer(question.pools(slices))[0]
+
+
+def allocate_in_any_order(
+    claims: Sequence[Object],
+    classes: Mapping[str, Object],
+    slices: Inventory | Iterable[Object],
+    node: Node,
+    *,
+    in_use: InUse = NOTHING_IN_USE,
+    minor: str,
+    any_order: AnyOrder,
+    most_steps: int = MOST_STEPS,
+) -> list[Outcome]:
+    """Everything that may come out where some drivers may publish their devices in any order.
+
+    Args:
+        claims: as for ``allocate``, like all that follow but two.
+        classes: the DeviceClasses.
+        slices: the ResourceSlices.
+        node: the node.
+        in_use: what earlier pods hold.
+        minor: the Kubernetes minor.
+        any_order: which drivers, and which of their devices are as good as each other.
+        most_steps: of the search, after which it is given up.
+
+    Raises:
+        ValueError: As ``allocate``.
+    """
+    question = _Question(claims, classes, node, in_use, environment(minor), most_steps, any_order)
     return question.answer(question.pools(slices))
 
 
@@ -74,7 +105,7 @@ def outcomes(
     question = _Question(claims, classes, node, in_use, environment(minor), most_steps)
     pools = question.pools(slices)
     orders = permutations(pools) if question.features.any_order else [pools]
-    return [question.answer(order) for order in orders]
+    return [question.answer(order)[0] for order in orders]
 
 
 @dataclass(frozen=True)
@@ -87,6 +118,7 @@ class _Question:
     in_use: InUse
     cel: DeviceCel
     most_steps: int = MOST_STEPS
+    any_order: AnyOrder | None = None
 
     @property
     def features(self) -> Features:
@@ -96,19 +128,19 @@ class _Question:
         inventory = slices if isinstance(slices, Inventory) else Inventory(slices)
         return gather(inventory, self.node, self.features)
 
-    def answer(self, pools: Sequence[Pool]) -> Outcome:
+    def answer(self, pools: Sequence[Pool]) -> list[Outcome]:
         gates = self.features
         selection = Selection(self.cel, gates, self.node)
         try:
             demands = Preparation(self.classes, pools, selection, gates, self.in_use).claims(self.wanted)
             if gates.mixes_alternatives:
                 selection = Selection(self.cel, gates, self.node)
-            search = Search(demands, pools, selection, gates, self.in_use)
+            search = Search(demands, pools, selection, gates, self.in_use, any_order=self.any_order)
             found = search.run(self.most_steps)
         except Stop as stop:
-            return stop.outcome
-        if found is not None:
-            return Allocation(found)
+            return [stop.outcome]
+        if found:
+            return [Allocation(results) for results in found]
         if any(pool.invalid for pool in pools):
-            return NoFit("invalid resource pools were encountered")
-        return NoFit()
+            return [NoFit("invalid resource pools were encountered")]
+        return [NoFit()]

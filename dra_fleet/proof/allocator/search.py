@@ -7,20 +7,20 @@ https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structure
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from dra_fleet.proof.allocator.constraints import DistinctPerRequest
 from dra_fleet.proof.allocator.counters import CounterLedger
 from dra_fleet.proof.allocator.outcome import Allocated, Failure, Stop, TimedOut
 from dra_fleet.proof.allocator.prepare import MOST_DEVICES, ClaimDemand
 from dra_fleet.proof.allocator.trial import Trial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from dra_fleet.proof.allocator.features import Features
-    from dra_fleet.proof.allocator.inventory import Device, InUse
+    from dra_fleet.proof.allocator.inventory import Device, DeviceId, InUse
     from dra_fleet.proof.allocator.pools import Pool
     from dra_fleet.proof.allocator.requests import Demand, Request
     from dra_fleet.proof.allocator.selection import Selection
@@ -29,14 +29,31 @@ MOST_STEPS = 500_000
 """Steps after which a search is given up; the scheduler gives up after 10 seconds."""
 
 
+Results = tuple[tuple[Allocated, ...], ...]
+"""Per claim what it gets."""
+
+
+class AnyOrder(Protocol):
+    """Devices that may be tried in any order, and which of them are as good as each other."""
+
+    @property
+    def drivers(self) -> frozenset[str]:
+        """The drivers whose devices come in any order."""
+        ...
+
+    def kinds(self, taken: Sequence[Sequence[Allocated]]) -> Callable[[DeviceId], Hashable]:
+        """What is equal for devices that can change places once some are taken, whatever comes after."""
+        ...
+
+
 class _Result(Enum):
     DONE = "done"
+    NOTED = "a solution, noted; there may be more"
     NO = "no"
     TOO_MANY = "too many devices"
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """Where the search stands: the next device of one alternative of one request of one claim."""
 
     claim: int
@@ -57,16 +74,22 @@ class Search:
         selection: Selection,
         features: Features,
         in_use: InUse,
+        *,
+        any_order: AnyOrder | None = None,
     ) -> None:
         self._claims = claims
+        self._any_order = any_order
+        self._noted: list[Results] = []
         self._pools = pools
         self._selection = selection
         self._features = features
         self._trial = Trial(claims, features, in_use, CounterLedger(in_use, features))
         self._steps_left = 0
 
-    def run(self, most_steps: int = MOST_STEPS) -> tuple[tuple[Allocated, ...], ...] | None:
-        """The devices per claim, or None when they do not fit.
+    def run(self, most_steps: int = MOST_STEPS) -> list[Results]:
+        """The devices per claim, nothing when they do not fit; all that some order gives where any may come.
+
+        Of solutions that differ in nothing but which of alike devices they take, one stands for the others.
 
         Raises:
             Stop: The search cannot go on.
@@ -75,16 +98,22 @@ class Search:
         found = self._next(_Place(0))
         if found is _Result.TOO_MANY:
             raise Stop(Failure("allocation max size exceeded"))
-        if found is _Result.NO:
-            return None
-        return tuple(tuple(results) for results in self._trial.results)
+        if found is _Result.DONE:
+            self._note()
+        return self._noted
+
+    def _note(self) -> None:
+        self._noted.append(tuple(tuple(results) for results in self._trial.results))
 
     def _next(self, place: _Place) -> _Result:  # noqa: PLR0911 - the scheduler's ladder of cases
         self._steps_left -= 1
         if self._steps_left < 0:
             raise Stop(TimedOut())
         if place.claim >= len(self._claims):
-            return _Result.DONE
+            if self._any_order is None:
+                return _Result.DONE
+            self._note()
+            return _Result.NOTED
         claim = self._claims[place.claim]
         if place.request >= len(claim.alternatives):
             found = self._next(_Place(place.claim + 1))
@@ -108,7 +137,7 @@ class Search:
         all_too_many = True
         for index in range(alternatives):
             found = self._next(_Place(place.claim, place.request, index))
-            if found is _Result.DONE:
+            if found in (_Result.DONE, _Result.NOTED):
                 return found
             all_too_many = all_too_many and found is _Result.TOO_MANY
         return _Result.TOO_MANY if all_too_many else _Result.NO
@@ -136,17 +165,50 @@ class Search:
             if not self._is_usable(pool):
                 continue
             first = place.position if pool_index == place.pool else 0
-            for position in range(first, len(pool.devices)):
-                undo = self._try(request, pool, pool.devices[position])
-                if undo is None:
-                    continue
-                following = _Place(
-                    place.claim, place.request, place.alternative, place.device + 1, pool_index, position + 1
-                )
-                found = self._go_on(following, undo)
-                if found is not _Result.NO:
-                    return found
+            following = place._replace(device=place.device + 1, pool=pool_index)
+            if self._any_order is not None and pool.id.driver in self._any_order.drivers:
+                found = self._take_any(following, request, pool, first)
+            else:
+                found = self._take_first(following, request, pool, first)
+            if found is not _Result.NO:
+                return found
         return _Result.NO
+
+    def _take_first(self, following: _Place, request: Request, pool: Pool, first: int) -> _Result:
+        for position in range(first, len(pool.devices)):
+            undo = self._try(request, pool, pool.devices[position])
+            if undo is None:
+                continue
+            found = self._go_on(following._replace(position=position + 1), undo)
+            if found is not _Result.NO:
+                return found
+        return _Result.NO
+
+    def _take_any(self, following: _Place, request: Request, pool: Pool, first: int) -> _Result:
+        """Go on with every device that may come first; one of those that are alike stands for them all."""
+        if self._any_order is None:
+            return _Result.NO
+        # A constraint that forgets is met by some orders of the same devices only.
+        in_turn = any(
+            isinstance(item, DistinctPerRequest) for item in self._claims[following.claim].constraints
+        )
+        kind = _identity if in_turn else self._any_order.kinds(self._trial.results)
+        own = {item.device for item in self._trial.results[following.claim] if item.request == request.full}
+        tried: set[Hashable] = set()
+        result = _Result.NO
+        for position in range(0 if in_turn else first, len(pool.devices)):
+            device = pool.devices[position]
+            if device.id in own or kind(device.id) in tried:
+                continue
+            tried.add(kind(device.id))
+            undo = self._try(request, pool, device)
+            if undo is None:
+                continue
+            found = self._go_on(following._replace(position=position + 1), undo)
+            if found is _Result.TOO_MANY:
+                return found
+            result = found if found is _Result.NOTED else result
+        return result
 
     def _is_usable(self, pool: Pool) -> bool:
         if pool.invalid and self._features.invalid_pool_is_fatal:
@@ -161,3 +223,7 @@ class Search:
         if self._features.consumable_capacity and not self._trial.has_capacity(request, device):
             return None
         return self._trial.add(request, pool, device, must=False)
+
+
+def _identity(device: DeviceId) -> Hashable:
+    return device

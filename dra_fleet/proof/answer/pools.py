@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.proof.answer.costs import Cost, Shares, cost
 from dra_fleet.proof.answer.misses import why_too_few
 from dra_fleet.proof.answer.verdicts import PoolFit
+from dra_fleet.proof.search import counting
 from dra_fleet.proof.search.packing import Packing, Undecidable
 from dra_fleet.proof.search.shared_counters import blocked
 
@@ -89,6 +90,11 @@ def _filled(
     """How many copies a node takes one after the other, what one costs, and what cannot be told."""
     item = question.pod_sets[pod_set]
     packing = Packing([group.shape], [item], question.placements, counts_resources=[True])
+    anyhow = (
+        None
+        if counting.is_free_of_order(item, group.shape)
+        else Packing([group.shape], [item], question.placements, counts_resources=[True], in_any_order=True)
+    )
     node, count = packing.empty(0), 0
     chosen: tuple[tuple[str, str, str], ...] = ()
     of_one: Shares = ()
@@ -103,15 +109,18 @@ def _filled(
             if following == node:
                 count = MOST_ON_NODE
             node = following
+        room = (count, count) if anyhow is None else anyhow.room(0, 0, MOST_ON_NODE)
     except Undecidable as problem:
         return None, None, str(problem)
+    if room is None:
+        return None, None, "in which order its devices are published decides how many copies a node takes"
     if not count:
         return 0, None, ""
     held = packing.nodes[node][1].held
     used = {(device.driver, device.device) for device in held.devices}
     unusable = blocked(group.shape.devices, group.shape.counters, used)
     left = found.certain - used - unusable
-    return count, cost(item.claim, group.shape, chosen, left, (of_one, held.shares)), ""
+    return room[0], cost(item.claim, group.shape, chosen, left, (of_one, held.shares)), ""
 
 
 def _why_not(requests: Sequence[Sequence[Ask]], found: Suitability, group: NodeGroup) -> tuple[str, str]:

@@ -8,15 +8,15 @@ arrival (search/orders.py: exact up to a number of states); a sample of orders, 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from dra_fleet.model.published import MAX_DEVICES
 from dra_fleet.proof.demand.asks import drivers_of
 from dra_fleet.proof.search import counting
 from dra_fleet.proof.search.contention import contentions
 from dra_fleet.proof.search.orders import explore
-from dra_fleet.proof.search.packing import Packing, Undecidable
+from dra_fleet.proof.search.packing import Filled, Packing, Place, Undecidable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,11 +37,13 @@ class Answer:
         word: The verdict.
         reason: The rule that tells, or why nothing does.
         order: For `possible`: an order of arrival after which a pod waits, one line per run of pods.
+        excess: Why in every order some pod waits, of whichever workload; empty where it is not so.
     """
 
     word: Judgement
     reason: str
     order: tuple[str, ...] = ()
+    excess: str = ""
 
 
 def judge(question: Question, counts: Sequence[int]) -> dict[int, Answer]:
@@ -64,20 +66,33 @@ def _judge(question: Question, contention: Contention) -> dict[int, Answer]:
     rest = [pod_set for pod_set in everybody if pod_set not in answers]
     if not rest:
         return answers
-    excess = counting.too_many(contention)
-    if excess:
-        return answers | dict.fromkeys(rest, Answer(word="never", reason=excess))
+    for pod_set in rest:
+        reason = counting.too_many(contention, pod_set)
+        if reason:
+            answers[pod_set] = Answer(word="never", reason=reason)
+    together = counting.too_many_together(contention)
+    rest = [pod_set for pod_set in rest if pod_set not in answers]
+    told: Mapping[int, Answer] = {}
     if any(doubts.values()):
         doubt = next(text for text in doubts.values() if text)
-        unknown = {pod_set: doubts[pod_set] or doubt for pod_set in rest}
-        return answers | {key: Answer(word="unknown", reason=reason) for key, reason in unknown.items()}
-    try:
-        told = _try_orders(question, contention, sure=True)
-        if any(contention.is_tight) and any(answer.word == "never" for answer in told.values()):
-            told = _only_if_never_at_all(told, _try_orders(question, contention, sure=False))
-    except Undecidable as problem:
-        return answers | {pod_set: Answer(word="unknown", reason=str(problem)) for pod_set in rest}
-    return {pod_set: answers.get(pod_set, told[pod_set]) for pod_set in everybody}
+        told = {key: Answer(word="unknown", reason=doubts[key] or doubt, excess=together) for key in rest}
+    elif rest:
+        try:
+            told = _in_all_orders(question, contention)
+        except Undecidable as problem:
+            told = {key: Answer(word="unknown", reason=str(problem), excess=together) for key in rest}
+    answers |= {key: replace(told[key], excess=together or told[key].excess) for key in rest}
+    if any(answer.word == "never" for answer in answers.values()):
+        # Who can never be placed is named; that not all can be placed together follows.
+        return {key: replace(answer, excess="") for key, answer in answers.items()}
+    return answers
+
+
+def _in_all_orders(question: Question, contention: Contention) -> Mapping[int, Answer]:
+    told = _try_orders(question, contention, sure=True)
+    if any(contention.is_tight) and any(answer.word == "never" or answer.excess for answer in told.values()):
+        return _only_if_never_at_all(told, _try_orders(question, contention, sure=False))
+    return told
 
 
 def _doubt(contention: Contention, pod_set: int, minor: str) -> str:
@@ -120,7 +135,7 @@ def _has_order(pod_set: PodSet, group: int, contention: Contention, minor: str) 
 def _only_if_never_at_all(sure: Mapping[int, Answer], whole: Mapping[int, Answer]) -> dict[int, Answer]:
     told: dict[int, Answer] = {}
     for pod_set, answer in sure.items():
-        told[pod_set] = answer
+        told[pod_set] = replace(answer, excess=answer.excess if whole[pod_set].excess else "")
         if answer.word == "never" and whole[pod_set].word != "never":
             reason = "it fits only if the system leaves pods more than nine tenths of a node's CPU and memory"
             told[pod_set] = Answer(word="unknown", reason=reason)
@@ -135,9 +150,12 @@ def _try_orders(question: Question, contention: Contention, *, sure: bool) -> di
         counts_resources=contention.is_tight,
         barred=frozenset(pair for pair, found in contention.suitability.items() if found.barrier),
         sure=sure,
+        in_any_order=True,
     )
     if len({pod_set.signature for pod_set in contention.pod_sets}) == 1:
-        return _alike(contention, packing)
+        alike = _alike(contention, packing)
+        if alike is not None:
+            return dict.fromkeys(range(len(contention.pod_sets)), alike)
     nodes = Counter[int]()
     for group, count in enumerate(contention.counts):
         # Groups whose nodes are alike share an id.
@@ -147,59 +165,85 @@ def _try_orders(question: Question, contention: Contention, *, sure: bool) -> di
     return _read(contention, packing, explore(packing, nodes, copies))
 
 
-def _alike(contention: Contention, packing: Packing) -> dict[int, Answer]:
-    """Pods that cannot be told apart fill every node in one way only, so the count is exact."""
+def _alike(contention: Contention, packing: Packing) -> Answer | None:
+    """The verdict on pods that cannot be told apart; None where the order of devices decides."""
     copies = sum(pod_set.copies for pod_set in contention.pod_sets)
-    places = sum(
-        nodes * packing.most(0, group, copies) for group, nodes in enumerate(contention.counts) if nodes
-    )
-    word: Judgement = "guaranteed" if copies <= places else "never"
+    least = most = 0
+    for group, nodes in enumerate(contention.counts):
+        room = packing.room(0, group, copies) if nodes else (0, 0)
+        if room is None:
+            return None
+        least, most = least + nodes * room[0], most + nodes * room[1]
+    places, word = (least, "guaranteed") if copies <= least else (most, "never")
+    if least < copies <= most:
+        return None
     reason = (
         f"only alike pods can hold these devices, and the nodes take {places} of them; {copies} are asked for"
     )
-    return dict.fromkeys(range(len(contention.pod_sets)), Answer(word=word, reason=reason))
+    if word == "guaranteed":
+        return Answer(word="guaranteed", reason=reason)
+    is_one = len(contention.pod_sets) == 1
+    return Answer(word="never" if is_one else "possible", reason=reason, excess="" if is_one else reason)
 
 
 def _read(contention: Contention, packing: Packing, found: TriedOrders) -> dict[int, Answer]:
     answers: dict[int, Answer] = {}
-    for pod_set in range(len(contention.pod_sets)):
-        if pod_set not in found.waits and found.exhausted:
-            reason = f"every order of arrival was followed ({found.states} states), and no pod waits in any"
-            answers[pod_set] = Answer(word="guaranteed", reason=reason)
-        elif found.completes and pod_set in found.waits:
-            reason = "some order of arrival places every pod, another leaves one waiting"
+    everybody = range(len(contention.pod_sets))
+    excess, states = "", f"{found.states} states"
+    if found.exhausted and not found.completes:
+        names = ", ".join(contention.pod_sets[pod_set].name for pod_set in everybody)
+        excess = f"no order of arrival places every pod of {names} ({states})"
+    of_devices = " of devices and" if packing.is_in_any_order else ""
+    for pod_set in everybody:
+        order: tuple[str, ...] = ()
+        if pod_set in found.waits:
             order = _told(contention, packing, found.waits[pod_set], pod_set)
-            answers[pod_set] = Answer(word="possible", reason=reason, order=order)
-        elif found.completes:
-            reason = f"there are too many orders to try all; in {found.states} of them no pod waits"
-            answers[pod_set] = Answer(word="possible", reason=reason)
+        word: Judgement = "possible"
+        if not order and found.exhausted:
+            word = "guaranteed"
+            reason = f"every order{of_devices} of arrival was followed ({states}), and no pod waits in any"
+        elif not order:
+            tried = f"in {found.states} of them no pod waits"
+            reason = f"there are too many orders{of_devices} of arrival to try all; {tried}"
+        elif pod_set in found.placed:
+            every = "every pod" if found.completes else "all its pods"
+            reason = f"some order{of_devices} of arrival places {every}, another leaves one waiting"
         elif found.exhausted:
-            reason = f"no order of arrival places every pod ({found.states} states)"
-            order = _told(contention, packing, found.waits[pod_set], pod_set)
-            answers[pod_set] = Answer(word="never", reason=reason, order=order)
+            word, reason = (
+                "never",
+                f"no order{of_devices} of arrival places all its pods ({states})",
+            )
         else:
-            reason = f"none of {found.states} orders that were tried places every pod, and not all were tried"
-            answers[pod_set] = Answer(word="unknown", reason=reason)
+            word, order = "unknown", ()
+            reason = (
+                f"none of {found.states} orders that were tried places all its pods, and not all were tried"
+            )
+        answers[pod_set] = Answer(word=word, reason=reason, order=order, excess=excess)
     return answers
 
 
 def _told(
-    contention: Contention, packing: Packing, steps: Sequence[tuple[int, int]], waiting: int
+    contention: Contention, packing: Packing, steps: Sequence[tuple[int, int, int]], waiting: int
 ) -> tuple[str, ...]:
-    """An order of arrival in words: runs of pods on named nodes, then the one that waits."""
-    nodes: list[list[Any]] = [
-        [f"{contention.groups[group].pool}-{number}", packing.empty(group)]
+    """An order of arrival in words: runs of pods on named nodes, then the one that waits.
+
+    Where drivers publish in any order, also which devices the pods get.
+    """
+    nodes = [
+        Place(f"{contention.groups[group].pool}-{number}", packing.empty(group), Filled())
         for group, count in enumerate(contention.counts)
         for number in range(count)
     ]
-    runs: list[list[Any]] = []
-    for pod_set, node in steps:
-        place = next(entry for entry in nodes if entry[1] == node)
-        place[1] = packing.place(pod_set, node)
-        name = contention.pod_sets[pod_set].name
-        if runs and runs[-1][1:] == [name, place[0]]:
-            runs[-1][0] += 1
-        else:
-            runs.append([1, name, place[0]])
-    lines = [f"{count} x {name} on {node}" for count, name, node in runs]
+    runs: list[tuple[str, str, list[str]]] = []
+    for pod_set, node, after in steps:
+        number = next(number for number, place in enumerate(nodes) if place.node == node)
+        nodes[number], given = packing.step(pod_set, nodes[number], after)
+        key = (contention.pod_sets[pod_set].name, nodes[number].name)
+        if not runs or runs[-1][:2] != key:
+            runs.append((*key, []))
+        runs[-1][2].append("+".join(given))
+    lines = [
+        f"{len(given)} x {name} on {node}" + (f" ({', '.join(given)})" if packing.is_in_any_order else "")
+        for name, node, given in runs
+    ]
     return (*lines, f"{contention.pod_sets[waiting].name} waits: no node has what it asks for free")

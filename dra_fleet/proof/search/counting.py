@@ -59,15 +59,21 @@ def enough(contention: Contention, pod_set: int) -> str:
     return ""
 
 
-def too_many(contention: Contention) -> str:
-    """Why not all pods can ever be placed together; empty if counting does not tell."""
-    if not _is_countable(contention) or any(found.has_more for found in contention.suitability.values()):
+def too_many(contention: Contention, pod_set: int) -> str:
+    """Why not all pods of a pod set can ever be placed; empty if counting does not tell."""
+    if not _can_run_out(contention):
         return ""
-    for pod_set, item in enumerate(contention.pod_sets):
-        there = _devices(contention, [pod_set])
-        if item.copies * item.claim.fewest > there:
-            wanted = f"{item.copies} x {item.claim.fewest} devices"
-            return f"{item.name}: {wanted} are asked for and {there} can match"
+    item = contention.pod_sets[pod_set]
+    there = _devices(contention, [pod_set])
+    if item.copies * item.claim.fewest <= there:
+        return ""
+    return f"{item.name}: {item.copies} x {item.claim.fewest} devices are asked for and {there} can match"
+
+
+def too_many_together(contention: Contention) -> str:
+    """Why not all pods can ever be placed together; empty if counting does not tell."""
+    if not _can_run_out(contention):
+        return ""
     pod_sets = range(len(contention.pod_sets))
     wanted = sum(item.copies * item.claim.fewest for item in contention.pod_sets)
     there = _devices(contention, pod_sets)
@@ -77,6 +83,19 @@ def too_many(contention: Contention) -> str:
         told = ", ".join(names[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
         return f"{told} together ask for {wanted} devices and {there} can match"
     return ""
+
+
+def is_free_of_order(pod_set: PodSet, shape: NodeShape) -> bool:
+    """Whether as many copies go onto a node in whatever order its devices come, when nobody else is there."""
+    requests = pod_set.claim.requests
+    if _single(pod_set) is not None and shape.is_simple:
+        return True
+    return (
+        len(requests) == 1
+        and [ask.count for ask in requests[0]] == [1]
+        and not pod_set.claim.constraints
+        and not shape.counters
+    )
 
 
 def most_held(pod_set: PodSet, devices: int) -> int:
@@ -90,6 +109,10 @@ def most_held(pod_set: PodSet, devices: int) -> int:
 
 def _is_countable(contention: Contention) -> bool:
     return all(group.shape.is_simple for group in contention.groups)
+
+
+def _can_run_out(contention: Contention) -> bool:
+    return _is_countable(contention) and not any(found.has_more for found in contention.suitability.values())
 
 
 def _devices(contention: Contention, pod_sets: Iterable[int]) -> int:

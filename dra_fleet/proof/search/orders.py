@@ -28,8 +28,8 @@ SAMPLED_PODS = 20_000
 SEED = 20_261_121
 
 State = tuple[tuple[tuple[int, int], ...], tuple[int, ...]]
-Step = tuple[int, int]
-"""A pod set and the id of the node it goes to, before it does."""
+Step = tuple[int, int, int]
+"""A pod set and the id of the node it goes to, before and after it does."""
 
 
 @dataclass(kw_only=True)
@@ -41,12 +41,14 @@ class TriedOrders:
         states: How many states were visited, or how many orders sampled.
         waits: Per pod set the shortest order found after which one of its pods has no node.
         completes: Whether some order places all pods.
+        placed: The pod sets of which some order places all.
     """
 
     exhausted: bool
     states: int
     waits: dict[int, tuple[Step, ...]] = field(default_factory=dict[int, tuple[Step, ...]])
     completes: bool = False
+    placed: set[int] = field(default_factory=set[int])
 
 
 def explore(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> TriedOrders:
@@ -74,15 +76,16 @@ def _exhaust(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> Tr
     while queue:
         state = queue.popleft()
         found.states += 1
-        if found.states > MOST_STATES or packing.questions > MOST_QUESTIONS:
+        if found.states > MOST_STATES or packing.questions > MOST_QUESTIONS or not packing.is_exhaustive:
             found.exhausted = False
             return found
-        if not any(state[1]):
-            found.completes = True
+        found.placed |= {pod_set for pod_set, left in enumerate(state[1]) if not left}
+        found.completes = found.completes or not any(state[1])
         for following, step in _following(packing, state, found, parents):
             if following not in parents:
                 parents[following] = (state, step)
                 queue.append(following)
+    found.exhausted = packing.is_exhaustive
     return found
 
 
@@ -98,7 +101,7 @@ def _following(
     for pod_set, count in enumerate(left):
         if not count:
             continue
-        options = [(node, after) for node, _ in nodes if (after := packing.place(pod_set, node)) is not None]
+        options = [(node, after) for node, _ in nodes for after in packing.choices(pod_set, node)]
         if not options and pod_set not in found.waits:
             found.waits[pod_set] = _path(parents, state)
         fewer = (*left[:pod_set], count - 1, *left[pod_set + 1 :])
@@ -106,7 +109,7 @@ def _following(
             changed = Counter(dict(nodes))
             changed[node] -= 1
             changed[after] += 1
-            steps.append(((_key(changed), fewer), (pod_set, node)))
+            steps.append(((_key(changed), fewer), (pod_set, node, after)))
     return steps
 
 
@@ -161,24 +164,23 @@ def _play(
     found: TriedOrders,
 ) -> None:
     steps: list[Step] = []
-    all_placed = True
     full: set[int] = set()
     for pod_set in order:
         if pod_set in full:
             continue
-        options = [node for node in sorted(nodes) if packing.place(pod_set, node) is not None]
+        options = [node for node in sorted(nodes) if packing.choices(pod_set, node)]
         if not options:
-            all_placed = False
             full.add(pod_set)
             if pod_set not in found.waits or len(steps) < len(found.waits[pod_set]):
                 found.waits[pod_set] = tuple(steps)
             continue
         node = _choose(packing, options, policy, chance)
-        after = packing.place(pod_set, node)
+        after = chance.choice(packing.choices(pod_set, node))
         nodes -= Counter([node])
-        nodes[node if after is None else after] += 1
-        steps.append((pod_set, node))
-    found.completes = found.completes or all_placed
+        nodes[after] += 1
+        steps.append((pod_set, node, after))
+    found.completes = found.completes or not full
+    found.placed |= set(order) - full
 
 
 def _choose(packing: Packing, options: Sequence[int], policy: str, chance: random.Random) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from dra_fleet.model.nodes import NOTHING, ComputeResources
-from dra_fleet.proof.search.placements import Held, Placements, Undecidable
+from dra_fleet.proof.search.likeness import Likeness
+from dra_fleet.proof.search.placements import Held, Placed, Placements, Undecidable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,12 +16,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Filled", "Packing", "Undecidable"]
 
+MOST_WAYS = 300
+"""Ways to have put so many copies on one node that are followed."""
+
 
 class Filled(NamedTuple):
     """What is in use on a node: devices and compute resources."""
 
     held: Held = Held()
     resources: ComputeResources = NOTHING
+
+
+class Place(NamedTuple):
+    """One node by name: the id of its sort, and what is in use of its own devices."""
+
+    name: str
+    node: int
+    filled: Filled
 
 
 class Packing:
@@ -33,6 +45,8 @@ class Packing:
         counts resources: Whether CPU, memory and pods are looked at; only where they can run out.
         barred: Pairs of a sort of pod and a sort of node where its pods may not go at all.
         sure: Whether only what is left for certain counts.
+        in any order: Whether devices are given out in every order in which drivers may publish them, not
+            only in the one in which they stand.
     """
 
     def __init__(
@@ -44,6 +58,7 @@ class Packing:
         counts_resources: Sequence[bool],
         barred: frozenset[tuple[int, int]] = frozenset(),
         sure: bool = True,
+        in_any_order: bool = False,
     ) -> None:
         self._shapes = shapes
         self._units = pod_sets
@@ -55,9 +70,15 @@ class Packing:
         self._first_alike = [traits.index(found) for found in traits]
         self._ids: dict[tuple[int, Filled], int] = {}
         self.nodes: list[tuple[int, Filled]] = []
-        self._next: dict[tuple[int, int], int | None] = {}
+        self._next: dict[tuple[int, int], tuple[int, ...]] = {}
         self._given: dict[tuple[int, int], tuple[tuple[str, str, str], ...]] = {}
+        claims = [pod_set.claim for pod_set in pod_sets]
+        self._likeness = [
+            Likeness(shape, claims, placements.minor) if in_any_order and shape.any_order else None
+            for shape in shapes
+        ]
         self.questions = 0
+        self.is_exhaustive = True
 
     def empty(self, shape: int) -> int:
         """The id of an empty node."""
@@ -65,6 +86,14 @@ class Packing:
 
     def place(self, pod_set: int, node: int) -> int | None:
         """The id of the node after one more pod, None where it does not fit.
+
+        Raises:
+            Undecidable: It cannot be told.
+        """
+        return next(iter(self.choices(pod_set, node)), None)
+
+    def choices(self, pod_set: int, node: int) -> tuple[int, ...]:
+        """What the node may be after one more pod; nothing where it does not fit.
 
         Raises:
             Undecidable: It cannot be told.
@@ -78,21 +107,47 @@ class Packing:
         """The devices of a pod placed on a node: (request or request/alternative, driver, device)."""
         return self._given[pod_set, node]
 
-    def most(self, pod_set: int, shape: int, limit: int) -> int:
-        """How many copies of a pod set an empty node takes one after the other, at most `limit`.
+    @property
+    def is_in_any_order(self) -> bool:
+        """Whether the order of some devices is open."""
+        return any(likeness is not None for likeness in self._likeness)
+
+    def step(self, pod_set: int, place: Place, after: int) -> tuple[Place, tuple[str, ...]]:
+        """A node by name after one more pod, as the id of what it then is demands, and the pod's devices."""
+        number = self.nodes[place.node][0]
+        shape, claim = self._shapes[number], self._units[pod_set].claim
+        likeness = self._likeness[number]
+        wanted = self.nodes[after][1]
+        if likeness is None:
+            given = tuple(device for _, _, device in self.given(pod_set, place.node))
+            return Place(place.name, after, wanted), given
+        found = self._placements.choices(claim, shape, place.filled.held, likeness).placed
+        placed = next(one for one in found if likeness.canonical(one.held) == wanted.held)
+        given = tuple(device for _, _, device in placed.given)
+        return Place(place.name, after, Filled(placed.held, wanted.resources)), given
+
+    def room(self, pod_set: int, shape: int, limit: int) -> tuple[int, int] | None:
+        """How many copies of a pod set an empty node takes, at least and at most, up to `limit`.
+
+        None where there are too many ways in which it may fill up.
 
         Raises:
             Undecidable: It cannot be told.
         """
-        node = self.empty(shape)
+        nodes, least = {self.empty(shape)}, limit
         for count in range(limit):
-            following = self.place(pod_set, node)
-            if following is None:
-                return count
-            if following == node:
-                return limit
-            node = following
-        return limit
+            choices = {node: self.choices(pod_set, node) for node in nodes}
+            if not all(choices.values()):
+                least = min(least, count)
+            following = {after for found in choices.values() for after in found}
+            if not following:
+                return least, count
+            if following & nodes:
+                return least, limit
+            if len(following) > MOST_WAYS or not self.is_exhaustive:
+                return None
+            nodes = following
+        return least, limit
 
     def _intern(self, shape: int, filled: Filled) -> int:
         key = (shape, filled)
@@ -102,22 +157,28 @@ class Packing:
             self.nodes.append(key)
         return known
 
-    def _place(self, pod_set: int, node: int) -> int | None:
+    def _place(self, pod_set: int, node: int) -> tuple[int, ...]:
         number, filled = self.nodes[node]
         if (pod_set, number) in self._barred:
-            return None
+            return ()
         shape, pod = self._shapes[number], self._units[pod_set]
         resources = filled.resources
         if self._counts_resources[number]:
             resources = resources.plus(pod.resources)
             if not (shape.sure_resources if self._sure else shape.resources).holds(resources):
-                return None
+                return ()
         self.questions += 1
-        placed = self._placements.place(pod.claim, shape, filled.held)
-        if placed is None:
-            return None
-        self._given[pod_set, node] = placed.given
-        return self._intern(number, Filled(placed.held, resources))
+        likeness = self._likeness[number]
+        if likeness is None:
+            placed = self._placements.place(pod.claim, shape, filled.held)
+            found: tuple[Placed, ...] = () if placed is None else (placed,)
+        else:
+            found, are_all = self._placements.choices(pod.claim, shape, filled.held, likeness)
+            self.is_exhaustive = self.is_exhaustive and are_all
+        if found:
+            self._given[pod_set, node] = found[0].given
+        held = [placed.held if likeness is None else likeness.canonical(placed.held) for placed in found]
+        return tuple(self._intern(number, Filled(one, resources)) for one in dict.fromkeys(held))
 
     def _traits(self, number: int) -> tuple[object, ...]:
         """Equal for sorts of node that no pod here can tell apart."""

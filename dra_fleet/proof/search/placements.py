@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dra_fleet.model.nodes import NODE
-from dra_fleet.proof.allocator import Allocation, DeviceId, InUse, Node, NoFit, allocate
+from dra_fleet.proof.allocator import (
+    Allocation,
+    DeviceId,
+    InUse,
+    Node,
+    NoFit,
+    Outcome,
+    TimedOut,
+    allocate,
+    allocate_in_any_order,
+)
 from dra_fleet.proof.supply.node_slices import inventory_of
 
 if TYPE_CHECKING:
@@ -14,6 +24,10 @@ if TYPE_CHECKING:
 
     from dra_fleet.model.nodes import NodeDevice, NodeShape
     from dra_fleet.proof.demand.asks import ClaimAsk
+    from dra_fleet.proof.search.likeness import Likeness
+
+MOST_STEPS = 20_000
+"""Steps of the search for all that a claim may get, before one order of the devices stands for the others."""
 
 
 class Undecidable(Exception):  # noqa: N818 - an answer on its way up, not an error
@@ -39,6 +53,18 @@ class Placed(NamedTuple):
     held: Held
 
 
+class Choices(NamedTuple):
+    """What a claim may get, depending on the order in which drivers publish their devices.
+
+    Attributes:
+        placed: One of each sort; none where it does not fit.
+        are_all: Whether there are no others.
+    """
+
+    placed: tuple[Placed, ...]
+    are_all: bool
+
+
 class Placements:
     """Answers for one cluster, and remembers, what the allocator gives a claim on a node.
 
@@ -53,9 +79,10 @@ class Placements:
         self.minor = minor
         self._classes = classes
         self._known: dict[tuple[str, tuple[NodeDevice, ...], Held], Placed | None] = {}
+        self._choices: dict[tuple[str, Likeness, Held], Choices] = {}
 
     def place(self, claim: ClaimAsk, shape: NodeShape, held: Held) -> Placed | None:
-        """What a claim gets on a node where some devices are in use; None where it does not fit.
+        """What a claim gets where some devices are in use, as they stand; None where it does not fit.
 
         Raises:
             Undecidable: It cannot be told.
@@ -67,6 +94,34 @@ class Placements:
             self._known[key] = self._ask(claim, shape, held)
         return self._known[key]
 
+    def choices(self, claim: ClaimAsk, shape: NodeShape, held: Held, likeness: Likeness) -> Choices:
+        """What a claim may get on a node where some devices are in use, in any order that they may come in.
+
+        Raises:
+            Undecidable: It cannot be told.
+        """
+        key = (claim.likeness, likeness, held)
+        if key not in self._choices:
+            self._choices[key] = self._ask_for_all(claim, shape, held, likeness)
+        return self._choices[key]
+
+    def _ask_for_all(self, claim: ClaimAsk, shape: NodeShape, held: Held, likeness: Likeness) -> Choices:
+        outcomes = allocate_in_any_order(
+            [claim.body],
+            self._classes,
+            inventory_of(shape),
+            Node(NODE, shape.labels),
+            in_use=held.in_use,
+            minor=self.minor,
+            any_order=likeness.after(held),
+            most_steps=MOST_STEPS,
+        )
+        if isinstance(outcomes[0], TimedOut):
+            one = self.place(claim, shape, held)
+            return Choices(() if one is None else (one,), are_all=one is None)
+        found = [placed for outcome in outcomes if (placed := _placed(outcome, held)) is not None]
+        return Choices(tuple(found), are_all=True)
+
     def _ask(self, claim: ClaimAsk, shape: NodeShape, held: Held) -> Placed | None:
         outcome = allocate(
             [claim.body],
@@ -76,14 +131,18 @@ class Placements:
             in_use=held.in_use,
             minor=self.minor,
         )
-        if isinstance(outcome, NoFit):
-            return None
-        if not isinstance(outcome, Allocation):
-            raise Undecidable(outcome.message)
-        given = tuple(
-            (item.request, item.device.driver, item.device.device) for one in outcome.claims for item in one
-        )
-        return Placed(given, after(held, outcome))
+        return _placed(outcome, held)
+
+
+def _placed(outcome: Outcome, held: Held) -> Placed | None:
+    if isinstance(outcome, NoFit):
+        return None
+    if not isinstance(outcome, Allocation):
+        raise Undecidable(outcome.message)
+    given = tuple(
+        (item.request, item.device.driver, item.device.device) for one in outcome.claims for item in one
+    )
+    return Placed(given, after(held, outcome))
 
 
 def after(before: Held, allocation: Allocation) -> Held:

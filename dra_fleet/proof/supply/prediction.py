@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet import clouds
+from dra_fleet import clouds, drivers
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.model.nodes import MOST_PODS, ComputeResources, NodeGroup, NodeShape, Published
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.nodes import NodeDevice, Object
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 
 _KEPT = 10
@@ -68,8 +69,8 @@ def _known_already(
     return next(
         (
             published
-            for other, drivers, published in known
-            if drivers == running
+            for other, theirs, published in known
+            if theirs == running
             and (other.machine, other.sharing, other.efa) == (pool.machine, pool.sharing, pool.efa)
         ),
         None,
@@ -115,6 +116,16 @@ def _shape(pool: PoolPlan, published: Published, lacks: frozenset[str]) -> NodeS
         counters=published.counters,
         lacks_labels=lacks,
         told=published.told,
+        in_order=in_order(published.devices, published.counters),
+    )
+
+
+def in_order(devices: Sequence[NodeDevice], counters: Mapping[str, Sequence[Object]]) -> frozenset[str]:
+    """The drivers among those of some devices that always publish them in one order."""
+    return frozenset(
+        name
+        for name in {device.driver for device in devices}
+        if drivers.keeps_order(name, with_counters=name in counters)
     )
 
 

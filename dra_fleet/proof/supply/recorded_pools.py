@@ -16,7 +16,7 @@ from dra_fleet.kubernetes.minors import PARTITIONS, is_on, on_from
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.model.nodes import MOST_PODS, ComputeResources, NodeGroup, NodeShape, Object
 from dra_fleet.proof.errors import RecordingInvalid
-from dra_fleet.proof.supply.prediction import resources_of
+from dra_fleet.proof.supply.prediction import in_order, resources_of
 from dra_fleet.proof.supply.recording import RECORD, read_items, recorded_nodes
 
 if TYPE_CHECKING:
@@ -146,6 +146,7 @@ def _shape(pool: PoolPlan, node: RecordedNode, minor: str) -> NodeShape:
         devices=node.devices,
         unpredictable={**early, **node.left_open},
         counters=node.counters,
+        in_order=in_order(node.devices, node.counters),
     )
 
 
