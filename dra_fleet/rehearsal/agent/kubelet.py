@@ -16,7 +16,7 @@ from dra_fleet.clusters.pending.state import claim_names
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.discovered import Discovered
 from dra_fleet.rehearsal.agent.events import PodEvents
-from dra_fleet.rehearsal.agent.publishing import FieldsDropped, publish
+from dra_fleet.rehearsal.agent.publishing import FieldsDropped, in_published_order, publish
 from dra_fleet.rehearsal.agent.view import POD, RESOURCE_API, ends_by_itself, has_claims
 from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers import plugins_of, start_problem
@@ -146,8 +146,9 @@ class Kubelets:
         node = pod["spec"]["nodeName"]
         outcome = driver_pod.start(pod, self._discovered.host(pod))
         for plugin, devices in outcome.published:
+            ordered = in_published_order(devices, plugin.driver, seed=pod["metadata"]["uid"])
             try:
-                await publish(await self._identities.pod(pod), node, plugin.driver, devices)
+                await publish(await self._identities.pod(pod), node, plugin.driver, ordered)
                 await self._label(pod, plugin)
             except (ApiError, FieldsDropped) as error:
                 if isinstance(error, ApiError) and error.code in (404, 409):

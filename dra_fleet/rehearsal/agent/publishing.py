@@ -7,12 +7,17 @@ How the real helper does it: https://github.com/kubernetes/dynamic-resource-allo
 from __future__ import annotations
 
 import json
+import logging
+import random
 from typing import TYPE_CHECKING, cast
 
+from dra_fleet.drivers import keeps_order
 from dra_fleet.model.published import slice_specs
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object
+
+logger = logging.getLogger(__name__)
 
 SLICE_API = "resource.k8s.io/v1"
 SLICE = "ResourceSlice"
@@ -20,6 +25,20 @@ SLICE = "ResourceSlice"
 
 class FieldsDropped(Exception):  # noqa: N818 - what the real helper calls it
     """The API server stored less than was sent."""
+
+
+def in_published_order(devices: list[Object], driver: str, *, seed: str) -> list[Object]:
+    """Devices in the order in which a driver publishes them once it has started.
+
+    Args:
+        devices: resource.k8s.io/v1 device objects.
+        driver: the driver's name; some publish in another order each time they start.
+        seed: tells one start from another; it is logged, and gives the same order again.
+    """
+    if keeps_order(driver, with_counters=any(device.get("consumesCounters") for device in devices)):
+        return devices
+    logger.info("%s publishes %d devices in the order of seed %s", driver, len(devices), seed)
+    return random.Random(f"{seed}/{driver}").sample(devices, len(devices))  # noqa: S311 - no secret
 
 
 async def publish(api: KubeApi, node_name: str, driver: str, devices: list[Object]) -> None:

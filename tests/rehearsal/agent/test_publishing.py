@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from dra_fleet.rehearsal.agent.publishing import FieldsDropped, publish
+from dra_fleet.rehearsal.agent.publishing import FieldsDropped, in_published_order, publish
 from tests.rehearsal.agent.fake_api import FakeApi
 
 if TYPE_CHECKING:
@@ -77,3 +77,22 @@ def test_fields_the_server_drops_are_named() -> None:
         'pool "n1", slice #0: some fields were dropped by the apiserver, probably because a feature is '
         "disabled: spec.devices[].consumesCounters"
     )
+
+
+def test_gpus_are_published_in_another_order_after_each_start_of_their_driver() -> None:
+    # https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, v0.5.0: five starts gave five orders.
+    starts = [in_published_order(devices(8), "gpu.nvidia.com", seed=str(start)) for start in range(5)]
+    orders = {tuple(device["name"] for device in start) for start in starts}
+    assert len(orders) == 5
+    assert {tuple(sorted(order)) for order in orders} == {tuple(device["name"] for device in devices(8))}
+
+
+def test_one_start_of_a_driver_has_one_order_so_that_publishing_again_changes_nothing() -> None:
+    api = FakeApi(NODE)
+    for _ in range(2):
+        publish_on(api, in_published_order(devices(8), "gpu.nvidia.com", seed="a"))
+    assert slices(api)[0]["spec"]["pool"]["generation"] == 1
+
+
+def test_devices_of_a_driver_that_keeps_its_order_are_published_by_index() -> None:
+    assert in_published_order(devices(8), "gpu.example.com", seed="a") == devices(8)
