@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.cel import asked
 from dra_fleet.checking.charts import ChartUnknown, check_chart_values, find_chart
+from dra_fleet.checking.contents import contents_of, documents_of, unreadable
 from dra_fleet.checking.device_objects import all_expressions
 from dra_fleet.checking.inventory import clusters
+from dra_fleet.checking.leaving_out import comments, counted
 from dra_fleet.checking.on_cluster import judged_on
 from dra_fleet.checking.operator_values import OPERATOR, check_operator_values, operator_version
-from dra_fleet.checking.resources import resources
+from dra_fleet.checking.rendering import check_rendered
 from dra_fleet.findings.finding import Finding, Found, Subject
 from dra_fleet.proof.answer.messages import STRICT
-from dra_fleet.yaml_text import Unreadable, read_documents
+from dra_fleet.yaml_text import Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from dra_fleet.checking.inventory import Cluster
+    from dra_fleet.checking.leaving_out import LeftOut
     from dra_fleet.checking.on_cluster import Outcome
     from dra_fleet.checking.resources import Resource
     from dra_fleet.model.plan import FleetPlan
-    from dra_fleet.yaml_text import Document
 
 
 @dataclass(frozen=True, kw_only=True)
 class ManifestFile:
-    """A file of Kubernetes objects: its name as findings say it, and its bytes."""
+    """A file of Kubernetes objects.
+
+    Attributes:
+        name: Its name as findings say it.
+        data: Its bytes.
+        is_named: Whether somebody named it; else it was found in a folder, and may hold something else.
+    """
 
     name: str
     data: bytes
+    is_named: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,34 +54,66 @@ class ValuesFile:
     data: bytes
 
 
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """What came of a check.
+
+    Attributes:
+        findings: Everything wrong or doubtful, in the order of files and lines.
+        judged: How many objects and values files were judged.
+        passed: How many were passed over, by why.
+    """
+
+    findings: tuple[Finding, ...]
+    judged: int
+    passed: Mapping[str, int]
+
+
 def check(
     plan: FleetPlan,
     manifests: Iterable[ManifestFile],
     values: Iterable[ValuesFile] = (),
     only: Collection[str] = (),
-) -> list[Finding]:
-    """Everything wrong or doubtful in the files, in the order of files and lines.
+    left_out: Iterable[LeftOut] = (),
+) -> Checked:
+    """Judge files against a stack's fleet.
 
     Args:
         plan: the stack's plan, which says what pools, classes and claims there are.
         manifests: files of Kubernetes objects. Kinds that have nothing to do with devices are passed over.
         values: values files of driver charts.
         only: the clusters that they are for; each of the stack if none is named.
+        left_out: rules that do not count in some files, beside those that comments leave out.
     """
-    found: Found = {}
     files, charts = list(manifests), list(values)
-    documents = [document for file in files for document in _documents(file.name, file.data, found)]
-    objects = [resource for document in documents for resource in resources(document, found)]
+    contents = [contents_of(file.name, file.data, is_named=file.is_named) for file in files]
+    found: Found = dict.fromkeys(item for content in contents for item in content.findings)
+    objects = [item for content in contents for item in content.objects]
     everywhere = clusters(plan, _drivers_named(objects))
     fleet = [cluster for cluster in everywhere if not only or cluster.plan.name in only]
     for file in charts:
         found |= _merged([_check_values(file, cluster) for cluster in fleet], fleet)
+    for item in objects:
+        check_rendered(item)
+        found |= item.subject.found
     strict = plan.environment == STRICT
     outcomes = [judged_on(cluster, everywhere, objects, is_production=strict) for cluster in fleet]
     for of_object in zip(*outcomes, strict=True):
         found |= _merged(_where_it_runs(of_object), fleet)
+    unknown: list[Finding] = []
+    told = [
+        *left_out,
+        *(item for file in (*files, *charts) for item in comments(file.name, file.data, unknown)),
+    ]
     order = {name: index for index, name in enumerate([*(f.name for f in files), *(f.name for f in charts)])}
-    return sorted(found, key=lambda finding: (order[finding.file], finding))
+    passed: Counter[str] = Counter()
+    for content in contents:
+        passed.update(content.passed)
+    return Checked(
+        findings=tuple(sorted([*counted(found, told), *unknown], key=lambda item: (order[item.file], item))),
+        judged=len(objects) + len(charts),
+        passed=passed,
+    )
 
 
 def _drivers_named(objects: Iterable[Resource]) -> set[str]:
@@ -101,40 +143,18 @@ def _where_it_runs(outcomes: Sequence[Outcome]) -> list[Found]:
     ]
 
 
-def _documents(name: str, data: bytes, found: Found) -> list[Document]:
-    try:
-        return read_documents(name, data)
-    except Unreadable as unreadable:
-        found[_unreadable(name, unreadable)] = None
-        return []
-
-
-def _unreadable(name: str, unreadable: Unreadable) -> Finding:
-    return Finding(
-        file=name,
-        line=unreadable.place.line,
-        column=unreadable.place.column,
-        severity="error",
-        object="",
-        path="",
-        rule="unreadable",
-        what=unreadable.what,
-        fix=unreadable.fix,
-    )
-
-
 def _check_values(file: ValuesFile, cluster: Cluster) -> Found:
     found: Found = {}
     name = f"values of {file.chart} {file.version}"
     operator = operator_version(file.version) if file.chart == OPERATOR else None
     if operator is not None:
-        for document in _documents(file.name, file.data, found):
+        for document in documents_of(file.name, file.data, found):
             check_operator_values(Subject(document=document, name=name, found=found), operator, cluster)
         return found
     try:
         chart = find_chart(file.chart, file.version)
     except ChartUnknown as unknown:
-        return {_unreadable(file.name, Unreadable(str(unknown))): None}
-    for document in _documents(file.name, file.data, found):
+        return {unreadable(file.name, Unreadable(str(unknown))): None}
+    for document in documents_of(file.name, file.data, found):
         check_chart_values(Subject(document=document, name=name, found=found), chart, (cluster,))
     return found

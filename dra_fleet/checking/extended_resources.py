@@ -168,6 +168,16 @@ class ExtendedResources:
             )
 
 
+def is_asked(pod: Pod) -> bool:
+    """Whether a container asks for something by the name of an extended resource."""
+    return any(
+        "/" in name
+        for _, container in containers(pod)
+        for field in ("limits", "requests")
+        for name in mapping(at(container, ("resources", field)))
+    )
+
+
 def _check_pair(pod: Pod, where: Path, limit: object, request: object) -> None:
     """Extended resources are not overcommitted: core/v1 asks for a limit that equals the request."""
     if limit is None or (request is not None and str(limit) != str(request)):

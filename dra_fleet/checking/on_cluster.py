@@ -13,6 +13,7 @@ from dra_fleet.checking.fitting import Fitting
 from dra_fleet.checking.opaque import check_config, config_path
 from dra_fleet.checking.pods import check_claims, pods_of
 from dra_fleet.checking.references import references
+from dra_fleet.checking.rendering import is_about_value
 from dra_fleet.checking.resources import keyed
 from dra_fleet.checking.scheduling import check_scheduling
 from dra_fleet.checking.selection import Selection
@@ -132,7 +133,7 @@ def _outcomes(
     stopped = {id(pod.resource) for pod in pods if any(keyed(failed, key) for key in pod.keys.values())}
     return [
         Outcome(
-            findings=tuple(item.subject.found),
+            findings=tuple(finding for finding in item.subject.found if is_about_value(item, finding)),
             runs=not item.subject.has_errors and not failed.get(item.key) and id(item) not in stopped,
         )
         for item in objects

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
+import json as jsonlib
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,12 +15,16 @@ from dra_fleet.cli.output import print_json, print_lines, stdout_console
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.checking import Finding, ValuesFile
+    from dra_fleet.checking import Checked, Finding, LeftOut, ValuesFile
     from dra_fleet.model.plan import FleetPlan
 
 EXAMPLES = examples(
     ("two manifests, for every cluster of the stack", "dra-fleet check claims.yaml job.yaml --stack dev"),
     ("for one of them", "dra-fleet check job.yaml --stack prod --cluster studio"),
+    (
+        "a folder, and its findings beside the change",
+        "dra-fleet check deploy --stack prod --sarif check.sarif",
+    ),
     ("what a chart makes", "helm template job ./job | dra-fleet check - --stack prod"),
     (
         "the values of a driver's chart",
@@ -28,11 +32,11 @@ EXAMPLES = examples(
     ),
     ("for a script", "dra-fleet check deploy/*.yaml --stack examples/s10-capacity.yaml --json"),
 )
-STDIN = Path("-")
+Format = Literal["text", "json", "github"]
 _STYLES = {"error": "bold red", "warning": "yellow"}
 
 
-def check(
+def check(  # noqa: PLR0917 - Typer names them
     stack: Annotated[
         str, typer.Option("--stack", metavar="STACK", help="A stack's name, or the path of a stack file.")
     ],
@@ -40,7 +44,7 @@ def check(
         list[Path] | None,
         typer.Argument(
             metavar="FILE",
-            help="YAML files of Kubernetes objects, several documents each; - reads stdin.",
+            help="YAML files of Kubernetes objects, folders of them, or patterns; - reads stdin.",
             show_default=False,
         ),
     ] = None,
@@ -62,14 +66,31 @@ def check(
             show_default=False,
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+    ignore: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--ignore",
+            metavar="FILE",
+            help="A list of what to leave out: GLOB RULE,RULE on each line; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    sarif: Annotated[
+        Path | None,
+        typer.Option("--sarif", metavar="FILE", help="Write the findings as SARIF.", show_default=False),
+    ] = None,
+    form: Annotated[
+        Format, typer.Option("--format", help="How findings are printed: for people, a script, or GitHub.")
+    ] = "text",
+    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Judge YAML files against a stack: what a server refuses or drops, what can never run, what is too wide.
 
     One line per finding, FILE:LINE:COLUMN first. Exit code 1: there are errors. 0: none, or warnings only.
     """
-    from dra_fleet.checking import ManifestFile
     from dra_fleet.checking import check as check_files
+    from dra_fleet.checking.report import to_sarif
+    from dra_fleet.cli.manifests import manifests
     from dra_fleet.plan import make_plan
     from dra_fleet.rehearsal.project import stack_file
     from dra_fleet.settings import SettingsInvalid, read_stack_file
@@ -84,14 +105,13 @@ def check(
         raise read.located(invalid) from None
     _require_known(plan, cluster or ())
     unreadable: list[Finding] = []
-    manifests = [
-        ManifestFile(name=_name(path), data=data)
-        for path in files or ()
-        if (data := _read(path, unreadable)) is not None
-    ]
+    given_files = manifests(files or (), unreadable)
     charts = [chart for item in given if (chart := _chart(*item, unreadable)) is not None]
-    found = [*unreadable, *check_files(plan, manifests, charts, cluster or ())]
-    _print(found, json=json)
+    checked = check_files(plan, given_files, charts, cluster or (), _left_out(ignore or (), unreadable))
+    found = [*unreadable, *checked.findings]
+    if sarif is not None:
+        sarif.write_text(jsonlib.dumps(to_sarif(found, stack), indent=2) + "\n", encoding="utf-8")
+    _print(found, checked, "json" if json else form)
     if any(finding.severity == "error" for finding in found):
         raise typer.Exit(1)
 
@@ -118,60 +138,49 @@ def _values(text: str) -> tuple[str, str, Path]:
 
 def _chart(name: str, version: str, path: Path, unreadable: list[Finding]) -> ValuesFile | None:
     from dra_fleet.checking import ValuesFile
+    from dra_fleet.cli.manifests import bytes_of, name_of
 
-    data = _read(path, unreadable)
-    return None if data is None else ValuesFile(chart=name, version=version, name=_name(path), data=data)
-
-
-def _read(path: Path, unreadable: list[Finding]) -> bytes | None:
-    """The file's bytes, at most a little more than is ever read; None after telling why there are none."""
-    from dra_fleet.checking import Finding
-    from dra_fleet.yaml_text import MAX_BYTES
-
-    try:
-        data = _bytes(path, MAX_BYTES + 1)
-    except OSError as error:
-        what = f"cannot be read: {error.strerror}"
-    else:
-        if path != STDIN or data.strip():
-            return data
-        what = "is empty: the command before the pipe wrote nothing"
-    unreadable.append(
-        Finding(
-            file=_name(path),
-            line=1,
-            column=1,
-            severity="error",
-            object="",
-            path="",
-            rule="unreadable",
-            what=what,
-        )
-    )
-    return None
+    data = bytes_of(path, unreadable)
+    return None if data is None else ValuesFile(chart=name, version=version, name=name_of(path), data=data)
 
 
-def _bytes(path: Path, most: int) -> bytes:
-    if path == STDIN:
-        return sys.stdin.buffer.read(most)
-    with path.open("rb") as file:
-        return file.read(most)
+def _left_out(paths: Sequence[Path], unreadable: list[Finding]) -> list[LeftOut]:
+    from dra_fleet.checking import listed
+    from dra_fleet.cli.manifests import bytes_of
+
+    return [
+        item
+        for path in paths
+        if (data := bytes_of(path, unreadable)) is not None
+        for item in listed(str(path), data.decode("utf-8", errors="replace"), unreadable)
+    ]
 
 
-def _name(path: Path) -> str:
-    return "stdin" if path == STDIN else str(path)
-
-
-def _print(found: list[Finding], *, json: bool) -> None:
+def _print(found: list[Finding], checked: Checked, form: Format) -> None:
     errors = sum(finding.severity == "error" for finding in found)
     counts = {"errors": errors, "warnings": len(found) - errors}
-    if json:
-        print_json({**counts, "findings": [asdict(finding) for finding in found]})
+    if form == "json":
+        rest = {"judged": checked.judged, "passed": dict(checked.passed)}
+        print_json({**counts, **rest, "findings": [asdict(finding) for finding in found]})
         return
     console = stdout_console()
-    print_lines(console, map(_line, found))
+    if form == "github":
+        from dra_fleet.checking.report import annotation
+
+        for finding in found:
+            typer.echo(annotation(finding))
+    else:
+        print_lines(console, map(_line, found))
     told = [_count(errors, "error"), _count(counts["warnings"], "warning")]
     console.print(", ".join(told) if found else "nothing found", markup=False)
+    console.print(_judged(checked), markup=False)
+
+
+def _judged(checked: Checked) -> str:
+    """The last line: how much was judged, and why the rest was not."""
+    reasons = ", ".join(f"{count} {why}" for why, count in sorted(checked.passed.items()))
+    passed = sum(checked.passed.values())
+    return f"{checked.judged} judged, {passed} passed over" + (f" ({reasons})" if passed else "")
 
 
 def _line(finding: Finding) -> list[tuple[str, str]]:

@@ -45,12 +45,14 @@ class Proved(BaseModel):
 
 
 class Checked(BaseModel):
-    """What was found, and how many of it are errors and warnings."""
+    """What was found, how many of it are errors and warnings, how much was judged and why not the rest."""
 
     model_config = _EXACT
 
     errors: int
     warnings: int
+    judged: int
+    passed: dict[str, int]
     findings: tuple[Finding, ...]
 
 

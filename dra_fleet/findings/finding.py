@@ -33,14 +33,18 @@ class Finding:
     clusters: tuple[str, ...] = ()
     rule: str
 
-    def __str__(self) -> str:
-        """The finding in one line, beginning with its place as editors understand it."""
+    @property
+    def told(self) -> str:
+        """What it says, in one line without its place."""
         details = (("got", self.got), ("allowed", self.allowed), ("fix", self.fix))
         told = "".join(f"; {name}: {_one_line(text)}" for name, text in details if text)
         subject = " ".join(part for part in (self.object, self.path) if part)
-        where = f"{self.file}:{self.line}:{self.column}: {self.severity}: "
         on = f"on {', '.join(self.clusters)}: " if self.clusters else ""
-        return f"{where}{subject}{': ' if subject else ''}{on}{_one_line(self.what)}{told} [{self.rule}]"
+        return f"{subject}{': ' if subject else ''}{on}{_one_line(self.what)}{told}"
+
+    def __str__(self) -> str:
+        """The finding in one line, beginning with its place as editors understand it."""
+        return f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.told} [{self.rule}]"
 
 
 Found = dict[Finding, None]

@@ -1,6 +1,14 @@
 """Reads YAML and JSON that anybody may have written, bounded in time and memory; YAML with places."""
 
-from dra_fleet.yaml_text.documents import MAX_BYTES, Document, Path, read_documents
+from dra_fleet.yaml_text.documents import (
+    MANIFEST_BYTES,
+    MAX_BYTES,
+    Document,
+    Path,
+    Torn,
+    read_documents,
+    read_each,
+)
 from dra_fleet.yaml_text.json_values import (
     MAX_JSON_BYTES,
     MAX_JSON_DEPTH,
@@ -12,6 +20,7 @@ from dra_fleet.yaml_text.json_values import (
 from dra_fleet.yaml_text.nodes import MAX_DEPTH, MAX_VALUES, Place, Unreadable
 
 __all__ = [
+    "MANIFEST_BYTES",
     "MAX_BYTES",
     "MAX_DEPTH",
     "MAX_JSON_BYTES",
@@ -21,9 +30,11 @@ __all__ = [
     "Document",
     "Path",
     "Place",
+    "Torn",
     "Unreadable",
     "bounded_lines",
     "read_documents",
+    "read_each",
     "read_json",
     "read_json_file",
 ]

@@ -6,6 +6,7 @@ YAML 1.2, as the rest of this program reads it; dates stay text.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from dataclasses import dataclass, field
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1024 * 1024
 
+MANIFEST_BYTES = 16 * MAX_BYTES
+"""Bundles of many objects, such as those of custom resource definitions, are larger than any one of them."""
+
 Path = tuple[str | int, ...]
 
 _LONGEST_KEY = 512
 """Letters of a key up to which a dotted text is looked for in it."""
+_START = re.compile(r"^(?:%[^\n]*\n)*---(?=\s|$)", re.MULTILINE)
 _END = re.compile(r"[.\[]|$")
 
 
@@ -85,6 +90,49 @@ def read_documents(file: str, data: bytes) -> list[Document]:
         )
     reader = _Reader(file)
     return [reader.document(node) for node in compose(_text(data))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Torn:
+    """A document that cannot be read, its text, and why."""
+
+    text: str
+    problem: Unreadable
+
+
+def read_each(file: str, data: bytes) -> tuple[list[Document], list[Torn]]:
+    """The documents of a YAML file, each by itself: one that cannot be read hides no other.
+
+    Args:
+        file: what findings call the file.
+        data: its bytes.
+    """
+    if len(data) > MANIFEST_BYTES:
+        what = f"is larger than {MANIFEST_BYTES} bytes, which are the most that are read"
+        return [], [Torn(text="", problem=Unreadable(what, fix="write less into one file"))]
+    try:
+        text = _text(data)
+    except Unreadable as problem:
+        return [], [Torn(text="", problem=problem)]
+    documents: list[Document] = []
+    torn: list[Torn] = []
+    for first_line, part in _parts(text):
+        reader = _Reader(file)
+        try:
+            documents += [reader.document(node) for node in compose(part, first_line)]
+        except Unreadable as problem:
+            torn.append(Torn(text=part, problem=problem))
+    return documents, torn
+
+
+def _parts(text: str) -> Iterator[tuple[int, str]]:
+    """The texts of documents with their first lines; directives go with the document that follows them."""
+    starts = [0, *(match.start() for match in _START.finditer(text)), len(text)]
+    line = 1
+    for begin, end in itertools.pairwise(sorted(set(starts))):
+        part = text[begin:end]
+        yield line, part
+        line += part.count("\n")
 
 
 def _text(data: bytes) -> str:

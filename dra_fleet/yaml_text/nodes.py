@@ -64,24 +64,30 @@ class Node:
     pairs: tuple[tuple[Node, Node], ...] | None = None
 
 
-def compose(text: str) -> Iterator[Node]:
+def compose(text: str, first_line: int = 1) -> Iterator[Node]:
     """The root nodes of the documents of a text, one after the other; empty documents are left out.
+
+    Args:
+        text: the text.
+        first_line: where it begins in its file.
 
     Raises:
         Unreadable: It is no YAML, or holds too much.
     """
-    composer = _Composer(text)
+    composer = _Composer(text, first_line)
     try:
         yield from composer.documents()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         if mark is not None and text[mark.index : mark.index + 1] == "\t":
-            raise Unreadable("is no YAML: found a tab", _place(mark), "indent with spaces") from None
+            raise Unreadable("is no YAML: found a tab", composer.place(mark), "indent with spaces") from None
         what = f"is no YAML: {_first_line(error.problem)}"
-        raise Unreadable(what, _place(mark), "look at the indentation, quotes and brackets above") from None
+        raise Unreadable(
+            what, composer.place(mark), "look at the indentation, quotes and brackets above"
+        ) from None
     except yaml.reader.ReaderError as error:
         before = text.encode()[: error.position].decode(errors="replace")
-        place = Place(before.count("\n") + 1, len(before) - before.rfind("\n"))
+        place = Place(before.count("\n") + first_line, len(before) - before.rfind("\n"))
         raise Unreadable(f"is no YAML: {error.reason}", place) from None
     finally:
         composer.close()
@@ -90,10 +96,14 @@ def compose(text: str) -> Iterator[Node]:
 class _Composer:
     """Follows the events of one text; `count` is of the nodes of all its documents."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, first_line: int) -> None:
+        self._first_line = first_line
         self._loader = _LOADER(text)
         self._anchors: dict[str, Node | None] = {}
         self._count = 0
+
+    def place(self, mark: Any) -> Place:  # noqa: ANN401 - libyaml's marks have no type
+        return Place(mark.line + self._first_line, mark.column + 1) if mark else Place(self._first_line)
 
     def close(self) -> None:
         self._loader.dispose()
@@ -110,7 +120,7 @@ class _Composer:
                     yield root
 
     def _node(self, event: Any, depth: int) -> Node:  # noqa: ANN401 - events have no common type
-        place = _place(event.start_mark)
+        place = self.place(event.start_mark)
         if isinstance(event, yaml.AliasEvent):
             return self._aliased(str(event.anchor), place)
         self._count += 1
@@ -171,10 +181,6 @@ def _kind(tag: str | None, text: str, *, plain: bool) -> str:
     if not plain:
         return "str"
     return next((kind for kind, pattern in _RESOLVERS.get(text[:1], ()) if pattern.match(text)), "str")
-
-
-def _place(mark: Any) -> Place:  # noqa: ANN401 - libyaml's marks have no type
-    return Place(mark.line + 1, mark.column + 1) if mark else Place()
 
 
 def _first_line(text: object) -> str:

@@ -6,16 +6,28 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.checking import ManifestFile, ValuesFile, check
+from dra_fleet import checking
+from dra_fleet.checking import Finding, ManifestFile, ValuesFile
 from dra_fleet.plan import make_plan
 from dra_fleet.settings import parse, read_stack_file
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dra_fleet.model.plan import FleetPlan
 
 ROOT = Path(__file__).parents[2]
 LAB = ROOT / "tests" / "data" / "stacks" / "lab.yaml"
 RECIPES = ROOT / "tests" / "data" / "recipes"
+
+
+def check(
+    plan: FleetPlan,
+    manifests: Iterable[ManifestFile],
+    values: Iterable[ValuesFile] = (),
+) -> list[Finding]:
+    """What is found."""
+    return list(checking.check(plan, manifests, values).findings)
 
 
 @cache

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet.checking import ManifestFile, check
-from tests.checking.check_helpers import cluster, findings, plan_on
+from dra_fleet.checking import ManifestFile
+from tests.checking.check_helpers import check, cluster, findings, plan_on
 
 TEN = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
 DRIVER = "device.driver == 'gpu.nvidia.com'"

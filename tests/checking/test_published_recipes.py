@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from dra_fleet.checking import ManifestFile, ValuesFile, check
-from tests.checking.check_helpers import RECIPES, plan_of
+from dra_fleet.checking import ManifestFile, ValuesFile
+from tests.checking.check_helpers import RECIPES, check, plan_of
 
 
 def found(stack: str, *manifests: str, **charts: str) -> list[tuple[str, int, str, str]]:

@@ -6,8 +6,8 @@ The recipes of the vGPU, MIG, size and ACK systems are files: test_published_rec
 
 from __future__ import annotations
 
-from dra_fleet.checking import ValuesFile, check
-from tests.checking.check_helpers import cluster, nvidia, on, plan_on
+from dra_fleet.checking import ValuesFile
+from tests.checking.check_helpers import check, cluster, nvidia, on, plan_on
 
 API = "apiVersion: resource.k8s.io/v1\n"
 

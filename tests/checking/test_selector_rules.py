@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet.checking import Finding, ManifestFile, check
-from tests.checking.check_helpers import ROOT, plan_of
+from dra_fleet.checking import Finding, ManifestFile
+from tests.checking.check_helpers import ROOT, check, plan_of
 
 DRIVER = "device.driver == 'gpu.nvidia.com' && "
 ATTRIBUTES = "device.attributes['gpu.nvidia.com']"

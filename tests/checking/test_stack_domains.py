@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dra_fleet.checking import ManifestFile, check
+from dra_fleet.checking import ManifestFile
+from tests.checking.check_helpers import check
 from tests.drivers.nvidia.test_compute_domains import domain
 from tests.plan.plan_helpers import planned
 

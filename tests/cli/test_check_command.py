@@ -18,9 +18,10 @@ def test_errors_exit_with_one_and_each_is_one_line() -> None:
     file = RECIPES / "s6" / "published.yaml"
     result = RUNNER.invoke(app, ["check", str(file), "--stack", str(RECIPES / "s6" / "stack.yaml")])
     assert result.exit_code == 1
-    first, summary = result.stdout.splitlines()
+    first, summary, extent = result.stdout.splitlines()
     assert first.startswith(f"{file}:10:11: error: ResourceClaimTemplate ten-gigabytes ")
     assert summary == "1 error, 0 warnings"
+    assert extent == "1 judged, 0 passed over"
 
 
 def test_warnings_alone_exit_with_zero() -> None:
@@ -76,7 +77,7 @@ def test_thousands_of_findings_are_printed_as_plain_lines(tmp_path: Path) -> Non
     head = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: a}\nspec:\n  devices: {}\n"
     file.write_text(head + "".join(f"  key{number}: 1\n" for number in range(count)))
     result = RUNNER.invoke(app, ["check", str(file), "--stack", str(RECIPES / "s6" / "stack.yaml")])
-    *lines, summary = result.stdout.splitlines()
+    *lines, summary, _ = result.stdout.splitlines()
     assert summary == f"{count} errors, 0 warnings"
     assert [line.split(" error: ")[0] for line in lines] == [
         f"{file}:{number + 6}:3:" for number in range(count)
@@ -85,7 +86,7 @@ def test_thousands_of_findings_are_printed_as_plain_lines(tmp_path: Path) -> Non
 
 def test_a_file_that_is_too_large_is_told_and_not_read(tmp_path: Path) -> None:
     file = tmp_path / "large.yaml"
-    file.write_bytes(b"# " + b"x" * 10_000_000)
+    file.write_bytes(b"# " + b"x" * 20_000_000)
     result = RUNNER.invoke(app, ["check", str(file), "--stack", str(RECIPES / "s6" / "stack.yaml")])
     assert result.exit_code == 1
-    assert f"{file}:1:1: error: is larger than 1048576 bytes" in result.stdout
+    assert f"{file}:1:1: error: is larger than 16777216 bytes" in result.stdout

@@ -1,0 +1,123 @@
+"""What a file holds: objects that have to do with devices, what is passed over, and what cannot be read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from dra_fleet.checking.companions import is_companion
+from dra_fleet.checking.extended_resources import is_asked
+from dra_fleet.checking.pods import pods_of
+from dra_fleet.checking.rendering import RENDER, TEMPLATE
+from dra_fleet.checking.resources import resources
+from dra_fleet.findings.finding import Finding
+from dra_fleet.yaml_text import read_each
+
+if TYPE_CHECKING:
+    from dra_fleet.checking.resources import Resource
+    from dra_fleet.findings.finding import Found
+    from dra_fleet.yaml_text import Document, Torn, Unreadable
+
+_PODS = frozenset({"containers", "resourceClaims"})
+"""Fields by which pods are known in kinds that nobody here knows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """What a file holds: `passed` counts what is passed over, by why."""
+
+    objects: list[Resource] = field(default_factory=list["Resource"])
+    findings: Found = field(default_factory=dict[Finding, None])
+    passed: Counter[str] = field(default_factory=Counter[str])
+
+
+def contents_of(name: str, data: bytes, *, is_named: bool) -> Contents:
+    """Read a file.
+
+    Args:
+        name: what findings call it.
+        data: its bytes.
+        is_named: whether somebody named it, so that all of it is meant to be objects.
+    """
+    contents = Contents()
+    documents, torn = read_each(name, data)
+    for item in torn:
+        contents.findings[_torn(name, item)] = None
+        contents.passed["not rendered" if TEMPLATE.search(item.text) else "unreadable"] += 1
+    for document in documents:
+        if not is_named and not _is_object(document.value):
+            contents.passed["no Kubernetes objects"] += 1
+            continue
+        for item in resources(document, contents.findings):
+            why = _why_passed(item)
+            if why:
+                contents.passed[why] += 1
+            else:
+                contents.objects.append(item)
+    return contents
+
+
+def documents_of(name: str, data: bytes, found: Found) -> list[Document]:
+    """The documents of a file of values; those that cannot be read are told."""
+    documents, torn = read_each(name, data)
+    found |= dict.fromkeys(_torn(name, item) for item in torn)
+    return documents
+
+
+def unreadable(name: str, problem: Unreadable) -> Finding:
+    """The finding that something cannot be read."""
+    return Finding(
+        file=name,
+        line=problem.place.line,
+        column=problem.place.column,
+        severity="error",
+        object="",
+        path="",
+        rule="unreadable",
+        what=problem.what,
+        fix=problem.fix,
+    )
+
+
+def _torn(name: str, item: Torn) -> Finding:
+    mark = TEMPLATE.search(item.text)
+    if mark is None:
+        return unreadable(name, item.problem)
+    return Finding(
+        file=name,
+        line=item.problem.place.line,
+        column=item.problem.place.column,
+        severity="warning",
+        object="",
+        path="",
+        rule="not-rendered",
+        what="is a template that nobody rendered, and was not judged",
+        fix=RENDER[mark[0][0]],
+    )
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict) and {"apiVersion", "kind"} <= {*cast("dict[str, object]", value)}
+
+
+def _why_passed(item: Resource) -> str:
+    """Why an object is passed over; empty if it is judged."""
+    is_namespace = item.kind == "Namespace" and item.api_version == "v1"
+    if item.is_device_object or is_companion(item) or is_namespace:
+        return ""
+    pods = pods_of(item)
+    if any("resourceClaims" in pod.spec or is_asked(pod) for pod in pods):
+        return ""
+    if not pods and _has_pods(item.value):
+        return f"kind {item.kind} not known"
+    return "ask for no devices"
+
+
+def _has_pods(value: object) -> bool:
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        return any(isinstance(fields.get(name), list) for name in _PODS) or any(
+            map(_has_pods, fields.values())
+        )
+    return isinstance(value, list) and any(map(_has_pods, cast("list[object]", value)))

@@ -1,0 +1,53 @@
+"""A check as code hosts show it beside a change: SARIF, and the annotations of GitHub's workflows."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet.checking.rules import RULES
+from dra_fleet.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dra_fleet.findings.finding import Finding
+
+_TOOL: Final = "dra-fleet"
+
+
+def to_sarif(findings: Iterable[Finding], stack: str) -> dict[str, object]:
+    """The findings as one SARIF log."""
+    run = SarifRun(
+        tool=_TOOL,
+        version=version(_TOOL),
+        rules=tuple(SarifRule(name=name, description=text, level="error") for name, text in RULES.items()),
+        category=f"dra-fleet-check/{stack}",
+    )
+    results = [
+        SarifResult(
+            rule=finding.rule,
+            level=finding.severity,
+            message=finding.told,
+            names=(f"{finding.object} {finding.path}".strip(),),
+            file=finding.file,
+            line=finding.line,
+            identity=(finding.file, finding.object, finding.path, finding.what),
+        )
+        for finding in findings
+    ]
+    return sarif(run, results)
+
+
+def annotation(finding: Finding) -> str:
+    """A finding as a workflow's command.
+
+    Format: https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands.
+    """
+    where = {"file": finding.file, "line": finding.line, "col": finding.column, "title": finding.rule}
+    fields = ",".join(f"{name}={_escaped(str(value), ':,')}" for name, value in where.items())
+    return f"::{finding.severity} {fields}::{_escaped(finding.told)}"
+
+
+def _escaped(text: str, more: str = "") -> str:
+    return "".join(f"%{ord(letter):02X}" if letter in f"%\r\n{more}" else letter for letter in text)
