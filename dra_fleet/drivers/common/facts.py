@@ -7,8 +7,23 @@ from pydantic import Field
 
 from dra_fleet.facts.entry import Entry, Fact
 
-ValueType = Literal["string", "integer", "boolean", "list", "map", "booleans"]
-"""The type of a chart value; `booleans` is a map of names to booleans. `map` and `list` are free inside."""
+ValueType = Literal[
+    "string",
+    "integer",
+    "boolean",
+    "list",
+    "map",
+    "booleans",
+    "count",
+    "port",
+    "verbosity",
+    "pullPolicy",
+    "updateStrategy",
+    "nodeSelector",
+    "tolerations",
+]
+"""The type of a chart value; `booleans` is a map of names to booleans. `map` and `list` are free inside; what
+the types named for what they hold take, `value_types` says. `updateStrategy` is a DaemonSet's."""
 AttributeType = Literal["string", "int", "bool", "version"]
 
 

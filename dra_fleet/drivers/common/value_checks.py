@@ -5,24 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
+from dra_fleet.drivers.common.value_types import KINDS, told_wrong
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.findings.refusal import Refusal
 from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
-    from dra_fleet.drivers.common.facts import ChartVersion, ValueType
+    from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.driver import Release
     from dra_fleet.model.plan import ChartValues
-
-_KINDS: Mapping[ValueType, tuple[type, str]] = {
-    "string": (str, "a string"),
-    "integer": (int, "a whole number"),
-    "boolean": (bool, "true or false"),
-    "list": (list, "a list"),
-    "map": (Mapping, "a mapping"),
-    "booleans": (Mapping, "a mapping of names to true or false"),
-}
 
 
 def check_values(version: ChartVersion, values: ChartValues) -> list[Refusal]:
@@ -65,13 +57,22 @@ def _check_section(version: ChartVersion, key: str, value: object) -> list[Refus
 
 
 def _check_type(version: ChartVersion, key: str, value: object) -> list[Refusal]:
-    kind, words = _KINDS[version.values[key]]
+    told = version.values[key]
+    held, words = KINDS[told].held, KINDS[told].words
     if value is None:
         return []
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+    if not isinstance(value, held) or (held is int and isinstance(value, bool)):
         return [Refusal(path=key, what=f"must be {words}", got=shown(value), allowed=words)]
-    if version.values[key] != "booleans":
-        return []
+    if told != "booleans":
+        return [
+            Refusal(
+                path=f"{key}.{below}" if below else key,
+                what="is no value that the API server or the driver takes",
+                got=got,
+                allowed=allowed,
+            )
+            for below, got, allowed in told_wrong(told, value)
+        ]
     return [
         refusal
         for gate, on in cast("Mapping[str, object]", value).items()

@@ -17,6 +17,13 @@ NO_SHARES = ("", "disabled")
 """Values of `consumableShares` that let one claim hold a device alone."""
 
 
+def is_option(option: str) -> bool:
+    """Whether the driver takes a value of `consumableShares` by which devices are shared."""
+    return option in ("memory", "unlimited") or (
+        option.isascii() and option.isdigit() and not option.startswith("0")
+    )
+
+
 def is_shared(body: Object, option: str) -> bool:
     """Whether the driver lets several claims hold parts of a device.
 

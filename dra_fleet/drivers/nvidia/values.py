@@ -13,6 +13,7 @@ from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.drivers.nvidia.driver_root import KEY as ROOT
 from dra_fleet.drivers.nvidia.driver_root import root_of
+from dra_fleet.drivers.nvidia.shares import NO_SHARES, is_option
 from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
@@ -200,9 +201,21 @@ def _gate_conflicts(release: Release, final: ChartValues) -> list[Refusal]:
 
 
 def _shares(gates: Mapping[str, bool], shares: object) -> list[Refusal]:
-    """What sharing a GPU between claims needs, and what a driver cannot prepare beside it."""
-    if shares in ("", "disabled"):
+    """What sharing a GPU between claims needs, and what a driver cannot prepare beside it.
+
+    Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/gpu-kubelet-plugin/main.go#L306-L313
+    """
+    if shares in NO_SHARES:
         return []
+    if not is_option(str(shares)):
+        return [
+            Refusal(
+                path="consumableShares",
+                what="is no option of the driver, which ends at its start, also without its feature gate",
+                got=str(shares),
+                allowed="disabled, memory, unlimited, or a whole number from 1 on",
+            )
+        ]
     found: list[Refusal] = []
     if not gates.get("ConsumableShares", False):
         found.append(

@@ -5,24 +5,30 @@ What a public source says is documented; what is not known before the machine ru
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from dra_fleet import clouds, drivers
-from dra_fleet.drivers.common.values import value_at
+from dra_fleet import drivers
 from dra_fleet.drivers.installed import drivers_of
-from dra_fleet.model.nodes import MOST_PODS, ComputeResources, NodeGroup, NodeShape, Published
+from dra_fleet.model.nodes import GIVE_SLICES, MOST_PODS, ComputeResources, NodeGroup, NodeShape, Published
+from dra_fleet.proof.supply.placement import given_elsewhere, plugin_lands
 from dra_fleet.proof.supply.stored import stored
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from dra_fleet.drivers.driver import Driver
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.hardware.models import Machine
+    from dra_fleet.kubernetes.scheduling.node_affinity import Answer
     from dra_fleet.model.nodes import NodeDevice, Object
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 
 _KEPT = 10
 """One part of so many is taken to be the system's own."""
+_NOT_KNOWN = (
+    "whether the driver's plugin runs on the nodes is not known: its values demand labels that the pool is "
+    f"not known to carry; make them labels of the pool, or {GIVE_SLICES}"
+)
 _ANY_MEMORY = "1Ei"
 """More than any machine has: where its memory is not known, nothing is refused for it."""
 
@@ -39,27 +45,22 @@ def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGrou
     known: list[tuple[PoolPlan, list[Installed], Published]] = []
     groups: list[NodeGroup] = []
     for pool in cluster.pools:
-        running = [driver for driver in installed if _runs_on(pool, driver)]
+        lands: dict[Driver, Answer] = {one.driver: plugin_lands(cluster, pool, one) for one in installed}
+        running = [driver for driver in installed if lands[driver.driver] != "no"]
         published = _known_already(pool, running, known)
         if published is None:
             published = _published(pool, running, cluster.kubernetes)
             known.append((pool, running, published))
+        published = _where_plugins_land(published, lands)
         groups.append(
             NodeGroup(
                 pool=pool.name,
-                shape=_shape(pool, published, _given_elsewhere(cluster, pool)),
+                shape=_shape(pool, published, given_elsewhere(cluster, pool)),
                 least=pool.min_nodes,
                 most=pool.max_nodes,
             )
         )
     return tuple(groups)
-
-
-def _given_elsewhere(cluster: ClusterPlan, pool: PoolPlan) -> frozenset[str]:
-    """The labels that other pools of the stack's own have and this one has not: nobody else sets them."""
-    if not clouds.named(cluster.cloud).makes_nodes:
-        return frozenset()
-    return frozenset(key for other in cluster.pools for key in other.labels) - frozenset(pool.labels)
 
 
 def _known_already(
@@ -129,8 +130,14 @@ def in_order(devices: Sequence[NodeDevice], counters: Mapping[str, Sequence[Obje
     )
 
 
-def _runs_on(pool: PoolPlan, installed: Installed) -> bool:
-    """Whether the driver's pods may go to the pool's nodes, as far as the pool's labels tell."""
-    key = installed.driver.plugin_key("nodeSelector")
-    selector = cast("Mapping[str, str]", value_at(installed.values, key) or {})
-    return all(pool.labels.get(key, value) == value for key, value in selector.items())
+def _where_plugins_land(published: Published, lands: Mapping[Driver, Answer]) -> Published:
+    """What is published where plugins do not come, or may not."""
+    absent = {name for driver, answer in lands.items() if answer == "no" for name in driver.publishers}
+    unsure = {name for driver, answer in lands.items() if answer == "unknown" for name in driver.publishers}
+    if not absent and not unsure:
+        return published
+    return published._replace(
+        devices=tuple(device for device in published.devices if device.driver not in unsure),
+        unpredictable={**published.unpredictable, **dict.fromkeys(unsure, _NOT_KNOWN)},
+        told=published.told | absent,
+    )

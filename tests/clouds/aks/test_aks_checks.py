@@ -242,7 +242,7 @@ def test_a_key_that_the_operator_s_chart_lacks_is_refused() -> None:
     assert refused(fleet) == {
         "clusters.studio.gpuOperator.values.migmanager": "is no value of chart v25.10.0; Helm would ignore "
         "it without a word\n  got: migmanager\n"
-        "  allowed: migManager, migManager.env, migManager.image; 159 are known\n"
+        "  allowed: migManager, migManager.env, migManager.args; 279 are known\n"
         "  fix: did you mean migManager?"
     }
 

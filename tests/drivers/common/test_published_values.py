@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 from dra_fleet.drivers.common.value_checks import check_values
+from dra_fleet.drivers.common.values import merged
+from dra_fleet.drivers.driver import Release
 from dra_fleet.drivers.example import DRIVER as EXAMPLE
+from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.drivers.nvidia.facts import gpu_operator
 
 OPERANDS = [
@@ -80,6 +83,68 @@ def test_the_operator_can_be_placed_and_its_managers_mirrored(version: str) -> N
 def test_what_a_later_chart_brought_is_taken_there_alone(key: str) -> None:
     assert told("v26.7.0", {key: LATER[key]}) == []
     assert told("v25.10.0", {key: LATER[key]}) != []
+
+
+# What the API server and klog take: https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/apis
+@pytest.mark.parametrize(
+    ("values", "path", "allowed"),
+    [
+        ({"logVerbosity": "99x"}, "logVerbosity", "a whole number, as text"),
+        (
+            {"kubeletPlugin": {"updateStrategy": {"type": "Nope"}}},
+            "kubeletPlugin.updateStrategy.type",
+            "RollingUpdate, OnDelete",
+        ),
+        ({"controller": {"replicas": -1}}, "controller.replicas", "0 or more"),
+        ({"webhook": {"servicePort": 70000}}, "webhook.servicePort", "1 to 65535"),
+        ({"image": {"pullPolicy": "Sometimes"}}, "image.pullPolicy", "Always, IfNotPresent, Never"),
+        (
+            {"kubeletPlugin": {"nodeSelector": {"gpu": True}}},
+            "kubeletPlugin.nodeSelector.gpu",
+            "text, in quotes",
+        ),
+        (
+            {"kubeletPlugin": {"tolerations": [{"key": "gpu", "effect": "NoRun"}]}},
+            "kubeletPlugin.tolerations",
+            "effect NoSchedule, PreferNoSchedule, NoExecute, or none",
+        ),
+        (
+            {"controller": {"tolerations": [{"key": "gpu", "operator": "Exists", "value": "x"}]}},
+            "controller.tolerations",
+            "no value where operator is Exists",
+        ),
+    ],
+)
+def test_what_the_api_server_or_the_driver_would_refuse_is_refused(
+    values: dict[str, Any], path: str, allowed: str
+) -> None:
+    entry = NVIDIA.facts.version("0.5.0")
+    assert entry is not None
+    [refusal] = check_values(entry, values)
+    assert (refusal.path, refusal.allowed) == (path, allowed)
+    assert refusal.what == "is no value that the API server or the driver takes"
+
+
+@pytest.mark.parametrize("key", ["gpuPartitions", "numDevices"])
+def test_there_are_no_negative_numbers_of_devices(key: str) -> None:
+    entry = EXAMPLE.facts.version("0.4.0")
+    assert entry is not None
+    [refusal] = check_values(entry, {"kubeletPlugin": {key: -1}})
+    assert (refusal.path, refusal.got, refusal.allowed) == (f"kubeletPlugin.{key}", "-1", "0 or more")
+
+
+# https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/gpu-kubelet-plugin/main.go#L306-L313
+@pytest.mark.parametrize("shares", ["banana", "4.5", "-3", "four", "0", "٣"])
+def test_shares_that_the_driver_ends_on_are_refused_also_without_its_gate(shares: str) -> None:
+    entry = NVIDIA.facts.version("0.5.0")
+    assert entry is not None
+    release = Release(version=entry, minor="1.36", namespace="x", pools=[])
+    for gates in ({}, {"ConsumableShares": True}):
+        final = merged(NVIDIA.values(release), {"consumableShares": shares, "featureGates": gates})
+        told = [refusal for refusal in NVIDIA.guards(release, final) if refusal.path == "consumableShares"]
+        assert [refusal.what for refusal in told] == [
+            "is no option of the driver, which ends at its start, also without its feature gate"
+        ]
 
 
 def test_the_example_driver_s_chart_takes_its_webhook_s_ports_and_quota() -> None:

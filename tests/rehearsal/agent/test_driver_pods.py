@@ -147,7 +147,7 @@ def test_an_equal_status_is_recognised_whatever_its_times() -> None:
 @pytest.mark.parametrize(
     ("gates", "shares", "capacity"),
     [
-        ("", "memory", {"value": "40Gi"}),
+        ("", "disabled", {"value": "40Gi"}),
         ("ConsumableShares=true", "disabled", {"value": "40Gi"}),
         (
             "ConsumableShares=true",
@@ -172,3 +172,20 @@ def test_claims_may_hold_parts_only_where_gate_and_value_say_so(
     assert [device.get("allowMultipleAllocations", False) for device in devices] == [
         "requestPolicy" in capacity
     ] * 2
+
+
+@pytest.mark.parametrize(
+    ("gates", "shares", "told"),
+    [
+        ("", "memory", "--consumable-shares requires feature gate ConsumableShares to be enabled"),
+        (
+            "ConsumableShares=true",
+            "banana",
+            "invalid value for --consumable-shares: \"banana\" (must be 'disabled', 'memory', 'unlimited',",
+        ),
+    ],
+)
+def test_the_plugin_ends_on_shares_that_it_does_not_take(gates: str, shares: str, told: str) -> None:
+    pod = driver(gates)
+    pod["spec"]["containers"][0]["env"].append({"name": "CONSUMABLE_SHARES", "value": shares})
+    assert told in (start(pod, host(driverVersion="580.126.09")).problem or "")

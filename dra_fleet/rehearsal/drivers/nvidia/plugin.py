@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from typing_extensions import override
 
 from dra_fleet.drivers.nvidia.devices import DRIVER, nvidia_devices
-from dra_fleet.drivers.nvidia.shares import GATE, with_parts
+from dra_fleet.drivers.nvidia.shares import GATE, NO_SHARES, is_option, with_parts
 from dra_fleet.rehearsal.drivers.nvidia.gates import (
     chart_version,
     feature_gates,
@@ -19,9 +19,11 @@ from dra_fleet.rehearsal.drivers.nvidia.gates import (
 )
 from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.drivers.nvidia.opaque import DEVICE_TYPES, judge
-from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, environment_of
+from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, StartFailed, environment_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.world.node import Host
 
@@ -47,6 +49,23 @@ def prestart_problem(container: Object, host: Host) -> str | None:
         "the GPU driver has actually been installed under that path."
     )
     return text + _hint(root, present)
+
+
+def _shares(option: str, gates: Mapping[str, bool]) -> str:
+    """How claims share a device.
+
+    Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/gpu-kubelet-plugin/main.go#L306-L315
+    """
+    if option in NO_SHARES:
+        return ""
+    if not gates.get(GATE, False):
+        raise StartFailed(f"--consumable-shares requires feature gate {GATE} to be enabled")
+    if not is_option(option):
+        raise StartFailed(
+            f'invalid value for --consumable-shares: "{option}" '
+            "(must be 'disabled', 'memory', 'unlimited', or a positive integer)"
+        )
+    return option
 
 
 def _hint(root: str, present: str | None) -> str:
@@ -86,7 +105,7 @@ class NvidiaGpuPlugin(NodePlugin):
             cuda_version=found.nvidia.cuda_version,
             chart=chart_version(self.version),
         )
-        shares = self.environment.get(SHARES, "") if gates.get(GATE, False) else ""
+        shares = _shares(self.environment.get(SHARES, ""), gates)
         return [with_parts(device.to_object(), shares) for device in devices]
 
     @override

@@ -1,0 +1,67 @@
+"""Where a driver's plugin lands is judged with the values as given: elsewhere nothing is published."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.clouds.eks import eks_fleets as eks
+from tests.proof.proof_helpers import fleet, gpus, pool, proved
+
+ANY_GPU = {"requests": {"gpu": {"class": "gpu.nvidia.com"}}}
+SELECTED = {"kubeletPlugin": {"nodeSelector": {"a": "b"}}}
+TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+
+
+def lab(values: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return fleet(
+        {"a": pool(gpus(4), "a", **more)},
+        claims={"whole": ANY_GPU},
+        workloads={"train": ("whole", 2)},
+        drivers={"nvidia": {"version": "0.5.0", "values": values}},
+    )
+
+
+def on_eks(values: dict[str, Any]) -> dict[str, Any]:
+    made = eks.h100()
+    eks.values(made, values)
+    made["claims"] = {"whole": ANY_GPU}
+    made["workloads"] = {"train": {"cluster": "train", "claim": "whole", "copies": 2}}
+    return made
+
+
+def word(settings: dict[str, Any]) -> str:
+    [only] = proved(settings).workloads
+    return only.word
+
+
+@pytest.mark.parametrize("values", [{}, {"kubeletPlugin": {"nodeSelector": {"example.com/pool": "a"}}}])
+def test_a_plugin_that_comes_to_the_nodes_is_proved_with(values: dict[str, Any]) -> None:
+    assert word(lab(values)) == "guaranteed"
+    assert word(on_eks({})) == "guaranteed"
+
+
+def test_a_label_that_no_node_is_known_to_carry_leaves_open_whether_the_plugin_comes() -> None:
+    for settings in (lab(SELECTED), on_eks(SELECTED)):
+        [only] = proved(settings).workloads
+        assert only.word == "unknown"
+        assert "its values demand labels that the pool is not known to carry" in only.reason
+
+
+def test_an_affinity_for_other_nodes_leaves_no_device() -> None:
+    term = {"matchExpressions": [{"key": "example.com/pool", "operator": "In", "values": ["b"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    assert word(lab({"kubeletPlugin": {"affinity": {"nodeAffinity": required}}})) == "never"
+
+
+def test_labels_that_every_node_has_change_nothing() -> None:
+    assert word(on_eks({"kubeletPlugin": {"nodeSelector": {"kubernetes.io/os": "linux"}}})) == "guaranteed"
+
+
+def test_tolerations_taken_away_keep_the_plugin_off_its_nodes() -> None:
+    assert word(lab({}, taints=[TAINT])) == "guaranteed"
+    assert word(lab({"kubeletPlugin": {"tolerations": []}}, taints=[TAINT])) == "never"
+    assert word(lab({"kubeletPlugin": {"tolerations": [{"operator": "Exists"}]}}, taints=[TAINT])) == (
+        "guaranteed"
+    )
