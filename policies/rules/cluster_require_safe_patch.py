@@ -24,6 +24,8 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find versions whose patch is older than the first safe one of their minor."""
     del settings
     for field in FIELDS:
+        if field.written is not None:
+            continue  # a node image's release: its patch is the kubelet's, the defects are the scheduler's
         for version in field.values(resource):
             read = KubernetesVersion.read(version.text)
             minor = None if read is None else FACTS.minor(read.minor)

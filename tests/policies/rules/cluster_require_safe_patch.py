@@ -8,6 +8,9 @@ from tests.policy.rule_cases import Break, Declared, RuleCase, said
 GKE = Declared(
     type="gcp:container/cluster:Cluster", name="c", properties={"minMasterVersion": "1.35.8-gke.1036000"}
 )
+NODE_IMAGE = Declared(
+    type="aws:eks/nodeGroup:NodeGroup", name="n", properties={"releaseVersion": "1.35.2-20260415"}
+)
 MINOR_ONLY = Declared(type="aws:eks/cluster:Cluster", name="c", properties={"version": "1.34"})
 
 
@@ -32,5 +35,9 @@ CASES = (
             too_old(GKE, "minMasterVersion", "1.34.3-gke.99", "1.34"),
         ),
     ),
-    RuleCase(rule=RULE, passing=(MINOR_ONLY,), breaks=(too_old(MINOR_ONLY, "version", "v1.36.1", "1.36"),)),
+    RuleCase(
+        rule=RULE,
+        passing=(MINOR_ONLY, NODE_IMAGE),
+        breaks=(too_old(MINOR_ONLY, "version", "v1.36.1", "1.36"),),
+    ),
 )
