@@ -90,10 +90,14 @@ class Pool:
         """Its machine types; some clouds take several. A missing one is an absent value."""
         return self.at.every(*steps(self._form.machine))
 
+    @property
+    def machines_at(self) -> Value:
+        """Where it names its machines."""
+        return self.at.get(*(step for step in steps(self._form.machine) if step != "*"))
+
     def machines_in(self, stack: Stack) -> list[Value]:
         """The names of its machines; where it names none, a template that it depends on may."""
-        holder = tuple(step for step in steps(self._form.machine) if step != "*")
-        if not self.cloud.machine_templates or not self.at.get(*holder).absent:
+        if not self.cloud.machine_templates or not self.machines_at.absent:
             return self.machines
         needed = [stack.by_urn[urn] for urn in self.resource.dependencies if urn in stack.by_urn]
         return [

@@ -39,14 +39,19 @@ class VersionField:
     Attributes:
         types: the resource's type token.
         path: where it says it; `*` stands for each item of a list.
-        required: the cloud would else choose for it.
+        otherwise: what the cloud chooses where it is not said; empty where another resource says it.
         written: the texts that are versions of Kubernetes, where the field holds others as well.
     """
 
     types: re.Pattern[str]
     path: tuple[str, ...]
-    required: bool
+    otherwise: str
     written: re.Pattern[str] | None = None
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be said, because nothing else of the program says it."""
+        return bool(self.otherwise)
 
     def values(self, resource: Resource) -> list[Value]:
         """The versions of a resource; none of another type of resource."""
@@ -57,10 +62,17 @@ class VersionField:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineTemplate:
-    """A resource that holds the machine type of the pools that depend on it, at the dotted path `machine`."""
+    """A resource that holds the machine type of the pools that depend on it, at the dotted path `machine`.
+
+    Attributes:
+        types: the template's type.
+        machine: its machine.
+        named_at: where a pool names it.
+    """
 
     types: re.Pattern[str]
     machine: str
+    named_at: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +166,8 @@ class CloudResources:
         local_accounts: what gives a control plane accounts beside the cloud's identities.
         public_addresses: what lets every address reach a control plane's API server.
         pools: the resources that declare pools.
+        default_pool: whether a control plane has a pool that its program does not describe, of machines
+            without accelerators.
         system_pool: what this program calls a pool of its own for system pods; empty where it makes none.
         machine_templates: what may name a pool's machine in its place.
         machines: its machine types that are known, by name.
@@ -185,6 +199,7 @@ class CloudResources:
     local_accounts: Callable[[Resource], Iterable[Fault]]
     public_addresses: Callable[[Resource], Iterable[Fault]]
     pools: tuple[PoolForm, ...]
+    default_pool: Callable[[Resource], bool]
     system_pool: str
     machine_templates: tuple[MachineTemplate, ...]
     machines: Callable[[], Mapping[str, Machine]]

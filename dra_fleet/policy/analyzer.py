@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import grpc
@@ -227,8 +228,9 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         return True
 
     def _diagnostic(self, violation: Violation) -> analyzer_pb2.AnalyzeDiagnostic:
-        rule = self._unjudged if violation.unjudged else violation.rule
-        level = self._levels[rule.name]
+        if violation.unjudged:
+            violation = replace(violation, rule=self._unjudged)
+        rule = violation.rule
         return analyzer_pb2.AnalyzeDiagnostic(
             policyName=rule.name,
             policyPackName=self._name,
@@ -236,8 +238,8 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
             description=rule.description,
             message=violation.message,
             urn=violation.urn,
-            severity=_SEVERITIES[rule.severity],
-            enforcementLevel=_LEVELS["mandatory" if level == "remediate" else level],
+            severity=_SEVERITIES[violation.severity],
+            enforcementLevel=_LEVELS[violation.level(self._levels)],
         )
 
     def _broken(self, context: grpc.ServicerContext, problem: Exception) -> NoReturn:

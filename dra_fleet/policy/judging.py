@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.declared.resources import Resource
     from dra_fleet.declared.values import Value
-    from dra_fleet.policy.rule import Finding, Level, Rule
+    from dra_fleet.policy.rule import Finding, Level, Rule, Severity
 
 SHORTEST_SECRET = 4
 """Shorter ones are hidden where they stand alone; taken out of the middle of words they would say more."""
@@ -31,6 +31,7 @@ class Violation:
         urn: the resource.
         unjudged: it is an unknown value that stops nothing: accepted by name, or judged when known.
         unknown: the place of the unknown value; empty for what the rule found.
+        advice: it stops nothing in this program, whatever the rule's level.
     """
 
     rule: Rule
@@ -38,6 +39,18 @@ class Violation:
     urn: str
     unjudged: bool = False
     unknown: str = ""
+    advice: bool = False
+
+    def level(self, levels: Mapping[str, Level]) -> Level:
+        """Its level, by those of the rules."""
+        level = levels[self.rule.name]
+        stops = level in ("mandatory", "remediate")
+        return ("advisory" if self.advice else "mandatory") if stops else level
+
+    @property
+    def severity(self) -> Severity:
+        """That of its rule; low for advice."""
+        return "low" if self.advice else self.rule.severity
 
 
 def accepted_by_all(settings: Mapping[str, Settings]) -> dict[str, Settings]:
@@ -62,7 +75,7 @@ def weight(violation: Violation, levels: Mapping[str, Level]) -> int:
     """How much a violation stops: 0 nothing, 1 nothing although it is a finding, 2 the run."""
     if violation.unjudged:
         return 0
-    return 2 if levels[violation.rule.name] in ("mandatory", "remediate") else 1
+    return 2 if violation.level(levels) == "mandatory" else 1
 
 
 def judge_resource(rule: ResourceRule, resource: Resource, settings: Settings) -> list[Violation]:
@@ -76,10 +89,12 @@ def judge_resource(rule: ResourceRule, resource: Resource, settings: Settings) -
 
 def judge_stack(rule: StackRule, stack: Stack, settings: Settings) -> list[Violation]:
     """The violations of one rule by the stack, unknown values it asked for among them."""
+    advises = rule.advises is not None and rule.advises(stack, settings)
     for resource in stack.resources:
         resource.unknowns.clear()
     findings = list(rule.judge(stack, settings))
-    return _violations(rule, findings, stack.resources, settings)
+    found = _violations(rule, findings, stack.resources, settings)
+    return [replace(violation, advice=True) for violation in found] if advises else found
 
 
 def judge_all(

@@ -121,6 +121,7 @@ class Rule:
         standard: the level without a preset, and in the preset `standard`.
         production: the level in the preset `production`; the same as `standard` unless given.
         parameters: what the policy config may set.
+        production_parameters: what the preset `production` sets.
         judged_at_update: an unknown value is only listed at preview, because almost every program takes it
             from another resource; the engine has it judged again, known, before the resource is made.
         needs_options: it looks at options of resources that saved events do not tell, so that what it finds
@@ -135,6 +136,7 @@ class Rule:
     standard: Level = "mandatory"
     production: Level | None = None
     parameters: tuple[Parameter, ...] = ()
+    production_parameters: Mapping[str, object] = field(default_factory=dict[str, object])
     judged_at_update: bool = False
     needs_options: bool = False
 
@@ -195,6 +197,9 @@ class StackRule(Rule):
 
     Attributes:
         judge: finds the violations.
+        advises: whether all that it finds in a program is advice there, whatever its level; None for never.
+            Such findings are of low severity.
     """
 
     judge: JudgeStack
+    advises: Callable[[Stack, Settings], bool] | None = None

@@ -1,7 +1,8 @@
 """A cluster runs a Kubernetes that serves resource.k8s.io/v1.
 
 It judges what a program asks for, in each cloud's own words; it asks no cloud which versions it offers. A
-node pool without a version takes its cluster's, so only a control plane must name one.
+node pool without a version takes its cluster's, so only a control plane must name one. In a program that
+surely has no accelerators, nothing depends on it yet, and what it finds is advice.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.minors import kubernetes_facts
+from dra_fleet.policy.reading.accelerators import may_have_accelerators
 from dra_fleet.policy.reading.versions import FIELDS, VERSIONED, KubernetesVersion
-from dra_fleet.policy.rule import Finding, ResourceRule
+from dra_fleet.policy.rule import Finding, Parameter, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
     from dra_fleet.policy.rule import Settings
 
@@ -25,20 +27,35 @@ FLOOR = FACTS.oldest
 ALLOWED = f"{FLOOR} or newer ({FACTS.oldest_reason})"
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
-    """Find the versions of a resource that are too old, unreadable or missing."""
+EVERYWHERE = Parameter(
+    name="everywhere",
+    schema={"type": "boolean"},
+    default=False,
+    description="Whether programs that surely have no accelerator, DRA object or driver are stopped too.",
+)
+
+
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+    """Find the versions of resources that are too old, unreadable or missing."""
     del settings
-    for field in FIELDS:
-        for version in field.values(resource):
-            yield from _judge(resource, version, required=field.required)
+    for resource in stack.of(VERSIONED):
+        for field in FIELDS:
+            for version in field.values(resource):
+                yield from _judge(resource, version, field.otherwise)
 
 
-def _judge(resource: Resource, version: Value, *, required: bool) -> Iterator[Finding]:
+def advises(stack: Stack, settings: Settings) -> bool:
+    """Whether nothing in a program needs it."""
+    return not settings.flag(EVERYWHERE.name) and not may_have_accelerators(stack)
+
+
+def _judge(resource: Resource, version: Value, otherwise: str) -> Iterator[Finding]:
     if version.unknown:
         return
     if version.absent:
-        if required:
-            yield Finding(resource, version, "is absent", ALLOWED, f'set it, for example "{FLOOR}"')
+        if otherwise:
+            problem = f"is absent, so the cloud chooses {otherwise}"
+            yield Finding(resource, version, problem, ALLOWED, f'set it, for example "{FLOOR}"')
         return
     read = KubernetesVersion.read(version.text)
     if read is None:
@@ -49,12 +66,14 @@ def _judge(resource: Resource, version: Value, *, required: bool) -> Iterator[Fi
         yield Finding(resource, version, f"is {version.shown}", ALLOWED, fix)
 
 
-RULE = ResourceRule(
+RULE = StackRule(
     name="cluster-require-minimum-kubernetes",
     description=f"Clusters and their pools run Kubernetes {FLOOR} or newer: {FACTS.oldest_reason}.",
     fix=f"Set the cluster's version to {FLOOR} or newer, as a plain value that is known at preview.",
     link=FACTS.source,
     severity="critical",
-    types=VERSIONED,
+    parameters=(EVERYWHERE,),
+    production_parameters={EVERYWHERE.name: True},
     judge=judge,
+    advises=advises,
 )

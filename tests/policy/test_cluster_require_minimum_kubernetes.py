@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pulumi
@@ -9,7 +10,9 @@ import pytest
 
 from components.clouds import resolve
 from dra_fleet import clouds
-from dra_fleet.policy.judging import judge_resource
+from dra_fleet.declared.values import Missing
+from dra_fleet.policy.gate import preset
+from dra_fleet.policy.judging import judge_all
 from dra_fleet.policy.reading.versions import FIELDS
 from policies.rules.cluster_require_minimum_kubernetes import FLOOR, RULE
 from tests.policy.rule_cases import Declared
@@ -31,7 +34,7 @@ TOKENS = {
 
 def told(token: str, properties: dict[str, object]) -> list[str]:
     resource = Declared(type=token, name="c", properties=properties).resource()
-    return [violation.message for violation in judge_resource(RULE, resource, RULE.settings({}))]
+    return [found.message for found in judge_all([RULE], [resource], {RULE.name: RULE.settings({})})]
 
 
 @pytest.mark.parametrize(
@@ -90,3 +93,71 @@ def test_the_tokens_judged_are_the_sdks_own(file: str, token: str) -> None:
 def test_the_floor_is_the_catalogues() -> None:
     assert FLOOR == "1.34"
     assert "Kubernetes 1.34 or newer" in RULE.description
+
+
+GPUS = Declared(
+    type="aws:eks/nodeGroup:NodeGroup", name="gpus", properties={"instanceTypes": ["p5.48xlarge"]}
+)
+PLAIN = Declared(
+    type="aws:eks/nodeGroup:NodeGroup", name="plain", properties={"instanceTypes": ["m6i.large"]}
+)
+OLD = Declared(type="aws:eks/cluster:Cluster", name="old", properties={"version": "1.30"})
+ABSENT = replace(OLD, properties={})
+
+
+def advised(*program: Declared, **settings: object) -> set[bool]:
+    """Whether what is found is advice, of all findings of a program."""
+    given = {RULE.name: RULE.settings(settings)}
+    found = judge_all([RULE], [declared.resource() for declared in program], given)
+    assert found
+    return {one.advice for one in found}
+
+
+@pytest.mark.parametrize("cluster", [OLD, ABSENT, replace(OLD, properties={"version": Missing.UNKNOWN})])
+def test_a_program_that_surely_has_no_accelerator_is_advised(cluster: Declared) -> None:
+    assert advised(cluster, PLAIN) == {True}
+    assert advised(cluster, PLAIN, everywhere=True) == {False}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        (),
+        (PLAIN, GPUS),
+        (replace(PLAIN, properties={"instanceTypes": Missing.UNKNOWN}),),
+        (replace(PLAIN, properties={"instanceTypes": [Missing.UNKNOWN]}),),
+        (replace(PLAIN, properties={"launchTemplate": {"id": Missing.UNKNOWN}}),),
+        (
+            PLAIN,
+            Declared(
+                type="aws:ec2/launchTemplate:LaunchTemplate",
+                name="t",
+                properties={"instanceType": "g6.xlarge"},
+            ),
+        ),
+        (PLAIN, Declared(type="kubernetes:resource.k8s.io/v1:DeviceClass", name="class")),
+        (
+            PLAIN,
+            Declared(type="kubernetes:helm.sh/v3:Release", name="d", properties={"chart": "gpu-operator"}),
+        ),
+        (
+            PLAIN,
+            Declared(type="kubernetes:helm.sh/v3:Release", name="d", properties={"chart": Missing.UNKNOWN}),
+        ),
+        (
+            PLAIN,
+            Declared(
+                type="kubernetes:core/v1:Pod",
+                name="p",
+                properties={"spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 1}}}]}},
+            ),
+        ),
+    ],
+)
+def test_a_program_that_has_or_may_have_accelerators_is_stopped(more: tuple[Declared, ...]) -> None:
+    assert advised(OLD, *more) == {False}
+
+
+def test_only_programs_with_a_preset_for_production_hold_everybody_to_it() -> None:
+    assert preset.config("production")[RULE.name] == {"enforcementLevel": "mandatory", "everywhere": True}
+    assert preset.config("standard")[RULE.name] == {"enforcementLevel": "mandatory"}

@@ -20,6 +20,7 @@ from dra_fleet.policy.rule import Preset, StackRule
 SARIF = Path(__file__).parents[1] / "review" / "schemas" / "sarif-2.1.0-rtm.5.json"
 URN = "urn:pulumi:dev::other::aws:eks/cluster:Cluster::c"
 FLOOR = "cluster-require-minimum-kubernetes"
+PATCH = "cluster-require-safe-patch"
 ON_RESOURCES = [rule.name for rule in pack.RULES if not isinstance(rule, StackRule)]
 ON_STACK = [rule.name for rule in pack.RULES if isinstance(rule, StackRule)]
 
@@ -97,10 +98,10 @@ def test_an_empty_pack_fails_naming_every_mandatory_rule() -> None:
 
 def test_a_disabled_mandatory_rule_fails_unless_it_is_let_off_by_name() -> None:
     given = events()
-    given["judged"]["policyAnalyzeSummaryEvent"]["passed"] = [name for name in ON_RESOURCES if name != FLOOR]
+    given["judged"]["policyAnalyzeSummaryEvent"]["passed"] = [name for name in ON_RESOURCES if name != PATCH]
     (problem,) = verdict(given).problems
-    assert f"the rule {FLOOR} is mandatory, and did not judge 1 of 1 resources" in problem
-    assert verdict(given, "standard", FLOOR).exit_code == 0
+    assert f"the rule {PATCH} is mandatory, and did not judge 1 of 1 resources" in problem
+    assert verdict(given, "standard", PATCH).exit_code == 0
     assert verdict(given, "advisory").exit_code == 0
 
 
@@ -109,6 +110,22 @@ def test_a_mandatory_rule_that_was_lowered_fails() -> None:
     assert found.exit_code == 3
     assert found.mandatory == 1
     assert "a policy config lowered it" in found.problems[0]
+
+
+def test_advice_is_no_lowered_rule_but_in_production() -> None:
+    advice = violation("advisory")
+    advice["policyEvent"]["severity"] = "low"
+    given = {"found": advice, **events()}
+    assert (verdict(given).exit_code, verdict(given).findings[0].level) == (0, "advisory")
+    strict = verdict(given, "production")
+    assert (strict.exit_code, strict.findings[0].level) == (3, "mandatory")
+    assert "a policy config lowered it" in strict.problems[0]
+
+
+def test_a_rule_without_advice_is_lowered_whatever_its_severity() -> None:
+    lowered = violation("advisory", PATCH)
+    lowered["policyEvent"]["severity"] = "low"
+    assert verdict({"found": lowered, **events()}).exit_code == 3
 
 
 def test_another_version_of_the_pack_fails() -> None:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.common.resources import (
+    no_default_pool,
     no_machines,
     open_address,
     plugin_unless_labelled,
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from dra_fleet.declared.resources import Resource
     from dra_fleet.declared.values import Value
 
+_CHOSEN: Final = "the newest version that ACK has when the cluster is made"
+"""Where no version is given: https://www.pulumi.com/registry/packages/alicloud/api-docs/cs/managedkubernetes/"""
 _CLUSTER: Final = r"alicloud:cs/(\w+):(?:Managed|Serverless|Edge)?Kubernetes"
 _SCHEDULING: Final = "ack.node.gpu.schedule"
 """https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/scheduling-gpu-using-dra"""
@@ -50,7 +53,7 @@ def _device_plugin(pool: Pool) -> DevicePlugin | None:
 RESOURCES = CloudResources(
     clusters=re.compile(_CLUSTER),
     cluster_components=NO_TYPE,
-    versions=(version_field(_CLUSTER, "version", required=True),),
+    versions=(version_field(_CLUSTER, "version", otherwise=_CHOSEN),),
     support=Support(by="ACK", standard_end=untold, end=untold, source=str),
     local_accounts=nothing,
     public_addresses=_public_addresses,
@@ -69,6 +72,7 @@ RESOURCES = CloudResources(
             rolled_by=(),
         ),
     ),
+    default_pool=no_default_pool,
     system_pool="",
     machine_templates=(),
     machines=no_machines,

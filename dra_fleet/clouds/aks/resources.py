@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.clouds.aks.labels import SPOT
-from dra_fleet.clouds.common.resources import open_ranges, version_field
+from dra_fleet.clouds.common.resources import no_default_pool, open_ranges, version_field
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import (
     NO_TYPE,
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from dra_fleet.hardware.models import Machine
 
 _GROUP: Final = r"azure-native(_containerservice_v\w+)?:containerservice(/v\w+)?"
+_CHOSEN: Final = "the minor before AKS's newest, in its latest patch"
+"""Where no version is given: https://learn.microsoft.com/azure/aks/supported-kubernetes-versions"""
 _CLUSTER: Final = re.compile(rf"{_GROUP}:ManagedCluster")
 _NO_DRIVER: Final = "None"
 _MANAGEMENT: Final = ("gpuProfile", "nvidia", "managementMode")
@@ -145,9 +147,9 @@ RESOURCES = CloudResources(
     clusters=_CLUSTER,
     cluster_components=NO_TYPE,
     versions=(
-        version_field(_CLUSTER.pattern, "kubernetesVersion", required=True),
-        version_field(_CLUSTER.pattern, "agentPoolProfiles.*.orchestratorVersion", required=False),
-        version_field(rf"{_GROUP}:AgentPool", "orchestratorVersion", required=False),
+        version_field(_CLUSTER.pattern, "kubernetesVersion", otherwise=_CHOSEN),
+        version_field(_CLUSTER.pattern, "agentPoolProfiles.*.orchestratorVersion"),
+        version_field(rf"{_GROUP}:AgentPool", "orchestratorVersion"),
     ),
     support=Support(
         by="AKS standard support",
@@ -161,6 +163,7 @@ RESOURCES = CloudResources(
         _pools("AgentPool", "", "agentPoolName"),
         _pools("ManagedCluster", "agentPoolProfiles.*", "name"),
     ),
+    default_pool=no_default_pool,
     system_pool="",
     machine_templates=(),
     machines=_machines,

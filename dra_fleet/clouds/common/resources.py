@@ -13,15 +13,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dra_fleet.clouds.pools import Pool
+    from dra_fleet.declared.resources import Resource
     from dra_fleet.declared.values import Value
     from dra_fleet.hardware.models import Machine
 
 _LISTED: Final = "listed ranges, or no public address"
 
 
-def version_field(types: str, path: str, *, required: bool) -> VersionField:
+def version_field(types: str, path: str, *, otherwise: str = "") -> VersionField:
     """A field of a version by the pattern of its types and its dotted path."""
-    return VersionField(types=re.compile(types), path=steps(path), required=required)
+    return VersionField(types=re.compile(types), path=steps(path), otherwise=otherwise)
+
+
+def no_default_pool(_: Resource) -> bool:
+    """The answer of a cloud that makes no pool unless it is asked to."""
+    return False
 
 
 def no_machines() -> Mapping[str, Machine]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.clouds.common.resources import open_ranges, version_field
+from dra_fleet.clouds.common.resources import no_default_pool, open_ranges, version_field
 from dra_fleet.clouds.eks import CLOUD
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import (
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from dra_fleet.declared.values import Value
     from dra_fleet.hardware.models import Machine
 
+_CHOSEN: Final = "the newest version that EKS has when the cluster is made"
+"""Where no version is given: https://www.pulumi.com/registry/packages/aws/api-docs/eks/cluster/"""
 _CLUSTER: Final = r"aws:eks/cluster:Cluster"
 _NATIVE_CLUSTER: Final = r"aws-native:eks:Cluster"
 _NODE_GROUP: Final = r"aws:eks/nodeGroup:NodeGroup"
@@ -154,14 +156,14 @@ RESOURCES = CloudResources(
     clusters=re.compile(rf"{_CLUSTER}|{_NATIVE_CLUSTER}"),
     cluster_components=re.compile(r"eks:index:Cluster"),
     versions=(
-        version_field(_CLUSTER, "version", required=True),
-        version_field(_NODE_GROUP, "version", required=False),
-        version_field(_NATIVE_CLUSTER, "version", required=True),
-        version_field(_NATIVE_NODE_GROUP, "version", required=False),
+        version_field(_CLUSTER, "version", otherwise=_CHOSEN),
+        version_field(_NODE_GROUP, "version"),
+        version_field(_NATIVE_CLUSTER, "version", otherwise=_CHOSEN),
+        version_field(_NATIVE_NODE_GROUP, "version"),
         VersionField(
             types=re.compile(rf"{_NODE_GROUP}|{_NATIVE_NODE_GROUP}"),
             path=("releaseVersion",),
-            required=False,
+            otherwise="",
             written=_RELEASE,
         ),
     ),
@@ -186,11 +188,18 @@ RESOURCES = CloudResources(
             rolled_by=("launchTemplate", "version", "releaseVersion"),
         ),
     ),
+    default_pool=no_default_pool,
     system_pool="system",
     machine_templates=(
-        MachineTemplate(types=re.compile(r"aws:ec2/launchTemplate:LaunchTemplate"), machine="instanceType"),
         MachineTemplate(
-            types=re.compile(r"aws-native:ec2:LaunchTemplate"), machine="launchTemplateData.instanceType"
+            types=re.compile(r"aws:ec2/launchTemplate:LaunchTemplate"),
+            machine="instanceType",
+            named_at="launchTemplate",
+        ),
+        MachineTemplate(
+            types=re.compile(r"aws-native:ec2:LaunchTemplate"),
+            machine="launchTemplateData.instanceType",
+            named_at="launchTemplate",
         ),
     ),
     machines=_machines,

@@ -1,6 +1,6 @@
 """Clusters that already exist: no program declares their control planes, pools or machines."""
 
-from dra_fleet.clouds.common.resources import no_machines
+from dra_fleet.clouds.common.resources import no_default_pool, no_machines
 from dra_fleet.clouds.resources import NO_TYPE, CloudResources, nothing, untold
 
 RESOURCES = CloudResources(
@@ -11,6 +11,7 @@ RESOURCES = CloudResources(
     local_accounts=nothing,
     public_addresses=nothing,
     pools=(),
+    default_pool=no_default_pool,
     system_pool="",
     machine_templates=(),
     machines=no_machines,

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from dra_fleet.declared.values import Value
     from dra_fleet.hardware.models import Machine
 
+_CHOSEN: Final = "the default version of the cluster's release channel"
+"""Where no version is given: https://cloud.google.com/kubernetes-engine/versioning"""
 _CLUSTER: Final = "gcp:container/cluster:Cluster"
 _NODE_POOL: Final = "gcp:container/nodePool:NodePool"
 _LEGACY_ACCESS: Final = (
@@ -61,6 +63,18 @@ def _facts() -> GkeFacts:
 
 def _machines() -> Mapping[str, Machine]:
     return CLOUD.machines
+
+
+def _default_pool(cluster: Resource) -> bool:
+    """Of e2-medium, unless the cluster says which machines, or removes it, or is an Autopilot."""
+    removed = cluster.get("removeDefaultNodePool")
+    return (
+        cluster.get("initialNodeCount").given
+        and (removed.absent or removed.flag is False)
+        and cluster.get("nodeConfig").absent
+        and cluster.get("nodePools").absent
+        and cluster.get("enableAutopilot").flag is not True
+    )
 
 
 def _accelerators(pool: Pool) -> list[Value]:
@@ -220,9 +234,9 @@ RESOURCES = CloudResources(
     clusters=re.compile(_CLUSTER),
     cluster_components=NO_TYPE,
     versions=(
-        version_field(_CLUSTER, "minMasterVersion", required=True),
-        version_field(_CLUSTER, "nodeVersion", required=False),
-        version_field(_NODE_POOL, "version", required=False),
+        version_field(_CLUSTER, "minMasterVersion", otherwise=_CHOSEN),
+        version_field(_CLUSTER, "nodeVersion"),
+        version_field(_NODE_POOL, "version"),
     ),
     support=Support(by="GKE", standard_end=untold, end=untold, source=lambda: str(_facts().source)),
     local_accounts=_local_accounts,
@@ -232,6 +246,7 @@ RESOURCES = CloudResources(
         _pools(_CLUSTER, "nodePools.*", "name", "nodeConfig."),
         _pools(_CLUSTER, "nodeConfig", "", ""),
     ),
+    default_pool=_default_pool,
     system_pool="system",
     machine_templates=(),
     machines=_machines,

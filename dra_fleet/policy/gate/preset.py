@@ -27,7 +27,13 @@ LEVELS: Final[tuple[str, ...]] = get_args(Level)
 
 def config(preset: Preset) -> dict[str, Any]:
     """The policy config of a preset."""
-    return {rule.name: {"enforcementLevel": rule.level(preset)} for rule in pack.RULES}
+    return {
+        rule.name: {
+            "enforcementLevel": rule.level(preset),
+            **(rule.production_parameters if preset == "production" else {}),
+        }
+        for rule in pack.RULES
+    }
 
 
 def text(preset: Preset) -> str:

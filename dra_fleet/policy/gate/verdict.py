@@ -105,6 +105,13 @@ class Expected:
         level = found.level(self.preset)
         return "advisory" if rule in self.without and level in _STOPPING else level
 
+    def takes_advice(self, violation: Reported) -> bool:
+        """Whether a rule says by its severity that what it found is advice, and the preset takes it."""
+        rule = _RULES.get(violation.rule)
+        if not isinstance(rule, StackRule) or rule.advises is None or violation.severity != "low":
+            return False
+        return not (self.preset == "production" and rule.production_parameters)
+
     def mandatory(self, *, stack: bool) -> list[str]:
         """The names of the stack rules or of the resource rules that must have run."""
         return [
@@ -133,6 +140,7 @@ def judge(record: Record, expected: Expected) -> Verdict:
         if violation.pack == pack.NAME
         and violation.level != "mandatory"
         and expected.level(violation.rule) == "mandatory"
+        and not expected.takes_advice(violation)
     }
     problems += [
         f"the rule {rule} is mandatory in the preset {expected.preset}, and a policy config lowered it; "
@@ -243,7 +251,7 @@ def _finding(violation: Reported, expected: Expected) -> GateFinding:
     severity: Severity = "high" if level == "mandatory" else "low"
     if violation.severity in _SEVERITIES:
         severity = violation.severity  # pyright: ignore[reportAssignmentType] - a severity, just looked up
-    if rule is not None and expected.level(rule.name) in _STOPPING:
+    if rule is not None and expected.level(rule.name) in _STOPPING and not expected.takes_advice(violation):
         level = "mandatory"
     elif rule is not None and rule.name in expected.without:
         level = "advisory"

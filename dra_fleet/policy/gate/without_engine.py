@@ -6,6 +6,7 @@ secret value. What a rule needs of these counts as unknown, or as not judged.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.declared.resources import Provider, Resource, Stack
@@ -79,13 +80,13 @@ def _judgement(urn: str, rules: frozenset[str]) -> Judgement:
 
 
 def _reported(violation: Violation, levels: Mapping[str, Level]) -> Reported:
-    rule = pack.UNJUDGED if violation.unjudged else violation.rule
-    level = levels[rule.name]
+    if violation.unjudged:
+        violation = replace(violation, rule=pack.UNJUDGED)
     return Reported(
-        rule=rule.name,
+        rule=violation.rule.name,
         pack=pack.NAME,
-        level="mandatory" if level == "remediate" else level,
-        severity=rule.severity,
+        level=violation.level(levels),
+        severity=violation.severity,
         message=violation.message,
         urn=violation.urn,
     )

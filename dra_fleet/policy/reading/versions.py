@@ -65,7 +65,7 @@ _VERSION = re.compile(r"v?(?P<major>\d+)\.(?P<minor>\d+)(\.(?P<patch>\d+))?([-+.
 OWN_CLUSTERS: Final = re.compile(r"dra-fleet:platforms:\w+")
 """This program's components that hold a cluster, whichever cloud it is on."""
 FIELDS: Final = (
-    VersionField(types=OWN_CLUSTERS, path=("kubernetes",), required=True),
+    VersionField(types=OWN_CLUSTERS, path=("kubernetes",), otherwise="nothing that can be told"),
     *(field for resources in all_resources() for field in resources.versions),
 )
 """Every place where a version is given."""

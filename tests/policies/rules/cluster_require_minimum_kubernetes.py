@@ -70,6 +70,9 @@ ROCKS = Declared(
     name="c",
     properties={"amiType": "BOTTLEROCKET_x86_64_NVIDIA", "releaseVersion": "1.20.3-5d9ac849"},
 )
+ABSENT = (
+    "minMasterVersion is absent, so the cloud chooses the default version of the cluster's release channel"
+)
 LAST = "agentPoolProfiles[2].orchestratorVersion"
 
 CASES = (
@@ -82,7 +85,14 @@ CASES = (
                 resource="c",
                 path=("minMasterVersion",),
                 value=REMOVED,
-                messages=(said(GKE, "minMasterVersion is absent", ALLOWED, 'set it, for example "1.34"'),),
+                messages=(
+                    said(
+                        GKE,
+                        ABSENT,
+                        ALLOWED,
+                        'set it, for example "1.34"',
+                    ),
+                ),
                 unknown="minMasterVersion",
             ),
             Break(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.clouds.common.resources import version_field
+from dra_fleet.clouds.common.resources import no_default_pool, version_field
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import NO_TYPE, CloudResources, nothing, untold
 from meadow_cloud import CLOUD
@@ -31,7 +31,7 @@ def _nodes(pool: Value) -> Value:
 RESOURCES = CloudResources(
     clusters=re.compile(CLUSTER),
     cluster_components=NO_TYPE,
-    versions=(version_field(CLUSTER, "version", required=True),),
+    versions=(version_field(CLUSTER, "version", otherwise="the newest version"),),
     support=None,
     local_accounts=nothing,
     public_addresses=nothing,
@@ -50,6 +50,7 @@ RESOURCES = CloudResources(
             rolled_by=("image",),
         ),
     ),
+    default_pool=no_default_pool,
     system_pool="",
     machine_templates=(),
     machines=_machines,

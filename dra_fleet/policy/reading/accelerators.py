@@ -1,0 +1,107 @@
+"""Whether a program may have accelerators: what is unknown, or made elsewhere, counts as having them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet import drivers
+from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.reading.clouds import CLUSTERS, all_resources, any_of, declared_by
+from dra_fleet.policy.reading.homes import Homes
+from dra_fleet.policy.reading.pods import POD_TYPES, pod_spec
+from dra_fleet.policy.reading.pools import POOL_TYPES, pools
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.resources import CloudResources
+    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.values import Value
+    from dra_fleet.policy.reading.charts import Release
+
+_DRA: Final = re.compile(r"kubernetes:resource\.k8s\.io/.*|dra-fleet:.*")
+_TEMPLATES: Final = any_of(lambda resources: [each.types for each in resources.machine_templates])
+
+
+def may_have_accelerators(stack: Stack) -> bool:
+    """Whether a program has an accelerator pool, a DRA object or a driver's chart, or may have.
+
+    Unknown values are noted.
+    """
+    return (
+        bool(stack.of(_DRA))
+        or any(_may_serve(release(each)) for each in stack.of(RELEASE_TYPES))
+        or any(_asks(each) for each in stack.of(POD_TYPES))
+        or any(_may_accelerate(stack, pool) for each in stack.of(POOL_TYPES) for pool in pools(each))
+        or any(_may_be(cloud, name) for cloud, name in _of_templates(stack))
+        or _is_open(stack)
+    )
+
+
+def _may_serve(installed: Release | None) -> bool:
+    """Whether a chart is a driver's, an operator's or a device plugin's, or an unknown one."""
+    if installed is None:
+        return False
+    plugins = [driver.resources.device_plugin for driver in drivers.known()]
+    return (
+        installed.chart.unknown
+        or installed.installs is not None
+        or installed.operator is not None
+        or any(plugin is not None and plugin.chart == installed.chart_name for plugin in plugins)
+    )
+
+
+def _asks(resource: Resource) -> bool:
+    """Whether pods ask for devices by claims, or by a limit that a device plugin answers."""
+    spec = pod_spec(resource)
+    plugins = [driver.resources.device_plugin for driver in drivers.known()]
+    limits = [
+        name
+        for container in spec.containers
+        for kind in ("limits", "requests")
+        for name, _ in container.value.get("resources", kind).entries
+    ]
+    return bool(spec.claims) or any(
+        plugin is not None and plugin.limits.fullmatch(name) for plugin in plugins for name in limits
+    )
+
+
+def _may_accelerate(stack: Stack, pool: Pool) -> bool:
+    names = pool.machines_in(stack)
+    if pool.has_gpus or any(_may_be(pool.cloud, name) for name in names):
+        return True
+    places = [pool.machines_at, *(pool.get(each.named_at) for each in pool.cloud.machine_templates)]
+    return not names and any(place.possible for place in places)
+
+
+def _may_be(cloud: CloudResources, name: Value) -> bool:
+    """Whether a machine of a name has accelerators; one that no name tells may."""
+    if name.text is None:
+        return not name.absent
+    machine = cloud.machines().get(name.text)
+    if machine is None:
+        return cloud.gpu_families.match(name.text) is not None
+    served = (driver for driver in drivers.known() if driver.resources.told_by == "machines")
+    return bool(machine.gpu or machine.unserved) or any(driver.serves(machine) for driver in served)
+
+
+def _of_templates(stack: Stack) -> Iterator[tuple[CloudResources, Value]]:
+    """The machines that templates name, whatever uses them."""
+    for resource in stack.of(_TEMPLATES):
+        for cloud in all_resources():
+            for template in cloud.machine_templates:
+                if template.types.fullmatch(resource.type):
+                    yield cloud, resource.get(*template.machine.split("."))
+
+
+def _is_open(stack: Stack) -> bool:
+    """Whether others make pools: the program describes none of one of its clusters, or only pools."""
+    homes, clusters = Homes(stack), stack.of(CLUSTERS)
+    described = [each for each in stack.of(POOL_TYPES) if pools(each)]
+    return not clusters or any(
+        not any(homes.together(each, cluster) for each in described)
+        for cluster in clusters
+        if (cloud := declared_by(cluster.type)) is None or not cloud.default_pool(cluster)
+    )
