@@ -95,6 +95,10 @@ def gate(  # noqa: PLR0917 - Typer names them
         Path | None,
         typer.Option("--sarif", metavar="FILE", help="Write the findings as SARIF.", show_default=False),
     ] = None,
+    junit: Annotated[
+        Path | None,
+        typer.Option("--junit", metavar="FILE", help="Write the verdict as JUnit XML.", show_default=False),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
     """Preview a stack with the policy pack and fail unless every mandatory rule judged every resource.
@@ -102,7 +106,6 @@ def gate(  # noqa: PLR0917 - Typer names them
     Uses the engine on PATH and the backend it is logged in to, like `pulumi preview --policy-pack`.
     """
     from dra_fleet.policy.gate.errors import GateError
-    from dra_fleet.policy.gate.report import to_sarif
     from dra_fleet.policy.gate.verdict import NOT_JUDGED, Expected, judge
 
     if (stack is None) is (events is None):
@@ -123,14 +126,30 @@ def gate(  # noqa: PLR0917 - Typer names them
             print_json({"error": str(problem), "passed": False, "exitCode": NOT_JUDGED})
         raise typer.Exit(NOT_JUDGED) from None
     verdict = judge(record, expected)
-    if sarif is not None:
-        sarif.write_text(jsonlib.dumps(to_sarif(verdict), indent=2) + "\n", encoding="utf-8")
+    if sarif is not None or junit is not None:
+        _write(verdict, record, stack, cwd, sarif=sarif, junit=junit)
     if json:
         print_json(verdict.to_json())
     else:
         _show(verdict)
     if verdict.exit_code:
         raise typer.Exit(verdict.exit_code)
+
+
+def _write(
+    verdict: Verdict, record: Record, stack: str | None, cwd: Path, *, sarif: Path | None, junit: Path | None
+) -> None:
+    """Write the reports; where an engine ran, its state is asked for the program's lines."""
+    from dra_fleet.policy.gate.places import places
+    from dra_fleet.policy.gate.report import to_junit, to_sarif
+    from dra_fleet.policy.gate.running import resources_in_state
+
+    held = resources_in_state(stack, cwd) if stack is not None else ()
+    known = places(cwd, stack or verdict.stack, record.resources.values(), held)
+    if sarif is not None:
+        sarif.write_text(jsonlib.dumps(to_sarif(verdict, known), indent=2) + "\n", encoding="utf-8")
+    if junit is not None:
+        junit.write_text(to_junit(verdict, known), encoding="utf-8")
 
 
 def _known(names: list[str] | tuple[str, ...]) -> frozenset[str]:
@@ -213,7 +232,7 @@ def _show(verdict: Verdict) -> None:
             table.add_row(
                 f"[{_STYLES[finding.level]}]{finding.level}[/]",
                 finding.severity,
-                finding.rule,
+                finding.title,
                 finding.message.replace("[", r"\["),
             )
         print_table(console, table, WIDE)
@@ -226,7 +245,7 @@ def _show(verdict: Verdict) -> None:
         console.print(f"not judged: {problem}", markup=False, soft_wrap=True)
     advisory = len(verdict.findings) - verdict.mandatory
     console.print(
-        f"{'passed' if not verdict.exit_code else 'failed'}: {verdict.rules} rules judged "
+        f"{'passed' if not verdict.exit_code else 'failed'}: {len(verdict.ran)} rules judged "
         f"{verdict.resources} resource{'' if verdict.resources == 1 else 's'}"
         f"{' without an engine' if verdict.without_engine else ''} with the preset {verdict.preset}; "
         f"{verdict.mandatory} mandatory and {advisory} advisory findings",

@@ -218,14 +218,12 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
 
     def _is_new(self, violation: Violation) -> bool:
         """Whether an unknown value was not told yet, or only by a rule that stops less; notes it."""
-        if not violation.unknown:
-            return True
         told = self._told.setdefault(violation.urn, {})
         weight = judging.weight(violation, self._levels)
-        if told.get(violation.unknown, -1) >= weight:
-            return False
-        told[violation.unknown] = weight
-        return True
+        new = not violation.unknown or told.get(violation.unknown, -1) < weight
+        if new:
+            told[violation.unknown] = weight
+        return new
 
     def _diagnostic(self, violation: Violation) -> analyzer_pb2.AnalyzeDiagnostic:
         if violation.unjudged:

@@ -9,6 +9,7 @@ import pytest
 from dra_fleet.clouds.gke.labels import TRIPLE
 from dra_fleet.policy.gate import preset, running
 from dra_fleet.policy.gate.errors import GateError
+from dra_fleet.policy.gate.places import Place, places
 from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.verdict import Expected, judge
 from dra_fleet.policy.gate.without_engine import judge_record
@@ -35,6 +36,17 @@ POOL = Declared(
 WITH_DEFAULT_PROVIDER = """
 import pulumi
 pulumi.CustomResource("kubernetes:core/v1:Namespace", "team", {"metadata": {"name": "team"}})
+"""
+
+
+WITH_A_CLUSTER = """
+import pulumi
+
+class Cluster(pulumi.ComponentResource):
+    def __init__(self, name):
+        super().__init__("aws:eks/cluster:Cluster", name, {"version": "1.33"})
+
+Cluster("judged")
 """
 
 
@@ -124,3 +136,16 @@ def test_resources_of_a_default_provider_are_judged_completely(
     assert any("core/v1:Namespace::team" in urn for urn in record.resources)
     found = judge(record, Expected(preset="standard"))
     assert (found.problems, found.exit_code) == ((), 0)
+
+
+def test_a_finding_on_what_is_there_is_shown_on_the_program_s_line(
+    tmp_path: Path, tools: Toolset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = OtherProject(tmp_path, tools, WITH_A_CLUSTER)
+    for name, value in project.environment.items():
+        monkeypatch.setenv(name, value)
+    assert project.run("up", "--yes", "--skip-preview").returncode == 0
+    known = places(project.folder, "dev", running.resources_in_state("dev", project.folder))
+    place = known.of("urn:pulumi:dev::other::aws:eks/cluster:Cluster::judged")
+    assert place == Place("__main__.py", WITH_A_CLUSTER.splitlines().index('Cluster("judged")') + 1)
+    assert running.resources_in_state("no-such-stack", project.folder) == ()

@@ -147,7 +147,7 @@ def verdict(project: OtherProject, start: Path, patch: pytest.MonkeyPatch, *, le
 def test_the_whole_pack_passes(project: OtherProject, monkeypatch: pytest.MonkeyPatch) -> None:
     found = verdict(project, PACK, monkeypatch)
     assert (found.problems, found.exit_code) == ((), 0)
-    assert found.rules == len([rule for rule in pack.RULES if rule.standard != "disabled"])
+    assert len(found.ran) == len([rule for rule in pack.RULES if rule.standard != "disabled"])
 
 
 def test_a_rule_that_breaks_fails_the_gate(

@@ -1,7 +1,8 @@
-"""A verdict as SARIF."""
+"""A verdict as SARIF, for code hosts, and as JUnit, for the test tabs of pipelines."""
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
@@ -9,36 +10,73 @@ from dra_fleet.policy import pack
 
 if TYPE_CHECKING:
     from dra_fleet.findings.sarif import Level as SarifLevel
-    from dra_fleet.policy.gate.verdict import Verdict
+    from dra_fleet.policy.gate.places import Places
+    from dra_fleet.policy.gate.verdict import GateFinding, Verdict
     from dra_fleet.policy.rule import Preset, Rule
 
 LINK: Final = "https://www.pulumi.com/docs/iac/crossguard/"
-_FILE: Final = "Pulumi.yaml"
-"""The engine's events name no line of a program; code hosts want a file all the same."""
 
 
-def to_sarif(verdict: Verdict) -> dict[str, object]:
+def to_sarif(verdict: Verdict, places: Places) -> dict[str, object]:
     """The verdict as a SARIF log; each problem makes its run unsuccessful."""
+    others = {found.title: _other_rule(found) for found in verdict.findings if found.pack != pack.NAME}
     run = SarifRun(
         tool=pack.NAME,
         version=pack.VERSION,
         link=LINK,
-        rules=tuple(_rule(rule, verdict.preset) for rule in pack.RULES),
+        rules=(*(_rule(rule, verdict.preset) for rule in pack.RULES), *others.values()),
         category=f"dra-fleet-gate/{verdict.stack}",
         failures=verdict.problems,
     )
     results = [
         SarifResult(
-            rule=finding.rule,
-            level="error" if finding.level == "mandatory" else "warning",
+            rule=finding.title,
+            level=_level(finding),
             message=finding.message,
             names=(finding.urn,),
-            file=_FILE,
+            file=places.of(finding.urn).file,
+            line=places.of(finding.urn).line,
             identity=(finding.urn, finding.message),
         )
         for finding in verdict.findings
     ]
     return sarif(run, results)
+
+
+def to_junit(verdict: Verdict, places: Places) -> str:
+    """The verdict as a JUnit report: a test case for each finding, each rule without one and each problem.
+
+    What stops the gate is a failure, what keeps it from judging an error, and an advisory finding the output
+    of a case that passed. Format: https://github.com/testmoapp/junitxml
+    """
+    suite = ET.Element("testsuite", name=f"dra-fleet-gate/{verdict.stack}")
+    for finding in verdict.findings:
+        place = places.of(finding.urn)
+        at = {"file": place.file, "line": str(place.line)}
+        name = f"{finding.title} {finding.urn.rpartition('::')[2]}".rstrip()
+        case = ET.SubElement(suite, "testcase", classname=finding.title, name=name, attrib=at)
+        if finding.level == "mandatory":
+            ET.SubElement(case, "failure", type=finding.severity, message=finding.message).text = finding.urn
+        else:
+            ET.SubElement(case, "system-out").text = f"{finding.level}: {finding.message}"
+    for rule in sorted(verdict.ran - {finding.rule for finding in verdict.findings}):
+        ET.SubElement(suite, "testcase", classname=rule, name=rule)
+    for number, problem in enumerate(verdict.problems, 1):
+        case = ET.SubElement(suite, "testcase", classname="not judged", name=f"not judged {number}")
+        ET.SubElement(case, "error", message=problem)
+    for count, kind in (("tests", "testcase"), ("failures", ".//failure"), ("errors", ".//error")):
+        suite.set(count, str(len(suite.findall(kind))))
+    ET.indent(suite)
+    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _level(finding: GateFinding) -> SarifLevel:
+    return "error" if finding.level == "mandatory" else "warning"
+
+
+def _other_rule(finding: GateFinding) -> SarifRule:
+    described = f"The rule {finding.rule} of the policy pack {finding.pack}."
+    return SarifRule(name=finding.title, description=described, level=_level(finding), tags=(finding.pack,))
 
 
 def _rule(rule: Rule, preset: Preset) -> SarifRule:

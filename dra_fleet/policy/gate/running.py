@@ -17,7 +17,7 @@ from dra_fleet.policy.gate.identity import changed, identity
 from dra_fleet.policy.gate.record import read_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dra_fleet.policy.gate.record import Record
 
@@ -70,6 +70,19 @@ def preview(
         record = _run(command, directory, Path(folder) / "engine.txt", save=save, on_event=on_event)
         record.changed_files = changed(before, identity())
         return record
+
+
+def resources_in_state(stack: str, directory: Path) -> Sequence[Mapping[str, Any]]:
+    """The resources that a stack has, as the engine keeps them; none where it cannot tell."""
+    command = ["pulumi", "stack", "export", "--non-interactive", "--stack", stack]
+    environment = streaming_environment(os.environ)
+    done = subprocess.run(
+        command, cwd=directory, env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        return ()
+    deployment: dict[str, Any] = json.loads(done.stdout).get("deployment") or {}
+    return deployment.get("resources") or ()
 
 
 def _run(

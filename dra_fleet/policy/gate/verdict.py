@@ -36,6 +36,11 @@ class GateFinding:
     message: str
     urn: str
 
+    @property
+    def title(self) -> str:
+        """The rule's name, after its pack's where that is another."""
+        return self.rule if self.pack == pack.NAME else f"{self.pack}/{self.rule}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
@@ -47,7 +52,7 @@ class Verdict:
         let_off: rules that would have been mandatory and were let off by name.
         remediated: corrections that the pack made to resources.
         resources: how many resources were judged.
-        rules: how many rules judged.
+        ran: the rules that judged.
         without_engine: the rules judged saved events, not within the engine.
     """
 
@@ -58,7 +63,7 @@ class Verdict:
     let_off: tuple[str, ...]
     remediated: tuple[Reported, ...]
     resources: int
-    rules: int
+    ran: frozenset[str]
     without_engine: bool = False
 
     @property
@@ -81,7 +86,7 @@ class Verdict:
             "passed": self.exit_code == PASSED,
             "exitCode": self.exit_code,
             "resources": self.resources,
-            "rules": self.rules,
+            "rules": len(self.ran),
             "withoutEngine": self.without_engine,
             "problems": list(self.problems),
             "letOff": list(self.let_off),
@@ -153,7 +158,6 @@ def judge(record: Record, expected: Expected) -> Verdict:
         for rule, told in record.not_judged.items()
         if expected.level(rule) in _STOPPING
     ]
-    judged = {rule for item in (*ours, *stack) for rule in item.rules}
     return Verdict(
         stack=record.stack,
         preset=expected.preset,
@@ -162,7 +166,7 @@ def judge(record: Record, expected: Expected) -> Verdict:
         let_off=tuple(sorted(expected.without)),
         remediated=tuple(record.remediations),
         resources=len({item.urn for item in ours}),
-        rules=len(judged),
+        ran=frozenset(rule for item in (*ours, *stack) for rule in item.rules),
         without_engine=record.without_engine,
     )
 

@@ -1,0 +1,122 @@
+"""The gate's verdict in files: SARIF and JUnit, with the lines they are shown on."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from dra_fleet.policy import pack
+from dra_fleet.policy.gate.places import Place, Places, places
+from dra_fleet.policy.gate.report import to_junit, to_sarif
+from tests.policy.test_gate_verdict import FLOOR, URN, events, pack_of, verdict, violation
+
+if TYPE_CHECKING:
+    from dra_fleet.policy.gate.verdict import Verdict
+
+SARIF = Path(__file__).parents[1] / "review" / "schemas" / "sarif-2.1.0-rtm.5.json"
+NOWHERE = Places(program={})
+OTHERS = {
+    "policyName": "tag-everything",
+    "policyPackName": "acme",
+    "enforcementLevel": "mandatory",
+    "message": "no tag",
+    "resourceUrn": URN,
+}
+
+
+def sarif_of(found: Verdict, known: Places = NOWHERE) -> Any:
+    log: Any = to_sarif(found, known)
+    schema = json.loads(SARIF.read_text(encoding="utf-8"))
+    wrong: list[Any] = list(jsonschema.Draft4Validator(schema).iter_errors(log))  # pyright: ignore[reportUnknownMemberType]
+    assert wrong == []
+    (run,) = log["runs"]
+    return run
+
+
+def test_sarif_names_each_finding_and_why_a_run_cannot_be_trusted() -> None:
+    given = {"found": violation("mandatory"), **events()}
+    del given["end"]
+    run = sarif_of(verdict(given))
+    (result,) = run["results"]
+    assert (result["ruleId"], result["level"]) == (FLOOR, "error")
+    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == FLOOR
+    assert run["invocations"][0]["executionSuccessful"] is False
+
+
+def test_sarif_keeps_the_rules_of_other_packs() -> None:
+    run = sarif_of(verdict({"found": {"policyEvent": OTHERS}, **events()}))
+    (result,) = run["results"]
+    rule = run["tool"]["driver"]["rules"][result["ruleIndex"]]
+    assert (result["ruleId"], rule["id"]) == ("acme/tag-everything", "acme/tag-everything")
+    assert rule["shortDescription"]["text"] == "The rule tag-everything of the policy pack acme."
+
+
+def test_a_rule_of_another_pack_that_is_named_like_ours_is_not_ours() -> None:
+    run = sarif_of(verdict({"found": {"policyEvent": {**OTHERS, "policyName": FLOOR}}, **events()}))
+    assert [result["ruleId"] for result in run["results"]] == [f"acme/{FLOOR}"]
+
+
+def state(*positions: str) -> dict[str, Any]:
+    return {"urn": URN, "stackTrace": [{"sourcePosition": position} for position in positions]}
+
+
+@pytest.mark.parametrize(
+    ("resource", "place"),
+    [
+        (state("project:///infra/main.py#12"), Place("infra/main.py", 12)),
+        (state("project:///infra/main.py#12,5"), Place("infra/main.py", 12)),
+        (
+            state("project:///.venv/lib/python3.12/site-packages/acme.py#3", "project:///main.py#7"),
+            Place("main.py", 7),
+        ),
+        (state("project:///../elsewhere/lib.py#3", "project:///main.py#7"), Place("main.py", 7)),
+        ({"urn": URN, "sourcePosition": "project:///main.py#4"}, Place("main.py", 4)),
+    ],
+)
+def test_a_finding_is_shown_on_the_program_s_own_line(
+    resource: dict[str, Any], place: Place, tmp_path: Path
+) -> None:
+    known = places(tmp_path, "dev", [resource])
+    assert known.of(URN) == place
+    run = sarif_of(verdict({"found": violation("mandatory"), **events()}), known)
+    shown = run["results"][0]["locations"][0]["physicalLocation"]
+    assert (shown["artifactLocation"]["uri"], shown["region"]["startLine"]) == (place.file, place.line)
+
+
+@pytest.mark.parametrize("stack", ["dev", "acme/dev"])
+def test_where_the_engine_tells_no_line_the_stack_file_s_is_shown(stack: str, tmp_path: Path) -> None:
+    text = "config:\n  other:clusters:\n    cc: {}\n    c: {}\n"
+    (tmp_path / "Pulumi.dev.yaml").write_text(text, encoding="utf-8")
+    known = places(tmp_path, stack, [state("project:///../site-packages/acme.py#3")])
+    assert known.of(URN) == Place("Pulumi.dev.yaml", 4)
+    assert known.of(f"{URN}-unnamed") == Place("Pulumi.dev.yaml", 1)
+
+
+def test_without_a_stack_file_the_project_s_is_shown(tmp_path: Path) -> None:
+    assert places(tmp_path, "dev").of(URN) == Place("Pulumi.yaml", 1)
+
+
+def test_junit_has_a_case_for_each_finding_each_rule_without_one_and_each_problem() -> None:
+    told = {"policyEvent": pack_of(policyName=pack.UNJUDGED.name, message="a <b>", resourceUrn=URN)}
+    given = {"found": violation("mandatory"), "told": told, "other": {"policyEvent": OTHERS}, **events()}
+    del given["end"]
+    found = verdict(given)
+    suite = ET.fromstring(to_junit(found, NOWHERE))  # noqa: S314 - just made
+    cases = {case.get("name"): case for case in suite}
+    assert (suite.get("failures"), suite.get("errors"), suite.get("tests")) == ("2", "1", str(len(cases)))
+    failure = cases[f"{FLOOR} c"].find("failure")
+    assert failure is not None
+    assert failure.get("message") == "m"
+    assert cases["acme/tag-everything c"].find("failure") is not None
+    output = cases[f"{pack.UNJUDGED.name} c"].find("system-out")
+    assert output is not None
+    assert output.text == "advisory: a <b>"
+    error = cases["not judged 1"].find("error")
+    assert error is not None
+    assert error.get("message") == found.problems[0]
+    assert list(cases["chart-pin-version"]) == []
