@@ -34,7 +34,11 @@ class DevicePlugin:
 
     Attributes:
         chart: the name of its chart.
-        images: finds its image.
+        programs: finds its program in a command, or its image by a name that is its own.
+        shared_images: finds images by a name that other vendors' plugins have too.
+        settings: matches the names of environment variables that only its program reads.
+        other_programs: finds what else its image can run, in a command.
+        vendors: finds the names of the other vendors.
         labels: the labels of nodes of which one is enough for its pods, unless the chart is told otherwise.
         tolerations: what its pods tolerate, unless the chart is told otherwise.
         discovers: the value of its chart that brings what labels nodes by their devices.
@@ -42,7 +46,11 @@ class DevicePlugin:
     """
 
     chart: str
-    images: re.Pattern[str]
+    programs: re.Pattern[str]
+    shared_images: re.Pattern[str]
+    settings: re.Pattern[str]
+    other_programs: re.Pattern[str]
+    vendors: re.Pattern[str]
     labels: Mapping[str, str]
     tolerations: Sequence[Mapping[str, str]]
     discovers: Switch
@@ -57,6 +65,7 @@ class Operator:
         chart: the name of its chart.
         title: what people call it.
         versions: the versions of the chart that are known, the newest last.
+        policies: the objects by which it is told what to do, whose `spec` has the chart's values.
         dra: deploys the DRA driver, and then no device plugin.
         device_plugin: deploys the device plugin.
         device_plugin_kept_off: labels that, `false` on a node, keep the device plugin off it.
@@ -71,6 +80,7 @@ class Operator:
     chart: str
     title: str
     versions: Callable[[], Sequence[ChartVersion]]
+    policies: re.Pattern[str]
     dra: Switch
     device_plugin: Switch
     device_plugin_kept_off: tuple[str, ...]
@@ -111,6 +121,7 @@ class DriverResources:
         told_by: what tells that a pool's nodes have its devices: that they have GPUs, also on machines that
             are not known; that the driver serves a machine that is known; or that its chart chooses nodes.
         publishes: the chart value that turns the publishing of its devices off; None where none does.
+        program: finds in a command what publishes its devices, whatever the image is called.
         node_taint: the key of the taint that nodes with its devices carry by convention; empty for none.
         root: the chart value that says where the devices' driver is, the host's root unless given; empty for
             none.
@@ -123,6 +134,7 @@ class DriverResources:
 
     told_by: Literal["gpus", "machines", "placement"]
     publishes: Switch | None
+    program: re.Pattern[str]
     node_taint: str
     root: str
     device_plugin: DevicePlugin | None

@@ -34,7 +34,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
         version,
         f"is {version.shown}, so Helm takes whichever version is the newest",
         "one whole version",
-        "set version: " + (f'"{known[-1]}"' if known else "the one that you have tested"),
+        f"set {version.path[-1]}: " + (f'"{known[-1]}"' if known else "the one that you have tested"),
     )
 
 

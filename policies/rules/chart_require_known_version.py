@@ -1,14 +1,24 @@
 """The charts that give out GPUs have versions that the catalogue knows.
 
 Of another version nobody here knows which values it has, nor what its plugin tolerates: the rules that need
-to know say nothing, and their silence proves nothing.
+to know say nothing, and their silence proves nothing. Its values are judged by the nearest version that is
+known, which the findings name; none of them stops a run.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.reading.charts import (
+    INSTALLED_TYPES,
+    RELEASE_TYPES,
+    RENDERED_TYPES,
+    release,
+    rendered,
+)
+from dra_fleet.policy.reading.unknown_values import unknown_values
 from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
@@ -19,35 +29,40 @@ if TYPE_CHECKING:
 
 
 def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
-    """Find pinned charts of DRA drivers and of the GPU Operator whose version is not in the catalogue."""
+    """Find charts of DRA drivers and of the GPU Operator of a version that is not in the catalogue."""
     del settings
-    installed = release(resource)
-    if installed is None or not installed.known_versions:
+    installed = release(resource) or rendered(resource)
+    nearest = None if installed is None else installed.nearest_version
+    if installed is None or nearest is None or installed.known_version is not None:
         return
-    if not installed.is_pinned or installed.known_version is not None or installed.version.unknown:
+    if installed.version.unknown:
         return
-    in_chart = installed.version.absent and installed.version_text
-    told = installed.chart if in_chart else installed.version
-    why = "" if told.absent else ", which is not in the catalogue"
-    yield Finding(
-        resource,
-        told,
-        f"is {told.shown}{why}, so the values of {installed.chart_name} cannot be judged",
-        ", ".join(installed.known_versions),
-        "use one of these, or compare the values with the chart's own values.yaml",
-    )
+    if installed.is_pinned:
+        in_chart = installed.version.absent and installed.version_text
+        told = installed.chart if in_chart else installed.version
+        why = "" if told.absent else ", which is not in the catalogue"
+        yield Finding(
+            resource,
+            told,
+            f"is {told.shown}{why}, so the values of {installed.chart_name} are judged by {nearest.version}",
+            ", ".join(installed.known_versions),
+            "use one of these, or compare the values with the chart's own values.yaml",
+        )
+    if RELEASE_TYPES.fullmatch(resource.type):
+        for found in unknown_values(resource, installed, nearest):
+            yield replace(found, problem=f"{found.problem} (judged by {nearest.version})")
 
 
 RULE = ResourceRule(
     name="chart-require-known-version",
     description=(
         "Charts of DRA drivers and of the GPU Operator have a version that the catalogue knows, "
-        "because the values of another one cannot be judged."
+        "because the values of another one are judged by the nearest that is known, and only advised on."
     ),
     fix="Use a version of the catalogue, or compare the values with the chart's own.",
     link="https://helm.sh/docs/chart_template_guide/values_files/",
     severity="low",
     standard="advisory",
-    types=RELEASE_TYPES,
+    types=re.compile(f"{INSTALLED_TYPES.pattern}|{RENDERED_TYPES.pattern}"),
     judge=judge,
 )

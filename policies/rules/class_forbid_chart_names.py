@@ -1,5 +1,6 @@
 """No program declares a DeviceClass under a name that a driver's chart owns.
 
+The chart's own classes, which a component of Helm renders as resources of the program, are no second owner.
 Two owners of one object undo each other: the chart's next upgrade writes its own selectors back, or fails
 because the object is not its.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
-from dra_fleet.policy.reading.charts import own_name
+from dra_fleet.policy.reading.charts import is_rendered, own_name
 from dra_fleet.policy.reading.claims import CLASS_TYPES
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 
@@ -34,7 +35,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     if name.text is None or name.text in settings.texts(OWN.name):
         return
     driver = drivers.of_class(name.text)
-    if driver is not None:
+    if driver is not None and not is_rendered(resource):
         yield Finding(
             resource,
             name,

@@ -51,8 +51,10 @@ def remedy(resource: Resource, settings: Settings) -> Mapping[str, object] | Non
     """The release with the toleration added to those it has."""
     found = release(resource)
     driver = None if found is None else found.installs
-    if driver is None or not list(judge(resource, settings)):
+    if found is None or driver is None or not list(judge(resource, settings)):
         return None
+    if found.values.path != ("values",) or resource.get("valueYamlFiles").possible:
+        return None  # given in a text or a file, which is left as it is
     values = _copy(resource.read().get("values"))
     section = driver.plugin_section
     plugin = _copy(values.get(section)) if values is not None and section else values

@@ -82,3 +82,21 @@ def test_what_unknown_kubeconfigs_hide_is_noted() -> None:
     assert homes.undecided(first, second)
     assert list(first.unknowns) == ["provider.kubeconfig"]
     assert not homes.undecided(second, resource("third", {}))
+
+
+def application(logical: str, **destination: str) -> Resource:
+    return Resource(
+        type="kubernetes:argoproj.io/v1alpha1:Application",
+        name=logical,
+        urn=f"urn:application:{logical}",
+        read=lambda: {"spec": {"destination": destination}},
+    )
+
+
+def test_what_argo_cd_sends_elsewhere_is_not_where_it_is_declared() -> None:
+    east, west = application("east", name="east"), application("west", name="west")
+    again, server = application("again", name="east"), application("server", server="https://west.example")
+    homes = Homes(Stack(resources=[east, west, again, server]))
+    assert homes.together(east, again)
+    assert not homes.together(east, west)
+    assert not homes.together(west, server)

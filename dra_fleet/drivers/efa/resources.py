@@ -5,6 +5,7 @@ from dra_fleet.drivers.resources import NO_NAME, DriverResources
 RESOURCES = DriverResources(
     told_by="machines",
     publishes=None,
+    program=NO_NAME,
     node_taint="",
     root="",
     device_plugin=None,

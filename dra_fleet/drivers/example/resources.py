@@ -5,6 +5,7 @@ from dra_fleet.drivers.resources import NO_NAME, DriverResources
 RESOURCES = DriverResources(
     told_by="placement",  # it makes devices up wherever it runs: meant are the nodes that it is sent to
     publishes=None,
+    program=NO_NAME,
     node_taint="",
     root="",
     device_plugin=None,

@@ -38,11 +38,17 @@ def _partitions() -> Sequence[KnownDevice]:
 RESOURCES = DriverResources(
     told_by="gpus",
     publishes=Switch(key="resources.gpus.enabled", default=True),
+    program=re.compile(r"(^|[\s/])gpu-kubelet-plugin(?![\w-])"),
     node_taint=_TAINT,
     root="nvidiaDriverRoot",
     device_plugin=DevicePlugin(
         chart="nvidia-device-plugin",
-        images=re.compile(r"(^|/)(k8s-device-plugin|nvidia-gpu-device-plugin)(@|:|$)"),
+        # https://github.com/NVIDIA/k8s-device-plugin/tree/main/cmd
+        programs=re.compile(r"(^|[\s/])(nvidia(-gpu)?-device-plugin|nvidia/k8s-device-plugin)(?![\w-])"),
+        shared_images=re.compile(r"(^|/)k8s-device-plugin(@|:|$)"),
+        settings=re.compile(r"MIG_STRATEGY|DEVICE_(LIST|ID)_STRATEGY|NVIDIA_MIG_MONITOR_DEVICES"),
+        other_programs=re.compile(r"gpu-feature-discovery|mps-control-daemon|config-manager"),
+        vendors=re.compile(r"(?i)(?<![a-z0-9])(rocm|amd|intel|habana|gaudi|ascend|neuron)(?![a-z0-9])"),
         # https://github.com/NVIDIA/k8s-device-plugin/blob/main/deployments/helm/nvidia-device-plugin/values.yaml
         labels={"feature.node.kubernetes.io/pci-10de.present": "true", "nvidia.com/gpu.present": "true"},
         tolerations=(
@@ -58,6 +64,7 @@ RESOURCES = DriverResources(
         chart="gpu-operator",
         title="the GPU Operator",
         versions=_operator_versions,
+        policies=re.compile(r"kubernetes:nvidia\.com/v1:ClusterPolicy(Patch)?"),
         dra=Switch(key="gpuCluster.deployCR", default=False),
         device_plugin=Switch(key="devicePlugin.enabled", default=True),
         device_plugin_kept_off=("nvidia.com/gpu.deploy.operands", "nvidia.com/gpu.deploy.device-plugin"),

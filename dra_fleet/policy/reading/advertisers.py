@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from dra_fleet import drivers
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, Requirement
 from dra_fleet.kubernetes.scheduling.taints import Toleration
-from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
 from dra_fleet.policy.reading.placement import placement
 from dra_fleet.policy.reading.plugins import driver_plugin, is_on
 from dra_fleet.policy.reading.tolerations import Tolerated
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["dra", "plugin"]
 
+_SOCKETS: Final = "/var/lib/kubelet/device-plugins"
+"""Where device plugins meet the kubelet."""
 _DAEMON_SET: Final = re.compile(r"kubernetes:apps/v\w+:DaemonSet(Patch)?")
 
 
@@ -52,18 +54,17 @@ def advertisers(stack: Stack) -> list[Advertiser]:
     """Those that a program installs, in order."""
     found: list[Advertiser] = []
     for resource in stack.resources:
-        installed = release(resource)
-        if installed is not None:
+        for installed in releases(resource):
             found += _of_chart(resource, installed)
-        elif _DAEMON_SET.fullmatch(resource.type):
+        if _DAEMON_SET.fullmatch(resource.type):
             found += _of_daemon_set(resource)
     return found
 
 
 def discovers(stack: Stack) -> list[Resource]:
     """The charts that label nodes by the devices found on them."""
-    releases = [release(resource) for resource in stack.of(RELEASE_TYPES)]
-    return [each.resource for each in releases if each is not None and _discovers(each)]
+    installed = [each for resource in stack.of(INSTALLED_TYPES) for each in releases(resource)]
+    return [each.resource for each in installed if _discovers(each)]
 
 
 def plugin_of(installed: Release) -> DevicePlugin | None:
@@ -141,15 +142,36 @@ def _of_operator(resource: Resource, installed: Release, operator: Operator) -> 
 
 
 def _of_daemon_set(resource: Resource) -> Iterator[Advertiser]:
+    """What a DaemonSet's containers run, whoever declares it and whatever the images are called."""
     pods = resource.get("spec", "template", "spec")
-    for image in pods.every("containers", "*", "image"):
-        if any(plugin.images.search(image.text or "") for plugin in _device_plugins()):
+    for container in pods.get("containers").items:
+        runs = " ".join(each.text or "" for key in ("command", "args") for each in container.get(key).items)
+        kind: Kind | None = None
+        if any(driver.resources.program.search(runs) for driver in drivers.known()):
+            kind = "dra"
+        elif any(_is_run(plugin, container, runs, pods) for plugin in _device_plugins()):
+            kind = "plugin"
+        if kind is not None:
             yield Advertiser(
                 resource=resource,
-                kind="plugin",
-                title="the device plugin's DaemonSet",
-                at=image,
+                kind=kind,
+                title=f"the {'DRA driver' if kind == 'dra' else 'device plugin'}'s DaemonSet",
+                at=container.get("image"),
                 off="remove it, or keep it off the pools of the DRA driver by a nodeSelector",
                 where=placement(pods),
                 tolerated=Tolerated(given=pods.get("tolerations")),
             )
+
+
+def _is_run(plugin: DevicePlugin, container: Value, runs: str, pods: Value) -> bool:
+    """Whether a container is a device plugin: by its program, its own image, or what only it is told."""
+    image = container.get("image").text or ""
+    if plugin.other_programs.search(runs):
+        return False
+    if plugin.programs.search(runs) or plugin.programs.search(image):
+        return True
+    if any(plugin.settings.fullmatch(name.text or "") for name in container.every("env", "*", "name")):
+        return any(path.text == _SOCKETS for path in pods.every("volumes", "*", "hostPath", "path"))
+    return plugin.shared_images.search(image) is not None and not any(
+        plugin.vendors.search(text) for value in pods.walk() for text in (value.place, str(value.peek))
+    )

@@ -1,4 +1,8 @@
-"""Helm charts as Pulumi programs install them: helm.sh/v3 Release and Chart, helm.sh/v4 Chart."""
+"""Helm charts as Pulumi programs install them: releases, Argo CD, Flux, and an operator's own object.
+
+The components helm.sh/v3 and v4 Chart register no inputs: the objects that they render are judged by what
+they are, like those of any other program.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +12,43 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
+from dra_fleet.clouds.pools import steps
+from dra_fleet.policy.reading.chart_forms import FORMS
+from dra_fleet.policy.reading.chart_values import file_contents, layered, local_chart
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dra_fleet.declared.resources import Resource
     from dra_fleet.declared.values import Value
     from dra_fleet.drivers import Driver
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
     from dra_fleet.drivers.resources import Operator
+    from dra_fleet.policy.reading.chart_forms import ChartForm
 
-RELEASE_TYPES: Final = re.compile(r"kubernetes:helm\.sh/(?:v3:Release|v3:Chart|v4:Chart)")
+CHART_TYPES: Final = re.compile(r"kubernetes:helm\.sh/v[34]:Chart")
+"""The components that render a chart's objects as children."""
+RELEASE_TYPES: Final = re.compile("|".join(form.types.pattern for form in FORMS))
+"""What names a chart, with its values."""
+_POLICIES: Final = [
+    driver.resources.operator for driver in drivers.known() if driver.resources.operator is not None
+]
+INSTALLED_TYPES: Final = re.compile(
+    "|".join([RELEASE_TYPES.pattern, *(each.policies.pattern for each in _POLICIES)])
+)
+"""The same, and what tells an operator what to do."""
 _VERSION_PREFIX: Final = "v"
 _EXACT: Final = re.compile(r"v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 """A whole version of https://semver.org; anything shorter or with an operator is a range to Helm."""
+_PACKED: Final = re.compile(r"(?P<name>.+?)(-(?P<version>v?\d+\.\d+\.\d+[0-9A-Za-z.+-]*))?\.tgz(\?.*)?")
+"""A packed chart, as `helm package` names it."""
+_NAME_AND_VERSION: Final = re.compile(r"(?P<name>.+?)-(?P<version>v?\d+\.\d+\.\d+.*)")
+_LABEL: Final = "helm.sh/chart"
+"""https://helm.sh/docs/chart_best_practices/labels/"""
+RENDERED_TYPES: Final = re.compile(r"kubernetes:apps/v\w+:DaemonSet")
+"""What a chart renders once that gives devices out."""
 _DIGEST: Final = re.compile(r"oci://.*@sha256:[0-9a-f]{64}")
-_LOCAL: Final = (".", "/")
+_LOCAL: Final = (".", "/", "file://")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,28 +56,34 @@ class Release:
     """One installed chart; values are read when they are asked for.
 
     Attributes:
-        chart_name: the chart's own name: the last part of a path, an OCI address or `repo/chart`; empty if
-            unknown.
+        chart_name: the chart's own name: as its Chart.yaml says it, else the last part of a path, an OCI
+            address or `repo/chart`; empty if unknown.
+        chart: the chart as given.
+        version: its version as given.
+        repository: where the chart comes from.
+        namespace: the namespace it is installed into.
+        values: its values, from all the places where they are given.
+        version_inside: the version that the chart itself says; empty where it is not at hand.
+        unread: the files with values that cannot be read here.
     """
 
     resource: Resource
     chart_name: str
-
-    @property
-    def chart(self) -> Value:
-        """The chart as given."""
-        return self.resource.get("chart")
-
-    @property
-    def version(self) -> Value:
-        """The chart's version as given."""
-        return self.resource.get("version")
+    chart: Value
+    version: Value
+    repository: Value
+    namespace: Value
+    values: Value
+    version_inside: str = ""
+    unread: tuple[Value, ...] = ()
 
     @property
     def version_text(self) -> str:
         """The version, or the tag of an OCI address, without a leading v; empty if absent or unknown."""
         tag = (self.chart.text or "").rsplit("/", 1)[-1].partition("@")[0].partition(":")[2]
-        return (self.version.text or tag).removeprefix(_VERSION_PREFIX)
+        packed = _PACKED.fullmatch((self.chart.text or "").rsplit("/", 1)[-1])
+        inside = self.version_inside or (packed["version"] or "" if packed is not None else "")
+        return (inside or self.version.text or tag).removeprefix(_VERSION_PREFIX)
 
     @property
     def is_pinned(self) -> bool:
@@ -58,23 +91,7 @@ class Release:
         chart = self.chart.text or ""
         if chart.startswith(_LOCAL) or _DIGEST.fullmatch(chart):
             return True
-        return _EXACT.fullmatch(self.version.text or self.version_text) is not None
-
-    @property
-    def repository(self) -> Value:
-        """Where the chart comes from: `repositoryOpts.repo` (v3 Chart: `fetchOpts.repo`)."""
-        repository = self.resource.get("repositoryOpts", "repo")
-        return self.resource.get("fetchOpts", "repo") if repository.absent else repository
-
-    @property
-    def namespace(self) -> Value:
-        """The namespace it is installed into."""
-        return self.resource.get("namespace")
-
-    @property
-    def values(self) -> Value:
-        """The chart's values as given."""
-        return self.resource.get("values")
+        return _EXACT.fullmatch(self.version_text) is not None
 
     def value(self, dotted: str) -> Value:
         """The value at a dotted key, such as `resources.gpus.enabled`; absent means the chart's default."""
@@ -100,8 +117,7 @@ class Release:
     @cached_property
     def operator(self) -> Operator | None:
         """What is known of the operator of a DRA driver that the chart is; None for other charts."""
-        found = (driver.resources.operator for driver in drivers.known())
-        return next((each for each in found if each is not None and each.chart == self.chart_name), None)
+        return next((each for each in _POLICIES if each.chart == self.chart_name), None)
 
     @property
     def driver_version(self) -> ChartVersion | None:
@@ -110,36 +126,149 @@ class Release:
         return None if driver is None else driver.version(self.version_text)
 
     @property
+    def catalogued(self) -> list[ChartVersion]:
+        """The facts of each known version of this chart, the newest last; none of other charts."""
+        if self.operator is not None:
+            return list(self.operator.versions())
+        versions = () if self.driver is None else self.driver.versions
+        return [known for known in versions if own_name(known.chart) == self.chart_name]
+
+    @property
     def known_version(self) -> ChartVersion | None:
         """The facts of the very version of a DRA driver's or an operator's chart; None if not known."""
         if self.operator is None:
             return self.driver_version
-        return next(
-            (
-                known
-                for known in self.operator.versions()
-                if known.version.removeprefix(_VERSION_PREFIX) == self.version_text
-            ),
-            None,
-        )
+        told = self.version_text
+        return next((each for each in self.catalogued if _bare(each.version) == told), None)
+
+    @property
+    def nearest_version(self) -> ChartVersion | None:
+        """The newest known version that is not newer than this one, else the oldest; None of other charts."""
+        told, known = _order(self.version_text), self.catalogued
+        older = [each for each in known if not told or _order(each.version) <= told]
+        return older[-1] if older else next(iter(known), None)
 
     @property
     def known_versions(self) -> list[str]:
         """The versions of this chart that are known, the newest last; none of other charts."""
-        if self.operator is not None:
-            return [known.version for known in self.operator.versions()]
-        versions = () if self.driver is None else self.driver.versions
-        return [known.version for known in versions if own_name(known.chart) == self.chart_name]
+        return [known.version for known in self.catalogued]
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+
+
+def _bare(version: str) -> str:
+    return version.removeprefix(_VERSION_PREFIX)
 
 
 def release(resource: Resource) -> Release | None:
-    """The chart that a resource installs; None for other resources. An unknown chart name is noted."""
-    if RELEASE_TYPES.fullmatch(resource.type) is None:
+    """The chart that a resource installs, of several the first that is known; None for other resources."""
+    found = list(releases(resource))
+    known = (each for each in found if each.installs is not None or each.operator is not None)
+    return next(known, found[0] if found else None)
+
+
+def releases(resource: Resource) -> Iterator[Release]:
+    """The charts that a resource installs, with those that a chart of the project brings along.
+
+    An unknown chart name is noted.
+    """
+    for form in FORMS:
+        if form.types.fullmatch(resource.type) is not None:
+            for holder in form.charts:
+                for at in resource.properties.every(*steps(holder)):
+                    if at.possible:
+                        yield from _read(resource, form, at)
+    for operator in _POLICIES:
+        if operator.policies.fullmatch(resource.type) is not None:
+            yield _of_policy(resource, operator)
+
+
+def _read(resource: Resource, form: ChartForm, at: Value) -> Iterator[Release]:
+    places = [at.get(*steps(field)) for field in form.chart]
+    chart = next((place for place in places if place.possible), places[0])
+    said = (chart.text or "").rstrip("/")
+    files = at.get(*steps(form.files)).items
+    inside = local_chart(said if said.startswith(_LOCAL) else "")
+    installed = Release(
+        resource=resource,
+        chart_name=inside.get("name").text or own_name(said),
+        chart=chart,
+        version=at.get(*steps(form.version)),
+        repository=at.get(*steps(form.repository)),
+        namespace=resource.get(*steps(form.namespace)),
+        values=layered(
+            files,
+            [at.get(*steps(field)) for field in form.values],
+            at.get(*steps(form.parameters)) if form.parameters else at.get("", ""),
+            resource.unknowns,
+        ),
+        version_inside=inside.get("version").text or "",
+        unread=tuple(file for file in files if file_contents(file) is None),
+    )
+    yield installed
+    for each in inside.get("dependencies").items:
+        yield _brought(installed, each)
+
+
+def _brought(by: Release, told: Value) -> Release:
+    """A chart that another one depends on: its values are below its name in the other's."""
+    name = told.get("name").text or ""
+    return Release(
+        resource=by.resource,
+        chart_name=name,
+        chart=by.chart,
+        version=by.version,
+        repository=by.repository,
+        namespace=by.namespace,
+        values=by.values.get(told.get("alias").text or name),
+        version_inside=told.get("version").text or "",
+        unread=by.unread,
+    )
+
+
+def _of_policy(resource: Resource, operator: Operator) -> Release:
+    label = resource.get("metadata", "labels", _LABEL)
+    return Release(
+        resource=resource,
+        chart_name=operator.chart,
+        chart=label,
+        version=label,
+        repository=resource.get("", ""),
+        namespace=resource.get("metadata", "namespace"),
+        values=resource.get("spec"),
+        version_inside=(label.text or "").removeprefix(f"{operator.chart}-"),
+    )
+
+
+def is_rendered(resource: Resource) -> bool:
+    """Whether a component that renders a chart's objects has made a resource."""
+    types = resource.urn.split("::", 3)[2:3]
+    return any(CHART_TYPES.fullmatch(above) for each in types for above in each.split("$")[:-1])
+
+
+def rendered(resource: Resource) -> Release | None:
+    """The chart that a DaemonSet says it was rendered from, without its values; None of other charts."""
+    label = resource.get("metadata", "labels", _LABEL)
+    name = _NAME_AND_VERSION.fullmatch(label.peek if isinstance(label.peek, str) else "")
+    if name is None:
         return None
-    chart = (resource.get("chart").text or "").rstrip("/")
-    return Release(resource=resource, chart_name=own_name(chart))
+    nothing = resource.get("", "")
+    return Release(
+        resource=resource,
+        chart_name=name["name"],
+        chart=label,
+        version=label,
+        repository=nothing,
+        namespace=resource.get("metadata", "namespace"),
+        values=nothing,
+        version_inside=name["version"],
+    )
 
 
 def own_name(chart: str) -> str:
-    """The last part of a chart's path, address or `repo/chart`, without tag and digest."""
-    return chart.rsplit("/", 1)[-1].partition("@")[0].partition(":")[0].removesuffix(".tgz")
+    """The last part of a chart's path, address or `repo/chart`, without tag, digest and what packs it."""
+    last = chart.rsplit("/", 1)[-1].partition("@")[0].partition(":")[0]
+    packed = _PACKED.fullmatch(last)
+    return last if packed is None else packed["name"]

@@ -16,7 +16,7 @@ from dra_fleet.policy.reading.kubeconfigs import reached_by
 from dra_fleet.policy.reading.versions import OWN_CLUSTERS
 
 if TYPE_CHECKING:
-    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.resources import Provider, Resource, Stack
 
 _OF_CLOUDS: Final = any_of(lambda resources: [resources.clusters, resources.cluster_components])
 CLUSTER_TYPES: Final = re.compile(rf"{_OF_CLOUDS.pattern}|{OWN_CLUSTERS.pattern}")
@@ -27,12 +27,12 @@ class Home:
     """A cluster as far as it is told apart from others.
 
     Attributes:
-        by: what tells it: its own resource, its server, a context of a kubeconfig, what its provider's
-            unknown kubeconfig needs, that provider alone, or nothing.
+        by: what tells it: its own resource, its server, a context of a kubeconfig, where Argo CD sends it,
+            what its provider's unknown kubeconfig needs, that provider alone, or nothing.
         key: what is the same for the same cluster.
     """
 
-    by: Literal["cluster", "server", "context", "needs", "provider", "unknown"]
+    by: Literal["cluster", "server", "context", "sent", "needs", "provider", "unknown"]
     key: tuple[str, ...] = ()
 
     def is_other(self, other: Home) -> bool | None:
@@ -44,6 +44,12 @@ class Home:
         if self.by == "context":  # of the same file, each by its name
             return True if self.key[0] == other.key[0] and self.key[1] and other.key[1] else None
         return None if self.by == "needs" and {*self.key} & {*other.key} else True
+
+
+_UNKNOWN: Final = Home(by="unknown")
+_SENT: Final = re.compile(r"kubernetes:argoproj\.io/v1alpha1:Application(Patch)?")
+_HERE: Final = "https://kubernetes.default.svc"
+"""The cluster of Argo CD: https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/."""
 
 
 class Homes:
@@ -73,6 +79,10 @@ class Homes:
         return any(asked)
 
     def _home(self, resource: Resource) -> Home:
+        sent = resource.get("spec", "destination") if _SENT.fullmatch(resource.type) else None
+        if sent is not None and sent.get("server").peek != _HERE:
+            named = tuple(str(each) for key in ("server", "name") if (each := sent.get(key).peek))
+            return Home(by="sent", key=named) if named else _UNKNOWN
         cluster = self._reached(resource)
         if cluster is not None:
             return Home(by="cluster", key=(self._outermost(cluster),))
@@ -80,7 +90,10 @@ class Homes:
             return Home(by="cluster", key=(self._outermost(self._clusters[0]),))
         provider = resource.provider
         if provider is None or not resource.type.startswith("kubernetes:"):
-            return Home(by="unknown")
+            return _UNKNOWN
+        return self._home_of_provider(resource, provider)
+
+    def _home_of_provider(self, resource: Resource, provider: Provider) -> Home:
         reached = reached_by(resource)
         if reached.by != "unknown":
             return Home(by=reached.by, key=reached.key)

@@ -74,7 +74,7 @@ def _server(kubeconfig: Mapping[str, object], context: str, cluster: str) -> str
 def _entry(kubeconfig: Mapping[str, object], kind: str, name: object) -> Mapping[str, object]:
     entries = kubeconfig.get(kind)
     listed = cast("list[object]", entries) if isinstance(entries, list) else []
-    return next((entry for entry in map(_mapping, listed) if entry.get("name") == name), {})
+    return next((entry for entry in map(_mapping, listed) if entry.get("name") == name), dict[str, object]())
 
 
 def _mapping(value: object) -> Mapping[str, object]:

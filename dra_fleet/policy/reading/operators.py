@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
 from dra_fleet.policy.reading.plugins import is_on
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ class InstalledOperator:
 
 def operators(stack: Stack) -> list[InstalledOperator]:
     """The operators that a program installs."""
-    releases = [release(resource) for resource in stack.of(RELEASE_TYPES)]
     return [
         InstalledOperator(release=each, kind=each.operator)
-        for each in releases
-        if each is not None and each.operator is not None
+        for resource in stack.of(INSTALLED_TYPES)
+        for each in releases(resource)
+        if each.operator is not None
     ]
 
 

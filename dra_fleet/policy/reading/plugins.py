@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.scheduling.taints import Toleration
-from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.reading.charts import RELEASE_TYPES, releases
 from dra_fleet.policy.reading.placement import placement
 from dra_fleet.policy.reading.tolerations import Tolerated
 
@@ -80,8 +80,8 @@ def driver_plugin(installed: Release) -> DriverPlugin | None:
 
 def driver_plugins(stack: Stack) -> list[DriverPlugin]:
     """Those that a program installs, in order."""
-    releases = [release(resource) for resource in stack.of(RELEASE_TYPES)]
-    found = [driver_plugin(installed) for installed in releases if installed is not None]
+    installed = [each for resource in stack.of(RELEASE_TYPES) for each in releases(resource)]
+    found = [driver_plugin(each) for each in installed]
     return [plugin for plugin in found if plugin is not None]
 
 

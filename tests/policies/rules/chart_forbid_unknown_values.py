@@ -93,7 +93,7 @@ CASES = (
                 False,
                 (
                     "is no value of chart v25.10.0; Helm would ignore it without a word",
-                    "driver.enabled, driver.rdma.enabled, driver.env; 159 are known",
+                    "driver.enabled, driver.rdma.enabled, driver.env; 279 are known",
                     "did you mean driver.enabled?",
                 ),
                 known=False,

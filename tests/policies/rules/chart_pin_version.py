@@ -10,8 +10,8 @@ from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 NVIDIA = "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu"
 
 
-def chart(name: str, token: str = "v3:Release", **more: Any) -> Declared:  # noqa: S107 - a type token
-    return Declared(type=f"kubernetes:helm.sh/{token}", name="c", properties={"chart": name, **more})
+def chart(name: str, **more: Any) -> Declared:
+    return Declared(type="kubernetes:helm.sh/v3:Release", name="c", properties={"chart": name, **more})
 
 
 def unpinned(declared: Declared, shown: str, example: str) -> str:
@@ -52,14 +52,20 @@ def case(declared: Declared, example: str) -> RuleCase:
 PASSING = (
     chart(f"{NVIDIA}@sha256:{'0' * 64}"),
     chart("./charts/dra-driver-nvidia-gpu"),
+    chart("https://charts.example/dra-driver-nvidia-gpu-0.5.0.tgz"),
+    Declared(
+        type="kubernetes:argoproj.io/v1alpha1:Application",
+        name="c",
+        properties={"spec": {"source": {"chart": "dra-driver-nvidia-gpu", "targetRevision": "0.5.0"}}},
+    ),
     chart("/charts/dra-driver-nvidia-gpu"),
     chart("grafana"),
 )
 
 CASES = (
     case(chart(NVIDIA, version="0.5.0"), '"0.5.0"'),
-    case(chart("nvidia-dra-driver-gpu", "v4:Chart", version="25.12.0-rc.1+build"), '"25.12.0"'),
-    case(chart("nvidia/gpu-operator", "v3:Chart", version="v26.7.0"), '"v26.7.0"'),
+    case(chart("nvidia-dra-driver-gpu", version="25.12.0-rc.1+build"), '"25.12.0"'),
+    case(chart("nvidia/gpu-operator", version="v26.7.0"), '"v26.7.0"'),
     RuleCase(
         rule=RULE,
         passing=(chart(f"{NVIDIA}:0.5.0"),),

@@ -12,10 +12,10 @@ def chart(name: str, **more: str) -> Declared:
     return Declared(type="kubernetes:helm.sh/v3:Release", name="c", properties={"chart": name, **more})
 
 
-def unheard(declared: Declared, told: str, known: str) -> str:
+def unheard(declared: Declared, told: str, known: str, nearest: str) -> str:
     return said(
         declared,
-        f"{told}, so the values of {known.partition(': ')[0]} cannot be judged",
+        f"{told}, so the values of {known.partition(': ')[0]} are judged by {nearest}",
         known.partition(": ")[2],
         "use one of these, or compare the values with the chart's own values.yaml",
     )
@@ -35,7 +35,11 @@ CASES = (
                 resource="c",
                 path=("version",),
                 value="99.1.0",
-                messages=(unheard(chart(NVIDIA), "version is '99.1.0', which is not in the catalogue", GPU),),
+                messages=(
+                    unheard(
+                        chart(NVIDIA), "version is '99.1.0', which is not in the catalogue", GPU, "0.5.0"
+                    ),
+                ),
                 unknown="version",
             ),
             *(Break(resource="c", path=("version",), value=value, messages=()) for value in RANGES),
@@ -51,7 +55,9 @@ CASES = (
                 path=("version",),
                 value="v1.11.0",
                 messages=(
-                    unheard(chart(""), "version is 'v1.11.0', which is not in the catalogue", OPERATOR),
+                    unheard(
+                        chart(""), "version is 'v1.11.0', which is not in the catalogue", OPERATOR, "v25.10.0"
+                    ),
                 ),
             ),
         ),
@@ -65,7 +71,9 @@ CASES = (
                 path=("chart",),
                 value=f"{NVIDIA}:0.9.9",
                 messages=(
-                    unheard(chart(""), f"chart is '{NVIDIA}:0.9.9', which is not in the catalogue", GPU),
+                    unheard(
+                        chart(""), f"chart is '{NVIDIA}:0.9.9', which is not in the catalogue", GPU, "0.5.0"
+                    ),
                 ),
                 unknown="chart",
             ),
@@ -73,13 +81,13 @@ CASES = (
                 resource="c",
                 path=("chart",),
                 value=f"{NVIDIA}@sha256:{'0' * 64}",
-                messages=(unheard(chart(""), "version is absent", GPU),),
+                messages=(unheard(chart(""), "version is absent", GPU, "0.5.0"),),
             ),
             Break(
                 resource="c",
                 path=("chart",),
                 value="./charts/dra-driver-nvidia-gpu",
-                messages=(unheard(chart(""), "version is absent", GPU),),
+                messages=(unheard(chart(""), "version is absent", GPU, "0.5.0"),),
             ),
         ),
     ),

@@ -13,7 +13,7 @@ RELEASE = Declared(
     properties={"chart": "nvidia-dra-driver-gpu", "namespace": "gpus"},
 )
 BY_PROVIDER = Declared(
-    type="kubernetes:helm.sh/v4:Chart",
+    type="kubernetes:helm.sh/v3:Release",
     name="driver",
     properties={"chart": "dra-example-driver"},
     provider=(KUBERNETES, {"namespace": "gpus"}),

@@ -46,7 +46,7 @@ PLUGIN = Declared(
     },
 )
 CHART = Declared(
-    type="kubernetes:helm.sh/v4:Chart",
+    type="kubernetes:helm.sh/v3:Release",
     name="legacy",
     properties={"chart": "nvidia-device-plugin", "values": {"nodeSelector": {"gpus": "plugin"}}},
 )

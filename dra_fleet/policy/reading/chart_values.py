@@ -1,0 +1,112 @@
+"""A chart's values from all the places where a program gives them: files, texts, maps, parameters."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from dra_fleet.declared.values import Missing, Value
+from dra_fleet.yaml_text import MAX_BYTES, Unreadable, read_documents
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_SWITCHES: Final = {"true": True, "false": False}
+
+
+def layered(
+    files: Sequence[Value], layers: Sequence[Value], parameters: Value, notes: dict[str, None]
+) -> Value:
+    """The values that Helm makes of several places; a file that cannot be read is left out.
+
+    Args:
+        files: files, the lowest first.
+        layers: maps and YAML texts, each laid over those before and over the files.
+        parameters: items with a dotted `name` and a `value`, as `--set` takes them.
+        notes: where unknown places are noted.
+    """
+    given = [layer for layer in layers if layer.possible]
+    if not files and not parameters.items and all(isinstance(each.peek, Mapping) for each in given[:1]):
+        return given[0] if len(given) == 1 else layers[-1] if not given else _merged(given, {}, notes)
+    merged: object = {}
+    for file in files:
+        read = file_contents(file)
+        merged = merged if read is None else _over(merged, read)
+    values = _merged(given, merged, notes) if given else Value(merged, layers[-1].path, notes)
+    told = values.peek
+    for item in parameters.items:
+        told = _over(told, _parameter(item))
+    return Value(told, values.path, notes, secret=values.secret) if parameters.items else values
+
+
+def _merged(layers: Sequence[Value], below: object, notes: dict[str, None]) -> Value:
+    merged = below
+    for layer in layers:
+        told = layer.peek
+        over = _parsed(told.encode()) if isinstance(told, str) else told
+        merged = _over(merged, Missing.UNKNOWN if over is None else over)
+    return Value(merged, layers[-1].path, notes, secret=any(layer.secret for layer in layers))
+
+
+def _parameter(item: Value) -> object:
+    text = item.get("value").text
+    told: object = Missing.UNKNOWN if text is None else _SWITCHES.get(text, text)
+    for step in reversed((item.get("name").text or "").split(".")):
+        told = {step: told}
+    return told
+
+
+def file_contents(file: Value) -> Mapping[str, object] | None:
+    """What a file of values says; None where it is none that can be read here, or was changed since."""
+    told, path = file.get("text").peek, file.get("path").peek
+    if isinstance(told, str) and told:
+        data: bytes | None = told.encode()
+    else:
+        data = _read(Path(path)) if isinstance(path, str) and path else None
+        if data is None or hashlib.sha256(data).hexdigest() != file.get("hash").peek:
+            return None
+    return _parsed(data)
+
+
+def local_chart(folder: str) -> Value:
+    """The Chart.yaml of a chart in a folder of the project; absent where there is none to be read.
+
+    Args:
+        folder: its path; empty for a chart that is elsewhere.
+    """
+    read = _read(Path(folder.removeprefix("file://")) / "Chart.yaml") if folder else None
+    return Value(None if read is None else _parsed(read), (), {})
+
+
+def _read(file: Path) -> bytes | None:
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(MAX_BYTES + 1)
+    except (OSError, ValueError):
+        return None  # told as unknown
+    return data if len(data) <= MAX_BYTES else None
+
+
+def _parsed(data: bytes) -> Mapping[str, object] | None:
+    """What a YAML file says; None if that is no mapping."""
+    try:
+        documents = read_documents("values", data)
+    except Unreadable:
+        return None
+    value = documents[0].value if documents else dict[str, object]()
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else None
+
+
+def _over(below: object, above: object) -> object:
+    """Helm's merge: maps key by key, anything else as a whole."""
+    if above is Missing.UNKNOWN or not isinstance(above, Mapping):
+        return above
+    over = cast("Mapping[str, object]", above)
+    if not isinstance(below, Mapping):
+        return below if below is Missing.UNKNOWN else over
+    found = dict(cast("Mapping[str, object]", below))
+    for key, value in over.items():
+        found[key] = _over(found[key], value) if key in found else value
+    return found
