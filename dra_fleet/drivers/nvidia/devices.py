@@ -216,7 +216,7 @@ def _partition(
         "ofaEngines": profile.ofa_engines,
     }
     unknown = {key for key, value in counts.items() if value is None}
-    if profile.memory_mib is None:
+    if profile.memory_mib is None or profile.other_memory_mib:
         unknown.add("memory")
     slices = range(placement.start, placement.start + profile.memory_slices)
     own: Attributes = {
@@ -259,7 +259,7 @@ def _common(gpu: GpuOnHost, how: _Discovery) -> tuple[Attributes, frozenset[str]
     }
     attributes: Attributes = {
         "productName": model.product_name or f"NVIDIA {model.name}",
-        "brand": BRAND,
+        "brand": model.brand or BRAND,
         "architecture": model.architecture,
         "cudaComputeCapability": Version(as_semver(model.compute_capability)),
         "driverVersion": Version(as_semver(how.driver_version)),
@@ -267,7 +267,8 @@ def _common(gpu: GpuOnHost, how: _Discovery) -> tuple[Attributes, frozenset[str]
         "addressingMode": _addressing_mode(model),
         **{key: value for key, value in optional.items() if value is not None},
     }
-    unknown = {"addressingMode"} | ({"productName"} if model.product_name is None else NOTHING)
+    told = {"productName": model.product_name, "brand": model.brand, "addressingMode": None}
+    unknown = {name for name, value in told.items() if value is None}
     return how.known(attributes), frozenset(unknown & how.names)
 
 

@@ -15,7 +15,8 @@ _PACKAGE = "dra_fleet.drivers.nvidia"
 class MigProfile(Fact):
     """A MIG profile of one GPU model.
 
-    Sizes are in slices of the GPU; `memory_mib` and `multiprocessors` are what the partition reports.
+    Sizes are in slices of the GPU; `memory_mib` and `multiprocessors` are what the partition reports;
+    `other_memory_mib` is what it reports under other branches of the GPU driver.
     `placements` are the memory slices at which an instance may begin, `gi_profile` is the GPU instance
     profile's id in NVML.
     """
@@ -25,6 +26,7 @@ class MigProfile(Fact):
     compute_slices: int
     memory_slices: int
     memory_mib: int | None
+    other_memory_mib: tuple[int, ...] = ()
     multiprocessors: int | None
     gi_profile: int | None
     placements: tuple[int, ...] | None
@@ -53,10 +55,14 @@ class MigFacts(Fact):
 
 
 class GpuModel(Entry):
-    """A GPU model as its driver reports it. Memory in MiB: `memory_mib` is reported, `nominal_gb` is sold."""
+    """A GPU model as its driver reports it. Memory in MiB: `memory_mib` is reported, `nominal_gb` is sold.
+
+    `brand`: None where it differs from machine to machine.
+    """
 
     name: str
     product_name: str | None
+    brand: str | None = "Nvidia"
     architecture: str
     compute_capability: str
     nominal_gb: int

@@ -1,0 +1,61 @@
+"""What differs by vGPU, model or branch of the GPU driver is told so, and never decides that nothing fits.
+
+Source: https://github.com/aws/karpenter-provider-aws/tree/main/pkg/providers/drametadata.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.proof.proof_helpers import fleet, pool, proved
+
+GPU = "device.driver == 'gpu.nvidia.com'"
+
+
+def word(machine: Any, clause: str, **more: Any) -> str:
+    made = fleet(
+        {"a": pool(machine, "a", **more)},
+        classes={"wanted": {"cel": [GPU, clause]}},
+        claims={"one": {"requests": {"gpu": {"class": "wanted"}}}},
+        workloads={"train": ("one", 1)},
+    )
+    [only] = proved(made).workloads
+    return only.word
+
+
+def gpu(name: str) -> dict[str, Any]:
+    return {"gpu": name, "gpus": 1, "cpus": 8, "memory": 64}
+
+
+def brand(name: str) -> str:
+    return f"device.attributes['gpu.nvidia.com'].brand == '{name}'"
+
+
+def memory(least: str) -> str:
+    return f"device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('{least}')) >= 0"
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [("V100-16GB", "Tesla"), ("L4-6GB", "NvidiaVWS"), ("A10-4Q", "NvidiaVWS"), ("L4", "Nvidia")],
+)
+def test_the_brand_is_the_model_s(model: str, told: str) -> None:
+    assert word(gpu(model), brand(told)) == "guaranteed"
+    assert word(gpu(model), brand("GeForce")) == "never"
+
+
+def test_the_brand_of_an_a10_hangs_on_whether_the_machine_has_it_by_vgpu() -> None:
+    assert word(gpu("A10"), brand("Nvidia")) not in ("guaranteed", "never")
+
+
+@pytest.mark.parametrize(("profile", "count", "other"), [("2g.10gb", 3, "9984Mi"), ("7g.40gb", 1, "40320Mi")])
+def test_memory_that_another_branch_of_the_driver_reports_is_never_out_of_reach(
+    profile: str, count: int, other: str
+) -> None:
+    sharing = {"strategy": "mig", "layout": {profile: count}}
+    assert word(gpu("A100-SXM4-40GB"), memory(other), sharing=sharing) not in ("guaranteed", "never")
+    assert word(gpu("A100-SXM4-80GB"), memory("9728Mi"), sharing={**sharing, "layout": {"1g.10gb": 7}}) == (
+        "guaranteed"
+    )
