@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.checking.inventory import Cluster
     from dra_fleet.checking.pods import Pod
     from dra_fleet.checking.references import References
-    from dra_fleet.checking.resources import Resource
+    from dra_fleet.checking.resources import Key, Resource
     from dra_fleet.findings.finding import Finding
 
 
@@ -111,7 +111,7 @@ def _check_pods(pods: Sequence[Pod], around: _Surroundings) -> None:
     for pod in pods:
         check_claims(pod, around.known)
         asks = around.extended.check(pod, around.known)
-        if not pod.claims and not asks:
+        if not asks and not any(_has_place(key, around) for key in pod.keys.values()):
             continue
         chosen = [keyed(around.selection.chosen, key) for key in pod.keys.values()]
         chosen.append(around.extended.pools(pod, asks) if asks else None)
@@ -121,6 +121,13 @@ def _check_pods(pods: Sequence[Pod], around: _Surroundings) -> None:
             if all(names is None or pool.name in names for names in chosen)
         ]
         around.fitting.check_pod(pod, check_scheduling(pod, around.cluster, pools))
+
+
+def _has_place(key: Key, around: _Surroundings) -> bool:
+    """Whether it can be told where a claim's devices are."""
+    strange = dict.fromkeys(around.selection.unjudged, True)
+    is_known = around.known.of(key) is not None and not keyed(strange, key)
+    return is_known or keyed(around.selection.chosen, key) is not None
 
 
 def _outcomes(

@@ -113,21 +113,36 @@ def containers(pod: Pod) -> Iterator[tuple[Path, dict[str, Any]]]:
             yield (*pod.path, kind, index), mapping(item)
 
 
-def taken(pod: Pod) -> Iterator[tuple[Path, str, str]]:
-    """What containers, or the devices of a machine, take of the pod's claims: where, claim and request."""
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """What a container, or a device of a machine, takes of a claim; `fields`: those of claim and request."""
+
+    path: Path
+    claim: str
+    request: str
+    fields: tuple[str, str] = ("name", "request")
+
+
+def taken(pod: Pod) -> Iterator[Taken]:
+    """What is taken of a pod's claims."""
     for path, container in containers(pod):
         for index, item in enumerate(sequence(at(container, ("resources", "claims")))):
             fields = mapping(item)
-            yield (
-                (*path, "resources", "claims", index),
-                str(fields.get("name", "")),
-                str(fields.get("request") or ""),
+            yield Taken(
+                path=(*path, "resources", "claims", index),
+                claim=str(fields.get("name", "")),
+                request=str(fields.get("request") or ""),
             )
     for kind in ("gpus", "hostDevices"):
         below = ("domain", "devices", kind)
         for index, item in enumerate(sequence(at(pod.spec, below))):
             if claim := mapping(item).get("claimName"):
-                yield (*pod.path, *below, index), str(claim), str(mapping(item).get("requestName") or "")
+                yield Taken(
+                    path=(*pod.path, *below, index),
+                    claim=str(claim),
+                    request=str(mapping(item).get("requestName") or ""),
+                    fields=("claimName", "requestName"),
+                )
 
 
 def copies_of(pod: Pod) -> tuple[Path, int] | None:
@@ -203,12 +218,13 @@ def _check_taken(pod: Pod, names: set[str], references: References) -> set[str]:
     used: set[str] = set()
     seen: set[tuple[Path, str, str]] = set()
     subject = pod.resource.subject
-    for where, name, request in taken(pod):
+    for item in taken(pod):
+        where, name, request = item.path, item.claim, item.request
         used.add(name)
         if name not in names:
             subject.error(
                 *where,
-                "name",
+                item.fields[0],
                 rule="container-claim",
                 what="must be one of the names in pod.spec.resourceClaims",
                 got=name,
@@ -220,7 +236,7 @@ def _check_taken(pod: Pod, names: set[str], references: References) -> set[str]:
             subject.error(*where, rule="container-claim", what="takes the same claim twice", got=name)
         seen.add((holder, name, request))
         if request:
-            _check_request(pod, (*where, "request"), request, pod.keys.get(name), references)
+            _check_request(pod, (*where, item.fields[1]), request, pod.keys.get(name), references)
     return used
 
 

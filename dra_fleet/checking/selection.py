@@ -77,14 +77,14 @@ class Selection:
     def check_claim(self, resource: Resource) -> None:
         """Judge a claim or template: its classes, its own selectors, and whether a node can serve it."""
         pools: list[frozenset[str]] = []
-        is_whole = True
+        is_whole, is_part = True, False
         all_requests = list(requests(resource))
         unmatched: list[tuple[Request, list[Judged]]] = []
         for request in all_requests:
             served, judged = self._check_request(resource, request)
             if not served and judged is not None:
                 unmatched.append((request, judged))
-            is_whole = is_whole and served is not None
+            is_whole, is_part = is_whole and served is not None, is_part or served is not None
             pools.append(self._everywhere if served is None else served)
         by_name: dict[str, frozenset[str]] = {}
         for request, served in zip(all_requests, pools, strict=True):
@@ -103,7 +103,7 @@ class Selection:
                 + "; ".join(f"{name} only in {', '.join(sorted(found))}" for name, found in by_name.items()),
                 fix="ask for devices of one pool's nodes",
             )
-        if together:
+        if together and is_part:
             self.chosen[resource.key] = together
         if not is_whole:
             self.unjudged.add(resource.key)
@@ -156,7 +156,9 @@ class Selection:
         check_claim_width(self.clusters, resource, request, found)
         tell_part(resource, request, judged)
         tell_chips(resource, request, judged)
-        return self._served(request, judged) | frozenset(self._doubts(found)), judged
+        served, doubts = self._served(request, judged), self._doubts(found)
+        # Devices of a driver that nobody knows may be on other nodes than the stack's.
+        return (None, None) if doubts and not served else (served | frozenset(doubts), judged)
 
     def _served(self, request: Request, judged: Sequence[Judged]) -> frozenset[str]:
         """The pools of which one node has enough devices that match, or may match."""

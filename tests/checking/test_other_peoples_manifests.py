@@ -214,7 +214,9 @@ def test_a_machine_takes_its_claims_by_its_devices() -> None:
         "  domain: {devices: {gpus: [{name: gpu, claimName: own, requestName: gpus}]}}\n"
     )
     [told] = on(template("g", exactly("gpu", "gpu.nvidia.com")) + machine, lab=H100)
-    assert "spec.domain.devices.gpus[0].request: is no request of claim g; got: gpus; allowed: gpu" in told
+    assert (
+        "spec.domain.devices.gpus[0].requestName: is no request of claim g; got: gpus; allowed: gpu" in told
+    )
 
 
 @pytest.mark.parametrize(
