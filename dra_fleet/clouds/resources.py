@@ -113,11 +113,15 @@ class DevicePlugin:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuDriverOwner:
-    """Who installs the GPU driver by a pool's own words, empty for nobody, and how to change that."""
+    """Who installs the GPU driver by a pool's own words, empty for nobody, and how to change that.
+
+    `label` is the key that the pool's nodes then carry, by which other installers keep off; empty for none.
+    """
 
     at: Value
     owner: str
     other: str
+    label: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

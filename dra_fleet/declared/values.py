@@ -158,13 +158,16 @@ class Value:
         return [(key, self.get(key)) for key in _mapping(self._raw)] if self.given else []
 
     def every(self, *steps: Step) -> list[Value]:
-        """The values at a path in which `*` stands for each item of a list; an unknown list is noted."""
+        """The values at a path in which `*` is each item of a list or a mapping; an unknown one is noted."""
         found: list[Value] = [self]
         for step in steps:
-            found = [
-                below for value in found for below in (value.items if step == "*" else [value.get(step)])
-            ]
+            found = [below for value in found for below in (value.each if step == "*" else [value.get(step)])]
         return found
+
+    @property
+    def each(self) -> list[Value]:
+        """The values that a known list or mapping holds; nothing for anything else."""
+        return self.items or [value for _, value in self.entries]
 
     @property
     def plain(self) -> object:

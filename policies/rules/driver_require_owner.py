@@ -7,6 +7,7 @@ driver unless told not to, and so does GKE; the GPU Operator does by default.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
@@ -14,16 +15,19 @@ from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.clouds import all_resources
 from dra_fleet.policy.reading.homes import Homes
 from dra_fleet.policy.reading.operators import installer_for, operators
-from dra_fleet.policy.reading.pods import pod_spec
+from dra_fleet.policy.reading.placement import placement, pool_labels
+from dra_fleet.policy.reading.pods import pod_specs
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from dra_fleet.clouds.pools import Pool
     from dra_fleet.clouds.resources import GpuDriverOwner
     from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.values import Value
+    from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity
     from dra_fleet.policy.reading.operators import InstalledOperator
     from dra_fleet.policy.rule import Settings
 
@@ -43,7 +47,8 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     external = settings.texts(EXTERNAL.name)
     installed = operators(stack)
     served_by = [found.resource for found in advertisers(stack) if found.kind == "dra"]
-    involved = [*served_by, *(operator.resource for operator in installed)]
+    daemons = list(_installers(stack))
+    involved = [*served_by, *(each.resource for each in (*installed, *daemons))]
     if not involved:
         return
     homes = Homes(stack)
@@ -54,11 +59,26 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
             judged = pool.has_gpus and pool.name not in external
             choice = pool.cloud.gpu_driver_owner(pool) if judged else None
             if choice is not None:
-                yield from _judge(stack, pool, choice, installer_for(pool, installed, homes), homes)
+                near = [each for each in daemons if homes.together(resource, each.resource)]
+                yield from _judge(pool, choice, installer_for(pool, installed, homes), near)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installer:
+    """A DaemonSet that installs a GPU driver, and the image that does."""
+
+    resource: Resource
+    image: Value
+    where: RequiredNodeAffinity
+
+    def reaches(self, pool: Pool, choice: GpuDriverOwner) -> bool:
+        """Whether it may run on a pool's nodes, which carry the label of who else installs a driver there."""
+        labels = pool_labels(pool, discovered=True)
+        return self.where.may_match(lambda key: "default" if key == choice.label else labels(key))
 
 
 def _judge(
-    stack: Stack, pool: Pool, choice: GpuDriverOwner, operator: InstalledOperator | None, homes: Homes
+    pool: Pool, choice: GpuDriverOwner, operator: InstalledOperator | None, near: Sequence[Installer]
 ) -> Iterator[Finding]:
     if choice.owner and operator is not None:
         switch = operator.switch
@@ -71,7 +91,17 @@ def _judge(
             ALLOWED,
             f"set {operator.kind.kernel_driver.key}: false{other}",
         )
-    if not choice.owner and operator is None and not any(_installers(stack, pool.resource, homes)):
+    for daemon in near if choice.owner else ():
+        if daemon.reaches(pool, choice):
+            yield Finding(
+                daemon.resource,
+                daemon.image,
+                f"is {daemon.image.shown}, which installs a GPU driver on the pool {pool.name} "
+                f"beside that of {choice.owner}",
+                ALLOWED,
+                "keep it off the pool by a nodeSelector or an affinity, or remove it",
+            )
+    if not choice.owner and operator is None and not near:
         yield Finding(
             pool.resource,
             choice.at,
@@ -81,15 +111,20 @@ def _judge(
         )
 
 
-def _installers(stack: Stack, resource: Resource, homes: Homes) -> Iterator[Resource]:
+def _installers(stack: Stack) -> Iterator[Installer]:
     known = {image for resources in all_resources() for image in resources.gpu_driver_images()}
     by_name = [driver.resources.installer_images for driver in drivers.known()]
     for daemon in stack.of(DAEMON_SETS):
-        images = [container.value.get("image").text or "" for container in pod_spec(daemon).containers]
-        if homes.together(resource, daemon) and any(
-            image in known or any(each.search(image) for each in by_name) for image in images
-        ):
-            yield daemon
+        images = [
+            (pods, container.value.get("image"))
+            for pods in pod_specs(daemon)
+            for container in pods.containers
+        ]
+        for pods, image in images:
+            name = image.text or ""
+            if name in known or any(each.search(name) for each in by_name):
+                yield Installer(resource=daemon, image=image, where=placement(pods.value))
+                break
 
 
 RULE = StackRule(

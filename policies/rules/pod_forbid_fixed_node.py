@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.policy.reading.pods import POD_TYPES, pod_spec
+from dra_fleet.policy.reading.pods import POD_TYPES, pod_specs
 from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
@@ -21,18 +21,16 @@ if TYPE_CHECKING:
 def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find pods with claims and a node of their own choice."""
     del settings
-    spec = pod_spec(resource)
-    if not spec.claims:
-        return
-    node = spec.value.get("nodeName")
-    if node.text:
-        yield Finding(
-            resource,
-            node,
-            f"is {node.shown}",
-            "no nodeName on pods with claims",
-            "choose the node by nodeSelector: {kubernetes.io/hostname: …}, which the scheduler honours",
-        )
+    for spec in pod_specs(resource):
+        node = spec.value.get("nodeName") if spec.claims else None
+        if node is not None and node.text:
+            yield Finding(
+                resource,
+                node,
+                f"is {node.shown}",
+                "no nodeName on pods with claims",
+                "choose the node by nodeSelector: {kubernetes.io/hostname: …}, which the scheduler honours",
+            )
 
 
 RULE = ResourceRule(

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet import drivers
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.policy.reading.advertisers import advertisers
-from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.reading.charts import release
 from dra_fleet.policy.reading.claims import WHOLE_CLASS_TYPES
 from dra_fleet.policy.reading.homes import Homes
 from dra_fleet.policy.reading.minors import KUBERNETES, Minors, has
-from dra_fleet.policy.reading.pods import POD_TYPES, pod_spec
+from dra_fleet.policy.reading.pods import POD_TYPES, pod_specs
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 from dra_fleet.policy.rule import Finding, StackRule
 
@@ -37,7 +37,7 @@ ALLOWED: Final = f"a limit that a DeviceClass maps, from Kubernetes {GATE.on_fro
 
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find GPU limits of pods in clusters where a DRA driver has the GPUs and nothing answers the limit."""
-    found = advertisers(stack) if stack.of(RELEASE_TYPES) else []
+    found = advertisers(stack)
     served_by = [advertiser.resource for advertiser in found if advertiser.kind == "dra"]
     if not served_by:
         return
@@ -80,7 +80,8 @@ def _of_clouds(stack: Stack) -> Iterator[Resource]:
 def _limits(pod: Resource) -> list[Value]:
     return [
         limit
-        for container in pod_spec(pod).containers
+        for spec in pod_specs(pod)
+        for container in spec.containers
         for name, limit in container.value.get("resources", "limits").entries
         if any(limits.fullmatch(name) for limits in LIMITS)
     ]

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.policy.reading.pods import POD_TYPES, pod_spec
+from dra_fleet.policy.reading.pods import POD_TYPES, pod_specs
 from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.declared.resources import Resource
+    from dra_fleet.policy.reading.pods import PodSpec
     from dra_fleet.policy.rule import Settings
 
 
 def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find claims that no container uses."""
     del settings
-    spec = pod_spec(resource)
+    for spec in pod_specs(resource):
+        yield from _judge(resource, spec)
+
+
+def _judge(resource: Resource, spec: PodSpec) -> Iterator[Finding]:
     claims = [(claim, claim.get("name").text) for claim in spec.claims]
     if not claims:
         return

@@ -12,7 +12,7 @@ from dra_fleet.clouds.common.resources import (
     version_field,
 )
 from dra_fleet.clouds.gke import CLOUD
-from dra_fleet.clouds.gke.labels import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TPU_DRA
+from dra_fleet.clouds.gke.labels import DRIVER, GPU_DRA, GPU_PRESENT, NO_PLUGIN, TPU_DRA
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import (
     NO_TYPE,
@@ -162,10 +162,11 @@ def _device_plugin(pool: Pool) -> DevicePlugin | None:
 def _gpu_driver_owner(pool: Pool) -> GpuDriverOwner | None:
     at = pool.node("guestAccelerators", 0, "gpuDriverInstallationConfig", "gpuDriverVersion")
     off = at.text == _NOT_INSTALLED
-    other = "install it by Google's DaemonSet"  # the GPU Operator installs none on GKE's own image
-    return (
-        None if at.unknown else GpuDriverOwner(at=at, owner="" if off else "GKE", other=other if off else "")
-    )
+    if at.unknown:
+        return None
+    if off:  # the GPU Operator installs none on GKE's own image
+        return GpuDriverOwner(at=at, owner="", other="install it by Google's DaemonSet")
+    return GpuDriverOwner(at=at, owner="GKE", other="", label=DRIVER)
 
 
 def _gpu_driver_root(pool: Pool) -> str | None:

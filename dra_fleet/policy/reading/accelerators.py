@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
-from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
 from dra_fleet.policy.reading.clouds import CLUSTERS, all_resources, any_of, declared_by
 from dra_fleet.policy.reading.homes import Homes
-from dra_fleet.policy.reading.pods import POD_TYPES, pod_spec
+from dra_fleet.policy.reading.pods import POD_TYPES, pod_specs
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def may_have_accelerators(stack: Stack) -> bool:
     """
     return (
         bool(stack.of(_DRA))
-        or any(_may_serve(release(each)) for each in stack.of(RELEASE_TYPES))
+        or any(_may_serve(found) for each in stack.of(INSTALLED_TYPES) for found in releases(each))
         or any(_asks(each) for each in stack.of(POD_TYPES))
         or any(_may_accelerate(stack, pool) for each in stack.of(POOL_TYPES) for pool in pools(each))
         or any(_may_be(cloud, name) for cloud, name in _of_templates(stack))
@@ -40,10 +40,8 @@ def may_have_accelerators(stack: Stack) -> bool:
     )
 
 
-def _may_serve(installed: Release | None) -> bool:
+def _may_serve(installed: Release) -> bool:
     """Whether a chart is a driver's, an operator's or a device plugin's, or an unknown one."""
-    if installed is None:
-        return False
     plugins = [driver.resources.device_plugin for driver in drivers.known()]
     return (
         installed.chart.unknown
@@ -55,15 +53,16 @@ def _may_serve(installed: Release | None) -> bool:
 
 def _asks(resource: Resource) -> bool:
     """Whether pods ask for devices by claims, or by a limit that a device plugin answers."""
-    spec = pod_spec(resource)
+    specs = pod_specs(resource)
     plugins = [driver.resources.device_plugin for driver in drivers.known()]
     limits = [
         name
+        for spec in specs
         for container in spec.containers
         for kind in ("limits", "requests")
         for name, _ in container.value.get("resources", kind).entries
     ]
-    return bool(spec.claims) or any(
+    return any(spec.claims for spec in specs) or any(
         plugin is not None and plugin.limits.fullmatch(name) for plugin in plugins for name in limits
     )
 

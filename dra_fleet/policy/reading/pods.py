@@ -1,4 +1,4 @@
-"""The pods that a program declares: alone, or as the template of a workload."""
+"""The pods that a program declares: alone, or as the templates of a workload of any known kind."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet.kubernetes.pod_templates import POD_TEMPLATES, pod_templates
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.declared.resources import Resource
     from dra_fleet.declared.values import Value
 
-_POD: Final = re.compile(r"kubernetes:core/v1:Pod(Patch)?")
-_CRON_JOB: Final = re.compile(r"kubernetes:batch/v\w+:CronJob(Patch)?")
-_TEMPLATED: Final = (
-    r"kubernetes:(apps/v\w+:(Deployment|DaemonSet|StatefulSet|ReplicaSet)"
-    r"|batch/v\w+:Job|core/v1:ReplicationController)(Patch)?"
+POD_TYPES: Final = re.compile(
+    "|".join(
+        rf"kubernetes:{re.escape(group or 'core')}/v\w+:({'|'.join(kinds)})(Patch)?"
+        for group, kinds in POD_TEMPLATES.items()
+    )
 )
-POD_TYPES: Final = re.compile(rf"{_POD.pattern}|{_CRON_JOB.pattern}|{_TEMPLATED}")
+"""Every kind that is known to hold pods."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +55,9 @@ class PodSpec:
                 yield Container(value=container)
 
 
-def pod_spec(resource: Resource) -> PodSpec:
-    """The pod spec of a resource whose type matches `POD_TYPES`."""
-    path = ("spec", "template", "spec")
-    if _POD.fullmatch(resource.type):
-        path = ("spec",)
-    elif _CRON_JOB.fullmatch(resource.type):
-        path = ("spec", "jobTemplate", "spec", "template", "spec")
-    return PodSpec(resource=resource, value=resource.get(*path))
+def pod_specs(resource: Resource) -> list[PodSpec]:
+    """The pod specs of a resource whose type matches `POD_TYPES`, those that it leaves out aside."""
+    version, _, kind = resource.type.removeprefix("kubernetes:").partition(":")
+    templates = pod_templates(version.removeprefix("core/"), kind.removesuffix("Patch"))
+    places = [place for template in templates for place in resource.properties.every(*template, "spec")]
+    return [PodSpec(resource=resource, value=place) for place in places if place.possible]

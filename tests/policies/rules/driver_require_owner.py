@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from policies.rules.driver_require_owner import RULE
@@ -86,6 +87,22 @@ def nobody(declared: Declared, place: str, shown: str, fix: str) -> str:
         ALLOWED,
         f"{fix}, or list the pool in external of driver-require-owner",
     )
+
+
+def installed_by_gke() -> Declared:
+    chosen = {"type": "nvidia-l4", "gpuDriverInstallationConfig": {"gpuDriverVersion": "LATEST"}}
+    return replace(GKE, properties={"nodeConfig": {"guestAccelerators": [chosen]}})
+
+
+def kept_off() -> Declared:
+    """Google's own installer, which keeps off nodes whose driver GKE installs."""
+    off = [{"key": "cloud.google.com/gke-gpu-driver-version", "operator": "DoesNotExist"}]
+    required = {"nodeSelectorTerms": [{"matchExpressions": off}]}
+    found = installer("cos-nvidia-installer:fixed")
+    found.properties["spec"]["template"]["spec"]["affinity"] = {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}
+    }
+    return found
 
 
 LABEL = "nvidia.com/gpu.deploy.driver"
@@ -200,4 +217,24 @@ CASES = (
     ),
     RuleCase(rule=RULE, settings={"external": ["gpus"]}, passing=(GKE, DRIVER), breaks=()),
     RuleCase(rule=RULE, passing=(aks("None"),), breaks=()),
+    RuleCase(
+        rule=RULE,
+        passing=(installed_by_gke(), kept_off()),
+        breaks=(
+            Break(
+                resource="installer",
+                path=("spec", "template", "spec", "affinity"),
+                value=REMOVED,
+                messages=(
+                    said(
+                        kept_off(),
+                        "spec.template.spec.initContainers[0].image is 'cos-nvidia-installer:fixed', which "
+                        "installs a GPU driver on the pool gpus beside that of GKE",
+                        ALLOWED,
+                        "keep it off the pool by a nodeSelector or an affinity, or remove it",
+                    ),
+                ),
+            ),
+        ),
+    ),
 )
