@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
-from dra_fleet.policy.reading.claims import CLAIM_TYPES, requests
+from dra_fleet.policy.reading.claims import CLAIM_TYPES, namespace_of, requests
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
 
 
 def _is_in(resource: Resource, namespaces: tuple[str, ...]) -> bool:
-    namespace = resource.get("metadata", "namespace")
+    namespace = namespace_of(resource)
     return namespace.unknown or (namespace.text or "default") in namespaces
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.policy.reading.claims import CLAIM_TYPES, requests
+from dra_fleet.policy.reading.claims import CLAIM_TYPES, namespace_of, requests
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     for request in requests(resource):
         access = request.value.get("adminAccess")
         if access.flag:
-            namespace = resource.get("metadata", "namespace")
+            namespace = namespace_of(resource)
             if namespace.unknown or (namespace.text or "default") in namespaces:
                 continue
             told = namespace.shown if namespace.given else "'default'"

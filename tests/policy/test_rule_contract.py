@@ -142,6 +142,14 @@ def test_a_message_shows_no_secret_value(case: RuleCase, broken: Break) -> None:
                 assert text not in violation.message
 
 
+@pytest.mark.parametrize(("case", "broken"), BREAKS)
+def test_no_break_hides_behind_secrets(case: RuleCase, broken: Break) -> None:
+    program = declared_with(case, broken, broken.value)
+    secret = [replace(declared, properties=all_secret(declared.properties)) for declared in program]
+    open_, hidden = (told(case, [one.resource() for one in each]) for each in (program, secret))
+    assert [violation.urn for violation in hidden] == [violation.urn for violation in open_]
+
+
 def test_a_removed_property_was_there() -> None:
     for _, case in CASES:
         for broken in case.breaks:

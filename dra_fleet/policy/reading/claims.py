@@ -59,6 +59,13 @@ def requests(resource: Resource) -> list[Request]:
     return found
 
 
+def namespace_of(resource: Resource) -> Value:
+    """The namespace of a claim: its own, else its provider's, which comes before that of a kubeconfig."""
+    own = resource.get("metadata", "namespace")
+    by_provider = resource.provider_properties.get("namespace")
+    return by_provider if own.absent and not by_provider.absent else own
+
+
 def selectors(holder: Value) -> list[Value]:
     """The CEL expressions of a request or of a class's spec."""
     return holder.every("selectors", "*", "cel", "expression")
