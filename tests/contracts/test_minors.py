@@ -12,6 +12,7 @@ from dra_fleet.cel import CelDevice, environment, minors
 from dra_fleet.kubernetes.devices.gates import GATED_FIELDS
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.places import ROOT
+from dra_fleet.proof.allocator import Allocation, Node, allocate
 from dra_fleet.rehearsal.tools import recipes
 from tests.proof.proof_helpers import fleet, pool, proved
 
@@ -21,6 +22,20 @@ if TYPE_CHECKING:
 PAGE = ROOT / "CONTRIBUTING.md"
 MINORS = tuple(entry.minor for entry in kubernetes_facts().minors)
 _MINOR = re.compile("|".join(rf"\b{re.escape(minor)}\b" for minor in MINORS))
+_GATES_OF_FEATURES = {
+    "AdminAccess": ("DRAAdminAccess",),
+    "PrioritizedList": ("DRAPrioritizedList",),
+    "ConsumableCapacity": ("DRAConsumableCapacity",),
+    "DeviceBinding": ("DRADeviceBindingConditions",),
+    "DeviceStatus": ("DRAResourceClaimDeviceStatus",),
+    "DeviceBindingAndStatus": ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"),
+    "DeviceTaints": ("DRADeviceTaints",),
+    "FractionalCapacityRange": ("DRAFractionalCapacityRange",),
+    "ListTypeAttributes": ("DRAListTypeAttributes",),
+    "PartitionableDevices": ("DRAPartitionableDevices",),
+}
+"""What the scheduler asks of the allocator, and the gates that it does so for: `AllocatorFeatures` of
+https://github.com/kubernetes/kubernetes, pkg/scheduler/framework/plugins/dynamicresources."""
 _FOLDERS = ("dra_fleet", "components", "stacks", "policies")
 
 
@@ -96,3 +111,40 @@ def test_the_data_of_minors_is_read_nowhere_else() -> None:
         "dra_fleet/kubernetes/minors.yaml",
         "dra_fleet/policy/reading/minors.py",
     }
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_the_oracle_has_the_features_on_that_a_stock_scheduler_has_on(minor: str) -> None:
+    text = (ROOT / "dra_fleet" / "rehearsal" / "engine" / f"oracle-{minor}" / "main.go").read_text("utf-8")
+    chosen = set(re.findall(r"(\w+):\s*true", text))
+    merged = {"DeviceBindingAndStatus"} if minor == MINORS[0] else {"DeviceBinding", "DeviceStatus"}
+    kubernetes = kubernetes_facts()
+    stock = {
+        feature
+        for feature, gates in _GATES_OF_FEATURES.items()
+        if feature not in merged and all(kubernetes.gate(gate).is_on(minor) for gate in gates)
+    }
+    assert chosen == stock
+
+
+def test_a_stock_1_37_rounds_fractions_of_a_capacity_up() -> None:
+    # Its gate needs MinCompatibilityVersion 1.37, one above the default: pkg/features/kube_features.go.
+    assert not kubernetes_facts().gate("DRAFractionalCapacityRange").is_on("1.37")
+    limits = {"min": "500m", "max": "5", "step": "500m"}
+    device = {
+        "name": "shared",
+        "allowMultipleAllocations": True,
+        "capacity": {"share": {"value": "5", "requestPolicy": {"default": "1", "validRange": limits}}},
+    }
+    pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "d.example", "nodeName": "n", "pool": pool, "devices": [device]}
+    entry = {"deviceClassName": "any", "capacity": {"requests": {"share": "1500m"}}}
+    claim = {
+        "metadata": {"name": "c"},
+        "spec": {"devices": {"requests": [{"name": "part", "exactly": entry}]}},
+    }
+    found = allocate(
+        [claim], {"any": {"spec": {}}}, [{"metadata": {"name": "s"}, "spec": spec}], Node("n"), minor="1.37"
+    )
+    assert isinstance(found, Allocation)
+    assert found.claims[0][0].consumed == {"share": 2}

@@ -19,7 +19,6 @@ class Features:
         consumable_capacity: Parts of a device can be requested.
         partitionable_devices: Devices may consume shared counters and name their own nodes.
         device_taints: Taints on devices keep pods away.
-        fractional_ranges: Ranges of capacity may have steps below one.
         uses_incomplete_pools: Pools whose slices are not all there yet still give devices by count, and only
             the slices for the node are looked at.
         invalid_pool_is_fatal: Meeting an invalid pool ends the whole attempt.
@@ -39,7 +38,6 @@ class Features:
     consumable_capacity: bool = False
     partitionable_devices: bool = False
     device_taints: bool = False
-    fractional_ranges: bool = False
     uses_incomplete_pools: bool = False
     invalid_pool_is_fatal: bool = False
     ignores_counter_slices: bool = True
@@ -64,7 +62,6 @@ _V1_36 = Features(
 )
 _V1_37 = replace(
     _V1_36,
-    fractional_ranges=True,
     limit_by_claim=False,
     distinct_per_request=False,
     counters_by_pool_name=False,

@@ -143,7 +143,7 @@ class Preparation:
         held: Mapping[str, Fraction] = {}
         if self.features.all_skips_full_devices:
             held = self.in_use.capacity.get(device.id, {})
-        return capacity.fits(device, request.capacity, held, {}, self.features)
+        return capacity.fits(device, request.capacity, held, {})
 
 
 def _full_name(claim: Object) -> str:

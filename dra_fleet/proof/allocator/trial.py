@@ -46,7 +46,7 @@ class Trial:
         """Whether a device has what a request asks of it, beside what is held and tried."""
         held = self._in_use.capacity.get(device.id, {})
         tried = self._shares.get(device.id, {})
-        return capacity.fits(device, request.capacity, held, tried, self._features)
+        return capacity.fits(device, request.capacity, held, tried)
 
     def add(self, request: Request, pool: Pool, device: Device, *, must: bool) -> Undo | None:
         """Take a device, if everything allows; the answer gives it back.
@@ -116,7 +116,7 @@ class Trial:
     def _record(self, request: Request, device: Device, steps: list[Undo]) -> None:
         consumed: dict[str, Fraction] = {}
         if self._is_shareable(device):
-            consumed = capacity.consumed_by(device, request.capacity, self._features)
+            consumed = capacity.consumed_by(device, request.capacity)
             self._share(device.id, consumed, steps)
         else:
             self._holders[device.id].add(request.claim)

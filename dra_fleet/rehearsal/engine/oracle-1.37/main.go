@@ -10,13 +10,12 @@ import (
 func main() {
 	oracle.Run(oracle.Minor{
 		Features: structured.Features{
-			AdminAccess:             true,
-			PrioritizedList:         true,
-			ConsumableCapacity:      true,
-			DeviceBindingAndStatus:  true,
-			DeviceTaints:            true,
-			FractionalCapacityRange: true,
-			PartitionableDevices:    true,
+			AdminAccess:            true,
+			PrioritizedList:        true,
+			ConsumableCapacity:     true,
+			DeviceBindingAndStatus: true,
+			DeviceTaints:           true,
+			PartitionableDevices:   true,
 		},
 		OnlyThisNode: structured.ErrFailedAllocationOnNode,
 	})
