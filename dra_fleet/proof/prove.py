@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.model.nodes import ONE_POD
+from dra_fleet.proof.allocator import Steps
 from dra_fleet.proof.answer.classes import prove_classes, warn_unmatched
 from dra_fleet.proof.answer.growth import must_grow
 from dra_fleet.proof.answer.messages import ACCEPT, STRICT, Findings, refuse_broken, tell
@@ -17,7 +18,7 @@ from dra_fleet.proof.answer.workloads import Answer, judge
 from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
 from dra_fleet.proof.demand.pod_sets import PodSet, channel_asks, claim_of, pod_sets_of
 from dra_fleet.proof.search.contention import Question
-from dra_fleet.proof.search.placements import Placements
+from dra_fleet.proof.search.placements import MOST_STEPS_OF_ALL, STEPS_OF_A_PART, Placements
 from dra_fleet.proof.search.suitability import Suitability, suitability_of
 from dra_fleet.proof.supply.prediction import predict
 
@@ -41,8 +42,15 @@ def prove(plan: FleetPlan, recorded: Mapping[str, Sequence[NodeGroup]] | None = 
     classes: list[ClassProof] = []
     claims: list[ClaimProof] = []
     workloads: list[WorkloadProof] = []
+    parts = sum(
+        len(part)
+        for cluster in plan.clusters
+        for part in (cluster.templates, cluster.claims, cluster.workloads, cluster.pools)
+    )
+    steps = Steps(MOST_STEPS_OF_ALL + STEPS_OF_A_PART * parts)
     for cluster in plan.clusters:
-        proved = _prove_cluster(cluster, (recorded or {}).get(cluster.name), findings)
+        placements = Placements(class_objects(cluster), cluster.kubernetes, steps)
+        proved = _prove_cluster(cluster, (recorded or {}).get(cluster.name), placements, findings)
         classes += proved[0]
         claims += proved[1]
         workloads += proved[2]
@@ -57,9 +65,9 @@ def prove(plan: FleetPlan, recorded: Mapping[str, Sequence[NodeGroup]] | None = 
 
 
 def _prove_cluster(
-    cluster: ClusterPlan, recorded: Sequence[NodeGroup] | None, findings: Findings
+    cluster: ClusterPlan, recorded: Sequence[NodeGroup] | None, placements: Placements, findings: Findings
 ) -> tuple[list[ClassProof], list[ClaimProof], list[WorkloadProof]]:
-    classes = class_objects(cluster)
+    classes = placements.classes
     specs = {item.name: item.spec for item in (*cluster.templates, *cluster.claims)}
     asks = {name: claim_ask(name, spec, classes) for name, spec in sorted(specs.items())}
     channels = channel_asks(cluster, classes)
@@ -68,7 +76,6 @@ def _prove_cluster(
     named = drivers_named(wanted, {item.name: classes[item.name] for item in cluster.classes})
     refuse_parameters(cluster, drivers_of(cluster, named), asks, findings)
     groups = tuple(recorded) if recorded is not None else predict(cluster, named)
-    placements = Placements(classes, cluster.kubernetes)
     claims = [
         _prove_claim(cluster, ask, ("claims", name), _question(groups, [_any_pod(ask)], placements), findings)
         for name, ask in asks.items()

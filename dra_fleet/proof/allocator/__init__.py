@@ -5,7 +5,7 @@ each minor has it, held to it by tests. It decides one pod on one node; which no
 order of pods, is not its business.
 """
 
-from dra_fleet.proof.allocator.allocate import allocate, allocate_in_any_order, outcomes
+from dra_fleet.proof.allocator.allocate import allocate, allocate_alike, outcomes
 from dra_fleet.proof.allocator.inventory import DeviceId, InUse, Inventory, Node
 from dra_fleet.proof.allocator.outcome import (
     Allocated,
@@ -16,6 +16,7 @@ from dra_fleet.proof.allocator.outcome import (
     TimedOut,
     Undecided,
 )
+from dra_fleet.proof.allocator.search import Steps
 
 __all__ = [
     "Allocated",
@@ -27,9 +28,10 @@ __all__ = [
     "NoFit",
     "Node",
     "Outcome",
+    "Steps",
     "TimedOut",
     "Undecided",
     "allocate",
-    "allocate_in_any_order",
+    "allocate_alike",
     "outcomes",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from dra_fleet.proof.allocator.inventory import InUse, Inventory, Node
 from dra_fleet.proof.allocator.outcome import Allocation, NoFit, Outcome, Stop
 from dra_fleet.proof.allocator.pools import gather
 from dra_fleet.proof.allocator.prepare import Preparation
-from dra_fleet.proof.allocator.search import MOST_STEPS, Search
+from dra_fleet.proof.allocator.search import MOST_STEPS, Search, Steps
 from dra_fleet.proof.allocator.selection import Selection
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def allocate(
     *,
     in_use: InUse = NOTHING_IN_USE,
     minor: str,
+    most_steps: int = MOST_STEPS,
 ) -> Outcome:
     """Whether, and with which devices, a pod's claims can be allocated on a node.
 
@@ -46,15 +47,16 @@ def allocate(
         in_use: What earlier pods hold.
         minor: The scheduler's Kubernetes minor, such as "1.36", with its default feature gates. 1.34 and 1.35
             try pools in random order; here they come in the order of 1.36.
+        most_steps: Devices tried after which the search is given up.
 
     Raises:
         ValueError: The minor is not known, or a quantity or version in a slice cannot be read.
     """
-    question = _Question(claims, classes, node, in_use, environment(minor))
+    question = _Question(claims, classes, node, in_use, environment(minor), Steps(most_steps))
     return question.answer(question.pools(slices))[0]
 
 
-def allocate_in_any_order(
+def allocate_alike(
     claims: Sequence[Object],
     classes: Mapping[str, Object],
     slices: Inventory | Iterable[Object],
@@ -62,10 +64,10 @@ def allocate_in_any_order(
     *,
     in_use: InUse = NOTHING_IN_USE,
     minor: str,
-    any_order: AnyOrder,
-    most_steps: int = MOST_STEPS,
+    alike: AnyOrder | None,
+    steps: Steps,
 ) -> list[Outcome]:
-    """Everything that may come out where some drivers may publish their devices in any order.
+    """What comes out where some devices are as good as each other: one search stands for many.
 
     Args:
         claims: as for ``allocate``, like all that follow but two.
@@ -74,13 +76,14 @@ def allocate_in_any_order(
         node: the node.
         in_use: what earlier pods hold.
         minor: the Kubernetes minor.
-        any_order: which drivers, and which of their devices are as good as each other.
-        most_steps: of the search, after which it is given up.
+        alike: which devices are as good as each other, and which drivers publish theirs in any order; all
+            that may then come out is told, but for one that only asks for the first. None for nothing.
+        steps: of the search, after which it is given up.
 
     Raises:
         ValueError: As ``allocate``.
     """
-    question = _Question(claims, classes, node, in_use, environment(minor), most_steps, any_order)
+    question = _Question(claims, classes, node, in_use, environment(minor), steps, alike)
     return question.answer(question.pools(slices))
 
 
@@ -102,10 +105,10 @@ def outcomes(
     Raises:
         ValueError: As ``allocate``.
     """
-    question = _Question(claims, classes, node, in_use, environment(minor), most_steps)
+    question = _Question(claims, classes, node, in_use, environment(minor), Steps(most_steps))
     pools = question.pools(slices)
     orders = permutations(pools) if question.features.any_order else [pools]
-    return [question.answer(order)[0] for order in orders]
+    return [replace(question, steps=Steps(most_steps)).answer(order)[0] for order in orders]
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ class _Question:
     node: Node
     in_use: InUse
     cel: DeviceCel
-    most_steps: int = MOST_STEPS
+    steps: Steps
     any_order: AnyOrder | None = None
 
     @property
@@ -136,7 +139,7 @@ class _Question:
             if gates.mixes_alternatives:
                 selection = Selection(self.cel, gates, self.node)
             search = Search(demands, pools, selection, gates, self.in_use, any_order=self.any_order)
-            found = search.run(self.most_steps)
+            found = search.run(self.steps)
         except Stop as stop:
             return [stop.outcome]
         if found:

@@ -7,6 +7,7 @@ https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structure
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -25,12 +26,29 @@ if TYPE_CHECKING:
     from dra_fleet.proof.allocator.requests import Demand, Request
     from dra_fleet.proof.allocator.selection import Selection
 
-MOST_STEPS = 500_000
-"""Steps after which a search is given up; the scheduler gives up after 10 seconds."""
+MOST_STEPS = 200_000
+"""Devices tried after which a search is given up; the scheduler gives up after 10 seconds."""
 
 
 Results = tuple[tuple[Allocated, ...], ...]
 """Per claim what it gets."""
+
+
+@dataclass
+class Steps:
+    """Devices that may still be tried; counted down, and shared by searches that one bound is set for."""
+
+    left: int
+
+    def take(self) -> None:
+        """Count one.
+
+        Raises:
+            Stop: There are none left.
+        """
+        self.left -= 1
+        if self.left < 0:
+            raise Stop(TimedOut())
 
 
 class AnyOrder(Protocol):
@@ -39,6 +57,11 @@ class AnyOrder(Protocol):
     @property
     def drivers(self) -> frozenset[str]:
         """The drivers whose devices come in any order."""
+        ...
+
+    @property
+    def first_only(self) -> bool:
+        """Whether only the first solution is asked for, in the order in which devices stand."""
         ...
 
     def kinds(self, taken: Sequence[Sequence[Allocated]]) -> Callable[[DeviceId], Hashable]:
@@ -84,9 +107,9 @@ class Search:
         self._selection = selection
         self._features = features
         self._trial = Trial(claims, features, in_use, CounterLedger(in_use, features))
-        self._steps_left = 0
+        self._steps = Steps(0)
 
-    def run(self, most_steps: int = MOST_STEPS) -> list[Results]:
+    def run(self, steps: Steps) -> list[Results]:
         """The devices per claim, nothing when they do not fit; all that some order gives where any may come.
 
         Of solutions that differ in nothing but which of alike devices they take, one stands for the others.
@@ -94,7 +117,7 @@ class Search:
         Raises:
             Stop: The search cannot go on.
         """
-        self._steps_left = most_steps
+        self._steps = steps
         found = self._next(_Place(0))
         if found is _Result.TOO_MANY:
             raise Stop(Failure("allocation max size exceeded"))
@@ -106,11 +129,9 @@ class Search:
         self._noted.append(tuple(tuple(results) for results in self._trial.results))
 
     def _next(self, place: _Place) -> _Result:  # noqa: PLR0911 - the scheduler's ladder of cases
-        self._steps_left -= 1
-        if self._steps_left < 0:
-            raise Stop(TimedOut())
+        self._steps.take()
         if place.claim >= len(self._claims):
-            if self._any_order is None:
+            if self._any_order is None or self._any_order.first_only:
                 return _Result.DONE
             self._note()
             return _Result.NOTED
@@ -186,13 +207,16 @@ class Search:
 
     def _take_any(self, following: _Place, request: Request, pool: Pool, first: int) -> _Result:
         """Go on with every device that may come first; one of those that are alike stands for them all."""
-        if self._any_order is None:
+        any_order = self._any_order
+        if any_order is None:
             return _Result.NO
         # A constraint that forgets is met by some orders of the same devices only.
         in_turn = any(
             isinstance(item, DistinctPerRequest) for item in self._claims[following.claim].constraints
         )
-        kind = _identity if in_turn else self._any_order.kinds(self._trial.results)
+        if in_turn and any_order.first_only:
+            return self._take_first(following, request, pool, first)
+        kind = _identity if in_turn else any_order.kinds(self._trial.results)
         own = {item.device for item in self._trial.results[following.claim] if item.request == request.full}
         tried: set[Hashable] = set()
         result = _Result.NO
@@ -205,7 +229,7 @@ class Search:
             if undo is None:
                 continue
             found = self._go_on(following._replace(position=position + 1), undo)
-            if found is _Result.TOO_MANY:
+            if found in (_Result.TOO_MANY, _Result.DONE):
                 return found
             result = found if found is _Result.NOTED else result
         return result
@@ -216,6 +240,7 @@ class Search:
         return not pool.invalid and (not pool.is_incomplete or self._features.uses_incomplete_pools)
 
     def _try(self, request: Request, pool: Pool, device: Device) -> Callable[[], None] | None:
+        self._steps.take()
         if self._trial.is_taken(request, device):
             return None
         if not self._selection.matches(request, device):

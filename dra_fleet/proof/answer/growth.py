@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
 from dra_fleet.proof.answer.misses import why_too_few
+from dra_fleet.proof.search.held import Held
 from dra_fleet.proof.search.matching import match
 from dra_fleet.proof.search.packing import Undecidable
-from dra_fleet.proof.search.placements import Held
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

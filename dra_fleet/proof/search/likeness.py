@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import DeviceId
+from dra_fleet.proof.search.held import Held
 from dra_fleet.proof.search.matching import match
-from dra_fleet.proof.search.placements import Held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -54,10 +54,14 @@ class Likeness:
         shape: the node.
         claims: all that may come to it.
         minor: the cluster's Kubernetes minor.
+        first_only: whether a search with it asks for the first solution only.
     """
 
-    def __init__(self, shape: NodeShape, claims: Sequence[ClaimAsk], minor: str) -> None:
+    def __init__(
+        self, shape: NodeShape, claims: Sequence[ClaimAsk], minor: str, *, first_only: bool = False
+    ) -> None:
         self.drivers = shape.any_order
+        self._first_only = first_only
         self._tree = _tree(shape, claims, minor)
 
     def canonical(self, held: Held) -> Held:
@@ -69,7 +73,7 @@ class Likeness:
 
     def after(self, held: Held) -> _After:
         """The same for the allocator, where some devices are in use."""
-        return _After(self.drivers, self._tree, _marks(held))
+        return _After(self.drivers, self._tree, _marks(held), self._first_only)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +83,7 @@ class _After:
     drivers: frozenset[str]
     tree: _Branch
     held: Mapping[DeviceId, Mark]
+    first_only: bool
 
     def kinds(self, taken: Sequence[Sequence[Allocated]]) -> Callable[[DeviceId], Hashable]:
         """What is equal for devices that can change places once some are taken besides."""

@@ -134,6 +134,11 @@ def _sample(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> Tri
     for order, policy in _orders(copies, chance, tries=max(4, SAMPLED_PODS // pods)):
         found.states += 1
         _play(packing, Counter(nodes), order, policy, chance=chance, found=found)
+    for pod_set in set(range(len(copies))) - found.placed:
+        first = TriedOrders(exhausted=False, states=0)
+        own = [pod_set] * copies[pod_set]
+        _play(packing, Counter(nodes), own, "pack", chance=chance, found=first)
+        found.placed |= first.placed
     return found
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from dra_fleet.model.nodes import NOTHING, ComputeResources
+from dra_fleet.proof.search.held import Held
 from dra_fleet.proof.search.likeness import Likeness
-from dra_fleet.proof.search.placements import Held, Placed, Placements, Undecidable
+from dra_fleet.proof.search.placements import Placed, Placements, Undecidable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,48 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import (
     Allocation,
-    DeviceId,
-    InUse,
     Node,
     NoFit,
     Outcome,
+    Steps,
     TimedOut,
-    allocate,
-    allocate_in_any_order,
+    allocate_alike,
 )
+from dra_fleet.proof.search.held import Held, after
+from dra_fleet.proof.search.likeness import Likeness
 from dra_fleet.proof.supply.node_slices import inventory_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from fractions import Fraction
 
     from dra_fleet.model.nodes import NodeDevice, NodeShape
     from dra_fleet.proof.demand.asks import ClaimAsk
-    from dra_fleet.proof.search.likeness import Likeness
 
-MOST_STEPS = 20_000
-"""Steps of the search for all that a claim may get, before one order of the devices stands for the others."""
+MOST_STEPS = 60_000
+"""Devices that are tried for one claim on one node."""
+MOST_STEPS_OF_ALL = 300_000
+"""Devices that are tried in one proof, besides those for each part of its stack."""
+STEPS_OF_A_PART = 300
+"""Devices that are tried for each claim, workload and pool of a stack."""
+SIMPLE_STEPS = 2_000
+"""Devices that are tried before it is worth while to find out which of them are alike."""
+GIVEN_UP = (
+    "there are too many ways to choose its devices to try them all; name fewer devices, or fewer constraints"
+)
 
 
 class Undecidable(Exception):  # noqa: N818 - an answer on its way up, not an error
     """The allocator has no yes or no: an unknown value, a failure, or too long a search."""
-
-
-class Held(NamedTuple):
-    """What is in use of a node's devices: whole ones and shares."""
-
-    devices: frozenset[DeviceId] = frozenset()
-    shares: tuple[tuple[DeviceId, tuple[tuple[str, Fraction], ...]], ...] = ()
-
-    @property
-    def in_use(self) -> InUse:
-        """For the allocator."""
-        return InUse(devices=self.devices, capacity={device: dict(held) for device, held in self.shares})
 
 
 class Placed(NamedTuple):
@@ -73,12 +69,14 @@ class Placements:
     Args:
         classes: The cluster's DeviceClasses.
         minor: The scheduler's Kubernetes minor.
+        steps: Devices that may be tried, for all clusters of a proof together.
     """
 
-    def __init__(self, classes: Mapping[str, Any], minor: str) -> None:
+    def __init__(self, classes: Mapping[str, Any], minor: str, steps: Steps | None = None) -> None:
+        self._steps = steps or Steps(MOST_STEPS_OF_ALL)
         self.minor = minor
-        self._classes = classes
-        self._known: dict[tuple[str, tuple[NodeDevice, ...], Held], Placed | None] = {}
+        self.classes = classes
+        self._known: dict[tuple[str, tuple[NodeDevice, ...], Held], Placed | Undecidable | None] = {}
         self._choices: dict[tuple[str, Likeness, Held], Choices] = {}
 
     def place(self, claim: ClaimAsk, shape: NodeShape, held: Held) -> Placed | None:
@@ -87,12 +85,16 @@ class Placements:
         Raises:
             Undecidable: It cannot be told.
         """
-        if any(ask.class_name not in self._classes for ask in claim.asks):
-            return self._ask(claim, shape, held)
         key = (claim.likeness, shape.devices, held)
         if key not in self._known:
-            self._known[key] = self._ask(claim, shape, held)
-        return self._known[key]
+            try:
+                self._known[key] = self._ask(claim, shape, held)
+            except Undecidable as problem:
+                self._known[key] = problem
+        known = self._known[key]
+        if isinstance(known, Undecidable):
+            raise known
+        return known
 
     def choices(self, claim: ClaimAsk, shape: NodeShape, held: Held, likeness: Likeness) -> Choices:
         """What a claim may get on a node where some devices are in use, in any order that they may come in.
@@ -106,16 +108,7 @@ class Placements:
         return self._choices[key]
 
     def _ask_for_all(self, claim: ClaimAsk, shape: NodeShape, held: Held, likeness: Likeness) -> Choices:
-        outcomes = allocate_in_any_order(
-            [claim.body],
-            self._classes,
-            inventory_of(shape),
-            Node(NODE, shape.labels),
-            in_use=held.in_use,
-            minor=self.minor,
-            any_order=likeness.after(held),
-            most_steps=MOST_STEPS,
-        )
+        outcomes = self._ask_alike(claim, shape, held, likeness)
         if isinstance(outcomes[0], TimedOut):
             one = self.place(claim, shape, held)
             return Choices(() if one is None else (one,), are_all=one is None)
@@ -123,40 +116,40 @@ class Placements:
         return Choices(tuple(found), are_all=True)
 
     def _ask(self, claim: ClaimAsk, shape: NodeShape, held: Held) -> Placed | None:
-        outcome = allocate(
+        (outcome,) = self._ask_alike(claim, shape, held, None, SIMPLE_STEPS)
+        if isinstance(outcome, TimedOut):
+            freely = replace(shape, in_order=frozenset())
+            likeness = Likeness(freely, [claim], self.minor, first_only=True)
+            (outcome,) = self._ask_alike(claim, shape, held, likeness)
+        return _placed(outcome, held)
+
+    def _ask_alike(
+        self, claim: ClaimAsk, shape: NodeShape, held: Held, likeness: Likeness | None, most: int = MOST_STEPS
+    ) -> list[Outcome]:
+        before = max(0, min(most, self._steps.left))
+        steps = Steps(before)
+        outcomes = allocate_alike(
             [claim.body],
-            self._classes,
+            self.classes,
             inventory_of(shape),
             Node(NODE, shape.labels),
             in_use=held.in_use,
             minor=self.minor,
+            alike=None if likeness is None else likeness.after(held),
+            steps=steps,
         )
-        return _placed(outcome, held)
+        self._steps.left -= before - max(steps.left, 0)
+        return outcomes
 
 
 def _placed(outcome: Outcome, held: Held) -> Placed | None:
     if isinstance(outcome, NoFit):
         return None
+    if isinstance(outcome, TimedOut):
+        raise Undecidable(GIVEN_UP)
     if not isinstance(outcome, Allocation):
         raise Undecidable(outcome.message)
     given = tuple(
         (item.request, item.device.driver, item.device.device) for one in outcome.claims for item in one
     )
     return Placed(given, after(held, outcome))
-
-
-def after(before: Held, allocation: Allocation) -> Held:
-    """What is in use once an allocation is made."""
-    devices = set(before.devices)
-    shares = {device: dict(held) for device, held in before.shares}
-    for given in (item for claim in allocation.claims for item in claim):
-        if given.admin_access:
-            continue
-        if not given.consumed:
-            devices.add(given.device)
-            continue
-        held = shares.setdefault(given.device, {})
-        for name, value in given.consumed.items():
-            held[name] = held.get(name, 0) + value
-    frozen = tuple(sorted((device, tuple(sorted(held.items()))) for device, held in shares.items()))
-    return Held(frozenset(devices), frozen)

@@ -1,0 +1,82 @@
+"""Searches that would take for ever end after a number of steps; those that only look hard are answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dra_fleet.proof.allocator import Steps
+from dra_fleet.proof.demand.asks import ask_of, class_objects
+from dra_fleet.proof.search.held import Held
+from dra_fleet.proof.search.placements import GIVEN_UP, MOST_STEPS, SIMPLE_STEPS, Placements, Undecidable
+from dra_fleet.proof.supply.prediction import predict
+from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
+
+ROOT = "resource.kubernetes.io/pcieRoot"
+PARENT = "gpu.nvidia.com/parentUUID"
+SEVENTHS = {"strategy": "mig", "layout": {"1g.5gb": 7}}
+MACHINES: dict[str, Any] = {
+    "gpus": pool("hgx-h100-8", "p"),
+    "parts": pool("dgx-a100-40-8", "p", sharing=SEVENTHS),
+    "many": pool({**gpus(32), "cpus": 256}, "p"),
+}
+
+
+def request(class_name: str, count: int) -> dict[str, Any]:
+    return {"devices": {"class": class_name, "count": count}}
+
+
+def on(machine: str, claim: dict[str, Any], minor: str = "1.36") -> tuple[str, str]:
+    """The word for one copy of a claim on one machine, and why."""
+    settings = fleet({"p": MACHINES[machine]}, claims={"c": claim}, workloads={"w": ("c", 1)})
+    (workload,) = proved({**settings, "kubernetes": minor}).workloads
+    return workload.word, workload.reason
+
+
+@pytest.mark.parametrize(
+    ("machine", "class_name", "attribute"),
+    [("gpus", "gpu.nvidia.com", ROOT), ("parts", "mig.nvidia.com", PARENT)],
+)
+def test_eight_devices_that_can_never_have_an_attribute_in_common_never_fit(
+    machine: str, class_name: str, attribute: str
+) -> None:
+    claim = {"requests": request(class_name, 8), "constraints": [{"matchAttribute": attribute}]}
+    assert on(machine, claim)[0] == "never"
+
+
+def test_nine_devices_of_eight_distinct_values_never_fit_where_all_values_are_remembered() -> None:
+    claim = {"requests": request("mig.nvidia.com", 9), "constraints": [{"distinctAttribute": PARENT}]}
+    assert on("parts", claim, "1.37")[0] == "never"
+
+
+def test_where_only_the_last_value_is_remembered_the_search_is_given_up_as_the_schedulers_is() -> None:
+    # Kubernetes 1.36 remembers one value per request, so that 8**8 ways are tried; it gives up after 10 s:
+    # structured/internal/incubating/constraint.go of v0.36.3.
+    claim = {"requests": request("mig.nvidia.com", 9), "constraints": [{"distinctAttribute": PARENT}]}
+    assert on("parts", claim) == ("unknown", GIVEN_UP)
+
+
+def test_thirty_two_requests_find_thirty_two_devices() -> None:
+    guard = "device.attributes['gpu.nvidia.com'].architecture != 'x{}'"
+    requests = {
+        f"r{number}": {"class": "gpu.nvidia.com", "selectors": [guard.format(number)]} for number in range(32)
+    }
+    assert on("many", {"requests": requests})[0] == "guaranteed"
+
+
+def test_the_steps_of_all_searches_of_a_proof_are_bounded_together() -> None:
+    cluster = plan_of(fleet({"p": MACHINES["parts"]})).clusters[0]
+    classes = class_objects(cluster)
+    (group,) = predict(cluster)
+    exactly = {"deviceClassName": "mig.nvidia.com", "count": 9}
+    steps = Steps(MOST_STEPS + 2 * SIMPLE_STEPS)
+    placements = Placements(classes, "1.36", steps)
+    for number in range(3):
+        spec = {
+            "requests": [{"name": f"r{number}", "exactly": exactly}],
+            "constraints": [{"distinctAttribute": PARENT}],
+        }
+        with pytest.raises(Undecidable, match="too many ways"):
+            placements.place(ask_of("c", {"devices": spec}, classes), group.shape, Held())
+    assert steps.left == 0
