@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from dra_fleet import drivers
 from dra_fleet.cel import CelInvalid, CelUnsupported
 from dra_fleet.cel.clauses import split
 from dra_fleet.drivers.common.selectors import quoted
@@ -13,6 +14,7 @@ from dra_fleet.drivers.nvidia.devices import as_semver
 if TYPE_CHECKING:
     from dra_fleet.cel.program import DeviceCel
 
+STANDARD = "resource.kubernetes.io"
 _PREFIXED = re.compile(r"""\[\s*(?P<quote>['"])(?P<domain>[^'"/]+)/(?P<id>\w+)(?P=quote)\s*\]""")
 _LOOKUP = r"""device\.{variable}\s*\[\s*['"][^'"]+['"]\s*\]\s*(?:\.\s*\w+|\[\s*['"]\w+['"]\s*\])"""
 _LITERAL = r"""(?P<quote>['"]?)(?P<text>[\w.+-]+)(?P=quote)"""
@@ -21,16 +23,83 @@ _AMOUNT = re.compile(rf"(?P<lookup>{_LOOKUP.format(variable='capacity')}){_OPERA
 _VERSION = re.compile(rf"(?P<lookup>{_LOOKUP.format(variable='attributes')}){_OPERATOR}{_LITERAL}")
 
 
+_ATTRIBUTE, _CAPACITY = _LOOKUP.format(variable="attributes"), _LOOKUP.format(variable="capacity")
+_NAMES = (
+    # The name of a variable or field as it is elsewhere, and one sign too few.
+    (re.compile(r"""(?<![\w.'"/])(attributes|capacity)(?=\s*\[)"""), r"device.\1"),
+    (re.compile(r"\bdevice\.driverName\b"), "device.driver"),
+    (re.compile(r"(?<![=!<>])=(?!=)"), "=="),
+)
+_COMPARISONS = (
+    # A slice holds {string: …}, a selector sees the value itself.
+    (
+        re.compile(rf"({_ATTRIBUTE}|{_CAPACITY})\.(?:string|int|bool|version|value)(?:Value)?\b(?!\s*\()"),
+        r"\1",
+    ),
+    (re.compile(rf"({_CAPACITY}){_OPERATOR}(quantity\([^()]*\))"), r"\1.compareTo(\3) \2 0"),
+    (_AMOUNT, r"\g<lookup>.compareTo(quantity('\g<text>')) \g<operator> 0"),
+    (re.compile(rf"({_ATTRIBUTE}){_OPERATOR}(semver\([^()]*\))"), r"\1.compareTo(\3) \2 0"),
+    (
+        re.compile(rf"({_CAPACITY})\.(isGreaterThan|isLessThan|compareTo)\((['\"][^'\"]*['\"])\)"),
+        r"\1.\2(quantity(\3))",
+    ),
+    (
+        re.compile(rf"({_ATTRIBUTE})\.(isGreaterThan|isLessThan|compareTo)\((['\"][^'\"]*['\"])\)"),
+        r"\1.\2(semver(\3))",
+    ),
+    (re.compile(r"""semver\((['"])(\d+)\1\)"""), r"semver(\1\2.0.0\1)"),
+    (re.compile(r"""semver\((['"])(\d+\.\d+)\1\)"""), r"semver(\1\2.0\1)"),
+)
+"""What is written most often, and what was meant."""
+_TWICE = re.compile(r"""\[\s*(['"])(?P<domain>[^'"/]+)\1\s*\]\s*\[\s*(['"])(?P=domain)/(?P<id>\w+)\3\s*\]""")
+_NO_DOMAIN = re.compile(
+    r"""device\.(?P<variable>attributes|capacity)(?:\.(?P<name>\w+)|\[\s*(?P<quote>['"])(?P<key>\w+)(?P=quote)\s*\])"""
+)
+_DRIVER = re.compile(r"""device\.driver\s*==\s*(['"])(?P<driver>[^'"]+)\1""")
+
+
 def corrected(expression: str, environment: DeviceCel) -> str:
-    """With `["domain/id"]` as two look-ups, and capacities compared as quantities."""
-    text = _PREFIXED.sub(r"[\g<quote>\g<domain>\g<quote>].\g<id>", expression)
-    text = _AMOUNT.sub(r"\g<lookup>.compareTo(quantity('\g<text>')) \g<operator> 0", text)
-    return _proposal(expression, text, environment)
+    """As it was meant: two look-ups, the driver's domain, quantities and versions compared as such."""
+    text = _TWICE.sub(r"[\1\g<domain>\1].\g<id>", expression)
+    text = _PREFIXED.sub(_looked_up, text)
+    for pattern, meant in _NAMES:
+        text = pattern.sub(meant, text)
+    named = _DRIVER.search(text)
+    text = _NO_DOMAIN.sub(lambda match: _with_domain(match, named["driver"] if named else ""), text)
+    for pattern, meant in _COMPARISONS:
+        text = pattern.sub(meant, text)
+    versions = (
+        item.name for known in drivers.known() for item in known.facts.attributes if item.type == "version"
+    )
+    return _proposal(expression, _as_versions(text, frozenset(versions)), environment)
+
+
+def _looked_up(match: re.Match[str]) -> str:
+    """A prefixed key as two look-ups, where the prefix is a domain that devices have attributes of."""
+    domain = match["domain"]
+    if drivers.publishing(domain) is None and domain != STANDARD:
+        return match[0]
+    return f"[{match['quote']}{domain}{match['quote']}].{match['id']}"
+
+
+def _with_domain(match: re.Match[str], driver: str) -> str:
+    """A look-up without a domain with that of the driver that publishes it."""
+    name = match["name"] or match["key"]
+    for known in drivers.known():
+        items = known.facts.attributes if match["variable"] == "attributes" else known.facts.capacities
+        for item in items:
+            domain, _, identity = item.name.rpartition("/")
+            if identity == name and driver in ("", known.facts.driver):
+                return f"device.{match['variable']}['{domain or known.facts.driver}'].{name}"
+    return match[0]
 
 
 def versions_compared(expression: str, names: frozenset[str], environment: DeviceCel) -> str:
     """With the version attributes of these names compared as versions."""
+    return _proposal(expression, _as_versions(expression, names), environment)
 
+
+def _as_versions(expression: str, names: frozenset[str]) -> str:
     def compared(match: re.Match[str]) -> str:
         name = re.findall(r"\w+", match["lookup"])[-1]
         if name not in names or not match["quote"] or not match["text"][0].isdigit():
@@ -38,7 +107,7 @@ def versions_compared(expression: str, names: frozenset[str], environment: Devic
         version = as_semver(match["text"])
         return f"{match['lookup']}.compareTo(semver('{version}')) {match['operator']} 0"
 
-    return _proposal(expression, _VERSION.sub(compared, expression), environment)
+    return _VERSION.sub(compared, expression)
 
 
 def renamed(expression: str, variable: str, old: tuple[str, str], new: tuple[str, str]) -> str:

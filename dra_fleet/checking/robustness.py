@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.cel import environment
 from dra_fleet.checking import rewriting
 from dra_fleet.checking.matching import FOREIGN, devices, verdict
 from dra_fleet.checking.selectors import never_published
@@ -15,7 +16,7 @@ from dra_fleet.checking.selectors import never_published
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dra_fleet.cel.program import Program
+    from dra_fleet.cel.program import DeviceCel, Program
     from dra_fleet.checking.inventory import Cluster, FleetDevice
     from dra_fleet.checking.matching import Judged, Programs
     from dra_fleet.findings.finding import Subject
@@ -41,7 +42,7 @@ def check_robustness(
     places = {text: path for path, text in own}
     failed = [item for item in judged if item.verdict.outcome == "error"]
     if failed:
-        _tell_failure(subject, places, failed[0])
+        _tell_failure(subject, places, failed[0], environment(clusters[0].plan.kubernetes))
         return
     _warn_never_published(subject, own, found)
     for programs in found.values():
@@ -57,7 +58,7 @@ def check_robustness(
                 return
 
 
-def _tell_failure(subject: Subject, places: Mapping[str, Path], failed: Judged) -> None:
+def _tell_failure(subject: Subject, places: Mapping[str, Path], failed: Judged, cel: DeviceCel) -> None:
     """Tell that a selector fails on a device of the fleet."""
     expression = failed.program.expression if failed.program is not None else ""
     hint = (
@@ -74,7 +75,7 @@ def _tell_failure(subject: Subject, places: Mapping[str, Path], failed: Judged) 
         what=f"{what}; {hint[0]}" if hint[0] else what,
         got=expression,
         allowed=hint[1],
-        fix=hint[2],
+        fix=hint[2] or rewriting.corrected(expression, cel),
     )
 
 

@@ -5,6 +5,7 @@ What devices it selects is judged in `dra_fleet.checking.matching`.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from dra_fleet import drivers
 from dra_fleet.cel import CelInvalid, CelUnsupported, intent, messages
 from dra_fleet.cel.minors import MULTIPLE_ALLOCATIONS_SINCE
 from dra_fleet.checking import rewriting
+from dra_fleet.checking.rewriting import STANDARD
 from dra_fleet.findings.errors import choices, mistyped
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from dra_fleet.findings.finding import Subject
     from dra_fleet.yaml_text import Path
 
-STANDARD = "resource.kubernetes.io"
 _READERS = {"quantity": messages.quantity, "semver": messages.version}
 
 
@@ -72,7 +73,7 @@ def _misuses(selector: Selector, subject: Subject, environment: DeviceCel) -> bo
     problems = [
         *_prefixed(selector, environment),
         *_wrong_comparisons(selector, tree, environment),
-        *_wrong_literals(tree),
+        *_wrong_literals(selector, tree, environment),
     ]
     for what, fix in problems:
         subject.error(*selector.path, rule="cel-never-true", what=what, got=selector.expression, fix=fix)
@@ -105,7 +106,7 @@ def _wrong_comparisons(selector: Selector, tree: Tree, environment: DeviceCel) -
             )
 
 
-def _wrong_literals(tree: Tree) -> Iterator[tuple[str, str]]:
+def _wrong_literals(selector: Selector, tree: Tree, environment: DeviceCel) -> Iterator[tuple[str, str]]:
     for function, text in intent.conversions(tree):
         try:
             _READERS[function](text)
@@ -115,7 +116,8 @@ def _wrong_literals(tree: Tree) -> Iterator[tuple[str, str]]:
                 if function == "semver"
                 else "write 10Gi or 9728Mi"
             )
-            yield f"{function}({text!r}) is a run-time error: that is no {function}", fix
+            proposal = rewriting.corrected(selector.expression, environment)
+            yield f"{function}({text!r}) is a run-time error: that is no {function}", proposal or fix
 
 
 def attribute_type(access: Access) -> str | None:
@@ -140,6 +142,10 @@ def never_published(
     if (facts is None and domain != STANDARD) or identity in known or identity.startswith("memorySlice"):
         return None
     what = f"no driver publishes {variable}[{domain!r}].{identity}"
+    other = "device.capacity" if variable == "device.attributes" else "device.attributes"
+    if facts is not None and identity in _known(facts, other):
+        fix = re.sub(rf"{re.escape(variable)}(\s*\[[^]]*\]\s*\.\s*{identity}\b)", rf"{other}\1", expression)
+        return f"{what}; it is in {other}", "", fix
     for place, names in _elsewhere(facts, variable):
         if identity in names:
             fix = rewriting.renamed(expression, variable, (domain, identity), (place, identity))
