@@ -124,22 +124,33 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
 
 @app.command(
     epilog=examples(
-        ("type pulumi yourself", 'eval "$(dra-fleet rehearse env)" && pulumi preview --stack dev'),
+        ("type pulumi yourself", 'eval "$(dra-fleet rehearse env)" && pulumi preview'),
+        ("with the policies", "pulumi preview --policy-pack policies/run-pack"),
         ("and kubectl", "kubectl --context lab get resourceslices"),
     )
 )
-def env(json: Json = False) -> None:
-    """Print the shell variables of the rehearsal, to run `pulumi` and `kubectl` in it by hand."""
+def env(
+    stack: Annotated[
+        str | None,
+        typer.Argument(metavar="STACK", help="A rehearsed stack; by default the only one, or dev."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Print the shell variables of a rehearsed stack, to run `pulumi` and `kubectl` on it by hand."""
     from dra_fleet.rehearsal import tools
-    from dra_fleet.rehearsal.environment import environment_changes, shell_exports
+    from dra_fleet.rehearsal.environment import shell_environment, shell_exports
     from dra_fleet.rehearsal.home import Home
+    from dra_fleet.rehearsal.project import rehearsed_stack
 
+    home = Home.default()
+    selected = rehearsed_stack(home, stack)
     with reporting() as reporter:
         toolset = tools.ensure(reporter)
+    variables = shell_environment(home, toolset, selected)
     if json:
-        print_json(dict(environment_changes(Home.default(), toolset)))
+        print_json(variables)
     else:
-        typer.echo(shell_exports(Home.default(), toolset))
+        typer.echo(shell_exports(variables))
 
 
 @app.command(

@@ -77,13 +77,26 @@ def _compiled_modules() -> dict[str, str]:
     return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(Cache.default().root / "bytecode")}
 
 
-def shell_exports(home: Home, tools: Toolset) -> str:
-    """Lines for `eval "$(dra-fleet rehearse env)"`: what to set, and to unset as it is not passed on."""
+def shell_environment(home: Home, tools: Toolset, selected: tuple[str, Path] | None) -> dict[str, str]:
+    """What a shell sets to type `pulumi`: what a rehearsal sets, and the stack itself.
+
+    Args:
+        home: where the rehearsal lives.
+        tools: its tools.
+        selected: the stack of every command, and the project that `pulumi` runs in wherever the shell is.
+    """
     refuse_foreign_backend(ROOT / "Pulumi.yaml")
+    if selected is None:
+        return environment_changes(home, tools)
+    stack, directory = selected
+    elsewhere = {} if directory == ROOT else {"PULUMI_OPTION_CWD": str(directory)}
+    return {**environment_changes(home, tools), "PULUMI_STACK": stack, **elsewhere}
+
+
+def shell_exports(variables: Mapping[str, str]) -> str:
+    """Lines for `eval "$(dra-fleet rehearse env)"`: what to set, and to unset as it is not passed on."""
     lines = [f"unset {name}" for name in left_behind() if _SHELL_NAME.fullmatch(name)]
-    lines += [
-        f"export {name}={shlex.quote(value)}" for name, value in environment_changes(home, tools).items()
-    ]
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     return "\n".join(lines)
 
 

@@ -90,7 +90,7 @@ def project_directory(home: Home, source: StackSource) -> Path:
     rehearsed = stack_copy.rehearsed(written)
     if rehearsed == written and source.file == ROOT / f"Pulumi.{source.name}.yaml":
         return ROOT
-    directory = home.root / "projects" / source.name
+    directory = _copied(home, source.name)
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     yaml = YAML(typ="safe", pure=True)
     project: dict[str, Any] = yaml.load(ROOT / "Pulumi.yaml")  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
@@ -99,6 +99,39 @@ def project_directory(home: Home, source: StackSource) -> Path:
     yaml.dump(project, directory / "Pulumi.yaml")  # pyright: ignore[reportUnknownMemberType]
     stack_copy.write(rehearsed, directory / f"Pulumi.{source.name}.yaml")
     return directory
+
+
+def rehearsed_stack(home: Home, stack: str | None) -> tuple[str, Path] | None:
+    """The name of a rehearsed stack and the directory to run `pulumi` in for it.
+
+    Args:
+        home: where the rehearsals live.
+        stack: its name, or the path of its file. None: the only one there is, or `dev`; where that is open,
+            the answer is None.
+
+    Raises:
+        RehearsalError: it is not rehearsed in this home, or nothing is.
+    """
+    found = sorted(file.stem for file in _recorded(home, "*").parent.glob("*.json"))
+    name = stack_file(stack)[0] if stack else found[0] if len(found) == 1 else "dev"
+    if name in found:
+        copy = _copied(home, name)
+        return name, copy if copy.is_dir() else ROOT
+    if found and stack is None:
+        return None
+    raise RehearsalError(
+        f"stack {name} is not rehearsed in {home.root}; run `dra-fleet rehearse up {stack or name}` first"
+    )
+
+
+def _copied(home: Home, stack: str) -> Path:
+    """The project of a stack that cannot be rehearsed where its file is."""
+    return home.root / "projects" / stack
+
+
+def _recorded(home: Home, stack: str, project: str = stack_copy.PROJECT_NAME) -> Path:
+    """The engine's own record of a stack, there once the stack has been made."""
+    return home.backend / ".pulumi" / "stacks" / project / f"{stack}.json"
 
 
 def ensure_stack(
@@ -115,7 +148,7 @@ def ensure_stack(
     Raises:
         RehearsalError: the engine refused; its own text.
     """
-    if (home.backend / ".pulumi" / "stacks" / project / f"{stack}.json").exists():
+    if _recorded(home, stack, project).exists():
         return
     command = [str(pulumi), "stack", "init", stack, "--no-select", "--non-interactive"]
     made = subprocess.run(command, cwd=directory, env=dict(env), capture_output=True, text=True, check=False)

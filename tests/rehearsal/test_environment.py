@@ -11,6 +11,7 @@ from dra_fleet.rehearsal.environment import (
     WrongBackendError,
     environment,
     refuse_foreign_backend,
+    shell_environment,
     shell_exports,
 )
 from dra_fleet.rehearsal.home import Home
@@ -118,10 +119,19 @@ def test_a_shell_that_evaluates_the_exports_has_them_and_no_credential(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BASH_FUNC_greet%%", "() { echo hello; }")
-    script = f"{shell_exports(home, TOOLS)}\necho $KUBECONFIG; env | grep {CANARY} || echo none"
+    exports = shell_exports(shell_environment(home, TOOLS, None))
+    script = f"{exports}\necho $KUBECONFIG; env | grep {CANARY} || echo none"
     shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
     assert shown.stdout == f"{home.kubeconfig}\nnone\n"
     assert shlex.quote(str(home.kubeconfig)) in script
+
+
+def test_a_shell_has_the_stack_selected_and_its_project_wherever_it_is(home: Home, tmp_path: Path) -> None:
+    plain = shell_environment(home, TOOLS, None)
+    own = shell_environment(home, TOOLS, ("dev", PROJECT))
+    copied = shell_environment(home, TOOLS, ("lab", tmp_path))
+    assert own == {**plain, "PULUMI_STACK": "dev"}
+    assert copied == {**plain, "PULUMI_STACK": "lab", "PULUMI_OPTION_CWD": str(tmp_path)}
 
 
 def test_a_project_with_a_backend_of_its_own_is_refused(tmp_path: Path) -> None:

@@ -8,7 +8,14 @@ from ruamel.yaml import YAML
 from dra_fleet.places import ROOT as PROJECT
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
-from dra_fleet.rehearsal.project import StackSource, ensure_stack, find_stack, project_directory, stack_file
+from dra_fleet.rehearsal.project import (
+    StackSource,
+    ensure_stack,
+    find_stack,
+    project_directory,
+    rehearsed_stack,
+    stack_file,
+)
 from dra_fleet.rehearsal.stack_copy import SALT
 
 if TYPE_CHECKING:
@@ -113,3 +120,40 @@ def test_what_the_engine_says_against_a_stack_is_told(home: Home, tmp_path: Path
     with pytest.raises(RehearsalError) as refused:
         ensure_stack(home, pulumi, "lab", tmp_path, {})
     assert str(refused.value) == "the engine could not create stack lab: error: invalid stack name"
+
+
+def recorded(home: Home, *stacks: str) -> Path:
+    folder = home.backend / ".pulumi" / "stacks" / "dra-fleet"
+    folder.mkdir(parents=True)
+    for stack in stacks:
+        (folder / f"{stack}.json").touch()
+    return home.root / "projects"
+
+
+def test_the_only_rehearsed_stack_is_selected_with_its_own_project(home: Home) -> None:
+    projects = recorded(home, "lab")
+    assert rehearsed_stack(home, None) == ("lab", PROJECT)
+    (projects / "lab").mkdir(parents=True)
+    assert rehearsed_stack(home, None) == ("lab", projects / "lab")
+
+
+def test_of_several_rehearsed_stacks_the_named_one_is_selected_else_dev(home: Home, tmp_path: Path) -> None:
+    recorded(home, "dev", "lab")
+    (tmp_path / "lab.yaml").touch()
+    assert rehearsed_stack(home, None) == ("dev", PROJECT)
+    assert rehearsed_stack(home, "dev") == ("dev", PROJECT)
+    assert rehearsed_stack(home, str(tmp_path / "lab.yaml")) == ("lab", PROJECT)
+
+
+def test_none_of_several_rehearsed_stacks_is_selected_where_none_is_dev(home: Home) -> None:
+    recorded(home, "lab", "train")
+    assert rehearsed_stack(home, None) is None
+
+
+@pytest.mark.parametrize("named", ["dev", None])
+def test_a_stack_that_was_not_rehearsed_is_told_with_the_way_to_do_it(named: str | None, home: Home) -> None:
+    with pytest.raises(RehearsalError) as refused:
+        rehearsed_stack(home, named)
+    assert str(refused.value) == (
+        f"stack dev is not rehearsed in {home.root}; run `dra-fleet rehearse up dev` first"
+    )
