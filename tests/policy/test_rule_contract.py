@@ -79,6 +79,7 @@ NEVER_UNKNOWN = frozenset(
         "cluster-require-protection",
         "output-forbid-credentials",
         "provider-require-exec-credentials",
+        "type-report-unread",
     }
 )
 """Rules on options of resources, which are always known, on names and marks, and on what is listed only."""

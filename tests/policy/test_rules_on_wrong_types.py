@@ -86,7 +86,9 @@ def test_a_remedy_keeps_what_is_secret(rule: ResourceRule) -> None:
                     } >= {key for key, value in resource.read().items() if isinstance(value, Secret)}
 
 
-ONLY_OPTIONS: Final = frozenset({"cluster-require-protection", "output-forbid-credentials"})
+ONLY_OPTIONS: Final = frozenset(
+    {"cluster-require-protection", "output-forbid-credentials", "type-report-unread"}
+)
 """Rules whose programs have no properties."""
 
 

@@ -26,7 +26,7 @@ Kind = Literal["dra", "plugin"]
 
 _SOCKETS: Final = "/var/lib/kubelet/device-plugins"
 """Where device plugins meet the kubelet."""
-_DAEMON_SET: Final = re.compile(r"kubernetes:apps/v\w+:DaemonSet(Patch)?")
+DAEMON_SETS: Final = re.compile(r"kubernetes:apps/v\w+:DaemonSet(Patch)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ def advertisers(stack: Stack) -> list[Advertiser]:
     for resource in stack.resources:
         for installed in releases(resource):
             found += _of_chart(resource, installed)
-        if _DAEMON_SET.fullmatch(resource.type):
+        if DAEMON_SETS.fullmatch(resource.type):
             found += _of_daemon_set(resource)
     return found
 

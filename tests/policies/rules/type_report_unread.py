@@ -1,0 +1,77 @@
+"""The programs of type-report-unread."""
+
+from __future__ import annotations
+
+from policies.rules.type_report_unread import RULE
+from tests.policy.rule_cases import Break, Declared, RuleCase, said
+
+READ = (
+    "azure-native:containerservice:ManagedCluster",
+    "gcp:container/nodePool:NodePool",
+    "aws:eks/nodeGroup:NodeGroup",
+    "alicloud:cs/nodePool:NodePool",
+    "kubernetes:batch/v1:Job",
+    "kubernetes:ray.io/v1:RayCluster",
+    "kubernetes:argoproj.io/v1alpha1:Application",
+    "kubernetes:core/v1:ConfigMap",
+    "aws:ecs/cluster:Cluster",
+    "aws:rds/cluster:Cluster",
+    "dra-fleet:platforms:GkeCluster",
+)
+UNREAD = {
+    "digitalocean:index/kubernetesCluster:KubernetesCluster": "a cluster or a pool of another provider",
+    "linode:index/lkeCluster:LkeCluster": "a cluster or a pool of another provider",
+    "google-native:container/v1:Cluster": "a cluster of another provider",
+    "google-native:container/v1:NodePool": "a pool of another provider",
+    "oci:ContainerEngine/cluster:Cluster": "a cluster of another provider",
+    "kubernetes:cluster.x-k8s.io/v1beta1:MachineDeployment": "nodes of Cluster API",
+    "kubernetes:eks.aws.upbound.io/v1beta1:NodeGroup": "a pool of another provider",
+    "kubernetes:containerservice.azure.com/v1:ManagedCluster": "a cloud's resource made by its operator",
+    "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass": "nodes of Karpenter",
+    "aws:cloudformation/stack:Stack": "a template of resources",
+    "command:local:Command": "whatever its command does",
+    "pulumi-python:dynamic:Resource": "whatever its program does",
+    "kubernetes:serving.kserve.io/v1beta1:InferenceService": "a workload",
+    "kubernetes:trainer.kubeflow.org/v1alpha1:TrainJob": "a workload",
+}
+
+
+def unread(token: str, what: str) -> str:
+    return said(
+        Declared(type=token, name="r"),
+        f"may be {what}, and no rule reads its type",
+        "types that rules read",
+        f"judge it otherwise, and list {token} in types of type-report-unread",
+    )
+
+
+PASSING = Declared(type="kubernetes:core/v1:ConfigMap", name="r")
+CASES = (
+    *(RuleCase(rule=RULE, passing=(Declared(type=token, name="r"),), breaks=()) for token in READ),
+    RuleCase(
+        rule=RULE,
+        passing=(PASSING,),
+        breaks=tuple(
+            Break(resource="r", options={"type": token}, messages=(unread(token, what),))
+            for token, what in UNREAD.items()
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        settings={"types": ["command:local:Command"]},
+        passing=(Declared(type="command:local:Command", name="r"),),
+        breaks=(),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(
+            Declared(type="acme:index:NodePool", name="component"),
+            Declared(
+                type="gcp:container/nodePool:NodePool",
+                name="pool",
+                parent="urn:pulumi:dev::other::acme:index:NodePool::component",
+            ),
+        ),
+        breaks=(),
+    ),
+)
