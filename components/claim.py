@@ -9,7 +9,6 @@ import pulumi
 from pulumi_kubernetes.meta import v1 as meta
 from pulumi_kubernetes.resource import v1 as resource
 
-from .core.component import FleetComponent
 from .device_arguments import claim_spec
 
 if TYPE_CHECKING:
@@ -35,27 +34,17 @@ class ClaimArgs:
     identity: Identity
 
 
-class Claim(FleetComponent):
+class Claim(resource.ResourceClaim):
     """One ResourceClaim. A changed spec frees its devices first, then asks again under the same name."""
 
-    TOKEN = "dra-fleet:devices:Claim"  # noqa: S105 - a type token
-
-    name: pulumi.Output[str]
-    namespace: pulumi.Output[str]
-
     def __init__(self, name: str, args: ClaimArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(name, {"name": args.name}, opts)
-        claim = resource.ResourceClaim(
+        super().__init__(
             name,
             metadata=meta.ObjectMetaArgs(
                 name=args.name, namespace=args.namespace, labels=args.identity.labels()
             ),
             spec=claim_spec(args.spec),
-            opts=self.child_opts(
-                pulumi.ResourceOptions(replace_on_changes=["spec"], delete_before_replace=True)
+            opts=pulumi.ResourceOptions.merge(
+                pulumi.ResourceOptions(replace_on_changes=["spec"], delete_before_replace=True), opts
             ),
-        )
-        self.publish(
-            name=claim.metadata.apply(lambda metadata: metadata.name),
-            namespace=claim.metadata.apply(lambda metadata: metadata.namespace),
         )

@@ -9,7 +9,6 @@ import pulumi
 from pulumi_kubernetes.meta import v1 as meta
 from pulumi_kubernetes.resource import v1 as resource
 
-from .core.component import FleetComponent
 from .core.naming import by_content
 from .device_arguments import claim_spec
 
@@ -39,33 +38,24 @@ class ClaimTemplateArgs:
     identity: Identity
 
 
-class ClaimTemplate(FleetComponent):
-    """One ResourceClaimTemplate; a changed spec replaces it and consumers in the stack follow `name`."""
-
-    TOKEN = "dra-fleet:devices:ClaimTemplate"  # noqa: S105 - a type token
-
-    name: pulumi.Output[str]
-    namespace: pulumi.Output[str]
+class ClaimTemplate(resource.ResourceClaimTemplate):
+    """One ResourceClaimTemplate; a changed spec replaces it and consumers in the stack follow its name."""
 
     def __init__(
         self, name: str, args: ClaimTemplateArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(name, {"name": args.name, "external": args.external}, opts)
         object_name = args.name if args.external else by_content(args.name, args.spec.to_object())
-        template = resource.ResourceClaimTemplate(
+        super().__init__(
             name,
             metadata=meta.ObjectMetaArgs(
                 name=object_name, namespace=args.namespace, labels=args.identity.labels()
             ),
             spec=resource.ResourceClaimTemplateSpecArgs(spec=claim_spec(args.spec)),
-            opts=self.child_opts(
-                # The provider cannot know that the server refuses the change: its dry run would fail instead.
+            # The provider cannot know that the server refuses the change: its dry run would fail instead.
+            opts=pulumi.ResourceOptions.merge(
                 pulumi.ResourceOptions(
                     replace_on_changes=["spec"], delete_before_replace=True if args.external else None
-                )
+                ),
+                opts,
             ),
-        )
-        self.publish(
-            name=template.metadata.apply(lambda metadata: metadata.name),
-            namespace=template.metadata.apply(lambda metadata: metadata.namespace),
         )

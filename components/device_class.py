@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from pulumi_kubernetes.meta import v1 as meta
 from pulumi_kubernetes.resource import v1 as resource
 
-from .core.component import FleetComponent
 from .device_arguments import device_class_spec
 
 if TYPE_CHECKING:
@@ -34,19 +33,13 @@ class DeviceClassArgs:
     identity: Identity
 
 
-class DeviceClass(FleetComponent):
+class DeviceClass(resource.DeviceClass):
     """One DeviceClass, updated in place."""
 
-    TOKEN = "dra-fleet:devices:DeviceClass"  # noqa: S105 - a type token
-
-    name: pulumi.Output[str]
-
     def __init__(self, name: str, args: DeviceClassArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(name, {"name": args.name}, opts)
-        device_class = resource.DeviceClass(
+        super().__init__(
             name,
             metadata=meta.ObjectMetaArgs(name=args.name, labels=args.identity.labels()),
             spec=device_class_spec(args.spec),
-            opts=self.child_opts(),
+            opts=opts,
         )
-        self.publish(name=device_class.metadata.apply(lambda metadata: metadata.name))

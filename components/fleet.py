@@ -1,4 +1,4 @@
-"""A plan becomes components, each after what it names and what serves it; destroy runs it backwards."""
+"""A plan becomes resources, each after what it names and what serves it; destroy runs it backwards."""
 
 from __future__ import annotations
 
@@ -80,7 +80,9 @@ def _fill(platform: Platform, plan: ClusterPlan, identity: Identity) -> Exported
         Workload(
             logical(plan.name, workload.name),
             _workload_args(workload, identity, templates, claims, domains),
-            platform.member_opts([*there.needed(workload), *(item for item in named if item is not None)]),
+            platform.member_opts(
+                [*platform.installers, *there.needed(workload), *(item for item in named if item is not None)]
+            ),
         )
     return cluster_outputs(plan, templates, claims, domains)
 
@@ -121,7 +123,6 @@ def _releases(
     for release in plan.releases:
         args = DriverReleaseArgs(
             release=release.name,
-            driver=release.driver,
             chart=release.chart,
             version=release.version,
             repository=release.repository,
@@ -129,11 +130,11 @@ def _releases(
             values=release.values,
         )
         home = namespaces.get(release.namespace)
-        earlier = [made[name] for name in release.after]
+        earlier = [*platform.installers, *(made[name] for name in release.after)]
         made[release.name] = DriverRelease(
             logical(plan.name, release.name),
             args,
-            platform.member_opts([*earlier] if home is None else [home, *earlier]),
+            platform.member_opts(earlier if home is None else [home, *earlier]),
         )
     return made
 
@@ -198,8 +199,8 @@ def _workload_args(
     return WorkloadArgs(
         name=plan.name,
         namespace=plan.namespace,
-        template=None if plan.template is None else templates[plan.template].name,
-        claim=None if plan.claim is None else claims[plan.claim].name,
+        template=None if plan.template is None else templates[plan.template].metadata.name,
+        claim=None if plan.claim is None else claims[plan.claim].metadata.name,
         channel=None if plan.compute_domain is None else domains[plan.compute_domain].template,
         fabric_label="" if plan.compute_domain is None else domains[plan.compute_domain].fabric_label(),
         copies=plan.copies,

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
-from .core.component import FleetComponent
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -33,18 +31,12 @@ class NamespaceArgs:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-class Namespace(FleetComponent):
+class Namespace(core.Namespace):
     """One namespace."""
 
-    TOKEN = "dra-fleet:namespaces:Namespace"  # noqa: S105 - a type token
-
-    name: pulumi.Output[str]
-
     def __init__(self, name: str, args: NamespaceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(name, {"name": args.name}, opts)
-        namespace = core.Namespace(
+        super().__init__(
             name,
             metadata=meta.ObjectMetaArgs(name=args.name, labels={**args.labels, **args.identity.labels()}),
-            opts=self.child_opts(),
+            opts=opts,
         )
-        self.publish(name=namespace.metadata.name)

@@ -93,4 +93,4 @@ def cluster_outputs(
 
 
 def _reference(consumed: ClaimTemplate | Claim | Domain) -> Exported:
-    return {"name": consumed.name, "namespace": consumed.namespace}
+    return {"name": consumed.metadata["name"], "namespace": consumed.metadata["namespace"]}

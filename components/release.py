@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import pulumi
 from pulumi_kubernetes.helm import v3 as helm
 
-from .core.component import FleetComponent
-
 if TYPE_CHECKING:
     from dra_fleet.model.plan import ChartValues
 
@@ -26,7 +24,6 @@ class DriverReleaseArgs:
 
     Attributes:
         release: the release's name in Helm.
-        driver: the driver's short name, such as `nvidia`; shown in previews.
         chart: the chart's name, or a whole `oci://` reference.
         version: the chart's exact version.
         repository: where the chart is: `oci://…`, `https://…`, or empty when `chart` says it all.
@@ -36,7 +33,6 @@ class DriverReleaseArgs:
     """
 
     release: str
-    driver: str
     chart: str
     version: str
     repository: str
@@ -45,22 +41,15 @@ class DriverReleaseArgs:
     ready_seconds: int = READY_SECONDS
 
 
-class DriverRelease(FleetComponent):
+class DriverRelease(helm.Release):
     """One driver, installed by its own chart; a failed installation is undone."""
-
-    TOKEN = "dra-fleet:drivers:DriverRelease"  # noqa: S105 - a type token
-
-    release: pulumi.Output[str]
-    namespace: pulumi.Output[str]
-    version: pulumi.Output[str]
 
     def __init__(
         self, name: str, args: DriverReleaseArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(name, {"driver": args.driver, "chart": args.chart, "version": args.version}, opts)
         chart, repository = _source(args.chart, args.repository)
         patience = f"{args.ready_seconds + MARGIN_SECONDS}s"
-        helm.Release(
+        super().__init__(
             name,
             helm.ReleaseArgs(
                 name=args.release,
@@ -74,16 +63,12 @@ class DriverRelease(FleetComponent):
                 atomic=True,
                 timeout=args.ready_seconds,
             ),
-            opts=self.child_opts(
+            pulumi.ResourceOptions.merge(
                 pulumi.ResourceOptions(
                     custom_timeouts=pulumi.CustomTimeouts(create=patience, update=patience, delete=patience)
-                )
+                ),
+                opts,
             ),
-        )
-        self.publish(
-            release=pulumi.Output.from_input(args.release),
-            namespace=pulumi.Output.from_input(args.namespace),
-            version=pulumi.Output.from_input(args.version),
         )
 
 

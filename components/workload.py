@@ -10,8 +10,6 @@ from pulumi_kubernetes.batch import v1 as batch
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
-from .core.component import FleetComponent
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -71,19 +69,12 @@ class WorkloadArgs:
     tolerations: Sequence[Toleration] = ()
 
 
-class Workload(FleetComponent):
+class Workload(batch.Job):
     """One Job. Its pods cannot change, so a changed Job is deleted, frees its devices, and is made again."""
 
-    TOKEN = "dra-fleet:workloads:Workload"  # noqa: S105 - a type token
-
-    name: pulumi.Output[str]
-    namespace: pulumi.Output[str]
-    copies: pulumi.Output[int]
-
     def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(name, {"name": args.name, "copies": args.copies}, opts)
         labels = args.identity.labels(args.name)
-        job = batch.Job(
+        super().__init__(
             name,
             metadata=meta.ObjectMetaArgs(namespace=args.namespace, labels=labels, annotations=SKIP_AWAIT),
             spec=batch.JobSpecArgs(
@@ -94,14 +85,9 @@ class Workload(FleetComponent):
                     metadata=meta.ObjectMetaArgs(labels=labels), spec=_pod(args, labels)
                 ),
             ),
-            opts=self.child_opts(
-                pulumi.ResourceOptions(replace_on_changes=["spec"], delete_before_replace=True)
+            opts=pulumi.ResourceOptions.merge(
+                pulumi.ResourceOptions(replace_on_changes=["spec"], delete_before_replace=True), opts
             ),
-        )
-        self.publish(
-            name=job.metadata.apply(lambda metadata: metadata.name),
-            namespace=job.metadata.apply(lambda metadata: metadata.namespace),
-            copies=pulumi.Output.from_input(args.copies),
         )
 
 

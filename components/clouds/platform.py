@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pulumi
 import pulumi_kubernetes
 
-from ..core.component import FleetComponent
 from ..core.naming import logical
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.model.plan import ClusterPlan
 
@@ -21,14 +20,36 @@ SecretReader = Callable[[str], pulumi.Output[str]]
 """Gives the secret configuration value of a key."""
 
 
-class Platform(FleetComponent, ABC):
-    """A cluster, wherever it lives; everything in it is its child."""
+class Platform(pulumi.ComponentResource, ABC):
+    """A cluster, wherever it lives; everything in it is its child.
+
+    Its constructor takes `(name, args, opts)`, makes what the cloud is asked for and ends with `publish`.
+    """
+
+    TOKEN: ClassVar[str]
+    """The type token, `dra-fleet:clouds:<Class>`."""
 
     provider: pulumi_kubernetes.Provider
     """The one way into the cluster. Every object in it names this provider, never a default one."""
 
     kubeconfig: pulumi.Output[str] | None
     """The kubeconfig's content, secret; None where the program never sees it."""
+
+    installers: Sequence[pulumi.Resource] = ()
+    """What gives nodes their GPU driver: releases and workloads come after it."""
+
+    def __init__(
+        self, name: str, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        """Register the component.
+
+        Args:
+            name: the cluster's name.
+            inputs: plain values that say what was asked for; previews show them and policies judge them.
+            opts: for the component alone; children take theirs from `child_opts`.
+        """
+        super().__init__(self.TOKEN, name, dict(inputs), opts)
+        self._after = None if opts is None else opts.depends_on
 
     @classmethod
     @abstractmethod
@@ -57,10 +78,25 @@ class Platform(FleetComponent, ABC):
         )
 
     def member_opts(self, depends_on: Sequence[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
-        """Options of a component that lives in this cluster."""
+        """Options of what lives in this cluster."""
+        return self.child_opts(pulumi.ResourceOptions(provider=self.provider, depends_on=list(depends_on)))
+
+    def child_opts(self, more: pulumi.ResourceOptions | None = None) -> pulumi.ResourceOptions:
+        """Options of a child: this parent, the component's dependencies, no protection of its own, `more`.
+
+        The engine passes a component's dependencies on to nobody, so each child records them for destroy.
+        A protected cluster refuses to be destroyed before anything under it is touched; what lives in it must
+        still be able to change.
+        """
         return pulumi.ResourceOptions.merge(
-            self.child_opts(), pulumi.ResourceOptions(providers=[self.provider], depends_on=list(depends_on))
+            pulumi.ResourceOptions(parent=self, depends_on=self._after, protect=False), more
         )
+
+    def publish(self, **outputs: Any) -> None:  # noqa: ANN401 - an output is of any type
+        """Set the public outputs as attributes and register them. The last line of every constructor."""
+        for name, value in outputs.items():
+            setattr(self, name, value)
+        self.register_outputs(outputs)
 
 
 Declaration = Callable[[pulumi.ResourceOptions | None], Platform]

@@ -1,1 +1,1 @@
-"""What all components share: the base class, the identity of a stack's objects and the names."""
+"""What all resources share: the identity of a stack's objects and the names."""

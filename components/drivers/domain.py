@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from ..core.component import FleetComponent
+from pulumi_kubernetes.apiextensions import CustomResource
 
 if TYPE_CHECKING:
     from typing import Self
@@ -17,18 +17,14 @@ if TYPE_CHECKING:
     from ..core.identity import Identity
 
 
-class Domain(FleetComponent, ABC):
+class Domain(CustomResource, ABC):
     """One object by which pods on several nodes reach each other's devices.
 
     Attributes:
-        name: the object's.
-        namespace: where its pods live.
-        template: of the claims by which pods join it.
+        template: name of the template of the claims by which pods join it.
     """
 
-    name: pulumi.Output[str]
-    namespace: pulumi.Output[str]
-    template: pulumi.Output[str]
+    template: str
 
     @staticmethod
     @abstractmethod
@@ -46,5 +42,5 @@ class Domain(FleetComponent, ABC):
             name: the logical name.
             plan: what is wanted.
             identity: whose it is.
-            opts: for the component.
+            opts: with the cluster's provider.
         """

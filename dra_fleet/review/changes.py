@@ -248,9 +248,6 @@ def _action(owner: Owner, steps: Mapping[str, Sequence[Step]]) -> Action:
     A pool whose nodes are replaced one after the other is replaced, whatever the engine calls it.
     """
     found = [step for group in steps.values() for step in group]
-    if owner.kind != "cluster":
-        made = [step for step in found if not step.type.startswith("dra-fleet:")]
-        found = made or found
     if owner.kind == "pool" and rolls_nodes(found):
         return "replace"
     return max((_OPERATIONS[step.operation] for step in found), key=lambda action: _STRENGTH[action])

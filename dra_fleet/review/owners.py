@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from dra_fleet.review.events import Step
     from dra_fleet.review.model import Kind
 
-PLATFORM = "dra-fleet:platforms:"
-_COMPONENTS: Mapping[str, Kind] = {
-    "dra-fleet:drivers:DriverRelease": "driver",
-    "dra-fleet:devices:DeviceClass": "class",
-    "dra-fleet:devices:ClaimTemplate": "template",
-    "dra-fleet:devices:Claim": "claim",
-    "dra-fleet:workloads:Workload": "workload",
-    "dra-fleet:namespaces:Namespace": "namespace",
+PLATFORM = "dra-fleet:clouds:"
+_PARTS: Mapping[str, Kind] = {
+    "kubernetes:helm.sh/v3:Release": "driver",
+    "kubernetes:resource.k8s.io/v1:DeviceClass": "class",
+    "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate": "template",
+    "kubernetes:resource.k8s.io/v1:ResourceClaim": "claim",
+    "kubernetes:batch/v1:Job": "workload",
+    "kubernetes:core/v1:Namespace": "namespace",
 }
+"""What lives in a cluster of ours."""
 
 
 class Owner(NamedTuple):
@@ -47,13 +48,7 @@ class Owners:
         return self._known[step.urn]
 
     def _find(self, step: Step) -> Owner:
-        chain = list(self._chain(step))
-        platform = next((item for item in chain if item.type.startswith(PLATFORM)), None)
-        cluster = platform.name if platform else ""
-        for item in chain:
-            kind = _COMPONENTS.get(item.type)
-            if kind is not None:
-                return Owner(kind, cluster, item.name.removeprefix(f"{cluster}-"))
+        platform = next((item for item in self._chain(step) if item.type.startswith(PLATFORM)), None)
         if platform is None:
             kind = "credential" if step.type.startswith("pulumi:providers:") else "other"
             return Owner(kind, "", step.name)
@@ -78,7 +73,8 @@ def _part(step: Step, platform: Step) -> Owner:
         return Owner("other", cluster, "node pool of system pods")
     if POOL_TYPES.fullmatch(step.type):
         return Owner("pool", cluster, name)
-    return Owner("credential" if step.type.startswith("pulumi:providers:") else "other", cluster, name)
+    other = "credential" if step.type.startswith("pulumi:providers:") else "other"
+    return Owner(_PARTS.get(step.type, other), cluster, name)
 
 
 def _is_pool_of(resources: CloudResources, pool_type: str) -> bool:

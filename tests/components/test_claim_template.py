@@ -37,7 +37,7 @@ def test_the_name_carries_a_hash_of_the_spec(recorder: Recorder) -> None:
     name = recorder.only(TEMPLATE).inputs["metadata"]["name"]
     assert name.startswith("single-gpu-")
     assert len(name) == len("single-gpu-") + 8
-    assert recorder.value(template.name) == name
+    assert recorder.value(template.metadata.name) == name
 
 
 @pytest.mark.parametrize("changed", [spec(count=2), spec("other")])

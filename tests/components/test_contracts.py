@@ -1,4 +1,4 @@
-"""What holds for every component, found in the folders: a new one is held to it without being listed here."""
+"""What holds for every resource of ours, found in the folders: a new one is held to it unlisted."""
 
 from __future__ import annotations
 
@@ -17,63 +17,73 @@ import pytest
 import components
 from components.clouds import resolve
 from components.clouds.platform import Platform
-from components.core.component import FleetComponent
+from components.drivers.domain import Domain
 from dra_fleet import clouds
 
 FOLDER = Path(components.__file__).parent
-SHARED = {"components.clouds.platform", "components.core.component", "components.drivers.domain"}
+SHARED = {Platform, Domain}
+"""What several clouds or drivers build on."""
 
 
-def found() -> list[type[FleetComponent]]:
+def found() -> list[type[pulumi.Resource]]:
     modules = [
-        importlib.import_module(info.name)
-        for info in pkgutil.walk_packages([str(FOLDER)], "components.")
-        if info.name not in SHARED
+        importlib.import_module(info.name) for info in pkgutil.walk_packages([str(FOLDER)], "components.")
     ]
     return [
         member
         for module in modules
         for member in vars(module).values()
         if inspect.isclass(member)
-        and issubclass(member, FleetComponent)
+        and issubclass(member, pulumi.Resource)
         and member.__module__ == module.__name__
+        and member not in SHARED
     ]
 
 
-def arguments(component: type[FleetComponent]) -> type:
+def clusters() -> list[type[Platform]]:
+    return [cls for cls in found() if issubclass(cls, Platform)]
+
+
+def arguments(component: type[pulumi.Resource]) -> type:
     return getattr(importlib.import_module(component.__module__), f"{component.__name__}Args")
 
 
 @pytest.fixture(params=found(), ids=lambda component: component.__name__)
-def component(request: pytest.FixtureRequest) -> type[FleetComponent]:
+def component(request: pytest.FixtureRequest) -> type[pulumi.Resource]:
     return request.param
 
 
-def test_the_folders_hold_components() -> None:
-    assert len(found()) >= 7
+@pytest.fixture(params=clusters(), ids=lambda cluster: cluster.__name__)
+def cluster(request: pytest.FixtureRequest) -> type[Platform]:
+    return request.param
+
+
+def test_the_folders_hold_resources() -> None:
+    assert len(found()) >= 11
+    assert len(clusters()) >= 4
 
 
 def test_every_platform_is_registered() -> None:
-    platforms = {f"{cls.__module__}:{cls.__name__}" for cls in found() if issubclass(cls, Platform)}
+    platforms = {f"{cls.__module__}:{cls.__name__}" for cls in clusters()}
     registered = [resolve(cloud) for cloud in clouds.names()]
     assert {f"{cls.__module__}:{cls.__name__}" for cls in registered} == platforms
 
 
-def test_the_signature_is_name_args_opts(component: type[FleetComponent]) -> None:
+def test_the_signature_is_name_args_opts(component: type[pulumi.Resource]) -> None:
     signature = inspect.signature(component)
     assert list(signature.parameters) == ["name", "args", "opts"]
     assert signature.parameters["opts"].default is None
     assert signature.parameters["args"].annotation == arguments(component).__name__
 
 
-def test_args_are_frozen_and_named(component: type[FleetComponent]) -> None:
+def test_args_are_frozen_and_named(component: type[pulumi.Resource]) -> None:
     args = arguments(component)
     params: typing.Any = vars(args)["__dataclass_params__"]
     assert params.frozen
     assert all(field.kw_only for field in dataclasses.fields(args))
 
 
-def test_every_argument_is_described(component: type[FleetComponent]) -> None:
+def test_every_argument_is_described(component: type[pulumi.Resource]) -> None:
     args = arguments(component)
     described = set(re.findall(r"^ {8}(\w+): ", inspect.getsource(args), re.MULTILINE))
     assert {field.name for field in dataclasses.fields(args)} <= described
@@ -90,18 +100,19 @@ def test_what_declares_a_cloud_s_resources_gets_its_plan_never_its_settings() ->
     assert [item for item in sorted(imported) if re.search(r"clouds\.\w+\.\w*settings$", item[1])] == []
 
 
-def test_the_token_names_role_and_class(component: type[FleetComponent]) -> None:
-    assert re.fullmatch(rf"dra-fleet:[a-z]+:{component.__name__}", component.TOKEN)
+def test_only_what_holds_several_resources_is_a_component(component: type[pulumi.Resource]) -> None:
+    assert issubclass(component, pulumi.ComponentResource) == issubclass(component, Platform)
+    assert issubclass(component, pulumi.CustomResource) != issubclass(component, Platform)
 
 
-def test_public_outputs_are_published_last(component: type[FleetComponent]) -> None:
-    outputs = {
-        name
-        for cls in component.__mro__
-        if issubclass(cls, FleetComponent) and cls is not FleetComponent
-        for name in inspect.get_annotations(cls)
-    }
-    constructor = inspect.getsource(component.__init__)
+def test_the_token_of_a_cluster_names_its_class(cluster: type[Platform]) -> None:
+    assert f"dra-fleet:clouds:{cluster.__name__}" == cluster.TOKEN
+
+
+def test_public_outputs_are_published_last(cluster: type[Platform]) -> None:
+    outputs = {"provider", "kubeconfig"}
+    assert outputs < set(inspect.get_annotations(Platform))
+    constructor = inspect.getsource(cluster.__init__)
     publish = constructor[constructor.index("self.publish(") :]
     assert set(re.findall(r"(\w+)=", publish.split("lambda")[0])) & outputs
     assert outputs == set(re.findall(r"\b(\w+)=", publish))
@@ -116,5 +127,5 @@ def test_no_component_reads_configuration_or_the_environment() -> None:
 
 
 def test_children_get_their_parents_options() -> None:
-    assert "merge" in inspect.getsource(FleetComponent.child_opts)
-    assert issubclass(FleetComponent, pulumi.ComponentResource)
+    assert "merge" in inspect.getsource(Platform.child_opts)
+    assert issubclass(Platform, pulumi.ComponentResource)

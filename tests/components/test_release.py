@@ -21,7 +21,6 @@ def declare(
 ) -> Registration:
     args = DriverReleaseArgs(
         release="nvidia",
-        driver="nvidia",
         chart=chart,
         version="0.5.0",
         repository=repository,

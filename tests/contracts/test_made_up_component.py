@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from components.outputs import Outputs
     from tests.pulumi_recorder import Recorder
 
-COMPONENT = "dra-fleet:platforms:MeadowCluster"
+COMPONENT = "dra-fleet:clouds:MeadowCluster"
 CLUSTER = "meadow:index:Cluster"
 POOL = "meadow:index:Pool"
 

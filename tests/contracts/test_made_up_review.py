@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STACK = "urn:pulumi:farm::dra-fleet::pulumi:pulumi:Stack::dra-fleet-farm"
-CLUSTER = "dra-fleet:platforms:MeadowCluster"
+CLUSTER = "dra-fleet:clouds:MeadowCluster"
 POOL = "meadow:index:Pool"
 HOLDERS = {
     "clusters": {

@@ -87,7 +87,7 @@ def test_the_engine_is_told_of_every_rule_with_its_parameters() -> None:
 
 def test_a_rule_judges_at_the_level_that_the_policy_config_gives() -> None:
     old: dict[str, object] = {"kubernetes": "1.33"}
-    kind = "dra-fleet:platforms:ExistingCluster"
+    kind = "dra-fleet:clouds:ExistingCluster"
     for level in ("ADVISORY", "MANDATORY"):
         served = analyzer()
         configure(served, cluster_require_minimum_kubernetes={"enforcementLevel": level})
@@ -121,7 +121,7 @@ def test_a_rule_that_breaks_stops_the_run_without_showing_what_it_read() -> None
 
     rule = replace(FLOOR, judge=broken)
     with pytest.raises(Aborted) as stopped:
-        told(analyzer(rule), "dra-fleet:platforms:ExistingCluster", {"token": Secret(CANARY)})
+        told(analyzer(rule), "dra-fleet:clouds:ExistingCluster", {"token": Secret(CANARY)})
     assert stopped.value.code is grpc.StatusCode.INTERNAL
     assert str(stopped.value).startswith(
         "a rule of the policy pack dra-fleet broke: ValueError at test_analyzer.py:"
@@ -215,7 +215,7 @@ def test_rules_on_the_stack_see_resources_in_the_order_of_registration() -> None
     assert seen == ["c", "a", "b"]
 
 
-CLUSTER = "dra-fleet:platforms:ExistingCluster"
+CLUSTER = "dra-fleet:clouds:ExistingCluster"
 UNKNOWN_VERSION: dict[str, object] = {"kubernetes": Missing.UNKNOWN}
 
 

@@ -64,7 +64,7 @@ def test_a_pool_without_a_version_takes_its_clusters(token: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "token", ["aws:eks/addon:Addon", "kubernetes:core/v1:Namespace", "dra-fleet:devices:Claim"]
+    "token", ["aws:eks/addon:Addon", "kubernetes:core/v1:Namespace", "kubernetes:batch/v1:Job"]
 )
 def test_other_resources_are_not_its_business(token: str) -> None:
     assert told(token, {"version": "1.1", "kubernetes": "1.1"}) == []

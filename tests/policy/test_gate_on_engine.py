@@ -60,7 +60,7 @@ def cluster(token: str, version: object) -> Declared:
     return Declared(type=token, name="judged", properties={"version": version, "kubernetes": version})
 
 
-@pytest.mark.parametrize("token", ["dra-fleet:platforms:ExistingCluster", "aws:eks/cluster:Cluster"])
+@pytest.mark.parametrize("token", ["dra-fleet:clouds:ExistingCluster", "aws:eks/cluster:Cluster"])
 def test_an_old_cluster_stops_preview_and_update(token: str, project: OtherProject) -> None:
     project.declare([cluster(token, "1.33")])
     for command in (["preview"], ["up", "--yes", "--skip-preview"]):
@@ -83,7 +83,7 @@ def test_a_new_cluster_passes_with_no_plugin_of_a_cloud(project: OtherProject) -
     project.declare([cluster("gcp:container/cluster:Cluster", "1.35.8-gke.1036000")])
     # GKE's own words: the floor looks at minMasterVersion, which this program leaves out.
     assert "minMasterVersion is absent" in project.run(*arguments).stdout
-    project.declare([cluster("dra-fleet:platforms:ExistingCluster", "1.34")])
+    project.declare([cluster("dra-fleet:clouds:ExistingCluster", "1.34")])
     result = project.run(*arguments)
     assert result.returncode == 0, result.stdout
 

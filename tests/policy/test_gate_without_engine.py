@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Rule
 
 ROOT = Declared(type="pulumi:pulumi:Stack", name="other-dev", outputs={})
-CLUSTER = Declared(
-    type="dra-fleet:platforms:ExistingCluster", name="train", properties={"kubernetes": "1.35"}
-)
+CLUSTER = Declared(type="dra-fleet:clouds:ExistingCluster", name="train", properties={"kubernetes": "1.35"})
 TEMPLATE = Declared(
     type="kubernetes:resource.k8s.io/v1:ResourceClaimTemplate",
     name="t",
@@ -94,7 +92,7 @@ def test_a_rule_finds_in_events_what_it_finds_in_the_engine() -> None:
     (finding,) = [found for found in verdict.findings if found.level == "mandatory"]
     assert (finding.rule, finding.urn) == (FLOOR, CLUSTER.urn)
     assert finding.message.startswith(
-        "train (dra-fleet:platforms:ExistingCluster): kubernetes is '1.33'; allowed: 1.34"
+        "train (dra-fleet:clouds:ExistingCluster): kubernetes is '1.33'; allowed: 1.34"
     )
     assert verdict.exit_code == 1
 
@@ -104,7 +102,7 @@ def test_a_value_that_events_do_not_show_is_unknown(hidden: object) -> None:
     verdict = judged(ROOT, replace(CLUSTER, properties={"kubernetes": hidden}))
     assert f"{FLOOR} in the policy config" in verdict.findings[0].message
     assert all(
-        "train (dra-fleet:platforms:ExistingCluster): kubernetes is unknown" in found.message
+        "train (dra-fleet:clouds:ExistingCluster): kubernetes is unknown" in found.message
         for found in verdict.findings
     )
     assert verdict.exit_code == 1

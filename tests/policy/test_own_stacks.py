@@ -121,5 +121,5 @@ def test_a_date_far_away_ends_the_support_of_all_our_clusters(recorder: Recorder
     rule = rule_named("cluster-limit-end-of-life")
     settings = {rule.name: rule.settings({"today": "2099-01-01"})}
     told = judge_all([rule], resources, settings)
-    clusters = {found.name for found in resources if found.type.startswith("dra-fleet:platforms:")}
+    clusters = {found.name for found in resources if found.type.startswith("dra-fleet:clouds:")}
     assert {found.urn.rpartition("::")[2] for found in told} >= clusters

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.engine
 
 PROJECT = Path(__file__).resolve().parents[2]
 SHIM = "pulumi-analyzer-policy-python"
-CLUSTER = "dra-fleet:platforms:ExistingCluster"
+CLUSTER = "dra-fleet:clouds:ExistingCluster"
 OLD = Declared(type=CLUSTER, name="train", properties={"kubernetes": "1.33"})
 NEW = Declared(type=CLUSTER, name="train", properties={"kubernetes": "1.35"})
 FOUND = "cluster-require-minimum-kubernetes"

@@ -43,8 +43,8 @@ def pool_change(
     (cluster, settings) = next(iter(fleet["clusters"].items()))
     platform, kind = TYPES[settings["cloud"]]
     stack = "urn:pulumi:dev::dra-fleet::pulumi:pulumi:Stack::dra-fleet-dev"
-    parent = f"urn:pulumi:dev::dra-fleet::dra-fleet:platforms:{platform}Cluster::{cluster}"
-    pool = f"urn:pulumi:dev::dra-fleet::dra-fleet:platforms:{platform}Cluster${kind}::{cluster}-{name}"
+    parent = f"urn:pulumi:dev::dra-fleet::dra-fleet:clouds:{platform}Cluster::{cluster}"
+    pool = f"urn:pulumi:dev::dra-fleet::dra-fleet:clouds:{platform}Cluster${kind}::{cluster}-{name}"
     state: dict[str, Any] = {"inputs": {}}
     common: dict[str, Any] = {"old": state, "new": state, "keys": ()}
     steps = [

@@ -65,7 +65,7 @@ class _Place:
 class AksCluster(Platform):
     """An AKS cluster. Its control plane is protected with the component; pools come and go."""
 
-    TOKEN = "dra-fleet:platforms:AksCluster"  # noqa: S105 - a type token
+    TOKEN = "dra-fleet:clouds:AksCluster"  # noqa: S105 - a type token
 
     def __init__(self, name: str, args: AksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         plan = args.plan

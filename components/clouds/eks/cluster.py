@@ -70,7 +70,7 @@ class _Place:
 class EksCluster(Platform):
     """An EKS cluster. Its control plane is protected with the component; node groups come and go."""
 
-    TOKEN = "dra-fleet:platforms:EksCluster"  # noqa: S105 - a type token
+    TOKEN = "dra-fleet:clouds:EksCluster"  # noqa: S105 - a type token
 
     def __init__(self, name: str, args: EksClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         plan = args.plan

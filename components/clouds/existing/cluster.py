@@ -54,7 +54,7 @@ class ExistingClusterArgs:
 class ExistingCluster(Platform):
     """A cluster somebody else made."""
 
-    TOKEN = "dra-fleet:platforms:ExistingCluster"  # noqa: S105 - a type token
+    TOKEN = "dra-fleet:clouds:ExistingCluster"  # noqa: S105 - a type token
 
     def __init__(
         self, name: str, args: ExistingClusterArgs, opts: pulumi.ResourceOptions | None = None

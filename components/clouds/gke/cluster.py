@@ -60,7 +60,7 @@ class _Place:
 class GkeCluster(Platform):
     """A GKE cluster. Its control plane is protected with the component; pools come and go."""
 
-    TOKEN = "dra-fleet:platforms:GkeCluster"  # noqa: S105 - a type token
+    TOKEN = "dra-fleet:clouds:GkeCluster"  # noqa: S105 - a type token
 
     def __init__(self, name: str, args: GkeClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         plan = args.plan
@@ -90,7 +90,7 @@ class GkeCluster(Platform):
         pools = self._pools(name, plan, place, google)
         kubeconfig = pulumi.Output.secret(place.found.apply(lambda found: _login(name, found)))
         provider = self.enter(name, kubeconfig, after=[*place.after, *pools])
-        self._first = self._installers(name, plan, provider)
+        self.installers = self._installers(name, plan, provider)
         self._compute_classes(name, plan, provider)
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
@@ -100,10 +100,6 @@ class GkeCluster(Platform):
         del secret
         args = GkeClusterArgs(plan=cast("GkeClusterPlan", plan.own))
         return lambda opts: cls(plan.name, args, opts)
-
-    def member_opts(self, depends_on: Sequence[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
-        """Options of a component that lives in this cluster: it comes after the GPU drivers."""
-        return super().member_opts([*self._first, *depends_on])
 
     def _created(
         self, name: str, plan: GkeClusterPlan, creation: GkeCreation, google: pulumi_gcp.Provider

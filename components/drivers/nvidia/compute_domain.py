@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pulumi
-from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.meta import v1 as meta
 from typing_extensions import override
 
@@ -57,8 +56,6 @@ class ComputeDomainArgs:
 class ComputeDomain(Domain):
     """One ComputeDomain. Its spec is immutable; a changed one is another object with another template."""
 
-    TOKEN = "dra-fleet:devices:ComputeDomain"  # noqa: S105 - a type token
-
     @staticmethod
     @override
     def fabric_label() -> str:
@@ -83,13 +80,12 @@ class ComputeDomain(Domain):
     def __init__(
         self, name: str, args: ComputeDomainArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(name, {"name": args.name, "numNodes": args.num_nodes}, opts)
         declared = _spec(args, args.template)
         object_name, template = args.name, args.template
         if not args.external:
             object_name = by_content(args.name, declared.to_object())
             template = by_content(args.template, declared.to_object())
-        CustomResource(
+        super().__init__(
             name,
             api_version=API,
             kind=KIND,
@@ -97,18 +93,15 @@ class ComputeDomain(Domain):
                 name=object_name, namespace=args.namespace, labels=args.identity.labels()
             ),
             spec=_spec(args, template).to_object(),
-            opts=self.child_opts(
+            opts=pulumi.ResourceOptions.merge(
                 pulumi.ResourceOptions(
                     replace_on_changes=["spec"], delete_before_replace=True if args.external else None
-                )
+                ),
+                opts,
             ),
         )
-        self.publish(
-            name=pulumi.Output.from_input(object_name),
-            namespace=pulumi.Output.from_input(args.namespace),
-            # The driver makes it a moment later; pods that come first wait for it.
-            template=pulumi.Output.from_input(template),
-        )
+        # The driver makes it a moment later; pods that come first wait for it.
+        self.template = template
 
 
 COMPONENT: Final = ComputeDomain

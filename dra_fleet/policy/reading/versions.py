@@ -62,7 +62,7 @@ class KubernetesVersion:
 _VERSION = re.compile(r"v?(?P<major>\d+)\.(?P<minor>\d+)(\.(?P<patch>\d+))?([-+.][0-9A-Za-z.+-]+)?")
 
 
-OWN_CLUSTERS: Final = re.compile(r"dra-fleet:platforms:\w+")
+OWN_CLUSTERS: Final = re.compile(r"dra-fleet:clouds:\w+")
 """This program's components that hold a cluster, whichever cloud it is on."""
 FIELDS: Final = (
     VersionField(types=OWN_CLUSTERS, path=("kubernetes",), otherwise="nothing that can be told"),

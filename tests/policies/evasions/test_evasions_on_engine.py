@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 FLOOR = "cluster-require-minimum-kubernetes"
-KIND = "dra-fleet:platforms:ExistingCluster"
+KIND = "dra-fleet:clouds:ExistingCluster"
 OLD = Declared(type=KIND, name="old", properties={"kubernetes": "1.33"})
 NEW = Declared(type=KIND, name="new", properties={"kubernetes": "1.35"})
 SHADOW = "raise SystemExit(0)  # in the place of what the pack imports\n"
@@ -159,7 +159,7 @@ def settled(value):
 
 class Platform(pulumi.ComponentResource):
     def __init__(self, name, version):
-        super().__init__("dra-fleet:platforms:ExistingCluster", name, {"kubernetes": version})
+        super().__init__("dra-fleet:clouds:ExistingCluster", name, {"kubernetes": version})
 
 def when_known(_):
     Platform("inside", "1.33")

@@ -13,7 +13,7 @@ FIX = "run the cluster at 1.36 or newer, or leave the field out"
 
 def cluster(kubernetes: object) -> Declared:
     return Declared(
-        type="dra-fleet:platforms:ExistingCluster", name="lab", properties={"kubernetes": kubernetes}
+        type="dra-fleet:clouds:ExistingCluster", name="lab", properties={"kubernetes": kubernetes}
     )
 
 

@@ -27,10 +27,10 @@ def ended(
 LONG_TERM = Declared(
     type=AKS, name="c", properties={"kubernetesVersion": "1.34", "supportPlan": "AKSLongTermSupport"}
 )
-SOON = Declared(type="dra-fleet:platforms:ExistingCluster", name="c", properties={"kubernetes": "1.36"})
+SOON = Declared(type="dra-fleet:clouds:ExistingCluster", name="c", properties={"kubernetes": "1.36"})
 
 CASES = (
-    ended("2026-11-21", "dra-fleet:platforms:ExistingCluster", "kubernetes", "2026-10-27", "1.35"),
+    ended("2026-11-21", "dra-fleet:clouds:ExistingCluster", "kubernetes", "2026-10-27", "1.35"),
     ended("2026-12-01", AKS, "kubernetesVersion", "2026-11-30", "1.35"),
     ended("2027-12-03", "aws:eks/cluster:Cluster", "version", "2027-12-02", "a newer one", good="1.99"),
     ended(

@@ -12,7 +12,7 @@ UPGRADE = "upgrade, one minor at a time, to 1.34 or newer"
 AKS = "azure-native:containerservice:ManagedCluster"
 
 SAMPLES: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("dra-fleet:platforms:ExistingCluster", {"cloud": "existing", "kubernetes": "1.36"}),
+    ("dra-fleet:clouds:ExistingCluster", {"cloud": "existing", "kubernetes": "1.36"}),
     (AKS, {"kubernetesVersion": "1.35.2"}),
     ("azure-native:containerservice/v20250801:ManagedCluster", {"kubernetesVersion": "1.35"}),
     (

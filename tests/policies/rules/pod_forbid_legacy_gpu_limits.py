@@ -27,7 +27,7 @@ def pod(**limits: str) -> Declared:
 
 
 def cluster(minor: str) -> Declared:
-    return Declared(type="dra-fleet:platforms:ExistingCluster", name="lab", properties={"kubernetes": minor})
+    return Declared(type="dra-fleet:clouds:ExistingCluster", name="lab", properties={"kubernetes": minor})
 
 
 OLD = driver("25.8.1")

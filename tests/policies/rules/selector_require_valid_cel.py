@@ -39,7 +39,7 @@ def wrong(expression: str, reason: str) -> Break:
 
 
 NEW = device_class("device.allowMultipleAllocations == true")
-LAB = Declared(type="dra-fleet:platforms:ExistingCluster", name="lab", properties={"kubernetes": "1.36"})
+LAB = Declared(type="dra-fleet:clouds:ExistingCluster", name="lab", properties={"kubernetes": "1.36"})
 TEMPLATE = Declared(
     type="kubernetes:resource.k8s.io/v1:ResourceClaimTemplate",
     name="either",

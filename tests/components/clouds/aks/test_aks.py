@@ -35,7 +35,7 @@ POOL = "azure-native:containerservice:AgentPool"
 GROUP = "azure-native:resources:ResourceGroup"
 WINDOW = "azure-native:containerservice:MaintenanceConfiguration"
 RELEASE = "kubernetes:helm.sh/v3:Release"
-COMPONENT = "dra-fleet:platforms:AksCluster"
+COMPONENT = "dra-fleet:clouds:AksCluster"
 
 
 def returned(user: dict[str, Any]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ SECURITY = "aws:ec2/securityGroup:SecurityGroup"
 SUBNET = "aws:ec2/subnet:Subnet"
 ROLE = "aws:iam/role:Role"
 GET_CLUSTER = "aws:eks/getCluster:getCluster"
-COMPONENT = "dra-fleet:platforms:EksCluster"
+COMPONENT = "dra-fleet:clouds:EksCluster"
 TOLD = {
     "endpoint": "https://train.example.com",
     "certificateAuthority": {"data": "Q0E="},

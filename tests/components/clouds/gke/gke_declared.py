@@ -21,7 +21,7 @@ POOL = "gcp:container/nodePool:NodePool"
 INSTALLER = "kubernetes:apps/v1:DaemonSet"
 RELEASE = "kubernetes:helm.sh/v3:Release"
 COMPUTE_CLASS = "kubernetes:cloud.google.com/v1:ComputeClass"
-COMPONENT = "dra-fleet:platforms:GkeCluster"
+COMPONENT = "dra-fleet:clouds:GkeCluster"
 HOST = "gke-0123456789.us-central1.gke.goog"
 
 

@@ -50,7 +50,7 @@ def test_a_driver_without_the_field_is_not_told_a_mode(recorder: Recorder) -> No
 def test_domain_and_template_carry_the_same_hash_of_the_spec(recorder: Recorder) -> None:
     made, domain = declare(recorder)
     name = domain.inputs["metadata"]["name"]
-    assert recorder.value(made.name) == name
+    assert recorder.value(made.metadata["name"]) == name
     assert name.removeprefix("pretrain-") == recorder.value(made.template).removeprefix("pretrain-channel-")
 
 

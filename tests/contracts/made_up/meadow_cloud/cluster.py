@@ -43,7 +43,7 @@ class MeadowClusterArgs:
 class MeadowCluster(Platform):
     """A cluster of Meadow."""
 
-    TOKEN = "dra-fleet:platforms:MeadowCluster"  # noqa: S105 - a type token
+    TOKEN = "dra-fleet:clouds:MeadowCluster"  # noqa: S105 - a type token
 
     def __init__(
         self, name: str, args: MeadowClusterArgs, opts: pulumi.ResourceOptions | None = None

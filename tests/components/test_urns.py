@@ -1,0 +1,22 @@
+"""The URNs of two stacks: by them the engine finds what it made. Another URN is another resource."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.policy.own_stacks import PROJECT, declared
+
+if TYPE_CHECKING:
+    from tests.golden_files import Golden
+    from tests.pulumi_recorder import Recorder
+
+
+@pytest.mark.parametrize("stack", ["Pulumi.dev.yaml", "examples/s04-gke-cel.yaml"])
+def test_a_stack_s_urns_are_those_it_was_deployed_with(
+    stack: str, recorder: Recorder, golden: Golden
+) -> None:
+    file = PROJECT / stack
+    urns = sorted(found.urn for found in declared(recorder, file, preview=False))
+    golden(f"urns_{file.stem.removeprefix('Pulumi.')}.txt", "\n".join(urns) + "\n")
