@@ -183,16 +183,15 @@ def _read(events: Path, expected: Expected, policy_config: Path | None, *, again
 def _read_events(events: Path) -> Record:
     from dra_fleet.policy.gate.errors import GateError
     from dra_fleet.policy.gate.record import read_record
+    from dra_fleet.yaml_text import bounded_lines
 
     if str(events) == "-":
-        return read_record(sys.stdin, "stdin")
+        return read_record(bounded_lines(sys.stdin.buffer), "stdin")
     try:
-        with events.open(encoding="utf-8") as lines:
-            return read_record(lines, str(events))
+        with events.open("rb") as file:
+            return read_record(bounded_lines(file), str(events))
     except OSError as problem:
         raise GateError(f"{events}: cannot be read: {problem.strerror}") from None
-    except UnicodeDecodeError:
-        raise GateError(f"{events}: is no text") from None
 
 
 def _preview(

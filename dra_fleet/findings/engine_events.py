@@ -7,8 +7,10 @@ https://github.com/pulumi/pulumi/blob/master/sdk/go/common/apitype/events.go
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from dra_fleet.findings.event_shape import wrong_place
+from dra_fleet.yaml_text import Unreadable, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -33,14 +35,13 @@ class NoEngineEventsError(ValueError):
     """A text is no stream of the engine's events; what it is and the fix."""
 
 
-def take_events(lines: Iterable[str], source: str, take: Callable[[Mapping[str, Any]], None]) -> int:
+def take_events(lines: Iterable[str | bytes], source: str, take: Callable[[Mapping[str, Any]], None]) -> int:
     """Give each event to `take`, without the engine's diary, which nobody reads and most of it is.
 
     Args:
-        lines: one event each, as text.
+        lines: one event each, as text or in UTF-8.
         source: what they are called in errors.
-        take: told each event; an event of another shape makes it raise KeyError, TypeError or
-            AttributeError.
+        take: told each event.
 
     Returns:
         How many lines there were.
@@ -49,31 +50,33 @@ def take_events(lines: Iterable[str], source: str, take: Callable[[Mapping[str, 
         NoEngineEventsError: They are no events of the engine.
     """
     number = 0
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or (_DIARY in line and '"diagnosticEvent"' in line):
-            continue
-        event = _event(line, source, number)
-        try:
-            take(event)
-        except (KeyError, TypeError, AttributeError):
-            raise NoEngineEventsError(f"{source}, line {number}: is no event of the engine; {FIX}") from None
+    try:
+        for number, line in enumerate(lines, 1):
+            text = line if isinstance(line, str) else line.decode(errors="replace")
+            if text.strip() and not (_DIARY in text and '"diagnosticEvent"' in text):
+                take(_event(line, source, number))
+    except Unreadable as problem:
+        raise NoEngineEventsError(f"{source}, line {number + 1}: {problem.what}; {FIX}") from None
     return number
 
 
-def _event(line: str, source: str, number: int) -> Mapping[str, Any]:
+def _event(line: str | bytes, source: str, number: int) -> Mapping[str, Any]:
     try:
-        event: object = json.loads(line)
-    except ValueError:
-        if number == 1 and line.strip() == "{":
+        event = read_json(line)
+    except Unreadable as problem:
+        if number == 1 and line.strip() in ("{", b"{"):
             raise NoEngineEventsError(_plain(source)) from None
-        raise NoEngineEventsError(f"{source}, line {number}: is no JSON; {FIX}") from None
-    if isinstance(event, dict):
-        found = cast("dict[str, Any]", event)
-        if "steps" in found and "sequence" not in found:
-            raise NoEngineEventsError(_plain(source))
-        if "sequence" in found or any(key.endswith("Event") for key in found):
-            return found
-    raise NoEngineEventsError(f"{source}, line {number}: is no event of the engine; {FIX}")
+        raise NoEngineEventsError(f"{source}, line {number}: {problem.what}; {FIX}") from None
+    found = cast("dict[str, Any]", event) if isinstance(event, dict) else {}
+    if "steps" in found and "sequence" not in found:
+        raise NoEngineEventsError(_plain(source))
+    if "sequence" not in found and not any(key.endswith("Event") for key in found):
+        raise NoEngineEventsError(f"{source}, line {number}: is no event of the engine; {FIX}")
+    if place := wrong_place(found):
+        raise NoEngineEventsError(
+            f"{source}, line {number}: is no event of the engine; {place} is wrong; {FIX}"
+        )
+    return found
 
 
 def _plain(source: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -25,6 +24,7 @@ from dra_fleet.review.sharing import sharing, uses
 from dra_fleet.review.unchecked import unchecked
 from dra_fleet.review.versions import versions
 from dra_fleet.settings import SettingsInvalid, parse
+from dra_fleet.yaml_text import Unreadable, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,8 +64,8 @@ def previewed_fleet(preview: Preview) -> Mapping[str, Any] | None:
     if not text or text == MASK:
         return None
     try:
-        value: object = json.loads(text)
-    except ValueError:
+        value = read_json(text)
+    except Unreadable:
         return None
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else None
 

@@ -145,7 +145,7 @@ def _mapping(value: object) -> Object:
     return cast("Object", value) if isinstance(value, dict) else {}
 
 
-def read_events(lines: Iterable[str], source: str) -> Preview:
+def read_events(lines: Iterable[str | bytes], source: str) -> Preview:
     """Read the events of one preview.
 
     Args:

@@ -18,6 +18,7 @@ from dra_fleet.review.was import Was, was_exported
 from dra_fleet.review.writing import PLAN, StackText, prepare
 from dra_fleet.settings import SettingsInvalid
 from dra_fleet.settings.stack_file import read_fleet, stack_name
+from dra_fleet.yaml_text import bounded_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -146,11 +147,12 @@ class Request:
 
     def _saved(self, file: Path) -> Preview:
         try:
-            with file.open(encoding="utf-8") as lines:
-                return read_events(lines, str(file))
-        except (OSError, UnicodeDecodeError) as problem:
-            why = problem.strerror if isinstance(problem, OSError) else "it is no UTF-8 text"
-            raise ReviewError(f"{file} cannot be read: {why}; give saved events of a preview") from None
+            with file.open("rb") as opened:
+                return read_events(bounded_lines(opened), str(file))
+        except OSError as problem:
+            raise ReviewError(
+                f"{file} cannot be read: {problem.strerror}; give saved events of a preview"
+            ) from None
 
     def _run(
         self, plan: Path, step: Callable[[str], AbstractContextManager[Step]]

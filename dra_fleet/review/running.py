@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dra_fleet.review.errors import ReviewError
+from dra_fleet.yaml_text import Unreadable, read_json_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,11 +82,11 @@ def read_running(path: Path) -> Running:
         ReviewError: The file cannot be read or is something else.
     """
     try:
-        content: object = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json_file(path)
     except OSError as problem:
         raise ReviewError(f"{path} cannot be read: {problem.strerror}; {_SAVE}") from None
-    except ValueError as problem:
-        raise ReviewError(f"{path} is no JSON: {problem}; {_SAVE}") from None
+    except Unreadable as problem:
+        raise ReviewError(f"{path} {problem}; {_SAVE}") from None
     return parse_running(content, str(path))
 
 

@@ -51,7 +51,7 @@ class Document:
         while rest := rest.lstrip("."):
             text, key = self._below(path, rest)
             path = (*path, key)
-            rest = rest.removeprefix(f"[{text}]") if rest.startswith("[") else rest[len(text) :]
+            rest = rest[len(text) + 1 :].removeprefix("]") if rest.startswith("[") else rest[len(text) :]
         return path
 
     def _below(self, path: Path, rest: str) -> tuple[str, str | int]:
@@ -232,6 +232,6 @@ def _next(rest: str) -> tuple[str, str | int]:
     """The next part of a dotted text that the document does not have."""
     if rest.startswith("["):
         text = rest[1:].partition("]")[0]
-        return text, int(text) if text.isdigit() else text
+        return text, int(text) if text.isdecimal() else text
     text = rest.partition(".")[0].partition("[")[0]
     return text, text

@@ -7,7 +7,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Final, Never
 
-from dra_fleet.yaml_text.nodes import Unreadable
+from dra_fleet.yaml_text.nodes import Place, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ def read_json(data: bytes | str) -> object:
     except UnicodeError:
         raise Unreadable("holds half a character, which is no text", fix="write whole characters") from None
     except json.JSONDecodeError as error:
-        raise Unreadable(f"is no JSON: {error}") from None
+        raise Unreadable("is no JSON", Place(error.lineno, error.colno), error.msg) from None
     return value
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast, get_args
 from dra_fleet.policy import pack
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.rule import Level
+from dra_fleet.yaml_text import Unreadable, read_json_file
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -71,11 +72,11 @@ def with_own(preset: Preset, path: Path | None, without: Collection[str] = ()) -
 
 def _read(path: Path) -> dict[str, object]:
     try:
-        read: object = json.loads(path.read_text(encoding="utf-8"))
+        read = read_json_file(path)
     except OSError as problem:
         raise GateError(f"{path}: cannot be read: {problem.strerror}") from None
-    except ValueError as problem:
-        raise GateError(f"{path}: is no JSON: {problem}") from None
+    except Unreadable as problem:
+        raise GateError(f"{path}: {problem}") from None
     if not isinstance(read, dict):
         raise GateError(f"{path}: must be a JSON object of rules; see docs/gate.md")
     return cast("dict[str, object]", read)

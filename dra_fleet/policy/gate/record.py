@@ -87,9 +87,9 @@ class Record:
             self.remediations.append(_reported(remediation))
         elif (diagnostic := event.get("diagnosticEvent")) and diagnostic["severity"] == "error":
             self.errors.append(str(diagnostic["message"]).strip())
-        elif "summaryEvent" in event:
+        elif (summary := event.get("summaryEvent")) is not None:
             self.finished = True
-            self.result = str(event["summaryEvent"].get("result", ""))
+            self.result = str(summary.get("result", ""))
 
     def forget(self, pack: str) -> None:
         """Leave out what a pack said, and the engine's failure for it."""
@@ -125,7 +125,7 @@ class Record:
 
 
 def read_record(
-    lines: Iterable[str], source: str, on_event: Callable[[Mapping[str, Any]], None] | None = None
+    lines: Iterable[str | bytes], source: str, on_event: Callable[[Mapping[str, Any]], None] | None = None
 ) -> Record:
     """Read the events of one run.
 

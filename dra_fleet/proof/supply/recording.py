@@ -6,7 +6,6 @@ offer is left open.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -18,13 +17,13 @@ from dra_fleet.kubernetes.devices.resource_slice import ResourceSliceSpec
 from dra_fleet.kubernetes.scheduling.taints import Effect
 from dra_fleet.model.nodes import NodeDevice, Object, Origin
 from dra_fleet.proof.errors import RecordingInvalid
+from dra_fleet.yaml_text import Unreadable, read_json_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 RECORD = "record it with `kubectl get nodes,resourceslices -o json`"
-MOST_BYTES = 50_000_000
 
 
 class _Part(BaseModel):
@@ -89,13 +88,11 @@ def read_items(path: Path) -> list[Object]:
         RecordingInvalid: It cannot be read, is too large, or is no list of objects.
     """
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise RecordingInvalid(f"{path} has more than {MOST_BYTES} bytes; {RECORD}")
-        content: Any = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json_file(path)
     except OSError as error:
         raise RecordingInvalid(f"{path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        raise RecordingInvalid(f"{path} is no JSON: {error}; {RECORD}") from error
+    except Unreadable as problem:
+        raise RecordingInvalid(f"{path} {problem}; {RECORD}") from None
     items: Any = cast("Object", content).get("items") if isinstance(content, dict) else None
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in cast("list[Any]", items)):
         raise RecordingInvalid(f"{path} is no list of objects; {RECORD}")
@@ -151,6 +148,10 @@ def _node(item: Object, origin: str) -> NodeObject:
 
 
 def _slice(item: Object, origin: str) -> Object:
+    if not isinstance(item.get("spec", {}), dict):
+        raise RecordingInvalid(
+            f"{origin}: ResourceSlice {_name(item)} is wrong at spec: it must be an object"
+        )
     try:
         spec: Object = {}
         for part in _parts(item.get("spec", {})):

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from pydantic import ValidationError
-from ruamel.yaml import YAML, YAMLError
 
 from dra_fleet import clouds
 from dra_fleet.rehearsal.clouds.simulation import simulation_of
@@ -14,6 +13,7 @@ from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 from dra_fleet.rehearsal.world.hardware import ClusterHardware  # noqa: TC001 - pydantic reads it
 from dra_fleet.rehearsal.world.node import HardwareModel
+from dra_fleet.yaml_text import MAX_BYTES, Unreadable, read_documents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,10 +52,14 @@ class Hardware:
             HardwareInvalid: no file, no YAML, or values that make no sense; all errors at once.
         """
         try:
-            content: Any = YAML(typ="safe").load(path.read_text())  # pyright: ignore[reportUnknownMemberType] - untyped
-        except (OSError, YAMLError) as error:
+            with path.open("rb") as file:
+                documents = read_documents(str(path), file.read(MAX_BYTES + 1))
+        except OSError as error:
             raise HardwareInvalid(f"{path} cannot be read: {error}") from error
-        return cls.parse(content, str(path))
+        except Unreadable as problem:
+            at = f"{path}:{problem.place.line}:{problem.place.column}"
+            raise HardwareInvalid(f"{at} {problem}; {problem.fix or 'write less into it'}") from None
+        return cls.parse(documents[0].value if documents else None, str(path))
 
     @classmethod
     def parse(cls, content: Any, origin: str) -> Self:  # noqa: ANN401 - whatever a file holds
