@@ -26,11 +26,10 @@ class NodeSelectorRequirement(DeviceModel):
             raise refuse(f"must have one value with operator {self.operator}", at="values")
         return self
 
-    def check_label_values(self) -> None:
-        """Raise for a value no label can have."""
-        for value in self.values:
-            if (problem := label_value(value)) is not None:
-                raise refuse(problem, at="values")
+    def wrong_value(self) -> tuple[int, str] | None:
+        """The first value no label can have, by its place, and why."""
+        problems = ((index, label_value(value)) for index, value in enumerate(self.values))
+        return next(((index, problem) for index, problem in problems if problem is not None), None)
 
 
 class NodeFieldRequirement(DeviceModel):
@@ -49,8 +48,10 @@ class NodeSelectorTerm(DeviceModel):
 
     @model_validator(mode="after")
     def _label_values(self) -> Self:
-        for requirement in self.match_expressions:
-            requirement.check_label_values()
+        for place, requirement in enumerate(self.match_expressions):
+            wrong = requirement.wrong_value()
+            if wrong is not None:
+                raise refuse(wrong[1], at=("matchExpressions", place, "values", wrong[0]))
         return self
 
 

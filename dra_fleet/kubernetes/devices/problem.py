@@ -35,7 +35,7 @@ def refuse(
     *,
     allowed: str = "",
     fix: str = "",
-    at: str = "",
+    at: str | tuple[str | int, ...] = "",
     decoding: bool = False,
 ) -> PydanticCustomError:
     """An error for a pydantic validator to raise.
@@ -44,7 +44,8 @@ def refuse(
         what: What is wrong, as the end of a sentence about the value.
         allowed: The values that would be accepted.
         fix: What to do about it.
-        at: Dotted path below the validated value, for rules that join several fields.
+        at: Path below the validated value, for rules that join several fields: dotted, or its parts where
+            one is the key of a map.
         decoding: Whether the API server cannot even read it, so that it refuses it in fields it would drop.
     """
     # Braces would be read as a template by pydantic; the text travels as a value instead.

@@ -150,10 +150,11 @@ class Device(DeviceModel):
         for key, capacity in self.capacity.items():
             if capacity.request_policy is not None and not self.allow_multiple_allocations:
                 raise refuse(
-                    "must have allowMultipleAllocations true for a requestPolicy", at=f"capacity.{key}"
+                    "must have allowMultipleAllocations true for a requestPolicy",
+                    at=("capacity", key, "requestPolicy"),
                 )
             if capacity.request_policy is not None:
-                capacity.check_policy(f"capacity.{key}", as_server=as_server(info))
+                capacity.check_policy(("capacity", key), as_server=as_server(info))
         names = [item.counter_set for item in self.consumes_counters]
         if len(set(names)) < len(names):
             raise refuse("must name each counter set once", at="consumesCounters")
@@ -163,9 +164,15 @@ class Device(DeviceModel):
     def _binding(self) -> Self:
         wanted, failing = self.binding_conditions, self.binding_failure_conditions
         if bool(wanted) != bool(failing):
-            raise refuse("must have bindingConditions and bindingFailureConditions together")
-        if len(set(wanted)) < len(wanted) or len(set(failing)) < len(failing) or set(wanted) & set(failing):
-            raise refuse("must have binding conditions without duplicates or overlap", at="bindingConditions")
+            missing = "bindingFailureConditions" if wanted else "bindingConditions"
+            raise refuse("must have bindingConditions and bindingFailureConditions together", at=missing)
+        for name, items, taken in (
+            ("bindingConditions", wanted, ()),
+            ("bindingFailureConditions", failing, wanted),
+        ):
+            for index, item in enumerate(items):
+                if item in (*items[:index], *taken):
+                    raise refuse("must have no duplicate, and not be in both lists", at=(name, index))
         return self
 
     @property

@@ -6,17 +6,17 @@ so `adminAccess` without the namespace's label passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from dra_fleet.kubernetes.devices.base import DeviceModel, without_nulls
+from dra_fleet.kubernetes.devices.base import DeviceModel, camel, without_nulls
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.device_class import DeviceClassSpec
 from dra_fleet.kubernetes.devices.gates import drop_disabled
-from dra_fleet.kubernetes.devices.names import DnsSubdomain, LabelKey, LabelValue
-from dra_fleet.kubernetes.devices.problem import Problem
+from dra_fleet.kubernetes.devices.names import DnsSubdomain, LabelKey, LabelValue, dns_subdomain, label_key
+from dra_fleet.kubernetes.devices.problem import Problem, refuse
 from dra_fleet.kubernetes.devices.resource_slice import ResourceSliceSpec
 
 if TYPE_CHECKING:
@@ -28,17 +28,68 @@ CelCheck = Callable[[str, str], str | None]
 """Compiles a CEL expression for a minor: takes the expression and the minor, says what is wrong or None."""
 
 
-class _Metadata(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
+_MAPS = frozenset({"attributes", "capacity", "counters", "labels", "annotations"})
+"""Fields that are maps: what follows them in a path is a key."""
+_KEY_ITSELF = "[key]"
+"""What pydantic puts after a map's key where the key is wrong, not its value."""
+_ANNOTATION_BYTES = 256 * 1024
+"""All keys and values together: `TotalAnnotationSizeLimitB` of
+https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/api/validation/objectmeta.go."""
 
-    name: DnsSubdomain
+
+def _annotation_key(key: str) -> str:
+    # Upper case does not matter in an annotation's key.
+    problem = label_key(key.lower())
+    if problem is not None:
+        raise refuse(problem)
+    return key
+
+
+def _small_enough(annotations: dict[str, str]) -> dict[str, str]:
+    size = sum(len(text.encode()) for pair in annotations.items() for text in pair)
+    if size > _ANNOTATION_BYTES:
+        raise refuse(f"must have at most {_ANNOTATION_BYTES} bytes together, these have {size}")
+    return annotations
+
+
+def _prefix(text: str) -> str:
+    # A name is made by adding letters and digits, so that a prefix may end in a dash.
+    problem = dns_subdomain(f"{text[:-1]}x" if text.endswith("-") else text)
+    if problem is not None:
+        raise refuse(problem)
+    return text
+
+
+def _finalizer(text: str) -> str:
+    if "/" not in text and text not in ("kubernetes", "orphan", "foregroundDeletion"):
+        raise refuse("must be fully qualified, such as example.com/name, or one of Kubernetes' own")
+    return text
+
+
+_Annotations = Annotated[
+    dict[Annotated[str, AfterValidator(_annotation_key)], str], AfterValidator(_small_enough)
+]
+
+
+class _Metadata(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True, alias_generator=camel)
+
+    name: DnsSubdomain | None = None
+    generate_name: Annotated[str, AfterValidator(_prefix)] | None = None
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
-    annotations: dict[str, str] = Field(default_factory=dict)
+    annotations: _Annotations = Field(default_factory=dict)
+    finalizers: tuple[Annotated[LabelKey, AfterValidator(_finalizer)], ...] = ()
+
+    @model_validator(mode="after")
+    def _is_named(self) -> Self:
+        if not self.name and not self.generate_name:
+            raise refuse("name or generateName is required", at="name")
+        return self
 
 
 class _TemplateMetadata(DeviceModel):
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
-    annotations: dict[str, str] = Field(default_factory=dict)
+    annotations: _Annotations = Field(default_factory=dict)
 
 
 class _Object(DeviceModel):
@@ -124,6 +175,7 @@ def _problems(
         return [
             _problem(detail, server=server)
             for detail in details
+            if not _counts_wrong_items(detail, details)
             if _is_unreadable(detail) or not only_unreadable
         ]
     expected = {"apiVersion": (model.api_version, API_VERSION), "kind": (model.kind, kind)}
@@ -136,11 +188,25 @@ def _problems(
 
 def _problem(detail: ErrorDetails, *, server: bool) -> Problem:
     context = detail.get("ctx", {})
-    at = str(context.get("at", ""))
-    location = [*detail["loc"], *(int(part) if part.isdigit() else part for part in at.split(".") if part)]
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    at: str | tuple[str | int, ...] = context.get("at", "")
+    if isinstance(at, str):
+        at = tuple(int(part) if part.isdigit() else part for part in at.split(".") if part)
+    path, before = "", ""
+    for part in (*detail["loc"], *at):
+        if part != _KEY_ITSELF:
+            is_item = isinstance(part, int) or before in _MAPS
+            path += f"[{part}]" if is_item else f".{part}"
+        before = "" if before in _MAPS else str(part)
     return Problem(
         path=path.removeprefix("."), what=str(detail["msg"]), fix=str(context.get("fix", "")), server=server
+    )
+
+
+def _counts_wrong_items(detail: ErrorDetails, others: Sequence[ErrorDetails]) -> bool:
+    """Whether a list is called too short only because what is wrong in it was not counted."""
+    at = detail["loc"]
+    return detail["type"] == "too_short" and any(
+        other["loc"][: len(at)] == at and len(other["loc"]) > len(at) for other in others
     )
 
 

@@ -214,3 +214,94 @@ def test_random_objects_are_judged_without_a_traceback(seed: int) -> None:
 def test_random_unbroken_objects_are_accepted_at_1_36(seed: int) -> None:
     kind, value = ObjectMaker(Random(seed), 0).any()
     assert [str(problem) for problem in validate_object(kind, value, "1.36") if problem.server] == []
+
+
+def device_slice(**device: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "s"},
+        "spec": {
+            "driver": "d.example",
+            "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+            "nodeName": "n",
+            "devices": [{"name": "d0", **device}],
+        },
+    }
+
+
+def paths(kind: str, value: dict[str, Any], minor: str = "1.36") -> list[str]:
+    return [problem.path for problem in validate_object(kind, value, minor) if problem.server]
+
+
+def metadata(claim: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {**claim, "metadata": fields}
+
+
+# What is said of metadata is what ObjectMeta's own validation says:
+# https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/api/validation/objectmeta.go.
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"generateName": "claim-"}, []),
+        ({"generateName": "Claim-"}, ["metadata.generateName"]),
+        ({}, ["metadata.name"]),
+        ({"name": "c", "annotations": {"Example.com/Note": "x"}}, []),
+        ({"name": "c", "annotations": {"a note": "x"}}, ["metadata.annotations[a note]"]),
+        ({"name": "c", "annotations": {"note": "x" * (256 * 1024 - 4)}}, []),
+        ({"name": "c", "annotations": {"note": "x" * (256 * 1024 - 3)}}, ["metadata.annotations"]),
+        ({"name": "c", "finalizers": ["example.com/keep", "orphan"]}, []),
+        ({"name": "c", "finalizers": ["keep"]}, ["metadata.finalizers[0]"]),
+        ({"name": "c", "labels": {"a b": "x"}}, ["metadata.labels[a b]"]),
+    ],
+)
+def test_metadata_is_judged_as_the_server_does(
+    claim: dict[str, Any], fields: dict[str, Any], found: list[str]
+) -> None:
+    assert paths("ResourceClaim", metadata(claim, **fields)) == found
+
+
+@pytest.mark.parametrize(
+    ("limits", "default", "found"),
+    [
+        ({"min": "500m", "max": "5", "step": "500m"}, "1200m", []),
+        ({"min": "500m", "max": "5", "step": "1500m"}, "1200m", ["validRange.step"]),
+        ({"min": "1", "max": "5", "step": "2"}, "3", []),
+        ({"min": "1", "max": "4", "step": "2"}, "3", ["validRange.step"]),
+    ],
+)
+@pytest.mark.parametrize("minor", ["1.36", "1.37"])
+def test_steps_of_a_capacity_are_counted_in_whole_numbers_rounded_up(
+    limits: dict[str, str], default: str, found: list[str], minor: str
+) -> None:
+    # validateRequestPolicyRangeStep of https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/resource.
+    policy = {"default": default, "validRange": limits}
+    value = device_slice(
+        allowMultipleAllocations=True, capacity={"d.example/share": {"value": "5", "requestPolicy": policy}}
+    )
+    at = "spec.devices[0].capacity[d.example/share].requestPolicy"
+    assert paths("ResourceSlice", value, minor) == [f"{at}.{path}" for path in found]
+
+
+def test_a_wrong_value_of_a_node_selector_is_found_at_its_place() -> None:
+    value = device_slice()
+    requirements = [
+        {"key": "zone", "operator": "Exists"},
+        {"key": "zone", "operator": "In", "values": ["a", "b c"]},
+    ]
+    del value["spec"]["nodeName"]
+    value["spec"]["nodeSelector"] = {"nodeSelectorTerms": [{"matchExpressions": requirements}]}
+    assert paths("ResourceSlice", value) == [
+        "spec.nodeSelector.nodeSelectorTerms[0].matchExpressions[1].values[1]"
+    ]
+
+
+def test_a_wrong_key_of_a_map_is_found_by_its_key() -> None:
+    assert paths("ResourceSlice", device_slice(attributes={"a-b": {"int": 1}})) == [
+        "spec.devices[0].attributes[a-b]"
+    ]
+
+
+def test_a_failure_condition_that_is_a_condition_too_is_found_among_the_failures() -> None:
+    value = device_slice(bindingConditions=["ready"], bindingFailureConditions=["lost", "ready"])
+    assert paths("ResourceSlice", value) == ["spec.devices[0].bindingFailureConditions[1]"]
