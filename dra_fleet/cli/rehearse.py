@@ -183,6 +183,7 @@ def _up_json(report: UpReport) -> dict[str, Any]:
         "stack": report.stack,
         "simulated": True,
         "changes": engine.changes,
+        "kubernetes_provider": report.kubernetes_provider,
         "seconds": round(report.seconds, 2),
         "policy": {"rules": sorted(engine.rules), "findings": findings},
         "notes": list(report.notes),

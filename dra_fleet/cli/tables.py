@@ -56,6 +56,7 @@ def up_caption(report: UpReport) -> str:
     counts = (
         _count(engine.changes, "change"),
         f"policy: {_count(len(engine.rules), 'rule')}, {_count(len(engine.findings), 'finding')}",
+        f"kubernetes provider: {report.kubernetes_provider}",
         f"{report.seconds:.1f} s",
     )
     return " · ".join(counts)

@@ -60,6 +60,8 @@ class UpReport:
     engine: EngineResult
     status: StackStatus
     notes: tuple[str, ...]
+    kubernetes_provider: str
+    """Which plugin served: `published` or `stand-in`."""
     seconds: float
 
 
@@ -99,6 +101,7 @@ def up(
         engine=engine,
         status=status,
         notes=tuple(notes),
+        kubernetes_provider=providers.kubernetes_served_by(home.pulumi_home),
         seconds=time.monotonic() - started,
     )
 

@@ -12,7 +12,7 @@ from dra_fleet.plan import make_plan
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.project import StackSource, find_stack
-from dra_fleet.rehearsal.providers import PublishedPlugin
+from dra_fleet.rehearsal.providers import PublishedPlugin, kubernetes_served_by
 from dra_fleet.rehearsal.reporting import Silent
 from dra_fleet.rehearsal.session import prepare_engine, read_hardware, refuse_mismatch, up
 from dra_fleet.rehearsal.stack_copy import PASSPHRASE
@@ -66,6 +66,7 @@ def test_a_passphrase_that_was_cut_off_while_it_was_written_is_written_again(
         pulumi=tmp_path, language_host_dir=tmp_path, helm=tmp_path, kwok=tmp_path, controlplane=tmp_path
     )
     assert prepare_engine(home, toolset) == []
+    assert kubernetes_served_by(home.pulumi_home) == "stand-in"
     assert home.passphrase_file.read_text() == PASSPHRASE
     assert home.passphrase_file.stat().st_mode & 0o777 == 0o600
 

@@ -8,7 +8,8 @@ from dra_fleet.rehearsal.providers.installing import (
     PublishedPlugin,
     cloud_plugin,
     install,
+    kubernetes_served_by,
     published_plugin,
 )
 
-__all__ = ["Plugin", "PublishedPlugin", "cloud_plugin", "install", "published_plugin"]
+__all__ = ["Plugin", "PublishedPlugin", "cloud_plugin", "install", "kubernetes_served_by", "published_plugin"]

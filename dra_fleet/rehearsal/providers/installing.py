@@ -156,5 +156,10 @@ def published_plugin(
     return PublishedPlugin.REFUSED
 
 
+def kubernetes_served_by(pulumi_home: Path) -> str:
+    """Which Kubernetes plugin an engine home has: `published` or `stand-in`."""
+    return "published" if _is_published(pulumi_home / "plugins" / KUBERNETES.directory) else "stand-in"
+
+
 def _is_published(directory: Path) -> bool:
     return directory.exists() and not (directory / _STAND_IN_MARK).exists()

@@ -12,7 +12,7 @@ import pytest
 
 from dra_fleet.rehearsal.charts import ChartUnavailableError, resolve, stand_in_versions, stand_ins
 from dra_fleet.rehearsal.home import Home
-from dra_fleet.rehearsal.providers import PublishedPlugin, install, published_plugin
+from dra_fleet.rehearsal.providers import PublishedPlugin, install, kubernetes_served_by, published_plugin
 from dra_fleet.rehearsal.providers.refusals import VALID
 
 PLUGIN = "plugins/resource-kubernetes-v4.34.2"
@@ -44,6 +44,7 @@ def test_a_published_plugin_is_never_replaced(tmp_path: Path) -> None:
     install(tmp_path, Path(sys.executable))
     assert not (tmp_path / EXECUTABLE).exists()
     assert published_plugin(Path("/no/engine"), tmp_path) is PublishedPlugin.INSTALLED
+    assert kubernetes_served_by(tmp_path) == "published"
 
 
 def test_a_refused_download_is_remembered_for_a_day(tmp_path: Path) -> None:

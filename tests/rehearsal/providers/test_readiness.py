@@ -54,15 +54,24 @@ def test_a_deployment_whose_progress_deadline_passed_is_hopeless() -> None:
     assert (now.hopeless, now.reason) == (True, "timed out")
 
 
-def test_a_job_is_ready_when_complete_or_suspended_and_hopeless_when_failed() -> None:
+def test_a_job_is_ready_when_complete_waited_for_when_suspended_and_hopeless_when_failed() -> None:
     def job(kind: str, **spec: Any) -> dict[str, Any]:
         condition = {"type": kind, "status": "True", "reason": "R", "message": "M"}
         return body("batch/v1", "Job", spec, {"conditions": [condition]})
 
     assert readiness(job("Complete")).ready
-    assert readiness(job("Other", suspend=True)).ready
+    suspended = readiness(job("Other", suspend=True))
+    assert (suspended.ready, suspended.hopeless) == (False, False)
     failed = readiness(job("Failed"))
     assert (failed.hopeless, failed.reason) == (True, "the Job failed: R: M")
+
+
+def test_a_token_that_its_controller_writes_is_waited_for() -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {}}
+    token = {**secret, "type": "kubernetes.io/service-account-token"}
+    assert readiness(secret).ready
+    assert not readiness(token).ready
+    assert readiness({**token, "data": {"token": "eA=="}}).ready
 
 
 def test_a_kind_without_a_rule_is_ready_as_soon_as_it_exists() -> None:

@@ -83,7 +83,8 @@ async def preview_create(api: KubeApi, body: Object, manager: str) -> Object | N
 
 
 async def _dry_create(api: KubeApi, body: Object, manager: str) -> Object:
-    params = {"fieldManager": manager, "fieldValidation": "Strict"}
+    """As the published plugin asks: a field that the server does not know is dropped, not refused."""
+    params = {"fieldManager": manager, "fieldValidation": "Warn"}
     return await api.create(body, dry_run=True, params=params)
 
 

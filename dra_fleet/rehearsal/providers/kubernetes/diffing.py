@@ -95,15 +95,25 @@ def _equal(old: Any, new: Any) -> bool:  # noqa: ANN401 - any JSON value
 def real_changes(found: list[Change], live: Object, dry_run: Object) -> list[Change]:
     """Those changes that a dry run on the server confirms.
 
-    The server writes some values its own way (`1000m` is `1`) and drops what a gate turns off: such a field
-    differs from the program's text for ever and yet never changes.
+    The server writes some values its own way (`1000m` is `1`): such a field differs from the program's text
+    for ever and yet never changes. What the server drops, as a field that it does not know or whose gate is
+    off, is an update in every preview, as with the published plugin.
 
     Args:
         found: what `changes` says.
         live: the object as the server has it.
         dry_run: the object as the server would have it.
     """
-    return [change for change in found if not _equal(_at(live, change.path), _at(dry_run, change.path))]
+    return [
+        change
+        for change in found
+        if _is_dropped(change, dry_run) or not _equal(_at(live, change.path), _at(dry_run, change.path))
+    ]
+
+
+def _is_dropped(change: Change, dry_run: Object) -> bool:
+    """Whether the server takes nothing of a value; empty ones say nothing."""
+    return change.kind is ChangeKind.ADD and bool(change.new) and _at(dry_run, change.path) is _MISSING
 
 
 def _at(value: Any, path: Path) -> Any:  # noqa: ANN401 - any JSON value

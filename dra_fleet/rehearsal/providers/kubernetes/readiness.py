@@ -1,7 +1,8 @@
 """When an object counts as ready, judged from the object alone.
 
-Kinds not named here are ready as soon as they exist. The published plugin also waits for Services,
-Ingresses, volume claims and auto-scalers; nothing this project declares needs that, so this one does not.
+Kinds not named here are ready as soon as they exist. The published plugin also waits for Services, Ingresses,
+volume claims and auto-scalers: what makes those ready (load balancers, storage, metrics) is not simulated, so
+this one does not.
 Rules: https://www.pulumi.com/registry/packages/kubernetes/ and `provider/pkg/await` there.
 """
 
@@ -27,6 +28,7 @@ class Readiness:
 
 _READY: Final = Readiness(ready=True)
 _MINUTES: Final = 60.0
+_OF_A_SERVICE_ACCOUNT: Final = "kubernetes.io/service-account-token"
 _PASSING: Final = ("ContainerCreating", "PodInitializing", "Completed")
 
 
@@ -99,8 +101,10 @@ def _job(body: Object) -> Readiness:
         return _failed(
             f"the Job failed: {failed.get('reason', '')}: {failed.get('message', '')}".rstrip(": ")
         )
-    if _condition(body, "Complete").get("status") == "True" or body["spec"].get("suspend"):
+    if _condition(body, "Complete").get("status") == "True":
         return _READY
+    if body["spec"].get("suspend"):
+        return _waiting("the Job is suspended; nothing runs until somebody resumes it")
     status = body.get("status", {})
     done, wanted = status.get("succeeded", 0), body["spec"].get("completions", 1)
     return _waiting(f"{done} of {wanted} pods have completed, {status.get('active', 0)} are active")
@@ -114,6 +118,13 @@ def _pod(body: Object) -> Readiness:
     if phase == "Succeeded" or _condition(body, "Ready").get("status") == "True":
         return _READY
     return _waiting(pod_trouble(body) or f"the Pod is {phase}")
+
+
+def _secret(body: Object) -> Readiness:
+    """A token for a ServiceAccount is written by its controller; other Secrets are complete at once."""
+    data: Object = body.get("data") or {}
+    waits = body.get("type") == _OF_A_SERVICE_ACCOUNT and "token" not in data
+    return _waiting("its ServiceAccount's token is not there yet") if waits else _READY
 
 
 def _definition(body: Object) -> Readiness:
@@ -131,6 +142,7 @@ _RULES: Final[dict[tuple[str, str], tuple[Callable[[Object], Readiness], float]]
     ("apps/v1", "StatefulSet"): (_stateful_set, 10 * _MINUTES),
     ("batch/v1", "Job"): (_job, 10 * _MINUTES),
     ("v1", "Pod"): (_pod, 10 * _MINUTES),
+    ("v1", "Secret"): (_secret, 10 * _MINUTES),
     ("apiextensions.k8s.io/v1", "CustomResourceDefinition"): (_definition, 1 * _MINUTES),
 }
 

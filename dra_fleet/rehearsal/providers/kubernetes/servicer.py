@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
-from dra_fleet.rehearsal.providers.kubernetes import NAME, VERSION, helm_release, objects
+from dra_fleet.rehearsal.providers.kubernetes import NAME, VERSION, helm_release, objects, rendering
 from dra_fleet.rehearsal.providers.kubernetes.awaiting import Waiting
 from dra_fleet.rehearsal.providers.kubernetes.configuration import Configuration, compare, faults
 from dra_fleet.rehearsal.providers.kubernetes.connection import Cluster
@@ -22,11 +22,12 @@ from dra_fleet.rehearsal.providers.kubernetes.errors import ClusterUnreachableEr
 from dra_fleet.rehearsal.providers.kubernetes.naming import Autonaming, NamingMode, Urn
 from dra_fleet.rehearsal.providers.kubernetes.objects import Difference, Operation
 from dra_fleet.rehearsal.providers.plugin_servicer import PluginServicer
-from dra_fleet.rehearsal.providers.properties import decode, encode
+from dra_fleet.rehearsal.providers.properties import decode, encode, plain
 
 if TYPE_CHECKING:
     from pulumi.runtime.proto import plugin_pb2
 
+    from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.providers.engine_log import EngineLog
     from dra_fleet.rehearsal.providers.kubernetes.diffing import Change
 
@@ -105,11 +106,18 @@ class KubernetesServicer(PluginServicer):
     async def Invoke(
         self, request: provider_pb2.InvokeRequest, context: object
     ) -> provider_pb2.InvokeResponse:
-        """No functions: charts are Releases, YAML is objects."""
-        raise RefusedError(
-            f"function {request.tok} is not supported by the stand-in for the Kubernetes plugin; "
-            "declare objects and Releases, or use the published plugin"
-        )
+        """Render what the SDK then declares as objects."""
+        arguments = cast("Object", plain(decode(request.args)))
+        result = await rendering.invoke(request.tok, arguments, self._cluster, self._stopping)
+        answer = provider_pb2.InvokeResponse()
+        getattr(answer, "return").CopyFrom(encode(result))
+        return answer
+
+    async def Construct(
+        self, request: provider_pb2.ConstructRequest, context: object
+    ) -> provider_pb2.ConstructResponse:
+        """No components of the plugin's own: `helm.v4`, `yaml.v2` and `kustomize.v2`."""
+        raise rendering.unserved(f"component {request.type}")
 
     async def Check(self, request: provider_pb2.CheckRequest, context: object) -> provider_pb2.CheckResponse:
         """Complete and check a resource's inputs."""

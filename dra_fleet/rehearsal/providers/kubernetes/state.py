@@ -38,30 +38,24 @@ def state_of(live: Object, inputs: Properties, manager: str) -> Properties:
 
     Args:
         live: the object as the server has it.
-        inputs: the program's inputs; what is secret in them is secret in the outputs too.
+        inputs: the program's inputs; what is secret in them is secret in the outputs too, and so is what a
+            Secret holds, whatever the program says.
         manager: the field manager's name under which it was applied.
     """
     metadata = {key: value for key, value in live["metadata"].items() if key != "managedFields"}
     shown = for_program({**live, "metadata": metadata})
     marked = cast("Properties", with_secrets_of(shown, inputs))
     if live.get("kind") == "Secret" and live.get("apiVersion") == "v1":
-        marked = _with_secret_data(marked, inputs)
+        marked = {
+            **marked,
+            **{key: Secret(plain(marked[key])) for key in ("data", "stringData") if key in marked},
+        }
     return {
         **marked,
         _INPUTS: inputs,
         _API_VERSION: live.get("apiVersion", ""),
         _MANAGER: manager,
     }
-
-
-def _with_secret_data(shown: Properties, inputs: Properties) -> Properties:
-    """A Secret's `data` is made from `stringData` too: what is secret there is secret here."""
-    texts, data = inputs.get("stringData"), shown.get("data")
-    if isinstance(texts, Secret):
-        return {**shown, "data": Secret(plain(data))}
-    if isinstance(texts, dict) and isinstance(data, dict):
-        return {**shown, "data": with_secrets_of(data, cast("Properties", texts))}
-    return shown
 
 
 def for_server(properties: Properties) -> Object:
