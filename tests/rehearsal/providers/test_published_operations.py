@@ -1,0 +1,69 @@
+"""The stand-in answers as the published Kubernetes provider, by `published_operations.yaml`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dra_fleet.rehearsal.providers.kubernetes.configuration import compare
+from dra_fleet.rehearsal.providers.kubernetes.diffing import changes
+from dra_fleet.rehearsal.providers.kubernetes.readiness import readiness
+from dra_fleet.rehearsal.providers.kubernetes.replacing import replaces, replacing_fields
+from dra_fleet.rehearsal.providers.kubernetes.state import state_of
+from dra_fleet.rehearsal.providers.properties import Secret
+
+PUBLISHED: dict[str, Any] = yaml.safe_load(
+    Path(__file__).with_name("published_operations.yaml").read_text(encoding="utf-8")
+)
+KINDS = ("replaced", "ready", "secret", "settings")
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://SERVER:6443"}}]
+users: [{name: u, user: {token: t}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+"""
+
+
+def operations(kind: str) -> list[Any]:
+    return [pytest.param(row, id=f"{kind}-{number}") for number, row in enumerate(PUBLISHED[kind], 1)]
+
+
+def test_there_are_sixty_operations_and_each_kind_has_its_source() -> None:
+    assert sum(len(PUBLISHED[kind]) for kind in KINDS) >= 60
+    assert all(PUBLISHED["sources"][kind].startswith("https://") for kind in KINDS)
+
+
+@pytest.mark.parametrize("row", operations("replaced"))
+def test_a_change_replaces_where_the_published_provider_replaces(row: dict[str, Any]) -> None:
+    api_version, kind = row["kind"].split()
+    old, new = ({"apiVersion": api_version, "kind": kind, **row[side]} for side in ("old", "new"))
+    fields = replacing_fields(new, mutable_data=False)
+    found = [str(change) for change in changes(old, new) if replaces(change.path, change.new, fields)]
+    assert found == row["answer"]
+
+
+@pytest.mark.parametrize("row", operations("ready"))
+def test_an_object_is_waited_for_where_the_published_provider_waits(row: dict[str, Any]) -> None:
+    assert readiness({"metadata": {}, **row["object"]}).ready is row["answer"]
+
+
+@pytest.mark.parametrize("row", operations("secret"))
+def test_outputs_of_a_secret_are_secret_where_the_published_provider_s_are(row: dict[str, Any]) -> None:
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
+    state = state_of({**body, **row["live"]}, {**body, **row["inputs"]}, "manager")
+    assert [key for key, value in state.items() if isinstance(value, Secret)] == row["answer"]
+
+
+@pytest.mark.parametrize("row", operations("settings"))
+def test_settings_replace_where_the_published_provider_replaces(row: dict[str, Any]) -> None:
+    old, new = (
+        {"kubeconfig": KUBECONFIG.replace("SERVER", side["server"])}
+        | {key: value for key, value in side.items() if key != "server"}
+        for side in (row["old"], row["new"])
+    )
+    assert compare(old, new).replacing == row["answer"]
