@@ -14,7 +14,7 @@ from dra_fleet.rehearsal.providers.kubernetes.following import Reference, read
 from dra_fleet.rehearsal.providers.kubernetes.naming import annotation
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from dra_fleet.clusters.client import KubeApi, Object
 
@@ -96,20 +96,25 @@ def _cannot_be_tried(error: ApiError) -> bool:
     )
 
 
-async def update(api: KubeApi, body: Object, manager: str, *, dry_run: bool = False) -> Object:
+async def update(
+    api: KubeApi, body: Object, manager: str, *, ignored: Sequence[str] = (), dry_run: bool = False
+) -> Object:
     """Apply changes to an existing object.
 
-    Fields that only kubectl or an earlier provider holds are taken over; any other holder is a conflict.
+    Fields that only kubectl or an earlier provider holds are taken over; any other holder is a conflict,
+    except where the program ignores changes of the field: then it is left to its holder.
 
     Raises:
         ApiError: refused by the server.
         RefusedError: the object is gone, or another field manager holds a changed field.
     """
     reference = Reference.of(body)
-    if await read(api, reference) is None:
+    live = await read(api, reference)
+    if live is None:
         raise RefusedError(
             f'{reference.kind} "{reference}" is no longer on the cluster; run `pulumi refresh` and try again'
         )
+    body = left_to_others(body, live, manager, ignored)
     try:
         return await api.apply(body, manager=manager, force=forced(body), dry_run=dry_run)
     except ApiError as error:
@@ -124,7 +129,50 @@ async def update(api: KubeApi, body: Object, manager: str, *, dry_run: bool = Fa
         return await api.apply(body, manager=manager, force=True, dry_run=dry_run)
 
 
-async def preview_update(api: KubeApi, body: Object, manager: str) -> Object | None:
+def left_to_others(body: Object, live: Object, manager: str, ignored: Sequence[str]) -> Object:
+    """The object without the ignored fields that another field manager holds.
+
+    The published plugin's rule: pulumi-kubernetes, `handleSSAIgnoreFields` in `provider/pkg/await/await.go`.
+
+    Args:
+        body: what the program wants.
+        live: the object as the server has it, with its managedFields.
+        manager: our field manager's name.
+        ignored: the program's ignoreChanges; only plain paths such as `spec.replicas` can be left.
+    """
+    held = [
+        entry["fieldsV1"]
+        for entry in live["metadata"].get("managedFields", [])
+        if entry.get("manager") != manager and not entry.get("subresource")
+    ]
+    for path in ignored:
+        keys = path.split(".")
+        if any(_holds(fields, keys) for fields in held):
+            body = _without(body, keys)
+    return body
+
+
+def _holds(fields: Object, keys: list[str]) -> bool:
+    for key in keys:
+        if f"f:{key}" not in fields:
+            return False
+        fields = fields[f"f:{key}"]
+    return True
+
+
+def _without(body: Object, keys: list[str]) -> Object:
+    first, *rest = keys
+    if first not in body:
+        return body
+    if not rest:
+        return {key: value for key, value in body.items() if key != first}
+    below = body[first]
+    return {**body, first: _without(below, rest)} if isinstance(below, dict) else body  # pyright: ignore[reportUnknownArgumentType]
+
+
+async def preview_update(
+    api: KubeApi, body: Object, manager: str, ignored: Sequence[str] = ()
+) -> Object | None:
     """What the server would make of changes; None where it cannot say (kind or object not there yet).
 
     Raises:
@@ -132,7 +180,7 @@ async def preview_update(api: KubeApi, body: Object, manager: str) -> Object | N
         RefusedError: as for `update`.
     """
     try:
-        return await update(api, body, manager, dry_run=True)
+        return await update(api, body, manager, ignored=ignored, dry_run=True)
     except ApiError as error:
         if _cannot_be_tried(error):
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet.clusters.client import ApiError
@@ -121,7 +122,7 @@ async def diff(operation: Operation, old: Properties, new: Properties, ignored: 
     found = [change for change in changes(live, body) if not _is_ignored(str(change), ignored)]
     fields = replacing_fields(body, mutable_data=operation.cluster.configuration.mutable_data(body["kind"]))
     if found and not has_unknown(body) and not _is_another_object(remembered.live, body):
-        found = await _confirmed(operation.cluster, found, remembered, body)
+        found = await _confirmed(operation.cluster, found, remembered, body, ignored)
     replacing = [change for change in found if replaces(change.path, change.new, fields)]
     same_place = not is_autonamed(body) and not _is_another_object(remembered.live, body)
     return Difference(found, replacing, delete_before_replace=bool(replacing) and same_place)
@@ -141,13 +142,14 @@ def _is_another_object(live: Object, body: Object) -> bool:
 
 
 async def _confirmed(
-    cluster: Cluster, found: list[Change], remembered: Remembered, body: Object
+    cluster: Cluster, found: list[Change], remembered: Remembered, body: Object, ignored: list[str]
 ) -> list[Change]:
     api = await cluster.api_or_none()
     if api is None:
         return found
     try:
-        tried = await applying.preview_update(api, body, _manager(body, remembered.manager))
+        manager = _manager(body, remembered.manager)
+        tried = await applying.preview_update(api, body, manager, ignored)
     except (ApiError, RefusedError):
         return found  # the preview of the update itself says why
     return real_changes(found, remembered.live, tried) if tried is not None else found
@@ -179,7 +181,7 @@ async def create(operation: Operation, inputs: Properties) -> tuple[str, Propert
     return await _ready(operation, api, live, inputs, manager)
 
 
-async def update(operation: Operation, old: Properties, inputs: Properties) -> Properties:
+async def update(operation: Operation, old: Properties, inputs: Properties, ignored: list[str]) -> Properties:
     """Bring an object to new inputs and wait until it is ready. Returns its state.
 
     Raises:
@@ -190,9 +192,10 @@ async def update(operation: Operation, old: Properties, inputs: Properties) -> P
     manager = _manager(body, Remembered.parse(old).manager)
     try:
         if operation.preview:
-            return await _preview(operation, inputs, applying.preview_update, body, manager)
+            attempt = partial(applying.preview_update, ignored=ignored)
+            return await _preview(operation, inputs, attempt, body, manager)
         api = await operation.cluster.api()
-        live = await applying.update(api, body, manager)
+        live = await applying.update(api, body, manager, ignored=ignored)
     except ApiError as error:
         raise RefusedError(
             f'the Kubernetes API server refused the update of "{resource_id(body)}": {error.message}'

@@ -61,11 +61,10 @@ def decoded(text: str) -> list[Object]:
     except yaml.YAMLError as error:
         raise RefusedError(f"the text is no YAML: {error}") from error
     for item in documents:
+        shown = str(item)[:80]
         keys = set(cast("Object", item)) if isinstance(item, dict) else set[str]()
         if not {"kind", "apiVersion"} <= keys:
-            raise RefusedError(
-                f"a document is no Kubernetes object, it needs apiVersion and kind: {str(item)[:80]}"
-            )
+            raise RefusedError(f"a document is no Kubernetes object, it needs apiVersion and kind: {shown}")
     return documents
 
 

@@ -162,7 +162,7 @@ class KubernetesServicer(PluginServicer):
         if operation.urn.type == helm_release.TYPE:
             state = await helm_release.update(operation, news)
         else:
-            state = await objects.update(operation, decode(request.olds), news)
+            state = await objects.update(operation, decode(request.olds), news, list(request.ignoreChanges))
         return provider_pb2.UpdateResponse(properties=encode(state))
 
     async def Read(self, request: provider_pb2.ReadRequest, context: object) -> provider_pb2.ReadResponse:
