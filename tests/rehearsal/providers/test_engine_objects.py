@@ -210,18 +210,6 @@ def test_what_a_secret_holds_is_secret_whatever_the_program_says(project: TinyPr
     assert project.up("--expect-no-changes").code == 0
 
 
-def test_a_field_that_the_server_does_not_know_is_dropped_and_an_update_in_every_preview(
-    project: TinyProject,
-) -> None:
-    """As in v4 of the published plugin: it asks for fieldValidation=Warn and compares with what it sent."""
-    body = {"metadata": {"namespace": "default"}, "data": {"a": "1"}, "dta": {"b": "2"}}
-    project.declare("held", "core/v1:ConfigMap", body)
-    made = project.up()
-    assert made.code == 0, made.output
-    assert project.preview().count("to update") == 1
-    assert project.up().code == 0
-
-
 def test_a_refused_secret_value_is_kept_out_of_the_message(project: TinyProject, unique: str) -> None:
     word = "Not-A-Label-Value!"
     labels = {"word": {"$secret": word}}

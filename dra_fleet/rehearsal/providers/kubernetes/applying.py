@@ -83,8 +83,12 @@ async def preview_create(api: KubeApi, body: Object, manager: str) -> Object | N
 
 
 async def _dry_create(api: KubeApi, body: Object, manager: str) -> Object:
-    """As the published plugin asks: a field that the server does not know is dropped, not refused."""
-    params = {"fieldManager": manager, "fieldValidation": "Warn"}
+    """What the server would create.
+
+    A field that it does not know is refused here, as a server-side apply refuses it ("field not declared in
+    schema"); one whose gate is off is dropped by both.
+    """
+    params = {"fieldManager": manager, "fieldValidation": "Strict"}
     return await api.create(body, dry_run=True, params=params)
 
 

@@ -96,8 +96,8 @@ def real_changes(found: list[Change], live: Object, dry_run: Object) -> list[Cha
     """Those changes that a dry run on the server confirms.
 
     The server writes some values its own way (`1000m` is `1`): such a field differs from the program's text
-    for ever and yet never changes. What the server drops, as a field that it does not know or whose gate is
-    off, is an update in every preview, as with the published plugin.
+    for ever and yet never changes. What the server drops, a field whose gate is off, is an update in every
+    preview, as with the published plugin.
 
     Args:
         found: what `changes` says.
