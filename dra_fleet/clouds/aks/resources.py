@@ -1,4 +1,4 @@
-"""AKS as any program declares it: resources of azure-native."""
+"""AKS as any program declares it: resources of azure-native, and of the classic provider azure."""
 
 from __future__ import annotations
 
@@ -33,8 +33,13 @@ if TYPE_CHECKING:
 _GROUP: Final = r"azure-native(_containerservice_v\w+)?:containerservice(/v\w+)?"
 _CHOSEN: Final = "the minor before AKS's newest, in its latest patch"
 """Where no version is given: https://learn.microsoft.com/azure/aks/supported-kubernetes-versions"""
-_CLUSTER: Final = re.compile(rf"{_GROUP}:ManagedCluster")
+# https://www.pulumi.com/registry/packages/azure/api-docs/containerservice/kubernetescluster/
+_CLASSIC: Final = r"azure:containerservice/kubernetesCluster:KubernetesCluster"
+_CLASSIC_POOL: Final = r"azure:containerservice/kubernetesClusterNodePool:KubernetesClusterNodePool"
+_NATIVE: Final = rf"{_GROUP}:ManagedCluster"
+_CLUSTER: Final = re.compile(rf"{_NATIVE}|{_CLASSIC}")
 _NO_DRIVER: Final = "None"
+_ENTRA: Final = ("aadProfile", "azureActiveDirectoryRoleBasedAccessControl")
 _MANAGEMENT: Final = ("gpuProfile", "nvidia", "managementMode")
 
 
@@ -61,18 +66,28 @@ def _end(cluster: Resource, minor: str) -> dt.date | None:
     return entry.long_term_support_end if long_term else entry.standard_support_end
 
 
+def _named(holder: Resource | Pool, native: tuple[str, ...], classic: str) -> Value:
+    """A field by its name in either provider, by the one that is given."""
+    found = holder.get(classic)
+    return found if found.possible else holder.get(*native)
+
+
 def _local_accounts(cluster: Resource) -> Iterator[Fault]:
-    disabled = cluster.get("disableLocalAccounts")
+    classic = re.fullmatch(_CLASSIC, cluster.type) is not None
+    disabled = cluster.get("localAccountDisabled" if classic else "disableLocalAccounts")
     if not disabled.unknown and disabled.flag is not True:
         yield Fault(
             at=disabled,
             problem=f"is {disabled.shown}, so a certificate with all rights can be listed",
             allowed="true",
-            fix="set disableLocalAccounts: true, with an aadProfile that names who may enter",
+            fix=f"set {disabled.path[-1]}: true, with an {_ENTRA[classic]} that names who may enter",
         )
 
 
 def _public_addresses(cluster: Resource) -> Iterator[Fault]:
+    if re.fullmatch(_CLASSIC, cluster.type) is not None:
+        yield from _classic_public_addresses(cluster)
+        return
     access = cluster.get("publicNetworkAccess")
     if access.unknown or access.text == "Disabled":
         return
@@ -84,8 +99,15 @@ def _public_addresses(cluster: Resource) -> Iterator[Fault]:
     yield from open_ranges(profile.get("authorizedIPRanges"), fix)
 
 
-def _limit(scaled: str) -> Callable[[Value], Value]:
-    return lambda pool: pool.get(scaled if pool.get("enableAutoScaling").flag else "count")
+def _classic_public_addresses(cluster: Resource) -> Iterator[Fault]:
+    private = cluster.get("privateClusterEnabled")
+    if not private.unknown and not private.flag:
+        fix = "set apiServerAccessProfile.authorizedIpRanges, or privateClusterEnabled: true"
+        yield from open_ranges(cluster.get("apiServerAccessProfile", "authorizedIpRanges"), fix)
+
+
+def _limit(scaled: str, switch: str = "enableAutoScaling", count: str = "count") -> Callable[[Value], Value]:
+    return lambda pool: pool.get(scaled if pool.get(switch).flag else count)
 
 
 def _pools(kind: str, pools: str, name: str) -> PoolForm:
@@ -104,9 +126,26 @@ def _pools(kind: str, pools: str, name: str) -> PoolForm:
     )
 
 
+def _classic_pools(types: str, pools: str) -> PoolForm:
+    switch = "autoScalingEnabled"
+    return PoolForm(
+        types=re.compile(types),
+        pools=pools,
+        name="name",
+        machine="vmSize",
+        labels="nodeLabels",
+        taints="nodeTaints",
+        image="osSku",
+        autoscaling=switch,
+        fewest=_limit("minCount", switch, "nodeCount"),
+        most=_limit("maxCount", switch, "nodeCount"),
+        rolled_by=("orchestratorVersion",),
+    )
+
+
 def _added_taints(pool: Pool) -> Iterator[tuple[str, str]]:
     """https://learn.microsoft.com/azure/aks/spot-node-pool."""
-    if pool.get("scaleSetPriority").text == "Spot":
+    if _named(pool, ("scaleSetPriority",), "priority").text == "Spot":
         yield SPOT, "spot"
 
 
@@ -121,21 +160,22 @@ def _management(resource: Resource) -> list[Value]:
 
 
 def _gpu_driver_owner(pool: Pool) -> GpuDriverOwner | None:
-    at = pool.get("gpuProfile", "driver")
+    at = _named(pool, ("gpuProfile", "driver"), "gpuDriver")
     none = at.text == _NO_DRIVER
-    other = 'set gpuProfile.driver: "Install"' if none else 'gpuProfile.driver: "None"'
+    place = "gpuDriver" if pool.resource.type.startswith("azure:") else "gpuProfile.driver"
+    other = f'set {place}: "Install"' if none else f'{place}: "None"'
     return None if at.unknown else GpuDriverOwner(at=at, owner="" if none else "AKS", other=other)
 
 
 def _gpu_driver_root(pool: Pool) -> str | None:
-    choice = pool.get("gpuProfile", "driver")
+    choice = _named(pool, ("gpuProfile", "driver"), "gpuDriver")
     if choice.unknown:
         return None
     return "" if choice.text == _NO_DRIVER else "/"
 
 
 def _partitions(pool: Pool) -> list[Value]:
-    return [pool.get("gpuInstanceProfile")]
+    return [_named(pool, ("gpuInstanceProfile",), "gpuInstance")]
 
 
 def _unpredicted(pool: Pool, served: bool) -> Iterator[tuple[str, str]]:
@@ -148,7 +188,9 @@ RESOURCES = CloudResources(
     cluster_components=NO_TYPE,
     versions=(
         version_field(_CLUSTER.pattern, "kubernetesVersion", otherwise=_CHOSEN),
-        version_field(_CLUSTER.pattern, "agentPoolProfiles.*.orchestratorVersion"),
+        version_field(_NATIVE, "agentPoolProfiles.*.orchestratorVersion"),
+        version_field(_CLASSIC, "defaultNodePool.orchestratorVersion"),
+        version_field(_CLASSIC_POOL, "orchestratorVersion"),
         version_field(rf"{_GROUP}:AgentPool", "orchestratorVersion"),
     ),
     support=Support(
@@ -162,6 +204,8 @@ RESOURCES = CloudResources(
     pools=(
         _pools("AgentPool", "", "agentPoolName"),
         _pools("ManagedCluster", "agentPoolProfiles.*", "name"),
+        _classic_pools(_CLASSIC, "defaultNodePool"),
+        _classic_pools(_CLASSIC_POOL, ""),
     ),
     default_pool=no_default_pool,
     system_pool="",

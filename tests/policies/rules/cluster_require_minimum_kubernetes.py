@@ -21,6 +21,10 @@ SAMPLES: tuple[tuple[str, dict[str, Any]], ...] = (
     ),
     ("azure-native:containerservice:AgentPool", {"orchestratorVersion": "1.34"}),
     ("gcp:container/cluster:Cluster", {"minMasterVersion": "1.35.8-gke.1036000"}),
+    (
+        "azure:containerservice/kubernetesClusterNodePool:KubernetesClusterNodePool",
+        {"orchestratorVersion": "1.34"},
+    ),
     ("gcp:container/nodePool:NodePool", {"version": "1.35.8-gke.1036000"}),
     ("aws:eks/cluster:Cluster", {"version": "1.34"}),
     ("aws:eks/nodeGroup:NodeGroup", {"version": "1.34"}),
@@ -72,6 +76,11 @@ ROCKS = Declared(
 )
 ABSENT = (
     "minMasterVersion is absent, so the cloud chooses the default version of the cluster's release channel"
+)
+CLASSIC = Declared(
+    type="azure:containerservice/kubernetesCluster:KubernetesCluster",
+    name="c",
+    properties={"kubernetesVersion": "1.36", "defaultNodePool": {"orchestratorVersion": "1.35"}},
 )
 LAST = "agentPoolProfiles[2].orchestratorVersion"
 
@@ -136,6 +145,19 @@ CASES = (
                 value="1.33.5-20251112",
                 messages=(said(ROCKS, "releaseVersion is '1.33.5-20251112'", ALLOWED, UPGRADE),),
                 unknown="releaseVersion",
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(CLASSIC,),
+        breaks=(
+            Break(
+                resource="c",
+                path=("defaultNodePool", "orchestratorVersion"),
+                value="1.33",
+                messages=(said(CLASSIC, "defaultNodePool.orchestratorVersion is '1.33'", ALLOWED, UPGRADE),),
+                unknown="defaultNodePool.orchestratorVersion",
             ),
         ),
     ),
