@@ -244,7 +244,8 @@ def _partition_name(gpu: GpuOnHost, placement: Placement, how: _Discovery) -> st
     number = profile.gi_profile or 0
     if how.chart.partition_names == "placement":
         return f"gpu-{gpu.minor}-mig-{number}-{placement.start}-{profile.memory_slices}"
-    label = re.sub(r"[^a-z0-9]", "", profile.name.lower())
+    # https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/gpu-kubelet-plugin/mig.go#L111
+    label = re.sub(r"[^a-z0-9]+", "-", profile.name.lower().replace(".", "")).strip("-")
     return f"gpu-{gpu.minor}-mig-{label}-{number}-{placement.start}"
 
 

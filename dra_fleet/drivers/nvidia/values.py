@@ -31,14 +31,23 @@ _CLUSTER_GATES = {
     "NVMLDeviceHealthCheck": "DRADeviceTaints",
     "DRAListTypeAttributes": "DRAListTypeAttributes",
 }
+_GATES_SINCE = {"NVMLDeviceHealthCheck": "0.4.0"}
+"""Charts before leave unhealthy devices out of their slices, which needs no gate of the cluster."""
 _ENUMS = {
     "resources.computeDomains.imex.mode": ("driverManaged", "hostManaged"),
-    "resources.computeDomains.imex.isolation": ("domain",),
-    "resourceApiVersion": ("resource.k8s.io/v1",),
+    "resources.computeDomains.imex.isolation": ("", "domain"),
+    "resourceApiVersion": ("", "resource.k8s.io/v1"),
     "webhook.tls.mode": ("cert-manager", "secret"),
     "webhook.tls.certManager.issuerType": ("selfsigned", "clusterissuer", "issuer"),
     "webhook.failurePolicy": ("Fail", "Ignore"),
 }
+"""https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/deployments/helm/dra-driver-nvidia-gpu/templates"""
+_READ_IF = {
+    "resources.computeDomains.": ("resources.computeDomains.enabled", True),
+    "webhook.": ("webhook.enabled", False),
+}
+"""What the chart reads only where something is on: the switch, and what it is by default."""
+_TLS = {"cert-manager": "webhook.tls.certManager", "secret": "webhook.tls.secret"}
 
 
 def values(release: Release) -> ChartValues:
@@ -139,16 +148,29 @@ def _partitioned(release: Release) -> list[Refusal]:
 
 def _enums(final: ChartValues) -> list[Refusal]:
     return [
-        Refusal(path=key, what="is refused by the chart", got=str(value), allowed=", ".join(allowed))
+        Refusal(
+            path=key,
+            what="is refused by the chart",
+            got=str(value) or '""',
+            allowed=", ".join(filter(None, allowed)),
+        )
         for key, allowed in _ENUMS.items()
-        if (value := value_at(final, key)) is not None and value != "" and value not in allowed
+        if _is_read(key, final) and (value := value_at(final, key)) is not None and value not in allowed
     ]
+
+
+def _is_read(key: str, final: ChartValues) -> bool:
+    switches = [switch for start, switch in _READ_IF.items() if key.startswith(start)]
+    return all(value_at(final, switch, default=default) for switch, default in switches)
 
 
 def _webhook(final: ChartValues) -> list[Refusal]:
     if not value_at(final, "webhook.enabled", default=False):
         return []
     mode = value_at(final, "webhook.tls.mode", default="cert-manager")
+    for key in ("webhook.tls", _TLS.get(str(mode), "")):
+        if key and value_at(final, key, default=final) is None:
+            return [Refusal(path=key, what="is required for the webhook", got="null", fix=f"remove {key}")]
     issuer = value_at(final, "webhook.tls.certManager.issuerType", default="selfsigned")
     needed: list[str] = []
     if mode == "secret":
@@ -187,7 +209,8 @@ def _gate_conflicts(release: Release, final: ChartValues) -> list[Refusal]:
             )
         )
     found += _shares(gates, value_at(final, "consumableShares") or "")
-    host_managed = value_at(final, "resources.computeDomains.imex.mode") == "hostManaged"
+    mode = "resources.computeDomains.imex.mode"
+    host_managed = _is_read(mode, final) and value_at(final, mode) == "hostManaged"
     if host_managed and not gates.get("HostManagedIMEXDaemon", False):
         found.append(
             Refusal(
@@ -250,7 +273,9 @@ def _cluster_gates(release: Release, final: ChartValues) -> list[Refusal]:
             else "no known minor has it on by default",
         )
         for gate, needed in _CLUSTER_GATES.items()
-        if _gates(release, final).get(gate, False) and not kubernetes.gate(needed).is_on(release.minor)
+        if _gates(release, final).get(gate, False)
+        and not kubernetes.gate(needed).is_on(release.minor)
+        and not NVIDIA.facts.is_older(release.version.version, _GATES_SINCE.get(gate, ""))
     ]
 
 

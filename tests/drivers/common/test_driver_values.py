@@ -110,9 +110,30 @@ def test_a_key_that_the_version_lacks_is_named_with_version_and_nearest() -> Non
         ),
         ({"consumableShares": "memory"}, "consumableShares", "needs the feature gate ConsumableShares"),
         (
-            {"resources": {"computeDomains": {"imex": {"mode": "hostManaged"}}}},
+            {"resources": {"computeDomains": {"enabled": True, "imex": {"mode": "hostManaged"}}}},
             "resources.computeDomains.imex.mode",
             "needs the feature gate HostManagedIMEXDaemon",
+        ),
+        (
+            {"resources": {"computeDomains": {"enabled": True, "imex": {"mode": ""}}}},
+            "resources.computeDomains.imex.mode",
+            "is refused by the chart",
+        ),
+        ({"webhook": {"enabled": True, "tls": None}}, "webhook.tls", "is required for the webhook"),
+        (
+            {"webhook": {"enabled": True, "tls": {"certManager": None}}},
+            "webhook.tls.certManager",
+            "is required for the webhook",
+        ),
+        (
+            {"webhook": {"enabled": True, "tls": {"mode": "secret", "secret": None}}},
+            "webhook.tls.secret",
+            "is required for the webhook",
+        ),
+        (
+            {"webhook": {"enabled": True, "tls": {"mode": ""}}},
+            "webhook.tls.mode",
+            "is refused by the chart",
         ),
         (
             {"featureGates": {"IMEXDaemonsWithDNSNames": False}},
@@ -128,6 +149,26 @@ def test_a_key_that_the_version_lacks_is_named_with_version_and_nearest() -> Non
 )
 def test_a_value_that_would_fail_is_refused(values: dict[str, Any], key: str, what: str) -> None:
     assert told(values) == {key: what}
+
+
+# templates/kubeletplugin.yaml:15-18 and templates/controller.yaml:15-16 of chart 0.5.0
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"resources": {"computeDomains": {"enabled": False, "imex": {"mode": "hostManaged"}}}},
+        {"resources": {"computeDomains": {"enabled": False, "imex": {"mode": ""}}}},
+        {"resources": {"computeDomains": {"enabled": True, "imex": {"isolation": ""}}}},
+        {"webhook": {"enabled": False, "tls": None}},
+    ],
+)
+def test_what_the_chart_does_not_read_is_not_refused(values: dict[str, Any]) -> None:
+    assert told(values) == {}
+
+
+def test_health_checks_before_0_4_0_need_no_device_taints() -> None:
+    gates = {"featureGates": {"NVMLDeviceHealthCheck": True}}
+    assert told(gates, version="25.12.0", minor="1.35") == {}
+    assert list(told(gates, version="0.4.1", minor="1.35")) == ["featureGates.NVMLDeviceHealthCheck"]
 
 
 def test_a_gate_that_the_cluster_lacks_is_refused() -> None:

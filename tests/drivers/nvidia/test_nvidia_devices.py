@@ -212,3 +212,16 @@ def test_many_devices_are_divided_into_slices_of_one_pool() -> None:
 def test_no_devices_make_one_empty_slice() -> None:
     (only,) = slice_specs("gpu.nvidia.com", "n1", [], 1)
     assert only["devices"] == []
+
+
+# https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/gpu-kubelet-plugin/mig.go#L111
+@pytest.mark.parametrize(
+    ("model", "profile", "start"),
+    [
+        ("A100-SXM4-80GB", "1g.10gb+me", "gpu-0-mig-1g10gb-me-20-"),
+        ("A30", "1g.6gb+me", "gpu-0-mig-1g6gb-me-"),
+    ],
+)
+def test_the_plus_of_a_profile_is_a_hyphen_in_the_device_s_name(model: str, profile: str, start: str) -> None:
+    [device] = publish(gpu(model, ((profile, 1),)))
+    assert device.name.startswith(start)

@@ -253,3 +253,23 @@ def test_the_stand_in_renders_the_kinds_and_keys_of_the_published_chart(
     schema, own_values = schema_and_values(chart)
     their_values = cast("dict[str, Any]", yaml.safe_load((published / "values.yaml").read_text()))
     assert keys(their_values, schema) <= keys(own_values, schema)
+
+
+# templates/rbac-controller.yaml of chart 0.5.0
+@pytest.mark.engine
+def test_the_controller_may_touch_leases_and_no_claims(tools: Toolset) -> None:
+    objects = render(tools, NVIDIA, *GPUS_ONLY, "resources.computeDomains.enabled=true")
+    [role] = [
+        item
+        for item in objects
+        if item["kind"] == "ClusterRole" and item["metadata"]["name"].endswith("-clusterrole-controller")
+    ]
+    verbs = {resource: rule["verbs"] for rule in role["rules"] for resource in rule["resources"]}
+    assert verbs["leases"] == ["get", "create", "update"]
+    assert "resourceclaims" not in verbs
+
+
+@pytest.mark.engine
+def test_a_webhook_without_tls_is_refused_in_the_chart_s_words(tools: Toolset) -> None:
+    told = refusal(tools, NVIDIA, *GPUS_ONLY, "webhook.enabled=true", "webhook.tls=null")
+    assert "Webhook TLS configuration is required when webhook is enabled." in told

@@ -71,3 +71,10 @@ def test_without_the_mig_manager_no_layout_is_set() -> None:
 )
 def test_capable_of_mig_is_what_labels_say(labels: dict[str, str], capable: bool) -> None:
     assert is_mig_capable(labels) is capable
+
+
+@pytest.mark.parametrize("default", ["all-1g.10gb", ""])
+def test_a_default_layout_other_than_none_at_all_is_no_label_of_the_operator_s(default: str) -> None:
+    labels = {**FOUND, "nvidia.com/mig.capable": "true"}
+    now = read_policy(migManager={"config": {"default": default}})
+    assert "nvidia.com/mig.config" not in changes(labels, now)

@@ -18,6 +18,8 @@ MIG_MANAGER: Final = f"{DEPLOY}mig-manager"
 OPERANDS: Final = f"{DEPLOY}operands"
 MIG_CAPABLE: Final = "nvidia.com/mig.capable"
 MIG_CONFIG: Final = "nvidia.com/mig.config"
+DISABLED: Final = "all-disabled"
+"""The layout without partitions."""
 MIG_STATE: Final = "nvidia.com/mig.config.state"
 PRODUCT: Final = "nvidia.com/gpu.product"
 FOUND_BY_PCI: Final = "feature.node.kubernetes.io/pci-10de.present"
@@ -78,7 +80,9 @@ def changes(labels: Mapping[str, str], policy: Policy) -> dict[str, str | None]:
     if is_mig_capable(labels):
         if MIG_MANAGER not in labels:
             wanted[MIG_MANAGER] = "true"
-        default = policy.mig_manager.default_config
-        if policy.mig_manager.enabled and not labels.get(MIG_CONFIG) and default:
-            wanted[MIG_CONFIG] = default
+        # https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/controllers/state_manager.go: no other default
+        # becomes a label.
+        is_default = policy.mig_manager.default_config == DISABLED
+        if policy.mig_manager.enabled and not labels.get(MIG_CONFIG) and is_default:
+            wanted[MIG_CONFIG] = DISABLED
     return wanted
