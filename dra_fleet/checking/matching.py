@@ -103,9 +103,8 @@ def counted(found: Iterable[FleetDevice]) -> str:
 def _first_false(item: Judged, environment: DeviceCel) -> tuple[int, str]:
     """How many clauses of all selectors hold, or may hold, and the first one that does not."""
     parts = [clause for program in item.programs for clause in clauses(program.expression)]
-    missed = [
-        clause for clause in parts if environment.operand(clause).evaluate(item.device.cel).outcome == "false"
-    ]
+    outcomes = {clause: environment.operand(clause).evaluate(item.device.cel).outcome for clause in parts}
+    missed = [clause for clause in parts if outcomes[clause] in ("false", "error")]
     return len(parts) - len(missed), (missed or parts)[0]
 
 
