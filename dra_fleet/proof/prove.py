@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.model.nodes import ONE_POD
 from dra_fleet.proof.allocator import Steps
-from dra_fleet.proof.answer.classes import prove_classes, warn_unmatched
+from dra_fleet.proof.answer.classes import prove_classes, tell_unmatched
 from dra_fleet.proof.answer.growth import must_grow
 from dra_fleet.proof.answer.messages import ACCEPT, STRICT, Findings, refuse_broken, tell
 from dra_fleet.proof.answer.misses import why_too_few
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.model.plan import ClusterPlan, FleetPlan, WorkloadPlan
+    from dra_fleet.proof.answer.classes import Missed
     from dra_fleet.proof.answer.verdicts import Judgement, PoolFit
     from dra_fleet.proof.demand.asks import ClaimAsk
 
@@ -42,6 +43,7 @@ def prove(plan: FleetPlan, recorded: Mapping[str, Sequence[NodeGroup]] | None = 
     classes: list[ClassProof] = []
     claims: list[ClaimProof] = []
     workloads: list[WorkloadProof] = []
+    missed: dict[str, Missed] = {}
     parts = sum(
         len(part)
         for cluster in plan.clusters
@@ -50,22 +52,26 @@ def prove(plan: FleetPlan, recorded: Mapping[str, Sequence[NodeGroup]] | None = 
     steps = Steps(MOST_STEPS_OF_ALL + STEPS_OF_A_PART * parts)
     for cluster in plan.clusters:
         placements = Placements(class_objects(cluster), cluster.kubernetes, steps)
-        proved = _prove_cluster(cluster, (recorded or {}).get(cluster.name), placements, findings)
+        proved = _prove_cluster(cluster, (recorded or {}).get(cluster.name), placements, missed, findings)
         classes += proved[0]
         claims += proved[1]
         workloads += proved[2]
-    warn_unmatched(classes, plan.clusters, findings)
+    tell_unmatched(classes, missed, plan.clusters, findings)
     return Proof(
         classes=tuple(classes),
         claims=tuple(claims),
         workloads=tuple(workloads),
-        failures=tuple(dict.fromkeys(findings.failures)),
+        failures=tuple(dict.fromkeys(failure.text for failure in findings.failures)),
         warnings=tuple(dict.fromkeys(findings.warnings)),
     )
 
 
 def _prove_cluster(
-    cluster: ClusterPlan, recorded: Sequence[NodeGroup] | None, placements: Placements, findings: Findings
+    cluster: ClusterPlan,
+    recorded: Sequence[NodeGroup] | None,
+    placements: Placements,
+    missed: dict[str, Missed],
+    findings: Findings,
 ) -> tuple[list[ClassProof], list[ClaimProof], list[WorkloadProof]]:
     classes = placements.classes
     specs = {item.name: item.spec for item in (*cluster.templates, *cluster.claims)}
@@ -90,7 +96,7 @@ def _prove_cluster(
     sound = [item for item in cluster.workloads if claim_of(item) not in broken]
     pod_sets, of_workload = pod_sets_of(sound, asks, classes)
     question = _question(groups, pod_sets, placements)
-    of_class = prove_classes(cluster, classes, groups)
+    of_class = prove_classes(cluster, classes, groups, missed)
     return of_class, claims, _prove_workloads(cluster, sound, of_workload, question, findings)
 
 
@@ -121,7 +127,8 @@ def _prove_claim(
     pools = pool_fits(question, 0)
     answer, fix = _claim_answer(question, pools)
     if answer.word in ("error", "never"):
-        findings.refuse(*path, what=f"on cluster {cluster.name}: {answer.reason}", fix=fix)
+        what = f"on cluster {cluster.name}: {answer.reason}"
+        findings.refuse(*path, what=what, fix=fix, classes=ask.required)
     elif answer.word == "unknown":
         findings.warnings.append(f"cluster {cluster.name}: claim {ask.name}: {answer.reason}")
     return ClaimProof(
@@ -201,7 +208,8 @@ def _prove_workloads(
             what = f"on cluster {cluster.name}, in every order some pod waits: {answer.excess}"
             findings.refuse("workloads", item.name, what=what, fix="run fewer copies, or raise nodes.max")
         grows = proof.word == "guaranteed" and proof.at_min != "guaranteed"
-        tell(proof, must_grow(cluster, question, pod_set, pools) if grows else (), findings)
+        growth = must_grow(cluster, question, pod_set, pools) if grows else ()
+        tell(proof, growth, pod_sets[pod_set].claim.required, findings)
         proofs.append(proof)
     return proofs
 

@@ -37,7 +37,7 @@ def test_a_broken_clause_exits_1_and_is_named_with_the_value(tmp_path: Path) -> 
     assert result.exit_code == 1
     assert "memory.compareTo(quantity('5Gi')) >= 0" in result.stdout
     assert "the largest device has memory 4864Mi" in result.stdout
-    line = 1 + next(at for at, text in enumerate(file.read_text().splitlines()) if " partition: {" in text)
+    line = 1 + next(at for at, text in enumerate(file.read_text().splitlines()) if " mig-5g: {" in text)
     assert f"  at: {file}:{line}:7\n" in result.stdout
     assert "\x1b" not in result.stdout
 

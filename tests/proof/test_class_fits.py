@@ -36,15 +36,26 @@ def test_a_class_that_no_device_is_of_is_told_with_clause_value_and_fix() -> Non
     )
 
 
-def test_a_class_that_a_claim_asks_for_is_told_once_by_the_claim() -> None:
+def test_a_class_that_a_claim_asks_for_is_told_once_at_the_class() -> None:
     proof = proved(
         stack(
             {"large": {"driver": "nvidia", "type": "mig", "memory": {"min": "10Gi"}}},
             {"one": {"requests": {"gpu": {"class": "large"}}}},
         )
     )
-    assert len(proof.failures) == 1
+    [failure] = proof.failures
+    assert failure.startswith("dra-fleet:fleet.classes.large: no device of any cluster is of this class: ")
+    assert "; needed by claims one\n  fix: ask for memory of at most 9728Mi, or " in failure
     assert proof.warnings == ()
+
+
+def test_the_highest_value_that_would_do_is_that_of_all_pools() -> None:
+    pools = {"small": pool("dgx-a100-40-8", "small"), "large": pool("hgx-h100-8", "large")}
+    large = {"large": {"driver": "nvidia", "type": "gpu", "memory": {"min": "90Gi"}}}
+    claims = {name: {"requests": {"gpu": {"class": "large"}}} for name in ("one", "two")}
+    [failure] = proved(fleet(pools, classes=large, claims=claims)).failures
+    assert "of a node of each of the pools large, small: clause" in failure
+    assert "; needed by claims one, two\n  fix: ask for memory of at most 81559Mi, or " in failure
 
 
 def test_a_class_on_values_that_nobody_knows_is_not_counted() -> None:

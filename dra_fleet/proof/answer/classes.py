@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dra_fleet.model.nodes import ONE_POD
@@ -17,13 +18,36 @@ if TYPE_CHECKING:
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.model.plan import ClusterPlan
     from dra_fleet.proof.answer.messages import Findings
-    from dra_fleet.proof.demand.asks import Object
+    from dra_fleet.proof.demand.asks import Ask, Object
+    from dra_fleet.proof.search.matching import Miss
 
 _REQUEST = "device"
 
 
+@dataclass(kw_only=True)
+class Missed:
+    """Of a class why devices are not of it, on all pools that were looked at."""
+
+    ask: Ask
+    pools: list[str] = field(default_factory=list[str])
+    devices: int = 0
+    misses: list[Miss] = field(default_factory=list["Miss"])
+
+    def reason(self) -> tuple[str, str]:
+        """Why the nearest device of all pools is not of the class, and the fix."""
+        pools = (
+            f"pool {self.pools[0]}" if len(self.pools) == 1 else f"each of the pools {', '.join(self.pools)}"
+        )
+        if not self.misses:
+            return f"the nodes of {pools} publish no devices", "install a driver for them"
+        return why_too_few(self.ask, self.misses, 0, self.devices, f"of a node of {pools}")
+
+
 def prove_classes(
-    cluster: ClusterPlan, classes: Mapping[str, Object], groups: Sequence[NodeGroup]
+    cluster: ClusterPlan,
+    classes: Mapping[str, Object],
+    groups: Sequence[NodeGroup],
+    missed: dict[str, Missed],
 ) -> list[ClassProof]:
     """The stack's own classes on one cluster, but for those whose selectors do not compile.
 
@@ -31,26 +55,33 @@ def prove_classes(
         cluster: the cluster.
         classes: its DeviceClasses by name.
         groups: its nodes.
+        missed: collects by class why devices are not of it.
     """
     minor = cluster.kubernetes
     return [
         ClassProof(
             cluster=cluster.name,
             name=item.name,
-            pools=tuple(_fit(item.name, classes, group, minor) for group in groups),
+            pools=tuple(_fit(item.name, classes, group, minor, missed) for group in groups),
         )
         for item in cluster.classes
         if not any(compile_problem(selector.cel.expression, minor) for selector in item.spec.selectors)
     ]
 
 
-def warn_unmatched(proofs: Iterable[ClassProof], clusters: Iterable[ClusterPlan], findings: Findings) -> None:
-    """Tell of classes that no device of any cluster is of; where a claim asks for one, the claim tells.
+def tell_unmatched(
+    proofs: Iterable[ClassProof],
+    missed: dict[str, Missed],
+    clusters: Iterable[ClusterPlan],
+    findings: Findings,
+) -> None:
+    """Tell once of each class that no device of any cluster is of, and not of all that asks for it.
 
     Args:
         proofs: the classes on all clusters.
+        missed: why devices are not of them.
         clusters: the clusters, with their claims.
-        findings: collects what is said.
+        findings: holds what was said of claims and workloads, and collects this.
     """
     asked = {
         name
@@ -62,12 +93,20 @@ def warn_unmatched(proofs: Iterable[ClassProof], clusters: Iterable[ClusterPlan]
     for proof in proofs:
         fits.setdefault(proof.name, []).extend(proof.pools)
     for name, found in fits.items():
-        if name not in asked and found and all(fit.matches == 0 for fit in found):
-            what = f"no device of any cluster is of this class: {found[0].reason}"
-            findings.warn("classes", name, what=what, fix=found[0].fix)
+        if not found or any(fit.matches != 0 for fit in found):
+            continue
+        reason, fix = missed[name].reason()
+        what = f"no device of any cluster is of this class: {reason}"
+        waiting = findings.without(name)
+        if waiting:
+            findings.refuse("classes", name, what=f"{what}; needed by {waiting}", fix=fix)
+        elif name not in asked:
+            findings.warn("classes", name, what=what, fix=fix)
 
 
-def _fit(name: str, classes: Mapping[str, Object], group: NodeGroup, minor: str) -> ClassFit:
+def _fit(
+    name: str, classes: Mapping[str, Object], group: NodeGroup, minor: str, missed: dict[str, Missed]
+) -> ClassFit:
     body = {"devices": {"requests": [{"name": _REQUEST, "exactly": {"deviceClassName": name}}]}}
     claim = ask_of(name, body, classes)
     anywhere = PodSet(
@@ -85,8 +124,12 @@ def _fit(name: str, classes: Mapping[str, Object], group: NodeGroup, minor: str)
         return ClassFit(pool=group.pool, matches=None, devices=devices, reason=found.doubt)
     if matched.certain:
         return ClassFit(pool=group.pool, matches=len(matched.certain), devices=devices)
+    seen = missed.setdefault(name, Missed(ask=ask))
+    seen.pools.append(group.pool)
     if not devices:
         reason, fix = f"the nodes of pool {group.pool} publish no devices", "install a driver for them"
     else:
+        seen.devices += devices
+        seen.misses += matched.misses
         reason, fix = why_too_few(ask, matched.misses, 0, devices, f"of a node of pool {group.pool}")
     return ClassFit(pool=group.pool, matches=0, devices=devices, reason=reason, fix=fix)

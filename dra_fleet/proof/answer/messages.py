@@ -20,12 +20,27 @@ ACCEPT = {"possible": "order", "unknown": "unknown"}
 """Per verdict the key under `accept` of a workload."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """What stops the program.
+
+    Attributes:
+        text: What is told.
+        about: Whose it is, such as ("workloads", "train").
+        classes: The classes without which it could not be otherwise.
+    """
+
+    text: str
+    about: tuple[str, str]
+    classes: frozenset[str] = frozenset()
+
+
 @dataclass(kw_only=True)
 class Findings:
     """Collects both while a plan is proved."""
 
     strict: bool
-    failures: list[str] = field(default_factory=list[str])
+    failures: list[Failure] = field(default_factory=list[Failure])
     warnings: list[str] = field(default_factory=list[str])
 
     def refuse(
@@ -36,6 +51,7 @@ class Findings:
         allowed: str = "",
         fix: str = "",
         order: Sequence[str] = (),
+        classes: frozenset[str] = frozenset(),
     ) -> None:
         """Stop the program for what stands at a path below the fleet's key."""
         # Whoever proves a plan has loaded the settings' models already; importing a proof must not.
@@ -45,7 +61,17 @@ class Findings:
             f"\n  order: {line}" if not number else f"\n         {line}" for number, line in enumerate(order)
         )
         error = SettingsError(path=under(*path), what=what, got=got, allowed=allowed, fix=fix)
-        self.failures.append(f"{error}{steps}")
+        about = (str(path[0]), str(path[1])) if len(path) > 1 else ("", "")
+        self.failures.append(Failure(text=f"{error}{steps}", about=about, classes=classes))
+
+    def without(self, class_name: str) -> str:
+        """Take away what is refused for want of a class; in words whose it was, empty where there is none."""
+        caused = [failure for failure in self.failures if class_name in failure.classes]
+        self.failures = [failure for failure in self.failures if failure not in caused]
+        kinds: dict[str, list[str]] = {}
+        for kind, name in dict.fromkeys(one.about for one in caused):
+            kinds.setdefault(kind, []).append(name)
+        return "; ".join(f"{kind} {', '.join(names)}" for kind, names in kinds.items())
 
     def warn(self, *path: object, what: str, fix: str = "") -> None:
         """Tell what is doubtful about what stands at a path below the fleet's key."""
@@ -77,18 +103,19 @@ def refuse_broken(cluster: ClusterPlan, asks: Mapping[str, ClaimAsk], findings: 
     return broken
 
 
-def tell(proof: WorkloadProof, growth: Sequence[str], findings: Findings) -> None:
+def tell(proof: WorkloadProof, growth: Sequence[str], classes: frozenset[str], findings: Findings) -> None:
     """Say what a workload's verdict comes to.
 
     Args:
         proof: The verdict.
+        classes: The classes that its claim cannot do without.
         growth: What must happen to pools before its pods are placed, where the least nodes are too few.
         findings: Collects what is said.
     """
     where = f"on cluster {proof.cluster}"
     if proof.word in ("never", "error"):
         what = f"{where}, {proof.word}: {proof.reason}"
-        findings.refuse("workloads", proof.name, what=what, fix=proof.fix, order=proof.order)
+        findings.refuse("workloads", proof.name, what=what, fix=proof.fix, order=proof.order, classes=classes)
         return
     if proof.word in ACCEPT and findings.strict and not proof.accepted:
         key = ACCEPT[proof.word]

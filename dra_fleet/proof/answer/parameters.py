@@ -116,8 +116,14 @@ def _tell(
         if item.is_guess:
             findings.warn(*where.path, refusal.path, what=what, fix=refusal.fix)
         else:
-            found = {"got": refusal.got, "allowed": refusal.allowed, "fix": refusal.fix}
-            findings.refuse(*where.path, refusal.path, what=what, **found)
+            findings.refuse(
+                *where.path,
+                refusal.path,
+                what=what,
+                got=refusal.got,
+                allowed=refusal.allowed,
+                fix=refusal.fix,
+            )
 
 
 def _refuse_types(where: _Place, config: Mapping[str, Any], asks: Sequence[Ask], findings: Findings) -> None:

@@ -68,6 +68,15 @@ class ClaimAsk:
         return tuple(ask for alternatives in self.requests for ask in alternatives)
 
     @property
+    def required(self) -> frozenset[str]:
+        """The classes without devices of which it gets nothing."""
+        return frozenset(
+            choices[0].class_name
+            for choices in self.requests
+            if len({ask.class_name for ask in choices}) == 1
+        )
+
+    @property
     def constraints(self) -> list[dict[str, str]]:
         """What its devices must have in common, or not."""
         return list(self.body["spec"].get("devices", {}).get("constraints", []))
