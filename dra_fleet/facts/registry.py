@@ -7,7 +7,7 @@ pays nothing for them, and each process finds the same ones by itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 ValueT = TypeVar("ValueT")
+
+
+_at = cache(resolve_name)
+"""What stands at a place, which is asked for again and again; what is not there is looked for again."""
 
 
 class NotRegistered(TypeError):  # noqa: N818 - it says what the value is not
@@ -42,7 +46,7 @@ class Registry(Generic[ValueT]):
             NotRegistered: The entry point of that name names no such value.
         """
         if name in self.built_in:
-            return resolve_name(self.built_in[name])
+            return _at(self.built_in[name])
         return self._registered.get(name)
 
     def known(self) -> Iterator[ValueT]:
@@ -52,7 +56,7 @@ class Registry(Generic[ValueT]):
             NotRegistered: An entry point names no such value.
         """
         for name in self.built_in:
-            yield resolve_name(self.built_in[name])
+            yield _at(self.built_in[name])
         yield from self._registered.values()
 
     def names(self) -> list[str]:

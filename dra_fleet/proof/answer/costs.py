@@ -111,6 +111,7 @@ def _least(ask: Ask, name: str) -> Fraction | None:
     return max(found, default=None)
 
 
+@lru_cache(maxsize=4096)
 def _amount(text: str) -> Fraction:
     return Quantity.parse(text).amount
 
