@@ -27,6 +27,12 @@ def test_every_rule_that_is_told_is_described_and_the_other_way_round() -> None:
     assert told == {*RULES}
 
 
+def test_the_page_lists_every_rule() -> None:
+    page = (ROOT.parent / "docs" / "check.md").read_text("utf-8")
+    listed_there = re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", page, re.MULTILINE)
+    assert listed_there == [*RULES.items()]
+
+
 def test_a_comment_leaves_a_rule_out_on_its_line() -> None:
     assert findings(CLASS % "class-without-selector: it is a test") == []
     assert len(findings(CLASS % "cel-invalid")) == 1

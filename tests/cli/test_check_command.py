@@ -90,3 +90,51 @@ def test_a_file_that_is_too_large_is_told_and_not_read(tmp_path: Path) -> None:
     result = RUNNER.invoke(app, ["check", str(file), "--stack", str(RECIPES / "s6" / "stack.yaml")])
     assert result.exit_code == 1
     assert f"{file}:1:1: error: is larger than 16777216 bytes" in result.stdout
+
+
+EMPTY = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec: {}\n"
+STACK = ("--stack", str(RECIPES / "s6" / "stack.yaml"))
+
+
+def deployed(folder: Path) -> Path:
+    """A folder with an object, chart values and a hidden file."""
+    for name, text in {"app/class.yaml": EMPTY, "app/values.yml": "a: 1\n", ".git/x.yaml": EMPTY}.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_a_folder_stands_for_the_files_below_it(tmp_path: Path) -> None:
+    result = RUNNER.invoke(app, ["check", str(deployed(tmp_path)), *STACK])
+    assert result.exit_code == 0
+    told, summary, extent = result.stdout.splitlines()
+    assert told.startswith(f"{tmp_path}/app/class.yaml:4:1: warning: DeviceClass a spec: has no selector")
+    assert (summary, extent) == ("0 errors, 1 warning", "1 judged, 1 passed over (1 no Kubernetes objects)")
+
+
+def test_a_pattern_stands_for_the_files_that_match_and_one_without_any_is_told(tmp_path: Path) -> None:
+    result = RUNNER.invoke(app, ["check", f"{deployed(tmp_path)}/**/class.*", *STACK])
+    assert result.stdout.splitlines()[-1] == "1 judged, 0 passed over"
+    result = RUNNER.invoke(app, ["check", f"{tmp_path}/*.json", *STACK])
+    assert result.exit_code == 1
+    assert "*.json:1:1: error: cannot be read: No such file or directory" in result.stdout
+
+
+def test_a_list_of_what_to_leave_out_is_a_file(tmp_path: Path) -> None:
+    listed = tmp_path / "ignored"
+    listed.write_text("*/class.yaml class-without-selector  # for a test\n")
+    result = RUNNER.invoke(app, ["check", str(deployed(tmp_path)), *STACK, "--ignore", str(listed)])
+    assert result.stdout.splitlines()[0] == "nothing found"
+    listed.write_text("* class-without-selectors\n")
+    result = RUNNER.invoke(app, ["check", str(deployed(tmp_path)), *STACK, "--ignore", str(listed)])
+    assert result.exit_code == 1
+    assert f"{listed}:1:1: error: leaves out a rule that does not exist" in result.stdout
+
+
+def test_findings_are_annotations_and_sarif_for_code_hosts(tmp_path: Path) -> None:
+    file = deployed(tmp_path) / "app" / "class.yaml"
+    log = tmp_path / "check.sarif"
+    result = RUNNER.invoke(app, ["check", str(file), *STACK, "--format", "github", "--sarif", str(log)])
+    assert result.stdout.startswith(f"::warning file={file},line=4,col=1,title=class-without-selector::")
+    [run] = json.loads(log.read_text())["runs"]
+    assert [item["ruleId"] for item in run["results"]] == ["class-without-selector"]
