@@ -37,7 +37,8 @@ class CelDevice:
         attributes: domain -> id -> str, int, bool or a Semver message.
         capacity: domain -> id -> a Quantity message.
         unknown: The (domain, id) pairs whose value is UNKNOWN, in ``attributes`` or ``capacity``.
-        unsupported: Why no selector can be evaluated on it at all (a list attribute), else empty.
+        unsupported: Why no selector can be evaluated on it at all (an attribute without a value), else empty.
+        has_list: An attribute that is a list, else empty.
         key: Equal for devices that every selector judges alike.
     """
 
@@ -47,6 +48,7 @@ class CelDevice:
     capacity: Domains
     unknown: frozenset[tuple[str, str, str]]
     unsupported: str
+    has_list: str
     key: str
 
     @classmethod
@@ -61,7 +63,8 @@ class CelDevice:
             ValueError: A quantity or version in it cannot be read.
         """
         unknown: set[tuple[str, str, str]] = set()
-        attributes, problem = _attributes(device.get("attributes") or {}, driver, unknown)
+        published = device.get("attributes") or {}
+        attributes, problem = _attributes(published, driver, unknown)
         return cls(
             driver=driver,
             allow_multiple_allocations=bool(device.get("allowMultipleAllocations")),
@@ -69,6 +72,7 @@ class CelDevice:
             capacity=_capacity(device.get("capacity") or {}, driver, unknown),
             unknown=frozenset(unknown),
             unsupported=problem,
+            has_list=next((name for name, value in published.items() if _is_list(value)), ""),
             key=_key(device, driver),
         )
 
@@ -99,7 +103,7 @@ def _attributes(
         if value is UNKNOWN or (isinstance(value, dict) and UNKNOWN in value.values()):  # pyright: ignore[reportUnknownMemberType]
             unknown.add(("device.attributes", domain, identity))
             domains.setdefault(domain, {})
-        elif any(kind in value for kind in _LISTS) or not value:
+        elif not value:
             problem = f"attribute {name}: unsupported attribute value"
         else:
             domains.setdefault(domain, {})[identity] = _attribute_value(value)  # pyright: ignore[reportUnknownArgumentType]
@@ -108,7 +112,13 @@ def _attributes(
 
 def _attribute_value(value: Mapping[str, Any]) -> object:
     ((kind, plain),) = value.items()
+    if kind == "versions":
+        return [messages.version(item) for item in plain]
     return messages.version(plain) if kind == "version" else plain
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, dict) and any(kind in value for kind in _LISTS)
 
 
 def _capacity(published: Mapping[str, Any], driver: str, unknown: set[tuple[str, str, str]]) -> Domains:

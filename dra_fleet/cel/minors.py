@@ -10,6 +10,10 @@ LISTS_SINCE = 35
 """The library of lists."""
 MULTIPLE_ALLOCATIONS_SINCE = 36
 """`device.allowMultipleAllocations`."""
+LIST_ATTRIBUTES_SINCE = 37
+"""Attributes that are lists are evaluated, whatever gate DRAListTypeAttributes says: `getAttributeValue` in
+https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.37.2/cel/compile.go. Before, it depends on
+what the server keeps of them."""
 CEL_GO_29_SINCE = 37
 """How an empty text is found, and where texts are split, as cel-go 0.29 has it."""
 

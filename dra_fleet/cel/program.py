@@ -21,7 +21,7 @@ from dra_fleet.cel import (
     words,
 )
 from dra_fleet.cel.clauses import split
-from dra_fleet.cel.minors import number_of
+from dra_fleet.cel.minors import LIST_ATTRIBUTES_SINCE, number_of
 from dra_fleet.cel.verdict import BEYOND, FALSE, TRUE, CelInvalid, CelUnsupported, Verdict, error, unknown
 
 if TYPE_CHECKING:
@@ -69,6 +69,9 @@ class Program:
     def _judge(self, device: CelDevice) -> Verdict:
         if device.unsupported:
             return error(device.unsupported)
+        if device.has_list and self._environment.number < LIST_ATTRIBUTES_SINCE:
+            minor = f"Kubernetes {self._environment.minor}"
+            return Verdict("unknown", f"attribute {device.has_list} is a list, which {minor} may not keep")
         missing = self._unknown(device)
         if not missing:
             return self._run(device)

@@ -98,9 +98,41 @@ def test_an_error_hides_behind_a_false_clause() -> None:
     assert judge(f"{ATTRIBUTES}.model == 'x' && device.driver == 'other'") == ("false", "")
 
 
-def test_a_list_attribute_makes_every_selector_an_error() -> None:
-    device = CelDevice.of({"attributes": {"numaNode": {"ints": [0, 1]}}}, "gpu.nvidia.com")
-    assert judge("true", device) == ("error", "attribute numaNode: unsupported attribute value")
+LISTS = CelDevice.of(
+    {
+        "attributes": {
+            "numaNode": {"ints": [0, 1]},
+            "names": {"strings": ["fish", "bird"]},
+            "firmware": {"versions": ["1.0.0", "2.0.0"]},
+            "type": {"string": "gpu"},
+        }
+    },
+    "gpu.nvidia.com",
+)
+
+
+# https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.37.2/cel/compile.go, `getAttributeValue`.
+@pytest.mark.parametrize(
+    ("expression", "outcome"),
+    [
+        ("true", "true"),
+        (f"{ATTRIBUTES}.type == 'gpu'", "true"),
+        (f"1 in {ATTRIBUTES}.numaNode", "true"),
+        (f"'bird' in {ATTRIBUTES}.names", "true"),
+        (f"semver('2.0.0') in {ATTRIBUTES}.firmware", "true"),
+        (f"{ATTRIBUTES}.names == 'fish'", "false"),
+    ],
+)
+def test_from_1_37_on_list_attributes_are_evaluated(expression: str, outcome: str) -> None:
+    assert environment("1.37").compile(expression).evaluate(LISTS).outcome == outcome
+
+
+def test_before_1_37_a_list_attribute_leaves_every_selector_open() -> None:
+    verdict = environment("1.36").compile("true").evaluate(LISTS)
+    assert (verdict.outcome, verdict.message) == (
+        "unknown",
+        "attribute numaNode is a list, which Kubernetes 1.36 may not keep",
+    )
 
 
 @pytest.mark.parametrize(
