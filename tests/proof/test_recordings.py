@@ -102,6 +102,15 @@ def test_a_whole_gpu_takes_all_counters_of_its_partitions(tmp_path: Path, copies
     assert answer(plan(copies, kind="gpu"), tmp_path, split("n1"))[0] == word
 
 
+def test_a_recording_of_1_37_with_its_new_fields_is_read(tmp_path: Path) -> None:
+    items = split("n1")
+    for item in items[1:]:
+        item["spec"] |= {"skipNodeOperations": ["*"], "partitionTypeAttribute": "gpu.nvidia.com/type"}
+        for device in item["spec"].get("devices", []):
+            device["nodeAllocatableResources"] = {"cpu": {"deviceMultiplier": "1"}}
+    assert answer(plan(4, "1.37"), tmp_path, items)[0] == "guaranteed"
+
+
 def test_nodes_that_differ_in_counters_only_are_not_alike(tmp_path: Path) -> None:
     halved = split("n2")
     halved[1]["spec"]["sharedCounters"][0]["counters"]["halves"]["value"] = "1"

@@ -103,6 +103,13 @@ class CapacityRequirements(DeviceModel):
     requests: dict[str, QuantityText] = Field(default_factory=dict)
 
 
+class DerivedAttribute(DeviceModel):
+    """An attribute for constraints that an expression gives each device."""
+
+    name: FullyQualifiedName
+    expression: str
+
+
 class DeviceRequirements(DeviceModel):
     """What `exactly` and each alternative of `firstAvailable` have in common."""
 
@@ -112,6 +119,7 @@ class DeviceRequirements(DeviceModel):
     count: Annotated[int, Field(ge=-INT64, lt=INT64, validate_default=True)] = 0
     tolerations: tuple[DeviceToleration, ...] = ()
     capacity: CapacityRequirements | None = None
+    derived_attributes: Annotated[tuple[DerivedAttribute, ...], Field(max_length=MAX_DEVICES)] = ()
 
     def left_out(self) -> frozenset[str]:
         """Without a count where there is none."""

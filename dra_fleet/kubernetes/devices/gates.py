@@ -24,6 +24,8 @@ _CLAIM = (
     ("devices.requests[].exactly.capacity", "DRAConsumableCapacity"),
     ("devices.requests[].firstAvailable[].capacity", "DRAConsumableCapacity"),
     ("devices.constraints[].distinctAttribute", "DRAConsumableCapacity"),
+    ("devices.requests[].exactly.derivedAttributes", "DRADerivedAttributes"),
+    ("devices.requests[].firstAvailable[].derivedAttributes", "DRADerivedAttributes"),
 )
 _SLICE = (
     ("devices[].taints", "DRADeviceTaints"),
@@ -39,6 +41,10 @@ _SLICE = (
     ("devices[].allowMultipleAllocations", "DRAConsumableCapacity"),
     ("devices[].capacity[].requestPolicy", "DRAConsumableCapacity"),
     ("devices[].nodeAllocatableResourceMappings", "DRANodeAllocatableResources"),
+    ("devices[].nodeAllocatableResources", "DRANodeAllocatableResources"),
+    ("devices[].consumesCounters[].compatibilityGroups", "DRADeviceCompatibilityGroups"),
+    ("partitionTypeAttribute", "DRAPartitionableDevicesType"),
+    ("skipNodeOperations", "DRAOptionalNodeOperations"),
     ("devices[].attributes[].bools", "DRAListTypeAttributes"),
     ("devices[].attributes[].ints", "DRAListTypeAttributes"),
     ("devices[].attributes[].strings", "DRAListTypeAttributes"),

@@ -15,6 +15,7 @@ from dra_fleet.kubernetes.devices.names import (
     DnsLabel,
     DnsSubdomain,
     DriverName,
+    FullyQualifiedName,
     LabelKey,
     LabelValue,
     PoolName,
@@ -34,6 +35,7 @@ MAX_COUNTERS = 32
 MAX_CONSUMED_SETS = 2
 MAX_TAINTS = 16
 MAX_BINDING_CONDITIONS = 4
+MAX_GROUPS = 2
 INT64 = 2**63
 
 Int64 = Annotated[int, Field(ge=-INT64, lt=INT64)]
@@ -107,6 +109,7 @@ class CounterConsumption(DeviceModel):
 
     counter_set: DnsLabel
     counters: Counters
+    compatibility_groups: Annotated[tuple[DnsLabel, ...], Field(max_length=MAX_GROUPS)] = ()
 
 
 class DeviceTaint(DeviceModel):
@@ -134,6 +137,7 @@ class Device(DeviceModel):
     binding_failure_conditions: Annotated[tuple[LabelKey, ...], Field(max_length=MAX_BINDING_CONDITIONS)] = ()
     allow_multiple_allocations: bool | None = None
     node_allocatable_resource_mappings: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    node_allocatable_resources: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _sizes(self) -> Self:
@@ -213,6 +217,8 @@ class ResourceSliceSpec(DeviceModel):
     per_device_node_selection: OnlyTrue | None = None
     devices: tuple[Device, ...] | None = None
     shared_counters: Annotated[tuple[CounterSet, ...], Field(max_length=MAX_COUNTER_SETS)] | None = None
+    partition_type_attribute: FullyQualifiedName | None = None
+    skip_node_operations: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _one_node_selection(self) -> Self:
