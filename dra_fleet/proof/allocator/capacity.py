@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from dra_fleet.kubernetes.devices.quantity import Quantity
+
 if TYPE_CHECKING:
     from dra_fleet.proof.allocator.inventory import Capacity, Device
 
@@ -32,6 +34,40 @@ def fits(device: Device, requested: Amounts, held: Amounts, tried: Amounts) -> b
         if consumed + held.get(name, 0) + tried.get(name, 0) > capacity.value:
             return False
     return True
+
+
+def wrong_amount(device: Device, requested: Amounts) -> str:
+    """Why Kubernetes from 1.37 on gives up on a pod for a request or a policy; empty where it does not.
+
+    Source:
+    https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.37.2/structured/internal/incubating/consumable_capacity.go.
+    """
+    if any(name not in device.capacity for name in requested):
+        return ""
+    for name, capacity in device.capacity.items():
+        wanted = requested.get(name)
+        problem = "" if wanted is None else _beyond_range(capacity, wanted)
+        if not problem and _consumption(capacity, wanted) < 0:
+            problem = "capacity value is negative"
+        if problem:
+            return f'capacity "{name}": {problem}'
+    return ""
+
+
+def _beyond_range(capacity: Capacity, requested: Fraction) -> str:
+    """Why a request cannot be rounded up to a step of a range."""
+    if capacity.least is None or capacity.step is None or requested < capacity.least:
+        return ""
+    text = str(Quantity(requested))
+    if requested > _LARGEST:
+        return f"{_NOT_REPRESENTABLE}: request {text} exceeds MaxInt64"
+    if capacity.least >= 0 and _in_range(capacity, requested, capacity.least) > _LARGEST:
+        return f"{_NOT_REPRESENTABLE}: rounding request {text} up to the next step passes MaxInt64"
+    return ""
+
+
+_LARGEST = 2**63 - 1
+_NOT_REPRESENTABLE = "capacity request cannot be represented in the device's range arithmetic"
 
 
 def consumed_by(device: Device, requested: Amounts) -> dict[str, Fraction]:

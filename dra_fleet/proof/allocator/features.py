@@ -31,6 +31,10 @@ class Features:
         counters_by_pool_name: Pools of one name share their counters, whatever their driver.
         counters_everywhere: Slices with counters concern every node.
         all_skips_full_devices: `All` means the devices that still have the capacity asked for.
+        aborts_on_wrong_amounts: A part of a device that is negative, or beyond what the server counts with,
+            ends the whole attempt.
+        leaves_groups_out: Slices whose devices declare compatibility groups are ignored, and their pools are
+            incomplete for it.
         names_device_in_errors: A selector's error says on which device, and what to do about it.
     """
 
@@ -48,6 +52,8 @@ class Features:
     counters_by_pool_name: bool = True
     counters_everywhere: bool = True
     all_skips_full_devices: bool = True
+    aborts_on_wrong_amounts: bool = False
+    leaves_groups_out: bool = False
     names_device_in_errors: bool = False
 
 
@@ -67,6 +73,8 @@ _V1_37 = replace(
     counters_by_pool_name=False,
     counters_everywhere=False,
     all_skips_full_devices=False,
+    aborts_on_wrong_amounts=True,
+    leaves_groups_out=True,
     names_device_in_errors=True,
 )
 _BY_MINOR = {34: _V1_34, 35: _V1_35, 36: _V1_36, 37: _V1_37}

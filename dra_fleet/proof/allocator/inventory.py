@@ -198,6 +198,15 @@ class Slice:
             entry["name"]: _counters(entry["counters"]) for entry in self.spec.get("sharedCounters") or ()
         }
 
+    @cached_property
+    def has_groups(self) -> bool:
+        """Whether a device of it declares compatibility groups."""
+        return any(
+            entry.get("compatibilityGroups")
+            for device in self.devices
+            for entry in device.published.get("consumesCounters") or ()
+        )
+
     @property
     def has_counters(self) -> bool:
         """Whether it publishes shared counters."""

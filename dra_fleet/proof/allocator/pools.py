@@ -63,7 +63,8 @@ def gather(inventory: Inventory, node: Node, features: Features) -> list[Pool]:
 
 def _is_relevant(candidate: Slice, node: Node, features: Features) -> bool:
     spec = candidate.spec
-    if candidate.has_counters and not features.partitionable_devices and features.ignores_counter_slices:
+    drops_counters = not features.partitionable_devices and features.ignores_counter_slices
+    if (drops_counters and candidate.has_counters) or (features.leaves_groups_out and candidate.has_groups):
         return False
     if candidate.has_counters and features.partitionable_devices and features.counters_everywhere:
         return True
@@ -95,6 +96,8 @@ def _pool(inventory: Inventory, name: PoolId, slices: list[Slice], features: Fea
         everything = [found for found in inventory.of_pool[name] if found.generation == generation]
         if any(found.generation > generation for found in inventory.of_pool[name]):
             return None
+        if features.leaves_groups_out:
+            everything = [found for found in everything if not found.has_groups]
     if len(everything) != wanted:
         return Pool(name, is_incomplete=True)
     relevant = {found.name for found in slices}

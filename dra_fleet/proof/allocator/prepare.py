@@ -129,10 +129,10 @@ class Preparation:
                 raise Stop(
                     Failure(f"claim {claim}, request {request.own}: asks for all devices, but {where}")
                 )
-            everything += [(pool, device) for device in pool.devices if self._wanted(request, device)]
+            everything += [(pool, device) for device in pool.devices if self._wanted(claim, request, device)]
         return Demand(request, len(everything), tuple(everything))
 
-    def _wanted(self, request: Request, device: Device) -> bool:
+    def _wanted(self, claim: str, request: Request, device: Device) -> bool:
         known_as = request.slot
         if self.features.mixes_alternatives:
             known_as = known_as._replace(alternative=max(known_as.alternative - 1, 0))
@@ -140,6 +140,11 @@ class Preparation:
             return False
         if not self.features.consumable_capacity:
             return True
+        if self.features.aborts_on_wrong_amounts:
+            problem = capacity.wrong_amount(device, request.capacity)
+            if problem:
+                where = f"claim {claim}, request {request.own}"
+                raise Stop(Failure(f"{where}: checking capacity for device {device.id.device}: {problem}"))
         held: Mapping[str, Fraction] = {}
         if self.features.all_skips_full_devices:
             held = self.in_use.capacity.get(device.id, {})

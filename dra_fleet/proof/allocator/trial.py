@@ -43,7 +43,16 @@ class Trial:
         return device.id in self._in_use.devices or bool(self._holders[device.id])
 
     def has_capacity(self, request: Request, device: Device) -> bool:
-        """Whether a device has what a request asks of it, beside what is held and tried."""
+        """Whether a device has what a request asks of it, beside what is held and tried.
+
+        Raises:
+            Stop: The minor gives up on the pod for what is asked for.
+        """
+        if self._features.aborts_on_wrong_amounts:
+            problem = capacity.wrong_amount(device, request.capacity)
+            if problem:
+                where = f"claim {self._claims[request.claim].name}, request {request.own}"
+                raise Stop(Failure(f"{where}: checking capacity for device {'/'.join(device.id)}: {problem}"))
         held = self._in_use.capacity.get(device.id, {})
         tried = self._shares.get(device.id, {})
         return capacity.fits(device, request.capacity, held, tried)
