@@ -6,7 +6,7 @@ Everything is read when it is asked for, so a rule that looks at labels does not
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.kubernetes.scheduling.taints import Taint
@@ -44,6 +44,8 @@ class PoolForm:
         fewest: the number of nodes that it never goes below, from the pool; absent where the cloud chooses.
         most: the number that it never goes above.
         rolled_by: the inputs that the cloud changes by new nodes, one after the other.
+        machines: its machine types from the pool, where no path leads to them.
+        applies: which resources of the type are this cloud's; None for all.
     """
 
     types: re.Pattern[str]
@@ -57,6 +59,8 @@ class PoolForm:
     fewest: Callable[[Value], Value]
     most: Callable[[Value], Value]
     rolled_by: tuple[str, ...]
+    machines: Callable[[Value], list[Value]] | None = None
+    applies: Callable[[Resource], bool] | None = None
 
 
 class Pool:
@@ -88,7 +92,10 @@ class Pool:
     @property
     def machines(self) -> list[Value]:
         """Its machine types; some clouds take several. A missing one is an absent value."""
-        return self.at.every(*steps(self._form.machine))
+        return (self._form.machines or self._at_path)(self.at)
+
+    def _at_path(self, pool: Value) -> list[Value]:
+        return pool.every(*steps(self._form.machine))
 
     @property
     def machines_at(self) -> Value:
@@ -155,7 +162,8 @@ class Pool:
     @property
     def taints(self) -> list[Taint]:
         """Its taints; the effect of one of which anything is unknown is empty."""
-        return [_taint(item) for item in self.taint_list.items]
+        listed = [_taint(item) for item in self.taint_list.items]
+        return listed or [replace(_taint(item), key=key) for key, item in self.taint_list.entries]
 
     @property
     def image(self) -> Value:

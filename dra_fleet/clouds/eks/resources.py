@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.common.resources import no_default_pool, open_ranges, version_field
-from dra_fleet.clouds.eks import CLOUD
+from dra_fleet.clouds.eks import CLOUD, other_pools
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import (
     CloudResources,
@@ -35,6 +35,9 @@ _CLUSTER: Final = r"aws:eks/cluster:Cluster"
 _NATIVE_CLUSTER: Final = r"aws-native:eks:Cluster"
 _NODE_GROUP: Final = r"aws:eks/nodeGroup:NodeGroup"
 _NATIVE_NODE_GROUP: Final = r"aws-native:eks:Nodegroup"
+_IS_MANAGED: Final = re.compile(rf"{_NODE_GROUP}|{_NATIVE_NODE_GROUP}")
+# https://aws.amazon.com/ec2/instance-types/#Accelerated_Computing
+_FAMILIES: Final = re.compile(r"(p\d|g\d|gr\d)\w*\.")
 _RELEASE: Final = re.compile(r"\d+\.\d+\.\d+-20\d{6}")
 """A release of Amazon Linux, by its Kubernetes and its day; one of Bottlerocket is numbered by itself.
 
@@ -85,6 +88,8 @@ def _public_addresses(cluster: Resource) -> Iterator[Fault]:
 
 def _gpus_told(pool: Pool) -> bool | None:
     """A node group whose launch template names the machine tells it by its image."""
+    if not _IS_MANAGED.fullmatch(pool.resource.type):
+        return other_pools.gpus_told(pool, _FAMILIES)
     if not pool.get("instanceTypes").absent:
         return None
     image = _image_of(pool)
@@ -119,7 +124,9 @@ def _gpu_driver_root(pool: Pool) -> str | None:
 
 
 def _unpredicted(pool: Pool, served: bool) -> Iterator[tuple[str, str]]:
-    if served and pool.may_be_empty:
+    if served and pool.may_be_empty and other_pools.is_karpenter_s(pool):
+        yield "Karpenter ignores claims unless its alpha support is on", "1 or more of static capacity"
+    elif served and pool.may_be_empty:
         yield "EKS's autoscaler does not know its devices", "1 or more"
 
 
@@ -174,7 +181,7 @@ RESOURCES = CloudResources(
     public_addresses=_public_addresses,
     pools=(
         PoolForm(
-            types=re.compile(rf"{_NODE_GROUP}|{_NATIVE_NODE_GROUP}"),
+            types=_IS_MANAGED,
             pools="",
             name="nodeGroupName",
             machine="instanceTypes.*",
@@ -187,6 +194,8 @@ RESOURCES = CloudResources(
             # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
             rolled_by=("launchTemplate", "version", "releaseVersion"),
         ),
+        other_pools.KARPENTER,
+        other_pools.SELF_MANAGED,
     ),
     default_pool=no_default_pool,
     system_pool="system",
@@ -204,8 +213,7 @@ RESOURCES = CloudResources(
     ),
     machines=_machines,
     machines_told=nothing,
-    # https://aws.amazon.com/ec2/instance-types/#Accelerated_Computing
-    gpu_families=re.compile(r"(p\d|g\d|gr\d)\w*\."),
+    gpu_families=_FAMILIES,
     gpus_told=_gpus_told,
     own_labels=re.compile(r"(^|[./])(amazonaws\.com|eksctl\.io)(/|$)"),
     labels_by_hand=frozenset(),

@@ -18,7 +18,7 @@ def pools(resource: Resource) -> list[Pool]:
     found: list[Pool] = []
     for resources in all_resources():
         for form in resources.pools:
-            if form.types.fullmatch(resource.type):
+            if form.types.fullmatch(resource.type) and (form.applies is None or form.applies(resource)):
                 places = resource.properties.every(*steps(form.pools))
                 found += [Pool(resource, resources, form, place) for place in places if not place.absent]
     return found

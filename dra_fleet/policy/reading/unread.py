@@ -12,7 +12,7 @@ from dra_fleet.policy.reading.advertisers import DAEMON_SETS
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES
 from dra_fleet.policy.reading.homes import CLUSTER_TYPES
 from dra_fleet.policy.reading.pods import POD_TYPES
-from dra_fleet.policy.reading.pools import POOL_TYPES
+from dra_fleet.policy.reading.pools import pools
 from dra_fleet.policy.reading.versions import VERSIONED
 
 if TYPE_CHECKING:
@@ -21,15 +21,6 @@ if TYPE_CHECKING:
     from dra_fleet.declared.resources import Resource, Stack
 
 UNREAD: Final = (
-    (
-        "a cluster or a pool of another provider",
-        r"\w[\w-]*:.*:\w*(Kubernetes|Lke|Gke|Eks|Aks)\w*(Cluster|Pool)",
-    ),
-    ("a pool of another provider", r"\w[\w-]*:.*:\w*(NodePool|Node[Gg]roup|AgentPool|WorkerPool)"),
-    (
-        "a cluster of another provider",
-        r"(google-native:container/|oci:ContainerEngine/|rancher2:).*:Cluster(V2)?",
-    ),
     # https://cluster-api.sigs.k8s.io/reference/api/crd-list
     (
         "nodes of Cluster API",
@@ -73,9 +64,21 @@ UNREAD: Final = (
             r"|inference\.networking\.\S+:\w+|kubeflow\.org/\w+:\w+|ray\.io/\w+:\w+|batch\.volcano\.sh/\w+:\w+)"
         ),
     ),
+    (
+        "a cluster or a pool of another provider",
+        r"(?!dra-fleet:)[\w-]+:.*:\w*(Kubernetes|Lke|Gke|Eks|Aks)\w*(Cluster|Pool)",
+    ),
+    (
+        "a pool of another provider",
+        r"(?!dra-fleet:)[\w-]+:.*:\w*(NodePool|Node[Gg]roup|AgentPool|WorkerPool)",
+    ),
+    (
+        "a cluster of another provider",
+        r"(google-native:container/|oci:ContainerEngine/|rancher2:).*:Cluster(V2)?",
+    ),
 )
-"""What each may hold, and the types."""
-_READ: Final = (CLUSTER_TYPES, POOL_TYPES, VERSIONED, POD_TYPES, INSTALLED_TYPES, DAEMON_SETS)
+"""What each may hold, and the types; the first that matches counts."""
+_READ: Final = (CLUSTER_TYPES, VERSIONED, POD_TYPES, INSTALLED_TYPES, DAEMON_SETS)
 _TYPES: Final = tuple((what, re.compile(types)) for what, types in UNREAD)
 
 
@@ -83,8 +86,8 @@ def unread(stack: Stack) -> Iterator[tuple[Resource, str]]:
     """The resources that no rule reads, with what each may hold; components are read by their children."""
     parents = {resource.parent for resource in stack.resources}
     for resource in stack.resources:
-        if resource.urn in parents or any(types.fullmatch(resource.type) for types in _READ):
-            continue
         what = next((what for what, types in _TYPES if types.fullmatch(resource.type)), None)
-        if what is not None:
+        if what is None or resource.urn in parents or any(types.fullmatch(resource.type) for types in _READ):
+            continue
+        if not any(pools(each) for each in (resource, *stack.ancestors(resource))):
             yield resource, what

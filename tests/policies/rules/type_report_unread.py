@@ -25,7 +25,7 @@ UNREAD = {
     "google-native:container/v1:NodePool": "a pool of another provider",
     "oci:ContainerEngine/cluster:Cluster": "a cluster of another provider",
     "kubernetes:cluster.x-k8s.io/v1beta1:MachineDeployment": "nodes of Cluster API",
-    "kubernetes:eks.aws.upbound.io/v1beta1:NodeGroup": "a pool of another provider",
+    "kubernetes:eks.aws.upbound.io/v1beta1:NodeGroup": "a cloud's resource made by Crossplane",
     "kubernetes:containerservice.azure.com/v1:ManagedCluster": "a cloud's resource made by its operator",
     "kubernetes:karpenter.k8s.aws/v1:EC2NodeClass": "nodes of Karpenter",
     "aws:cloudformation/stack:Stack": "a template of resources",
