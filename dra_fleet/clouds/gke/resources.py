@@ -66,14 +66,13 @@ def _machines() -> Mapping[str, Machine]:
 
 
 def _default_pool(cluster: Resource) -> bool:
-    """Of e2-medium, unless the cluster says which machines, or removes it, or is an Autopilot."""
+    """Of e2-medium, unless the cluster says which machines, or removes it; an Autopilot follows its pods."""
     removed = cluster.get("removeDefaultNodePool")
-    return (
+    return cluster.get("enableAutopilot").flag is True or (
         cluster.get("initialNodeCount").given
         and (removed.absent or removed.flag is False)
         and cluster.get("nodeConfig").absent
         and cluster.get("nodePools").absent
-        and cluster.get("enableAutopilot").flag is not True
     )
 
 

@@ -109,12 +109,12 @@ class Evasion:
         return next(resource for resource in self.resources if resource.name == name)
 
 
-def evasions() -> Iterator[tuple[str, Evasion]]:
-    """Every evasion of the folder with a name for the test."""
-    for file in sorted(FOLDER.rglob("*.yaml")):
+def evasions(folder: Path = FOLDER) -> Iterator[tuple[str, Evasion]]:
+    """Every evasion, or other program with what must be said of it, of a folder with a name for the test."""
+    for file in sorted(folder.rglob("*.yaml")):
         with file.open(encoding="utf-8") as text:
             for number, told in enumerate(yaml.load_all(text, _Loader)):
-                name = file.relative_to(FOLDER).with_suffix("").as_posix()
+                name = file.relative_to(folder).with_suffix("").as_posix()
                 yield f"{name}-{number + 1}" if number else name, _evasion(told)
 
 
@@ -137,7 +137,8 @@ _Loader.add_constructor("!secret", _secret)
 def _evasion(told: dict[str, Any]) -> Evasion:
     resources = tuple(Evaded(**resource) for resource in told.pop("resources"))
     finds = tuple(Expectation(**expected) for expected in told.pop("finds"))
-    return Evasion(resources=resources, finds=finds, **told)
+    way = told.pop("way", None) or told.pop("program")
+    return Evasion(way=way, resources=resources, finds=finds, **told)
 
 
 def _by_engine(evasion: Evasion) -> list[Found]:

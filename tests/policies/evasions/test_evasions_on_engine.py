@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 FLOOR = "cluster-require-minimum-kubernetes"
+PATCH = "cluster-require-safe-patch"
 KIND = "dra-fleet:clouds:ExistingCluster"
 OLD = Declared(type=KIND, name="old", properties={"kubernetes": "1.33"})
 NEW = Declared(type=KIND, name="new", properties={"kubernetes": "1.35"})
@@ -162,7 +163,7 @@ class Platform(pulumi.ComponentResource):
         super().__init__("dra-fleet:clouds:ExistingCluster", name, {"kubernetes": version})
 
 def when_known(_):
-    Platform("inside", "1.33")
+    Platform("inside", "1.35.2")
 
 first = Platform("first", "1.35")
 known = None if pulumi.runtime.is_dry_run() else 1
@@ -179,5 +180,5 @@ def test_what_no_preview_shows_is_judged_before_it_is_made(how: str, tmp_path: P
     assert gate(project)["exitCode"] == 0
     done = project.run("up", "--yes", "--policy-pack", str(running.RUN_PACK))
     assert done.returncode != 0
-    assert f"[mandatory] [severity: critical]  {FLOOR}" in done.stdout
+    assert f"[mandatory] [severity: high]  {PATCH}" in done.stdout
     assert "::inside" not in project.run("stack", "export").stdout
