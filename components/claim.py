@@ -38,7 +38,7 @@ class Claim(resource.ResourceClaim):
     """One ResourceClaim. A changed spec frees its devices first, then asks again under the same name."""
 
     def __init__(self, name: str, args: ClaimArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(
+        super().__init__(  # pyright: ignore[reportUnknownMemberType] - the SDK leaves one argument untyped
             name,
             metadata=meta.ObjectMetaArgs(
                 name=args.name, namespace=args.namespace, labels=args.identity.labels()

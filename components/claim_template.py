@@ -45,7 +45,7 @@ class ClaimTemplate(resource.ResourceClaimTemplate):
         self, name: str, args: ClaimTemplateArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         object_name = args.name if args.external else by_content(args.name, args.spec.to_object())
-        super().__init__(
+        super().__init__(  # pyright: ignore[reportUnknownMemberType] - the SDK leaves one argument untyped
             name,
             metadata=meta.ObjectMetaArgs(
                 name=object_name, namespace=args.namespace, labels=args.identity.labels()

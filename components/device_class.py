@@ -37,7 +37,7 @@ class DeviceClass(resource.DeviceClass):
     """One DeviceClass, updated in place."""
 
     def __init__(self, name: str, args: DeviceClassArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(
+        super().__init__(  # pyright: ignore[reportUnknownMemberType] - the SDK leaves one argument untyped
             name,
             metadata=meta.ObjectMetaArgs(name=args.name, labels=args.identity.labels()),
             spec=device_class_spec(args.spec),

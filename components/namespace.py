@@ -35,7 +35,7 @@ class Namespace(core.Namespace):
     """One namespace."""
 
     def __init__(self, name: str, args: NamespaceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        super().__init__(
+        super().__init__(  # pyright: ignore[reportUnknownMemberType] - the SDK leaves one argument untyped
             name,
             metadata=meta.ObjectMetaArgs(name=args.name, labels={**args.labels, **args.identity.labels()}),
             opts=opts,

@@ -49,7 +49,7 @@ class DriverRelease(helm.Release):
     ) -> None:
         chart, repository = _source(args.chart, args.repository)
         patience = f"{args.ready_seconds + MARGIN_SECONDS}s"
-        super().__init__(
+        super().__init__(  # pyright: ignore[reportUnknownMemberType] - the SDK leaves one argument untyped
             name,
             helm.ReleaseArgs(
                 name=args.release,

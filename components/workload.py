@@ -74,7 +74,7 @@ class Workload(batch.Job):
 
     def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         labels = args.identity.labels(args.name)
-        super().__init__(
+        super().__init__(  # pyright: ignore[reportUnknownMemberType] - the SDK leaves one argument untyped
             name,
             metadata=meta.ObjectMetaArgs(namespace=args.namespace, labels=labels, annotations=SKIP_AWAIT),
             spec=batch.JobSpecArgs(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pulumi_kubernetes.apiextensions import CustomResource
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Self
 
     import pulumi
@@ -21,9 +22,11 @@ class Domain(CustomResource, ABC):
     """One object by which pods on several nodes reach each other's devices.
 
     Attributes:
+        metadata: the object's.
         template: name of the template of the claims by which pods join it.
     """
 
+    metadata: pulumi.Output[Mapping[str, Any]]
     template: str
 
     @staticmethod

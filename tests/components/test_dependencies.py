@@ -115,7 +115,8 @@ def home(item: Resource) -> str:
 
 
 def name_of(item: Resource) -> str:
-    return str(dict(item.read())["metadata"]["name"])
+    inputs: Any = item.read()
+    return inputs["metadata"]["name"]
 
 
 def names(item: Resource) -> set[tuple[str, str]]:

@@ -85,7 +85,7 @@ class ComputeDomain(Domain):
         if not args.external:
             object_name = by_content(args.name, declared.to_object())
             template = by_content(args.template, declared.to_object())
-        super().__init__(
+        super().__init__(  # pyright: ignore[reportUnknownMemberType] - the SDK leaves one argument untyped
             name,
             api_version=API,
             kind=KIND,
