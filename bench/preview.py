@@ -1,0 +1,41 @@
+"""How long does a preview take beside a bare program that declares the same objects?
+
+Measures, in turns and on one rehearsed cluster that has nothing of them: the preview of a stack of 250, 1,000
+and 4,000 Kubernetes objects (or of the numbers given), of its flat twin, and of the stack with the pack.
+The twin declares the same objects, as our own plan has them, without other dependencies than those of Jobs on
+their templates. Prints medians, ratios with their goals, peak memory and growth.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # neither the program nor `tests` is installed
+
+from twins.engine import PROJECT, Cost, median_wall, print_costs, print_growth, room, sizes
+
+SIZES = (250, 1000, 4000)
+ROUNDS = 3
+PACK = str(PROJECT / "policies" / "run-pack")
+GOALS = {("ours", "flat twin"): 1.15, ("ours with the pack", "flat twin"): 1.3}
+
+
+def main() -> None:
+    """Print all measurements."""
+    walls: dict[int, float] = {}
+    with room() as cluster:
+        for objects in sizes(SIZES):
+            ours, flat = cluster.twins(objects)
+            costs: dict[str, list[Cost]] = {"ours": [], "flat twin": [], "ours with the pack": []}
+            for _ in range(ROUNDS):
+                costs["ours"].append(ours.run("preview"))
+                costs["flat twin"].append(flat.run("preview"))
+                costs["ours with the pack"].append(ours.run("preview", "--policy-pack", PACK))
+            print_costs(f"preview of {objects} objects", costs, GOALS)
+            walls[objects] = median_wall(costs["ours"])
+    print_growth("preview", walls)
+
+
+if __name__ == "__main__":
+    main()

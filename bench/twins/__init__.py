@@ -1,0 +1,1 @@
+"""A fleet of any size, and its flat twin: a bare Pulumi program that declares the same objects."""

@@ -1,0 +1,183 @@
+"""Both twins on the real engine: seconds on the wall and of processors, and memory of the largest process."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+from .fleets import write_flat, write_hardware, write_stack
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping, Sequence
+
+PROJECT: Final = Path(__file__).resolve().parents[2]
+COMMAND: Final = str(Path(sys.executable).parent / "dra-fleet")
+SMALL: Final = 30
+"""Objects of the stack with which the cluster is started."""
+_OURS: Final = f"""\
+name: dra-fleet
+main: {PROJECT}
+runtime: {{name: python, options: {{virtualenv: {PROJECT / ".venv"}}}}}
+"""
+"""Our program as a project elsewhere, so that the engine writes nothing into this one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What a command took: seconds on the wall and of processors, and megabytes of its largest process."""
+
+    wall: float
+    processor: float
+    memory: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Twin:
+    """A stack of the engine that nothing is deployed to yet."""
+
+    project: Path
+    stack: str
+    options: Sequence[str]
+    variables: Mapping[str, str]
+
+    def run(self, command: str, *options: str) -> Cost:
+        """What a command of the engine costs.
+
+        Args:
+            command: such as `up`.
+            options: beside those of every command.
+        """
+        arguments = ["pulumi", command, "--stack", self.stack, "--non-interactive", *self.options, *options]
+        return _cost(arguments, self.project, self.variables)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Room:
+    """One rehearsed cluster for all twins."""
+
+    folder: Path
+    variables: Mapping[str, str]
+
+    def twins(self, objects: int) -> tuple[Twin, Twin]:
+        """Ours and the flat one of so many objects, each a fresh stack."""
+        file = write_stack(self.folder, objects)
+        bare = self.folder / f"flat{objects}"
+        # Elsewhere, because what this process needs at most counts as its children's.
+        with ProcessPoolExecutor(1) as elsewhere:
+            elsewhere.submit(write_flat, bare, file).result()
+        ours = self._stack(self.folder, f"ours{objects}", ["--config-file", str(file)])
+        return ours, self._stack(bare, f"flat{objects}", [])
+
+    def _stack(self, project: Path, name: str, options: Sequence[str]) -> Twin:
+        _cost(["pulumi", "stack", "init", name, "--no-select", "--non-interactive"], project, self.variables)
+        return Twin(project=project, stack=name, options=options, variables=self.variables)
+
+
+@contextmanager
+def room() -> Generator[Room]:
+    """A cluster in a home of its own, with nothing of a twin in it."""
+    with TemporaryDirectory(prefix="dra-fleet-bench-") as place:
+        folder = Path(place)
+        own = {**os.environ, "DRA_FLEET_HOME": f"{place}/home"}
+        small, hardware = write_stack(folder, SMALL), write_hardware(folder)
+        (folder / "Pulumi.yaml").write_text(_OURS, encoding="utf-8")
+        try:
+            _cost([COMMAND, "rehearse", "up", str(small), "--hardware", str(hardware)], PROJECT, own)
+            shown = subprocess.run(
+                [COMMAND, "rehearse", "env", "--json"], env=own, check=True, capture_output=True
+            ).stdout
+            found = Room(folder=folder, variables={**own, **json.loads(shown)})
+            emptied = Twin(
+                project=folder,
+                stack=small.stem,
+                options=["--config-file", str(small)],
+                variables=found.variables,
+            )
+            emptied.run("destroy", "--yes", "--skip-preview")
+            yield found
+        finally:
+            _cost([COMMAND, "rehearse", "down", "--remove"], PROJECT, own)
+
+
+def print_costs(
+    name: str, costs: Mapping[str, Sequence[Cost]], goals: Mapping[tuple[str, str], float]
+) -> None:
+    """Print the medians of each case, and the ratios that have goals.
+
+    Args:
+        name: what was measured.
+        costs: by case.
+        goals: by two cases, how much of the second the first may cost.
+    """
+    medians = {case: _median(found) for case, found in costs.items()}
+    for case, cost in medians.items():
+        print(
+            f"{name}, {case}: {cost.wall:.1f} s, {cost.processor:.1f} processor s, "
+            f"{cost.memory:.0f} MB in the largest process"
+        )
+    for (ours, theirs), goal in goals.items():
+        wall = medians[ours].wall / medians[theirs].wall
+        processor = medians[ours].processor / medians[theirs].processor
+        judged = "met" if max(wall, processor) <= goal else "MISSED"
+        print(
+            f"{name}, {ours} / {theirs}: {wall:.2f}, of processors {processor:.2f} "
+            f"(goal: at most {goal}: {judged})",
+            flush=True,
+        )
+
+
+def print_growth(name: str, walls: Mapping[int, float]) -> None:
+    """Print how much longer the largest takes than the smallest, beside how much larger it is."""
+    least, most = min(walls), max(walls)
+    if most > least:
+        print(f"{name}, {most} / {least} objects: {walls[most] / walls[least]:.1f} for {most / least:.1f} x")
+
+
+def median_wall(costs: Sequence[Cost]) -> float:
+    """The median of seconds on the wall."""
+    return _median(costs).wall
+
+
+def sizes(usual: Sequence[int]) -> list[int]:
+    """The numbers of objects that the command line names, else the usual ones."""
+    return [int(word) for word in sys.argv[1:]] or list(usual)
+
+
+def _median(costs: Sequence[Cost]) -> Cost:
+    return Cost(
+        wall=statistics.median(cost.wall for cost in costs),
+        processor=statistics.median(cost.processor for cost in costs),
+        memory=statistics.median(cost.memory for cost in costs),
+    )
+
+
+def _cost(arguments: Sequence[str], directory: Path, variables: Mapping[str, str]) -> Cost:
+    """Run a command that must succeed; what it starts and waits for counts as its own."""
+    with TemporaryDirectory(prefix="dra-fleet-said-") as place:
+        said = Path(place) / "said"
+        with said.open("wb") as out:
+            started = time.perf_counter()
+            process = subprocess.Popen(
+                arguments,
+                cwd=directory,
+                env=dict(variables),
+                stdout=out,
+                stderr=out,
+                stdin=subprocess.DEVNULL,
+            )
+            _, status, used = os.wait4(process.pid, 0)
+            wall = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise SystemExit(f"{' '.join(arguments)} failed:\n{said.read_text(errors='replace')[-3000:]}")
+    return Cost(wall=wall, processor=used.ru_utime + used.ru_stime, memory=used.ru_maxrss / 1024)
