@@ -1,4 +1,8 @@
-"""Opaque configuration as the NVIDIA plugin judges it when it prepares a claim."""
+"""Opaque configuration as the NVIDIA plugin judges it when it prepares a claim.
+
+Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/tree/v0.5.0,
+cmd/gpu-kubelet-plugin/device_state.go and api/nvidia.com/resource/v1beta1/validate.go.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,23 @@ from typing import Any
 
 import pytest
 
-from dra_fleet.rehearsal.drivers.nvidia.opaque import judge
 from dra_fleet.rehearsal.drivers.nvidia.plugin import NvidiaGpuPlugin
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 
 ON = {"TimeSlicingSettings": True, "MPSSupport": True}
 OFF = {"TimeSlicingSettings": False, "MPSSupport": False}
+
+
+def judge(parameters: dict[str, Any], gates: dict[str, bool]) -> None:
+    """Prepare a device of the configuration's own type."""
+    kind = {"MigDeviceConfig": "mig", "VfioDeviceConfig": "vfio"}.get(parameters["kind"], "gpu")
+    text = ",".join(f"{name}={str(on).lower()}" for name, on in gates.items())
+    plugin = NvidiaGpuPlugin(
+        {"name": "gpus", "image": "driver:v0.5.0", "env": [{"name": "FEATURE_GATES", "value": text}]}
+    )
+    asked = claim([], "device")
+    asked["status"]["allocation"]["devices"]["config"][0]["opaque"]["parameters"] = parameters
+    plugin.prepare(asked, {"device": {"attributes": {"type": {"string": kind}}}})
 
 
 def config(kind: str = "GpuConfig", **fields: Any) -> dict[str, Any]:
@@ -30,7 +45,7 @@ def config(kind: str = "GpuConfig", **fields: Any) -> dict[str, Any]:
     ],
 )
 def test_good_configuration_is_accepted(parameters: dict[str, Any]) -> None:
-    assert judge(parameters, ON) == parameters["kind"]
+    judge(parameters, ON)
 
 
 @pytest.mark.parametrize(
@@ -44,14 +59,31 @@ def test_good_configuration_is_accepted(parameters: dict[str, Any]) -> None:
             'unknown field "sharing.timeSlicingConfig"',
         ),
         (config(sharing={"strategy": "Turns"}), "unknown GPU sharing strategy: Turns"),
-        (config(sharing={"strategy": "TimeSlicing", "mpsConfig": {}}), "cannot use mpsConfig with strategy"),
+        (
+            config(sharing={"strategy": "TimeSlicing", "mpsConfig": {}}),
+            "cannot use MpsConfig with the 'TimeSlicing'",
+        ),
         (
             config(sharing={"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": "Ages"}}),
-            "unknown time-slice interval: Ages",
+            "unknown time-slice interval: Ages, supported time-slice intervals: Default, Short, Medium, Long",
         ),
         (
             config(sharing={"strategy": "MPS", "mpsConfig": {"defaultActiveThreadPercentage": 101}}),
-            "must be between 0 and 100, got 101",
+            "error validating GPU config: active thread percentage must not be greater than 100",
+        ),
+        (
+            config(sharing={"strategy": "MPS", "mpsConfig": {"defaultActiveThreadPercentage": -1}}),
+            "error validating GPU config: active thread percentage must not be negative",
+        ),
+        (
+            config(sharing={"strategy": "MPS", "timeSlicingConfig": {"interval": "Long"}}),
+            "error getting MPS configuration: cannot use TimeSlicingConfig with the 'MPS' strategy",
+        ),
+        (config(sharing="MPS"), "json: cannot unmarshal string into Go struct field sharing"),
+        (config(sharing={"strategy": 4}), "cannot unmarshal number into Go struct field sharing.strategy"),
+        (
+            config(sharing={"strategy": "MPS", "mpsConfig": {"defaultActiveThreadPercentage": "50"}}),
+            "cannot unmarshal string into Go struct field sharing.mpsConfig.defaultActiveThreadPercentage",
         ),
     ],
 )
@@ -68,8 +100,8 @@ def test_a_sharing_strategy_needs_its_gate(strategy: str, gate: str) -> None:
     with pytest.raises(PrepareFailed) as refused:
         judge(config(sharing={"strategy": strategy}), OFF)
     assert str(refused.value) == (
-        f"error validating config: {strategy} selected as the GPU sharing strategy, but the {gate} "
-        "feature gate is not enabled"
+        "error preparing devices for claim n/c:u: prepare devices failed: error validating GPU config: "
+        f'"{strategy}" is selected as the GPU sharing strategy, but the "{gate}" feature gate is not enabled'
     )
 
 
@@ -92,11 +124,26 @@ PLUGIN = NvidiaGpuPlugin({"name": "gpus", "image": "driver:v0.5.0"})
 
 def test_configuration_named_for_another_device_type_is_refused() -> None:
     with pytest.raises(PrepareFailed) as refused:
-        PLUGIN.prepare(claim(["gpu"]), PUBLISHED)
+        PLUGIN.prepare(claim(["gpu/small"]), PUBLISHED)
     assert str(refused.value) == (
         "error preparing devices for claim n/c:u: prepare devices failed: "
-        "cannot apply GpuConfig to request: gpu/small"
+        'cannot apply GpuConfig to device "gpu-0-mig-1g5gb-19-0" of type "mig" (request: gpu/small)'
     )
+
+
+def test_configuration_that_names_a_main_request_is_passed_over_without_a_word() -> None:
+    PLUGIN.prepare(claim(["gpu"]), PUBLISHED)
+
+
+def test_the_last_of_two_configurations_for_a_request_counts() -> None:
+    asked = claim(["gpu/small"])
+    good = asked["status"]["allocation"]["devices"]["config"]
+    wrong = {**good[0], "opaque": {**good[0]["opaque"], "parameters": config("MigDeviceConfig")}}
+    good.append(wrong)
+    PLUGIN.prepare(asked, PUBLISHED)
+    good.reverse()
+    with pytest.raises(PrepareFailed, match="cannot apply GpuConfig to device"):
+        PLUGIN.prepare(asked, PUBLISHED)
 
 
 def test_configuration_for_all_requests_skips_other_device_types() -> None:
@@ -107,3 +154,24 @@ def test_a_device_that_is_no_longer_published_cannot_be_prepared() -> None:
     with pytest.raises(PrepareFailed) as refused:
         PLUGIN.prepare(claim([], "gpu-7"), PUBLISHED)
     assert "requested device is not allocatable: gpu-7" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "requests", "told"),
+    [
+        ("mig", ["other"], "on a non-full-GPU device"),
+        ("gpu", [], "with a device configuration"),
+        ("gpu", ["gpu/small"], "with a device configuration"),
+    ],
+)
+def test_admin_access_is_for_whole_gpus_without_configuration(
+    kind: str, requests: list[str], told: str
+) -> None:
+    asked = claim(requests, "device")
+    asked["status"]["allocation"]["devices"]["results"][0]["adminAccess"] = True
+    with pytest.raises(PrepareFailed) as refused:
+        PLUGIN.prepare(asked, {"device": {"attributes": {"type": {"string": kind}}}})
+    assert str(refused.value) == (
+        f"error preparing devices for claim n/c:u: claim n/c:u requests admin access {told}, which is not "
+        "supported"
+    )
