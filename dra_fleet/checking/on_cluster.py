@@ -12,18 +12,17 @@ from dra_fleet.checking.extended_resources import ExtendedResources
 from dra_fleet.checking.fitting import Fitting
 from dra_fleet.checking.opaque import check_config, config_path
 from dra_fleet.checking.pods import check_claims, pods_of
-from dra_fleet.checking.references import references
+from dra_fleet.checking.references import References, references
 from dra_fleet.checking.rendering import is_about_value
 from dra_fleet.checking.resources import keyed
 from dra_fleet.checking.scheduling import check_scheduling
 from dra_fleet.checking.selection import Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.checking.inventory import Cluster
     from dra_fleet.checking.pods import Pod
-    from dra_fleet.checking.references import References
     from dra_fleet.checking.resources import Key, Resource
     from dra_fleet.findings.finding import Finding
 
@@ -94,8 +93,8 @@ class _Surroundings:
         claims: Sequence[Resource],
         objects: Sequence[Resource],
     ) -> _Surroundings:
-        known = references((cluster,), claims, selection.classes())
-        known.claims.extend(claims_of_domains(objects))
+        declared = references((cluster,), claims, selection.classes())
+        known = References(claims=[*declared.claims, *claims_of_domains(objects)])
         told = [
             item for item in claims if item.key in selection.chosen and item.key not in selection.unjudged
         ]
@@ -108,10 +107,11 @@ class _Surroundings:
 
 
 def _check_pods(pods: Sequence[Pod], around: _Surroundings) -> None:
+    strange = dict.fromkeys(around.selection.unjudged, True)
     for pod in pods:
         check_claims(pod, around.known)
         asks = around.extended.check(pod, around.known)
-        if not asks and not any(_has_place(key, around) for key in pod.keys.values()):
+        if not asks and not any(_has_place(key, strange, around) for key in pod.keys.values()):
             continue
         chosen = [keyed(around.selection.chosen, key) for key in pod.keys.values()]
         chosen.append(around.extended.pools(pod, asks) if asks else None)
@@ -123,9 +123,8 @@ def _check_pods(pods: Sequence[Pod], around: _Surroundings) -> None:
         around.fitting.check_pod(pod, check_scheduling(pod, around.cluster, pools))
 
 
-def _has_place(key: Key, around: _Surroundings) -> bool:
+def _has_place(key: Key, strange: Mapping[Key, bool], around: _Surroundings) -> bool:
     """Whether it can be told where a claim's devices are."""
-    strange = dict.fromkeys(around.selection.unjudged, True)
     is_known = around.known.of(key) is not None and not keyed(strange, key)
     return is_known or keyed(around.selection.chosen, key) is not None
 

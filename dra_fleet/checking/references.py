@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dra_fleet.cel import asked
@@ -54,7 +55,11 @@ class References:
 
     def of(self, key: Key) -> Claim | None:
         """The claim or template that a pod means, or None if it is unknown."""
-        return keyed({(claim.kind, claim.namespace, claim.name): claim for claim in self.claims}, key)
+        return keyed(self._by_key, key)
+
+    @cached_property
+    def _by_key(self) -> dict[Key, Claim]:
+        return {(claim.kind, claim.namespace, claim.name): claim for claim in self.claims}
 
     def problem(self, kind: str, name: str, namespace: str) -> Wrong | None:
         """What is wrong with a reference from a pod in a namespace; an empty namespace may be any."""

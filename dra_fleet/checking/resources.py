@@ -79,12 +79,12 @@ def _resources(document: Document, value: object, base: Path, found: Found) -> l
 def keyed(known: Mapping[Key, T], key: Key) -> T | None:
     """What is known of an object that another names from its namespace; one left open may be any."""
     kind, namespace, name = key
-    places = (
-        (namespace, "")
-        if namespace
-        else ("", *sorted(at for sort, at, one in known if (sort, one) == (kind, name)))
-    )
-    return next((known[kind, place, name] for place in places if (kind, place, name) in known), None)
+    for nearest in (key, (kind, "", name)):
+        if nearest in known:
+            return known[nearest]
+    if namespace:
+        return None
+    return next((known[item] for item in sorted(known) if (item[0], item[2]) == (kind, name)), None)
 
 
 def mapping(value: object) -> dict[str, Any]:
