@@ -13,6 +13,8 @@ from dra_fleet.cli.progress import reporting
 from dra_fleet.cli.tables import pools_table, up_caption, workloads_table
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from dra_fleet.rehearsal.session import UpReport
     from dra_fleet.rehearsal.status import StackStatus
 
@@ -91,6 +93,7 @@ def up(
         pools = pools_table(report.status, f"SIMULATED stack {report.stack}", up_caption(report))
         print_table(console, pools, WIDE)
         print_table(console, workloads_table(report.status), WIDE)
+        _tell_plugins(console, report.status)
     _exit_for(report.status)
 
 
@@ -119,6 +122,7 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
         console = stdout_console()
         print_table(console, pools_table(found, f"SIMULATED stack {source.name}", ""), WIDE)
         print_table(console, workloads_table(found), WIDE)
+        _tell_plugins(console, found)
     _exit_for(found)
 
 
@@ -191,6 +195,11 @@ def _up_json(report: UpReport) -> dict[str, Any]:
     }
 
 
+def _tell_plugins(console: Console, status: StackStatus) -> None:
+    for told in status.plugins_not_started:
+        console.print(told, markup=False, soft_wrap=True)
+
+
 def _exit_for(status: StackStatus) -> None:
-    if not status.all_allocated:
+    if not status.complete:
         raise typer.Exit(NOT_ALLOCATED)

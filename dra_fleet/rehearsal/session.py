@@ -270,14 +270,14 @@ def _why(result: EngineResult) -> str:
 
 
 def wait_for_devices(plan: FleetPlan, home: Home, reporter: Reporter, seconds: float) -> StackStatus:
-    """Wait until every workload's copies hold their devices at the same moment, or the time is up."""
+    """Wait until every plugin runs and all copies hold their devices at once, or the time is up."""
     deadline = time.monotonic() + seconds
     with reporter.step("devices") as step:
         while True:
             final = time.monotonic() >= deadline
             status = asyncio.run(read_status(plan, home))
             step.update("held by running pods", done=status.allocated, total=status.wanted)
-            if status.all_allocated or final:
+            if status.complete or final:
                 return status
             time.sleep(POLL_SECONDS)  # pods change by the dozen: reading at each change would be more work
 

@@ -18,18 +18,23 @@ from dra_fleet.clusters.allocation import (
     read_allocation,
 )
 from dra_fleet.rehearsal.access import NothingRunsError, connect, simulated_name
+from dra_fleet.rehearsal.agent.driver_pod import is_ready
+from dra_fleet.rehearsal.drivers import plugins_of
+from dra_fleet.rehearsal.providers.kubernetes.readiness import pod_trouble
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.rehearsal.home import Home
 
 
 class ClusterJson(AllocationJson):
-    """One cluster: the version it reports, and what its pools and workloads hold."""
+    """One cluster: its version, what its pools and workloads hold, and which plugins do not run."""
 
     kubernetes: str
+    plugins_not_started: list[str]
 
 
 class StatusJson(TypedDict):
@@ -41,10 +46,18 @@ class StatusJson(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterStatus:
-    """One cluster: the version it reports, and what it holds."""
+    """One cluster: the version it reports, and what it holds.
+
+    Attributes:
+        kubernetes: The version.
+        allocation: Its devices, and who holds them.
+        plugins_not_started: A sentence for each node plugin that does not run: its devices are missing, and
+            Helm may count its release as successful all the same.
+    """
 
     kubernetes: str
     allocation: Allocation
+    plugins_not_started: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +86,20 @@ class StackStatus:
         """Whether every workload's copies all hold their devices at the same moment."""
         return all(cluster.allocation.complete for cluster in self.clusters.values())
 
+    @property
+    def complete(self) -> bool:
+        """Whether all is allocated and every node plugin runs."""
+        return self.all_allocated and not self.plugins_not_started
+
+    @property
+    def plugins_not_started(self) -> list[str]:
+        """What is told of node plugins that do not run, with their clusters."""
+        return [
+            f"cluster {name}: {told}"
+            for name, cluster in self.clusters.items()
+            for told in cluster.plugins_not_started
+        ]
+
     def as_json(self) -> StatusJson:
         """The documented shape of `rehearse status --json`."""
         return {
@@ -95,8 +122,9 @@ async def read_status(plan: FleetPlan, home: Home) -> StackStatus:
 async def _read_cluster(cluster: ClusterPlan, home: Home) -> ClusterStatus:
     try:
         async with connect(home, simulated_name(cluster)) as api:
-            version, allocation = await asyncio.gather(
+            version, plugins, allocation = await asyncio.gather(
                 api.version(),
+                _plugins_not_started(api, sorted({release.namespace for release in cluster.releases})),
                 read_allocation(
                     api,
                     pools={pool.name: pool.labels for pool in cluster.pools},
@@ -107,7 +135,26 @@ async def _read_cluster(cluster: ClusterPlan, home: Home) -> ClusterStatus:
         raise NothingRunsError(
             f"cluster {cluster.name} does not answer ({error}); start it with `dra-fleet rehearse up`"
         ) from error
-    return ClusterStatus(kubernetes=version["gitVersion"], allocation=allocation)
+    return ClusterStatus(
+        kubernetes=version["gitVersion"], allocation=allocation, plugins_not_started=tuple(plugins)
+    )
+
+
+async def _plugins_not_started(api: KubeApi, namespaces: Iterable[str]) -> list[str]:
+    pods = [pod for namespace in namespaces for pod in (await api.list("v1", "Pod", namespace))["items"]]
+    return [told for pod in pods if (told := plugin_not_started(pod))]
+
+
+def plugin_not_started(pod: Object) -> str:
+    """What to say of a pod of a driver's node plugins that is not ready; nothing of any other pod."""
+    plugins = plugins_of(pod)
+    if not plugins or is_ready(pod):
+        return ""
+    drivers = " and ".join(sorted({plugin.driver for plugin in plugins}))
+    node = pod["spec"].get("nodeName")
+    where = f"on node {node}" if node else "(on no node yet)"
+    why = pod_trouble(pod) or f"the Pod is {pod.get('status', {}).get('phase', 'Pending')}"
+    return f"the plugin of {drivers} {where} has not started, so its devices are missing: {why}"
 
 
 def devices_by_node(workload: WorkloadAllocation) -> dict[str, list[str]]:
@@ -119,4 +166,8 @@ def devices_by_node(workload: WorkloadAllocation) -> dict[str, list[str]]:
 
 
 def _cluster_json(cluster: ClusterStatus) -> ClusterJson:
-    return {"kubernetes": cluster.kubernetes, **allocation_json(cluster.allocation)}
+    return {
+        "kubernetes": cluster.kubernetes,
+        "plugins_not_started": list(cluster.plugins_not_started),
+        **allocation_json(cluster.allocation),
+    }

@@ -23,6 +23,7 @@ SCHEMA = {
     "properties": {
         "global": {},
         "node": {"type": "string"},
+        "missing": {"type": "integer"},
         "password": {"type": "string"},
         "note": {"type": ["string", "null"]},
     },
@@ -37,6 +38,8 @@ apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: {{ .Release.Name }}}
 spec:
+  updateStrategy:
+    rollingUpdate: {maxUnavailable: {{ .Values.missing }}, maxSurge: {{ sub 1 .Values.missing }}}
   selector: {matchLabels: {app: {{ .Release.Name }}}}
   template:
     metadata: {labels: {app: {{ .Release.Name }}}}
@@ -53,7 +56,7 @@ def chart(tmp_path: Path) -> Path:
     chart = tmp_path / "charts" / "tiny"
     (chart / "templates").mkdir(parents=True)
     (chart / "Chart.yaml").write_text("apiVersion: v2\nname: tiny\nversion: 1.2.3\n")
-    (chart / "values.yaml").write_text("node: nowhere\npassword: none\nnote: from the chart\n")
+    (chart / "values.yaml").write_text("node: nowhere\npassword: none\nnote: from the chart\nmissing: 0\n")
     (chart / "values.schema.json").write_text(json.dumps(SCHEMA))
     (chart / "templates/all.yaml").write_text(TEMPLATES)
     return chart
@@ -179,6 +182,16 @@ def test_a_release_that_fails_stays_with_its_reasons_and_its_cure_is_an_upgrade(
     assert cured.count("updated") == 1
     after = project.state("tiny")["outputs"]["status"]
     assert (after["name"], after["revision"], after["status"]) == (before["name"], 2, "deployed")
+    assert project.destroy().code == 0
+
+
+def test_a_daemon_set_may_miss_as_many_pods_as_its_strategy_says(
+    project: TinyProject, chart: Path, node: str
+) -> None:
+    """As Helm 3 counts: https://github.com/helm/helm/blob/v3.19.0/pkg/kube/ready.go (daemonSetReady)."""
+    declare(project, chart, {"node": node, "missing": 1}, timeout=30)
+    assert project.up().code == 0
+    assert project.state("tiny")["outputs"]["status"]["status"] == "deployed"
     assert project.destroy().code == 0
 
 

@@ -7,8 +7,8 @@ import pytest
 from dra_fleet.rehearsal.providers.kubernetes.helm_options import arguments, faults, values_of
 
 
-def test_the_default_waits_five_minutes_for_everything() -> None:
-    assert arguments({}, upgrade=False, timeout=0) == ["--wait=watcher", "--timeout", "300s"]
+def test_the_default_waits_five_minutes_as_helm_3_does() -> None:
+    assert arguments({}, upgrade=False, timeout=0) == ["--wait=legacy", "--timeout", "300s"]
 
 
 def test_the_resource_options_timeout_goes_before_the_releases_own() -> None:

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 DEFAULT_TIMEOUT: Final = 300
 """Seconds helm waits where the program does not say."""
 
+_WAIT: Final = "legacy"
+"""As Helm 3 waits, which the published plugin has inside: a DaemonSet is ready once no more of its pods
+are missing than its maxUnavailable, so a plugin that never starts on one node is a release that succeeds.
+https://github.com/helm/helm/blob/v3.19.0/pkg/kube/ready.go (daemonSetReady)"""
+
 _OWN: Final = (
     "allowNullValues", "chart", "version", "repositoryOpts", "namespace", "name", "values", "skipAwait",
     "timeout", "waitForJobs", "atomic", "createNamespace", "maxHistory", "reuseValues", "resetValues",
@@ -76,7 +81,7 @@ def arguments(inputs: Object, *, upgrade: bool, timeout: float) -> list[str]:
         upgrade: whether the release exists already.
         timeout: the resource option's seconds, 0 for none; it goes before the release's own.
     """
-    wait = "hookOnly" if inputs.get("skipAwait") else "watcher"
+    wait = "hookOnly" if inputs.get("skipAwait") else _WAIT
     result = [f"--wait={wait}", "--timeout", f"{timeout or inputs.get('timeout') or DEFAULT_TIMEOUT:g}s"]
     command = "upgrade" if upgrade else "install"
     result += [flag for key, (when, flag) in _FLAGS.items() if inputs.get(key) and when in ("both", command)]

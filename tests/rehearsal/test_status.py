@@ -1,0 +1,45 @@
+"""What a rehearsal says of node plugins that do not run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dra_fleet.clusters.allocation import Allocation
+from dra_fleet.rehearsal.status import ClusterStatus, StackStatus, plugin_not_started
+
+
+def plugin(*, ready: bool) -> dict[str, Any]:
+    condition = {"type": "Ready", "status": str(ready)}
+    waiting = {"name": "gpus", "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "no driver"}}}
+    return {
+        "metadata": {"name": "p", "namespace": "d"},
+        "spec": {
+            "nodeName": "n1",
+            "containers": [{"name": "gpus", "command": ["bash", "-c"], "args": ["gpu-kubelet-plugin -v 4"]}],
+        },
+        "status": {"conditions": [condition], "containerStatuses": [] if ready else [waiting]},
+    }
+
+
+def test_a_plugin_that_never_started_is_named_with_its_node_and_its_cause() -> None:
+    assert plugin_not_started(plugin(ready=False)) == (
+        "the plugin of gpu.nvidia.com on node n1 has not started, so its devices are missing: "
+        "container gpus: CrashLoopBackOff: no driver"
+    )
+
+
+def test_nothing_is_said_of_a_plugin_that_runs_or_of_another_pod() -> None:
+    other = {**plugin(ready=False), "spec": {"nodeName": "n1", "containers": [{"name": "web"}]}}
+    assert (plugin_not_started(plugin(ready=True)), plugin_not_started(other)) == ("", "")
+
+
+def test_a_stack_whose_plugin_does_not_run_is_not_complete() -> None:
+    nothing = Allocation(pools={}, workloads={})
+
+    def stack(*told: str) -> StackStatus:
+        cluster = ClusterStatus(kubernetes="v1.36.3", allocation=nothing, plugins_not_started=told)
+        return StackStatus(clusters={"lab": cluster})
+
+    assert stack().complete
+    assert not stack("the plugin of x").complete
+    assert stack("the plugin of x").plugins_not_started == ["cluster lab: the plugin of x"]
