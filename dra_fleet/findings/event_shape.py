@@ -18,7 +18,14 @@ class _Part(BaseModel):
     model_config = ConfigDict(strict=True)
 
 
-class _State(_Part):
+class _Frame(_Part):
+    sourcePosition: str = ""  # noqa: N815 - the engine's name
+
+
+class _State(_Frame):
+    id: str | None = None
+    custom: bool | None = None
+    stackTrace: list[_Frame] | None = None  # noqa: N815 - the engine's name
     parent: str | None = None
     provider: str | None = None
     protect: bool | None = None
@@ -30,6 +37,7 @@ class _Metadata(_Part):
     op: str
     urn: _Urn
     type: str = ""
+    logical: bool | None = None
     old: _State | None = None
     new: _State | None = None
     detailedDiff: dict[str, dict[str, Any]] | None = None  # noqa: N815 - the engine's name

@@ -158,3 +158,34 @@ def test_a_program_s_traceback_keeps_its_lines() -> None:
     text = "Program failed with an unhandled exception:\nTraceback:\n  File x, line 1\nKeyError: 'a'\n"
     given = {"error": {"diagnosticEvent": {"severity": "error", "message": text}}, **events()}
     assert verdict(given).problems == (f"the preview failed: {text.strip()}",)
+
+
+def test_a_step_that_the_summary_counts_and_no_event_tells_of_fails() -> None:
+    given = events()
+    given["step"]["resourcePreEvent"]["metadata"]["logical"] = True
+    given["end"]["summaryEvent"]["resourceChanges"] = {"create": 1}
+    assert verdict(given).problems == ()
+    given["end"]["summaryEvent"]["resourceChanges"] = {"create": 2, "update": 1}
+    assert verdict(given).problems == (
+        (
+            "the engine's summary counts 2 steps that no event tells of: lines are missing; "
+            "fix: give all events of the preview, as they were printed"
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("event", "rule", "where"), [("judged", FLOOR, URN), ("stack", ON_STACK[0], "the stack")]
+)
+def test_a_rule_that_failed_without_a_word_fails(event: str, rule: str, where: str) -> None:
+    given = events()
+    (said,) = given[event].values()
+    said["passed"] = [name for name in said["passed"] if name != rule]
+    said["failed"] = [rule]
+    assert verdict({"told": violation("mandatory", rule), **given}).exit_code == 1
+    assert verdict(given).problems == (
+        (
+            f"the rule {rule} found something on {where}, and no event tells what: lines are missing; "
+            "fix: give all events of the preview, as they were printed"
+        ),
+    )

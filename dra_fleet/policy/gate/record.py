@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,12 +20,13 @@ JUDGED_OPERATIONS: Final = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """That a pack judged a resource, or with an empty URN the stack, and by which rules."""
+    """That a pack judged a resource, or with an empty URN the stack: by which rules, and which failed."""
 
     urn: str
     pack: str
     version: str
     rules: frozenset[str]
+    failed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,7 @@ class Record:
         outputs: their outputs, by URN, as far as they are known.
         finished: whether the engine's summary is there.
         result: the engine's word in it, `succeeded` or `failed`.
+        untold: steps that the summary counts and no event tells of.
         without_engine: the rules ran on these events alone, not within the engine.
         left_out: URNs of resources that a step says are the same, although no state holds them.
         changed_files: files of the pack that are not as they were before the run.
@@ -64,12 +67,14 @@ class Record:
     errors: list[str] = field(default_factory=list[str])
     finished: bool = False
     result: str = ""
+    untold: int = 0
     without_engine: bool = False
     left_out: list[str] = field(default_factory=list[str])
     changed_files: list[str] = field(default_factory=list[str])
     not_judged: dict[str, str] = field(default_factory=dict[str, str])
 
     _operations: dict[str, str] = field(default_factory=dict[str, str])
+    _steps: Counter[str] = field(default_factory=Counter[str])
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Add one event."""
@@ -90,6 +95,8 @@ class Record:
         elif (summary := event.get("summaryEvent")) is not None:
             self.finished = True
             self.result = str(summary.get("result", ""))
+            counted = Counter(summary.get("resourceChanges") or {})
+            self.untold = (counted - self._steps).total()
 
     def forget(self, pack: str) -> None:
         """Leave out what a pack said, and the engine's failure for it."""
@@ -106,6 +113,8 @@ class Record:
         urn: str = metadata["urn"]
         if not self.stack:
             self.stack = urn.partition("::")[0].rpartition(":")[2]
+        if metadata.get("logical"):  # what the summary counts
+            self._steps[metadata["op"]] += 1
         if metadata["op"] in JUDGED_OPERATIONS:
             self.resources[urn] = metadata.get("new") or {}
             self._operations[urn] = metadata["op"]
@@ -160,6 +169,7 @@ def _judgement(event: Mapping[str, Any]) -> Judgement:
         pack=event["policyPackName"],
         version=event.get("policyPackVersion", ""),
         rules=frozenset([*(event.get("passed") or ()), *(event.get("failed") or ())]),
+        failed=frozenset(event.get("failed") or ()),
     )
 
 

@@ -182,6 +182,7 @@ def _run(
         )
     yield from _failed(record)
     yield from _incomplete(record)
+    yield from _untold(record)
     if not ours and not stack:
         others = sorted({item.pack for item in record.judgements})
         told = f"; packs that ran: {', '.join(others)}" if others else ""
@@ -223,6 +224,20 @@ def _incomplete(record: Record) -> Iterable[str]:
             f"{len(record.changed_files)} files of the pack changed during the preview, the first is "
             f"{record.changed_files[0]}; fix: find out who changed it, and judge with an unchanged pack"
         )
+
+
+def _untold(record: Record) -> Iterable[str]:
+    """Events that must have been there, as the others say."""
+    fix = "lines are missing; fix: give all events of the preview, as they were printed"
+    if record.untold:
+        yield f"the engine's summary counts {record.untold} steps that no event tells of: {fix}"
+    told = {(said.rule, said.urn) for said in record.violations if said.pack == pack.NAME}
+    told |= {(rule, "") for rule, _ in told}
+    for judged in (*record.judgements, *record.stack_judgements):
+        for rule in sorted(judged.failed) if judged.pack == pack.NAME else ():
+            if (rule, judged.urn) not in told:
+                where = judged.urn or "the stack"
+                yield f"the rule {rule} found something on {where}, and no event tells what: {fix}"
 
 
 def _missing(rules: Iterable[str], judgements: Collection[Judgement]) -> Iterable[str]:

@@ -47,3 +47,7 @@ def test_the_way_past_the_pack_is_closed(evasion: Evasion) -> None:
     assert evasion.finds
     for expected in evasion.finds:
         assert any(expected.met_by(one) for one in found), f"{evasion.way}; wanted {expected}, got:\n{said}"
+
+
+def test_the_ways_past_are_many() -> None:
+    assert len(EVASIONS) >= 150
