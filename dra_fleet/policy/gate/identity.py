@@ -44,7 +44,8 @@ def changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
 
 def _files() -> Iterator[Path]:
     for folder in (PACKAGE, top_folder("policies")):
-        yield from folder.rglob("*")
+        # Compiled forms of what is not imported yet may be of an older source, and Python renews them.
+        yield from (file for file in folder.rglob("*") if _CACHE not in file.parts)
     for module in list(sys.modules.values()):
         for place in (getattr(module, "__file__", None), getattr(module, "__cached__", None)):
             if isinstance(place, str):
