@@ -73,7 +73,7 @@ def foreign(tmp_path: Path, tools: Toolset, rehearsal_world: RehearsalWorld) -> 
 
 def test_a_foreign_aks_cluster_below_the_floor_is_refused_before_anything_is_made(foreign: Foreign) -> None:
     gate = ("--policy-pack", str(PACK))
-    for command in (["preview", "--stack", "dev"], ["up", "--stack", "dev", "--yes", "--skip-preview"]):
+    for command in (["preview", "--stack", "dev"], ["up", "--stack", "dev", "--yes"]):
         result = foreign.run(*command, *gate, kubernetes="1.33")
         assert result.returncode != 0, result.stdout
         assert re.search(rf"\[mandatory\].* {RULE} ", result.stdout), result.stdout

@@ -17,7 +17,10 @@ cluster = containers.ManagedCluster(
     agent_pool_profiles=[
         containers.ManagedClusterAgentPoolProfileArgs(
             name="system", mode="System", count=1, vm_size="Standard_D4ds_v5", os_type="Linux"
-        )
+        ),
+        containers.ManagedClusterAgentPoolProfileArgs(
+            name="gpus", mode="User", count=1, vm_size="Standard_NC24ads_A100_v4", os_type="Linux"
+        ),
     ],
 )
 if os.environ.get("NETWORK"):
