@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dra_fleet.kubernetes.devices.claim import (
         CapacityRequirements,
         ClaimSpec,
+        DerivedAttribute,
         DeviceClaimConfig,
         DeviceConstraint,
         DeviceRequest,
@@ -66,6 +67,7 @@ def _exactly(request: ExactDeviceRequest) -> resource.ExactDeviceRequestArgs:
         count=request.count or None,
         tolerations=_tolerations(request.tolerations),
         capacity=_capacity(request.capacity),
+        derived_attributes=_derived(request.derived_attributes),
         admin_access=request.admin_access,
     )
 
@@ -79,6 +81,7 @@ def _alternative(request: DeviceSubRequest) -> resource.DeviceSubRequestArgs:
         count=request.count or None,
         tolerations=_tolerations(request.tolerations),
         capacity=_capacity(request.capacity),
+        derived_attributes=_derived(request.derived_attributes),
     )
 
 
@@ -106,6 +109,13 @@ def _capacity(capacity: CapacityRequirements | None) -> resource.CapacityRequire
     if capacity is None or not capacity.requests:
         return None
     return resource.CapacityRequirementsArgs(requests=dict(capacity.requests))
+
+
+def _derived(attributes: Sequence[DerivedAttribute]) -> list[resource.DeviceDerivedAttributeArgs] | None:
+    return [
+        resource.DeviceDerivedAttributeArgs(name=attribute.name, expression=attribute.expression)
+        for attribute in attributes
+    ] or None
 
 
 def _constraint(constraint: DeviceConstraint) -> resource.DeviceConstraintArgs:

@@ -29,6 +29,7 @@ REQUIREMENTS: dict[str, Any] = {
         {"operator": "Exists"},
     ],
     "capacity": {"requests": {"memory": "20Gi", "gpu.nvidia.com/cores": "7"}},
+    "derivedAttributes": [{"name": "example.com/side", "expression": "'left'"}],
 }
 CLAIM: dict[str, Any] = {
     "devices": {

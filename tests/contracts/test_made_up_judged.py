@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
+import sysconfig
+import venv
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,13 +35,22 @@ POOL = Declared(
 )
 
 
-def gate(folder: Path, *program: Declared, installed_from: str = str(MADE_UP)) -> dict[str, Any]:
+def environment_with(folder: Path, *packages: Path) -> Path:
+    """The Python of an environment of its own: this one's packages, and further ones installed there."""
+    venv.create(folder, with_pip=False)
+    (site,) = folder.glob("lib/python*/site-packages")
+    own = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})"
+    (site / "all.pth").write_text("\n".join([own, *map(str, packages)]), encoding="utf-8")
+    return folder / "bin" / "python"
+
+
+def gate(folder: Path, *program: Declared, packages: tuple[Path, ...] = (MADE_UP,)) -> dict[str, Any]:
     """What the gate says of a preview, in its own process: rules ask once which clouds are registered."""
     events = folder / "events.jsonl"
     events.write_text("\n".join(lines(ROOT, *program)), encoding="utf-8")
+    python = environment_with(folder / "environment", *packages)
     done = subprocess.run(
-        [str(COMMAND), "gate", "--events", str(events), "--json"],
-        env={**os.environ, "PYTHONPATH": installed_from},
+        [str(python), "-I", str(COMMAND), "gate", "--events", str(events), "--json"],
         capture_output=True,
         text=True,
         check=False,
@@ -70,7 +80,7 @@ def test_its_cluster_of_a_minor_without_dra_is_found(tmp_path: Path) -> None:
 
 def test_it_is_judged_only_where_its_package_is_installed(tmp_path: Path) -> None:
     old = replace(CLUSTER, properties={"name": "farm", "version": "1.33"})
-    assert gate(tmp_path, old, installed_from="")["findings"] == []
+    assert gate(tmp_path, old, packages=())["findings"] == []
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_a_gate_that_needs_the_cluster_s_own_is_refused_below_1_36(gate: str, ne
             ),
         ),
         (
-            {"resources": {"computeDomains": {"imex": {"mode": "hostManaged"}}}},
+            {"resources": {"computeDomains": {"enabled": True, "imex": {"mode": "hostManaged"}}}},
             "resources.computeDomains.imex.mode",
             (
                 "needs the feature gate HostManagedIMEXDaemon\n  got: hostManaged\n"

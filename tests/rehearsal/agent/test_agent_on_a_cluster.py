@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dra_fleet.clusters.pending import Cause
-from dra_fleet.rehearsal.agent.kubelet import FINISH
 from tests.rehearsal.agent.agent_cluster import (
     EXAMPLE,
     RESOURCE_API,
@@ -19,8 +17,6 @@ from tests.rehearsal.agent.agent_cluster import (
 )
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from dra_fleet.clusters.client import Object
 
 pytestmark = pytest.mark.engine
@@ -296,68 +292,3 @@ def test_a_removed_node_joins_again_and_publishes_again(agent_cluster: AgentClus
             if item["metadata"]["uid"] != before["metadata"]["uid"]
         ],
     )
-
-
-def hooked_chart(folder: Path) -> Path:
-    """A chart whose every action waits for a hook: Jobs as the GPU Operator's, and a bare Pod."""
-    spec = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "registry.k8s.io/pause:3.10"}]}
-    hooks = {"pre-install": "Job", "pre-upgrade": "Pod", "pre-delete": "Job", "post-delete": "Job"}
-    (folder / "templates").mkdir()
-    (folder / "Chart.yaml").write_text("apiVersion: v2\nname: hooked\nversion: 1.0.0\n")
-    for hook, kind in hooks.items():
-        body = {
-            "apiVersion": "batch/v1" if kind == "Job" else "v1",
-            "kind": kind,
-            "metadata": {"name": hook, "annotations": {"helm.sh/hook": hook}},
-            "spec": {"template": {"spec": spec}} if kind == "Job" else spec,
-        }
-        (folder / "templates" / f"{hook}.yaml").write_text(json.dumps(body))
-    return folder
-
-
-def test_a_release_with_hooks_is_installed_upgraded_and_uninstalled(
-    agent_cluster: AgentCluster, tmp_path: Path
-) -> None:
-    namespace, chart = agent_cluster.namespace(), hooked_chart(tmp_path)
-    for _ in ("install", "upgrade"):
-        agent_cluster.helm("upgrade", "--install", "hooked", str(chart), "-n", namespace, "--timeout", "120s")
-    agent_cluster.helm("uninstall", "hooked", "-n", namespace, "--timeout", "120s")
-    ended = [pod["status"]["phase"] for pod in agent_cluster.items("v1", "Pod", namespace)]
-    assert ended == ["Succeeded"] * 4
-
-
-def test_the_pod_of_a_job_that_holds_a_device_stays(agent_cluster: AgentCluster) -> None:
-    namespace = agent_cluster.namespace()
-    pod = claiming_pod(namespace, "unused", "whole", restartPolicy="Never")
-    job = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "training", "namespace": namespace},
-        "spec": {"template": {"spec": pod["spec"]}},
-    }
-    agent_cluster.create(template(namespace), job)
-
-    def running() -> list[Object]:
-        pods = agent_cluster.items("v1", "Pod", namespace)
-        return [item for item in pods if item["status"]["phase"] == "Running"]
-
-    (training,) = agent_cluster.eventually("it runs", running)
-    assert FINISH not in training["metadata"]["annotations"]
-    agent_cluster.run(lambda api: api.delete("batch/v1", "Job", "training", namespace))
-    agent_cluster.run(lambda api: api.delete("v1", "Pod", training["metadata"]["name"], namespace))
-
-
-def test_a_finished_pod_gives_its_device_back_and_can_be_removed(agent_cluster: AgentCluster) -> None:
-    namespace = agent_cluster.namespace()
-    agent_cluster.create(
-        template(namespace, count=2), claiming_pod(namespace, "first", "whole", restartPolicy="Never")
-    )
-    agent_cluster.eventually("it runs", lambda: agent_cluster.is_running(namespace, "first"))
-    finish = {"metadata": {"annotations": {FINISH: "true"}}}
-    agent_cluster.run(lambda api: api.merge("v1", "Pod", "first", finish, namespace=namespace))
-    agent_cluster.create(claiming_pod(namespace, "second", "whole"))
-    agent_cluster.eventually("the second runs", lambda: agent_cluster.is_running(namespace, "second"))
-    agent_cluster.run(lambda api: api.delete("v1", "Pod", "first", namespace))
-    agent_cluster.run(lambda api: api.delete("v1", "Pod", "second", namespace))
-    agent_cluster.eventually("the first is gone", lambda: agent_cluster.pod(namespace, "first") is None)
-    agent_cluster.eventually("the second is gone", lambda: agent_cluster.pod(namespace, "second") is None)

@@ -1,10 +1,13 @@
 """A driver that does not exist as any program installs it."""
 
+import re
+
 from dra_fleet.drivers.resources import NO_NAME, DriverResources
 
 RESOURCES = DriverResources(
     told_by="machines",
     publishes=None,
+    program=re.compile(r"acme-lane-plugin"),
     node_taint="",
     root="",
     device_plugin=None,
