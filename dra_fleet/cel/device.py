@@ -63,7 +63,7 @@ class CelDevice:
             ValueError: A quantity or version in it cannot be read.
         """
         unknown: set[tuple[str, str, str]] = set()
-        published = device.get("attributes") or {}
+        published: Mapping[str, Any] = device.get("attributes") or {}
         attributes, problem = _attributes(published, driver, unknown)
         return cls(
             driver=driver,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import Any, Final, cast
 
 Template = tuple[str, ...]
 """A path to what has a pod's `metadata` and `spec`; `*` is every item of a list or of a mapping."""
@@ -88,7 +88,7 @@ def places(value: object, path: Template) -> list[tuple[str | int, ...]]:
 
 
 def _below(value: object, step: str) -> list[tuple[str | int, object]]:
-    mapping = cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+    mapping: Mapping[str, object] = cast("Any", value) if isinstance(value, Mapping) else {}
     if step != "*":
         return [(step, mapping.get(step))]
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):

@@ -1,5 +1,7 @@
 """Where kinds hold their pod templates."""
 
+from typing import Any
+
 from dra_fleet.kubernetes.pod_templates import places, pod_templates
 
 
@@ -15,7 +17,9 @@ def test_kinds_of_one_name_are_told_apart_by_their_group() -> None:
 
 def test_a_template_per_role_is_found_in_a_mapping() -> None:
     (path,) = pod_templates("kubeflow.org/v1", "PyTorchJob")
-    job = {"spec": {"pytorchReplicaSpecs": {"Master": {"template": {}}, "Worker": {"template": {}}}}}
+    job: dict[str, Any] = {
+        "spec": {"pytorchReplicaSpecs": {"Master": {"template": {}}, "Worker": {"template": {}}}}
+    }
     assert places(job, path) == [
         ("spec", "pytorchReplicaSpecs", "Master", "template"),
         ("spec", "pytorchReplicaSpecs", "Worker", "template"),
@@ -24,7 +28,7 @@ def test_a_template_per_role_is_found_in_a_mapping() -> None:
 
 def test_a_template_per_group_is_found_in_a_list() -> None:
     head, workers = pod_templates("ray.io/v1", "RayCluster")
-    cluster = {"spec": {"workerGroupSpecs": [{"template": {}}, {"template": {}}]}}
+    cluster: dict[str, Any] = {"spec": {"workerGroupSpecs": [{"template": {}}, {"template": {}}]}}
     assert places(cluster, head) == [("spec", "headGroupSpec", "template")]
     assert places(cluster, workers) == [("spec", "workerGroupSpecs", index, "template") for index in (0, 1)]
 

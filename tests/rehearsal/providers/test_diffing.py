@@ -47,7 +47,7 @@ def test_a_change_that_a_dry_run_does_not_confirm_is_none() -> None:
 
 def test_a_field_that_the_server_drops_is_a_change_in_every_preview() -> None:
     """As with v4 of the published plugin, whose diff is between what was sent and the object without it."""
-    live = {"spec": {"selectors": []}}
+    live: dict[str, Any] = {"spec": {"selectors": []}}
     found = changes(live, {"spec": {"selectors": [], "extendedResourceName": "example.com/gpu"}})
     assert [str(change) for change in real_changes(found, live, live)] == ["spec.extendedResourceName"]
 

@@ -67,7 +67,7 @@ def test_a_job_is_ready_when_complete_waited_for_when_suspended_and_hopeless_whe
 
 
 def test_a_token_that_its_controller_writes_is_waited_for() -> None:
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {}}
+    secret: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": {}}
     token = {**secret, "type": "kubernetes.io/service-account-token"}
     assert readiness(secret).ready
     assert not readiness(token).ready

@@ -70,7 +70,12 @@ def test_one_name_in_a_stack_s_file_means_what_each_pool_s_model_can_do(model: s
 
 
 def test_a_filter_by_pci_id_is_the_model_s() -> None:
-    entry = {"device-filter": "0x20b210de", "devices": "all", "mig-enabled": True, "mig-devices": {}}
+    entry: dict[str, Any] = {
+        "device-filter": "0x20b210de",
+        "devices": "all",
+        "mig-enabled": True,
+        "mig-devices": {},
+    }
     assert choose(own(entry), "own", parts_of(host("A100-SXM4-80GB", 1)).gpus) == ((),)
 
 
