@@ -73,7 +73,7 @@ def rules_by_case(record: Record) -> set[tuple[str, str]]:
 
 
 def check(record: Record, program: Program, *, unknown: bool) -> None:
-    """Each rule tells of a resource of its own case.
+    """Each rule tells of a resource of its own case; an unknown value is told by one rule that wants it.
 
     The engine registers resources in any order, so that of two that contradict each other either may be told.
     """
@@ -82,7 +82,7 @@ def check(record: Record, program: Program, *, unknown: bool) -> None:
         chosen.rule.name
         for chosen in program
         if not any(
-            rule == chosen.rule.name
+            (unknown or rule == chosen.rule.name)
             and message.startswith(tuple(f"{found.name} (" for found in chosen.resources))
             and ("is unknown at preview" in message) is unknown
             for rule, message in told

@@ -168,7 +168,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any], Cause, str]] = {
         {"devices": {"config": [{"requests": ["gpu"], "opaque": TIME_SLICING}]}},
         {},
         Cause.PREPARE_FAILED,
-        "TimeSlicing selected as the GPU sharing strategy, but the TimeSlicingSettings feature gate is not",
+        '"TimeSlicing" is selected as the GPU sharing strategy, but the "TimeSlicingSettings" feature gate',
     ),
 }
 
