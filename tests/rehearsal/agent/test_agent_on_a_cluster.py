@@ -43,7 +43,7 @@ def slices_on(cluster: AgentCluster, node: str, driver: str = "gpu.nvidia.com") 
 def test_slices_show_the_hardware_and_are_owned_by_their_node(agent_cluster: AgentCluster) -> None:
     (found,) = agent_cluster.eventually("slices of whole-0", lambda: slices_on(agent_cluster, "whole-0"))
     node = agent_cluster.run(lambda api: api.get("v1", "Node", "whole-0"))
-    assert [device["name"] for device in found["spec"]["devices"]] == ["gpu-0", "gpu-1"]
+    assert sorted(device["name"] for device in found["spec"]["devices"]) == ["gpu-0", "gpu-1"]
     assert found["spec"]["pool"] == {"name": "whole-0", "generation": 1, "resourceSliceCount": 1}
     (owner,) = found["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["uid"]) == ("Node", node["metadata"]["uid"])
