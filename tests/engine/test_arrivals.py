@@ -54,8 +54,10 @@ def test_the_mixes_hold_every_verdict_often_enough() -> None:
         mixes = [draw(seed) for seed in half]
         words = Counter(item.word for mix in mixes for item in mix.proof.workloads)
         assert words["guaranteed"] > HALF / 2
-        assert words["never"] > HALF / 3
-        assert words["possible"] > 0
+        assert words["never"] > HALF / 6
+        assert words["possible"] > HALF / 3
+        assert sum(not mix.proof.fits for mix in mixes) > HALF / 5
+        assert any(not mix.proof.fits and not mix.words("never") for mix in mixes)
         assert any(mix.without_a_place() for mix in mixes)
 
 
@@ -87,8 +89,8 @@ async def _agree(cluster: SimulatedCluster, seed: int) -> None:
         name: wanted[name] for name in mix.words("guaranteed")
     }, shown
     assert not [name for name in mix.without_a_place() if placed[name]], shown
-    never = mix.words("never")
-    assert not never or any(placed[name] < wanted[name] for name in never), shown
+    assert not [name for name in mix.words("never") if placed[name] == wanted[name]], shown
+    assert mix.proof.fits or placed != wanted, shown
 
 
 async def _settled(api: KubeApi, namespace: str, guaranteed: AbstractSet[str]) -> Counter[str]:

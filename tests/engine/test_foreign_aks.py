@@ -90,6 +90,6 @@ def test_a_type_that_the_simulated_azure_lacks_is_named(foreign: Foreign) -> Non
     result = foreign.run("preview", "--stack", "dev", kubernetes="1.36", network="yes")
     assert result.returncode != 0, result.stdout
     assert (
-        "the simulated Azure has no resource type azure-native:network:VirtualNetwork; it has: "
+        "the simulated Azure has no resource type azure-native:network:RouteTable; it has: "
         "azure-native:containerservice:AgentPool, "
     ) in result.stdout

@@ -24,5 +24,5 @@ cluster = containers.ManagedCluster(
     ],
 )
 if os.environ.get("NETWORK"):
-    azure.network.VirtualNetwork("own", resource_group_name=group.name, location="westeurope")
+    azure.network.RouteTable("own", resource_group_name=group.name, location="westeurope")
 pulumi.export("cluster", cluster.name)
