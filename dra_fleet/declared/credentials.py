@@ -82,13 +82,17 @@ def _is_pin(raw: object, name: str) -> bool:
 
 
 def _in_mapping(value: Value, raw: Mapping[str, object], name: str, layer: int) -> Iterator[Held]:
-    """Below a credential's name everything is one, but what says that it is none."""
+    """Below a credential's name everything is one, but what says that it is none.
+
+    A mapping of both plain values and further structures has a form of its own; its name is no credential's.
+    """
     variable = raw.get("name")
     if isinstance(variable, str) and set(raw) == {"name", "value"}:
         yield from _found(value.get("value"), variable, layer)
         return
+    plain = {not isinstance(below, Mapping | list) for below in raw.values()}
     for key in raw:
-        inherits = named_kind(name) and not named_kind(key) and not is_neutral(key)
+        inherits = len(plain) == 1 and named_kind(name) and not named_kind(key) and not is_neutral(key)
         yield from _found(value.get(key), name if inherits else key, layer)
 
 

@@ -25,6 +25,7 @@ users:
 IN_BASE64 = base64.b64encode(EXEC.encode()).decode()
 
 GOOD: dict[str, Any] = {
+    "by-secret": {"cloud": "existing", "pools": {"cpu": {"machine": "cpu-16"}}},
     "kubeconfig": EXEC,
     "kubeconfigs": {"train": IN_BASE64, "serve": Secret(CLEAR), "later": Secret(UNKNOWN)},
     "clusters": {"train": {"kubeconfig": Secret(UNKNOWN), "endpoint": UNKNOWN}},
