@@ -268,7 +268,7 @@ async def delete(operation: Operation, identifier: str, old: Properties) -> None
         "--ignore-not-found",
         "--cascade",
         "foreground",
-        "--wait=watcher",
+        "--wait=legacy",
         "--timeout",
         f"{seconds:g}s",
     ]
