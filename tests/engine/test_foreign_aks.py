@@ -89,7 +89,6 @@ def test_the_same_program_at_the_floor_is_not_refused_for_its_version(foreign: F
 def test_a_type_that_the_simulated_azure_lacks_is_named(foreign: Foreign) -> None:
     result = foreign.run("preview", "--stack", "dev", kubernetes="1.36", network="yes")
     assert result.returncode != 0, result.stdout
-    assert (
-        "the simulated Azure has no resource type azure-native:network:RouteTable; it has: "
-        "azure-native:containerservice:AgentPool, "
-    ) in result.stdout
+    lacks = "the simulated Azure has no resource type azure-native:network:RouteTable; it has: "
+    (known,) = re.findall(rf"{re.escape(lacks)}(.+)", result.stdout)
+    assert "azure-native:containerservice:AgentPool, " in known

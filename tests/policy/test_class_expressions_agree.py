@@ -10,7 +10,7 @@ import pytest
 
 from dra_fleet.cel import UNKNOWN, CelInvalid, environment
 from dra_fleet.policy.judging import judge_all
-from dra_fleet.policy.reading.devices import MINOR, whole_devices
+from dra_fleet.policy.reading.devices import MINOR, partitions, whole_devices
 from policies.rules.class_forbid_whole_gpus import RULE
 from tests.policy.class_expressions import DRIVER, ClassExpressions
 from tests.policy.rule_cases import Declared
@@ -57,44 +57,62 @@ def said(held: Mapping[str, object], says: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def drawn(seed: int) -> list[dict[str, Any]]:
-    """Expressions that an API server would store, each with the whole GPUs it may meet."""
+def drawn(seed: int) -> list[tuple[dict[str, Any], int]]:
+    """Expressions that an API server would store, each with its devices and how many are whole."""
     generator = ClassExpressions(seed)
-    found: list[dict[str, Any]] = []
+    found: list[tuple[dict[str, Any], int]] = []
     while len(found) < CASES:
         expression = generator.draw()
         try:
             environment(MINOR).compile(expression)
         except CelInvalid:
             continue
-        devices = [device for known in whole_devices() for device in on_hosts(known, generator.read)]
-        found.append({"expression": expression, "driver": DRIVER, "devices": devices})
+        whole, parts = (
+            [device for known in devices for device in on_hosts(known, generator.read)]
+            for devices in (whole_devices(), partitions())
+        )
+        question = {"expression": expression, "driver": DRIVER, "devices": [*whole, *parts]}
+        found.append((question, len(whole)))
     return found
 
 
+DIVIDED = Declared(
+    type="kubernetes:helm.sh/v3:Release",
+    name="nvidia",
+    properties={
+        "chart": "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu",
+        "version": "0.5.0",
+        "values": {"featureGates": {"DynamicMIG": True}},
+    },
+)
+"""Because of it, a class that takes partitions and whole GPUs alike is wrong, whatever it is meant for."""
+
+
 def told(expression: str) -> bool:
-    """Whether the rule says that a class named for partitions is wider than that."""
+    """Whether the rule says that a class of partitions is wider than that."""
     declared = Declared(
         type="kubernetes:resource.k8s.io/v1:DeviceClass",
-        name="mig-small",
+        name="small",
         properties={"spec": {"selectors": [{"cel": {"expression": expression}}]}},
     )
-    found = judge_all([RULE], [declared.resource()], {RULE.name: RULE.settings({})})
+    program = [DIVIDED.resource(), declared.resource()]
+    found = judge_all([RULE], program, {RULE.name: RULE.settings({})})
     assert all("select whole GPUs" in violation.message for violation in found)
     return bool(found)
 
 
-def test_a_class_is_wide_where_kubernetes_selects_a_whole_gpu(
+def test_a_class_is_wide_where_kubernetes_selects_a_whole_gpu_as_well_as_partitions(
     compared: Compared,
 ) -> None:
     questions = drawn(SEED)
     counts: Counter[str] = Counter()
-    answers = ask("selector", questions, minor=int(MINOR.partition(".")[2]))
-    for question, theirs in zip(questions, answers, strict=True):
+    answers = ask("selector", [question for question, _ in questions], minor=int(MINOR.partition(".")[2]))
+    for (question, whole), theirs in zip(questions, answers, strict=True):
         expression = question["expression"]
         assert not theirs["refused"], expression
-        reaches = any(result["matches"] for result in theirs["results"])
-        counts["reach a whole GPU" if reaches else "reach none"] += 1
-        assert told(expression) is reaches, expression
+        matches = [bool(result["matches"]) for result in theirs["results"]]
+        is_wide = any(matches[:whole]) and any(matches[whole:])
+        counts["take partitions and whole GPUs" if is_wide else "do not"] += 1
+        assert told(expression) is is_wide, expression
     compared(f"class expressions (seed {SEED})", counts)
     assert min(counts.values()) > CASES / 5
