@@ -119,7 +119,7 @@ def test_the_referenced_stack_exports_the_kubeconfig_of_its_one_cluster(
     assert first.code == 0, first.err
     directory = rehearsed.home / "references" / "infra" / "prod"
 
-    shown = rehearsed.shell("pulumi stack output --json --show-secrets --stack prod", directory)
+    shown = rehearsed.shell(f"pulumi --cwd {directory} stack output --json --show-secrets --stack prod")
 
     assert shown.code == 0, shown.err
     kubeconfig: dict[str, Any] = YAML(typ="safe").load(json.loads(shown.out)["edgeKubeconfig"])  # pyright: ignore[reportUnknownMemberType]
