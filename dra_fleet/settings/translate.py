@@ -163,7 +163,8 @@ def _written(location: Location, settings: Mapping[str, Any]) -> Location:
     written: list[str | int] = []
     here: object = settings
     for part in location:
-        if isinstance(part, str) and (part.startswith("<") or part == "[key]"):
+        is_key = isinstance(here, Mapping) and part in here
+        if isinstance(part, str) and (part.startswith("<") or part == "[key]") and not is_key:
             continue
         if _is_tag(here, part):
             continue

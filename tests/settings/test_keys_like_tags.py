@@ -1,0 +1,14 @@
+"""Keys that look like what the validation puts into its own paths."""
+
+from __future__ import annotations
+
+import pytest
+
+from dra_fleet.settings import SettingsInvalid, parse
+
+
+@pytest.mark.parametrize("key", ["<", "<model>", "[key]"])
+def test_an_unknown_key_that_looks_like_a_tag_is_told_as_any_other(key: str) -> None:
+    with pytest.raises(SettingsInvalid) as refused:
+        parse({key: None})
+    assert f"dra-fleet:fleet.{key}: is no key of the stack file" in str(refused.value)
