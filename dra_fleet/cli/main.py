@@ -99,7 +99,10 @@ def run() -> None:
     # Models need no plug-ins; looking for some reads the metadata of every package that is installed.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
-        app()
+        try:
+            app()
+        finally:
+            _flush()
     except SystemExit as ended:
         if ended.code == INTERRUPTED:  # Typer's own answer to Ctrl-C, without a word
             print_error("interrupted; run the same command again to go on from here")
@@ -126,4 +129,14 @@ def _fail(message: str) -> NoReturn:
     if "--json" in sys.argv:
         with contextlib.suppress(OSError):  # stdout may be what is full
             print_json({"error": message})
+    try:
+        _flush()
+    except OSError:  # what it holds cannot be written: Python would try again at its end, and say so
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(1)
+
+
+def _flush() -> None:
+    """Write what stdout holds now, so that a full disk is told; a reader that went away has no need of it."""
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.flush()

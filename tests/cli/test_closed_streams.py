@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,14 @@ PROJECT = Path(__file__).parents[2]
 COMMAND = f"{Path(sys.executable).parent}/dra-fleet"
 
 
-def shell(line: str) -> tuple[int, str, str]:
+def shell(line: str, **variables: str) -> tuple[int, str, str]:
     done = subprocess.run(
-        ["/bin/sh", "-c", f"{COMMAND} {line}"], cwd=PROJECT, capture_output=True, text=True, check=False
+        ["/bin/sh", "-c", f"{COMMAND} {line}"],
+        cwd=PROJECT,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "Traceback" not in done.stderr
     return done.returncode, done.stdout, done.stderr
@@ -36,8 +42,9 @@ def test_a_closed_stdin_is_an_empty_one() -> None:
     assert shell("check - --stack dev <&-")[0] == 1
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("options", ["", " --json"])
-def test_a_full_disk_behind_stdout_is_told(options: str) -> None:
-    code, _, err = shell(f"prove examples/s10-capacity.yaml{options} >/dev/full")
+def test_a_full_disk_behind_stdout_is_told(options: str, unbuffered: str) -> None:
+    code, _, err = shell(f"prove examples/s10-capacity.yaml{options} >/dev/full", PYTHONUNBUFFERED=unbuffered)
     assert code == 1
     assert err.startswith("error: the disk: No space left on device")
