@@ -163,14 +163,18 @@ def _written(location: Location, settings: Mapping[str, Any]) -> Location:
     written: list[str | int] = []
     here: object = settings
     for part in location:
-        is_key = isinstance(here, Mapping) and part in here
-        if isinstance(part, str) and (part.startswith("<") or part == "[key]") and not is_key:
-            continue
-        if _is_tag(here, part):
+        if _is_between(here, part) or _is_tag(here, part):
             continue
         here = below(here, part)
         written.append(part)
     return tuple(written)
+
+
+def _is_between(value: object, part: str | int) -> bool:
+    """Whether pydantic put it between the keys, and it is no key itself."""
+    if not isinstance(part, str) or not (part.startswith("<") or part == "[key]"):
+        return False
+    return not isinstance(value, Mapping) or part not in cast("Mapping[object, object]", value)
 
 
 def _is_tag(value: object, part: str | int) -> bool:
