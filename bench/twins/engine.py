@@ -30,6 +30,8 @@ main: {PROJECT}
 runtime: {{name: python, options: {{virtualenv: {PROJECT / ".venv"}}}}}
 """
 """Our program as a project elsewhere, so that the engine writes nothing into this one."""
+_OF_ONE_PROJECT: Final = ("PULUMI_OPTION_CWD", "PULUMI_STACK")
+"""With these the rehearsed shell leads the engine to the rehearsed stack; a twin has a project of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +98,10 @@ def room() -> Generator[Room]:
             shown = subprocess.run(
                 [COMMAND, "rehearse", "env", "--json"], env=own, check=True, capture_output=True
             ).stdout
-            found = Room(folder=folder, variables={**own, **json.loads(shown)})
+            changes = {
+                name: value for name, value in json.loads(shown).items() if name not in _OF_ONE_PROJECT
+            }
+            found = Room(folder=folder, variables={**own, **changes})
             emptied = Twin(
                 project=folder,
                 stack=small.stem,
