@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
+from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.errors import DoesNotFit
 from dra_fleet.proof.prove import prove
-from dra_fleet.settings import SettingsInvalid
 
 from . import load
 
@@ -54,5 +54,5 @@ def run(build: Build) -> None:
             pulumi.log.warn(warning)
         proof.require()
         build(plan, load.secret).export()
-    except (SettingsInvalid, DoesNotFit) as invalid:
-        raise pulumi.RunError(str(invalid)) from None
+    except (ExpectedError, DoesNotFit) as wrong:
+        raise pulumi.RunError(str(wrong)) from None

@@ -24,6 +24,6 @@ def domain_of(name: str) -> type[Domain]:
         PartMissing: the driver has none.
     """
     driver = drivers.named(name)
-    package = f"{__name__}.{name}" if driver is None or name in drivers.BUILT_IN else driver.package
+    folder = f"{__name__}.{name}" if driver is None else driver.folder(__name__)
     of = f"driver {name} has no component of its ComputeDomains"
-    return cast("type[Domain]", part(of, f"{package}.compute_domain", "COMPONENT"))
+    return cast("type[Domain]", part(of, f"{folder}.compute_domain", "COMPONENT"))

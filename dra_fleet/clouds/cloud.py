@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
-from dra_fleet.facts.loading import by_name, read
-from dra_fleet.facts.parts import PartMissing, part
+from dra_fleet.facts.loading import by_name
+from dra_fleet.facts.parts import data, part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -210,10 +210,5 @@ class Cloud:
 def _machines(cloud: Cloud) -> Mapping[str, Machine]:
     from dra_fleet.hardware.models import Machine  # noqa: PLC0415 - who asks for no machine builds no model
 
-    try:
-        facts = read(cloud.package, MACHINES)
-    except FileNotFoundError:
-        raise PartMissing(
-            f"cloud {cloud.name} has no machines: write {cloud.package.replace('.', '/')}/{MACHINES}"
-        ) from None
+    facts = data(f"cloud {cloud.name} has no machines", cloud.package, MACHINES)
     return by_name(Machine.model_validate(entry) for entry in facts["machines"])

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.facts.loading import read
-from dra_fleet.facts.parts import PartMissing
+from dra_fleet.facts.parts import data, part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
 
     Object = dict[str, Any]
 
+_OWN = "dra_fleet.drivers."
 Order = Literal["by index", "sorted", "random"]
 """How a driver orders its devices in a slice; the scheduler tries them in that order."""
 Part = Literal["values", "slices", "plan", "settings", "sharing", "resources", "nodes"]
@@ -135,6 +134,15 @@ class Driver:
             PartMissing: The driver says nothing of them.
         """
         return cast("DriverResources", self._of("resources", "RESOURCES"))
+
+    def folder(self, home: str) -> str:
+        """The package with what another room has of the driver.
+
+        Args:
+            home: the room's package with the folders of this program's drivers; one from elsewhere has it in
+                its own package.
+        """
+        return f"{home}.{self.name}" if self.package.startswith(_OWN) else self.package
 
     def plugin_key(self, key: str) -> str:
         """The dotted key of a chart value about the plugin's pods, such as `tolerations`."""
@@ -268,32 +276,18 @@ class Driver:
         """Why a running plugin may find nothing on its host; empty where nothing more is known."""
         return "" if "nodes" in self.without else self._of("nodes", "unusable")()
 
-    def _of(self, part: Part, name: str) -> Any:  # noqa: ANN401 - each question says what it asks for
+    def _of(self, module: Part, name: str) -> Any:  # noqa: ANN401 - each question says what it asks for
         """What a part calls by a name.
 
         Raises:
             PartMissing: The driver has no such part, or the part nothing of that name.
         """
-        module = f"{self.package}.{part}"
-        try:
-            found = getattr(import_module(module), name, None)
-        except ModuleNotFoundError as problem:
-            if problem.name != module:
-                raise
-            found = None
-        if found is None:
-            file = f"{module.replace('.', '/')}.py"
-            raise PartMissing(f"driver {self.name} lacks {part}.{name}: write {name} in {file}")
-        return found
+        return part(f"driver {self.name} has no {name}", f"{self.package}.{module}", name)
 
 
 @cache
 def _facts(driver: Driver) -> DriverFacts:
     from dra_fleet.drivers.common.facts import DriverFacts  # noqa: PLC0415 - models take long to build
 
-    name = "driver.yaml"
-    try:
-        return DriverFacts.model_validate(read(driver.package, name))
-    except FileNotFoundError as problem:
-        file = f"{driver.package.replace('.', '/')}/{name}"
-        raise PartMissing(f"driver {driver.name} lacks its facts: write {file}") from problem
+    facts = data(f"driver {driver.name} has no facts", driver.package, "driver.yaml")
+    return DriverFacts.model_validate(facts)

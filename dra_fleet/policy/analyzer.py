@@ -17,6 +17,7 @@ from google.protobuf import empty_pb2, json_format
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc, plugin_pb2
 
 from dra_fleet.declared.resources import Provider, Resource, Stack
+from dra_fleet.facts.parts import PartMissing
 from dra_fleet.policy import judging
 from dra_fleet.policy.decoding import decode, encode
 from dra_fleet.policy.rule import ResourceRule, StackRule
@@ -247,6 +248,8 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
             f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno}" for frame in reversed(frames)
         )
         text = f"a rule of the policy pack {self._name} broke: {type(problem).__name__} at {where}"
+        if isinstance(problem, PartMissing):
+            text = f"the policy pack {self._name} cannot judge: {problem}"
         sys.stderr.write(f"{text}\n")
         context.abort(grpc.StatusCode.INTERNAL, text)
         raise RuntimeError(text)  # abort itself raises

@@ -120,12 +120,12 @@ def _all_of(driver: Driver) -> None:
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        ("driver.yaml", "driver acme lacks its facts: write acme_driver/driver.yaml"),
-        ("values.py", "driver acme lacks values.conflicts: write conflicts in acme_driver/values.py"),
-        ("slices.py", "driver acme lacks slices.accelerators: write accelerators in acme_driver/slices.py"),
+        ("driver.yaml", "driver acme has no facts: write acme_driver/driver.yaml"),
+        ("values.py", "driver acme has no conflicts: write acme_driver/values.py with conflicts"),
+        ("slices.py", "driver acme has no accelerators: write acme_driver/slices.py with accelerators"),
         (
             "resources.py",
-            "driver acme lacks resources.RESOURCES: write RESOURCES in acme_driver/resources.py",
+            "driver acme has no RESOURCES: write acme_driver/resources.py with RESOURCES",
         ),
     ],
 )

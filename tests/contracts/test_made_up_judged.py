@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sysconfig
 import venv
@@ -81,6 +82,15 @@ def test_its_cluster_of_a_minor_without_dra_is_found(tmp_path: Path) -> None:
 def test_it_is_judged_only_where_its_package_is_installed(tmp_path: Path) -> None:
     old = replace(CLUSTER, properties={"name": "farm", "version": "1.33"})
     assert gate(tmp_path, old, packages=())["findings"] == []
+
+
+def test_a_cloud_that_says_nothing_of_its_resources_is_named_in_one_line(tmp_path: Path) -> None:
+    packages = tmp_path / "packages"
+    shutil.copytree(MADE_UP, packages, ignore=shutil.ignore_patterns("__pycache__"))
+    (packages / "meadow_cloud" / "resources.py").unlink()
+    assert gate(tmp_path, CLUSTER, packages=(packages,)) == {
+        "error": "cloud meadow has no resources: write meadow_cloud/resources.py with RESOURCES"
+    }
 
 
 @pytest.mark.parametrize(

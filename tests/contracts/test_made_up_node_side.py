@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet.facts.parts import PartMissing
 from dra_fleet.rehearsal import charts, drivers
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
@@ -65,8 +66,8 @@ def test_a_node_side_that_is_left_out_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "made_up"
     shutil.copytree(MADE_UP, folder, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "acme_driver" / "node_side.py").unlink()
-    with installed(folder), pytest.raises(drivers.NotRehearsable) as missing:
+    with installed(folder), pytest.raises(PartMissing) as missing:
         drivers.node_sides()
     assert str(missing.value) == (
-        "driver acme has no node side: write acme_driver/node_side.py with a NodeSide NODE_SIDE"
+        "driver acme has no node side: write acme_driver/node_side.py with NODE_SIDE"
     )

@@ -30,7 +30,7 @@ def test_a_driver_that_does_not_answer_a_question_is_told_which(question: str) -
 
 def test_a_driver_without_answers_is_told_the_file_to_write() -> None:
     driver = replace(next(drivers.known()), name="made-up", package="tests.drivers")
-    with pytest.raises(PartMissing, match=re.escape("write RESOURCES in tests/drivers/resources.py")):
+    with pytest.raises(PartMissing, match=re.escape("write tests/drivers/resources.py with RESOURCES")):
         _ = driver.resources
 
 

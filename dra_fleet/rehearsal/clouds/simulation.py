@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet import clouds
-from dra_fleet.facts.parts import part
+from dra_fleet.facts.parts import PartMissing, part
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -92,5 +92,5 @@ def simulation_of(cloud: str) -> CloudSimulation:
     """
     try:
         return cast("CloudSimulation", clouds.named(cloud).simulation(_HOME))
-    except LookupError as absent:
+    except (LookupError, PartMissing) as absent:
         raise InvalidRequestError(str(absent)) from absent

@@ -11,10 +11,10 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from dra_fleet import drivers
-from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.facts.parts import part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,20 +26,10 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.world.node import Host, NodeHardware
 
 
-class NotRehearsable(RehearsalError):  # noqa: N818 - a state to show, not a bug
-    """A driver whose node side is not written; the message names the file."""
-
-
 @cache
 def packages() -> Mapping[str, str]:
-    """The package of each driver's node side and stand-in charts, by the driver's name.
-
-    A driver of another distribution has them in its own package.
-    """
-    return {
-        driver.name: f"{__name__}.{driver.name}" if driver.name in drivers.BUILT_IN else driver.package
-        for driver in drivers.known()
-    }
+    """The package of each driver's node side and stand-in charts, by the driver's name."""
+    return {driver.name: driver.folder(__name__) for driver in drivers.known()}
 
 
 @cache
@@ -47,18 +37,12 @@ def node_sides() -> Mapping[str, NodeSide]:
     """The node side of each driver, by the driver's name.
 
     Raises:
-        NotRehearsable: a driver has none.
+        PartMissing: a driver has none.
     """
-    return {name: _node_side(name, package) for name, package in packages().items()}
-
-
-def _node_side(name: str, package: str) -> NodeSide:
-    module = f"{package}.node_side"
-    if find_spec(module) is None:
-        raise NotRehearsable(
-            f"driver {name} has no node side: write {module.replace('.', '/')}.py with a NodeSide NODE_SIDE"
-        )
-    return resolve_name(f"{module}:NODE_SIDE")
+    return {
+        name: cast("NodeSide", part(f"driver {name} has no node side", f"{package}.node_side", "NODE_SIDE"))
+        for name, package in packages().items()
+    }
 
 
 def node_models() -> tuple[type[NodeHardware], ...]:
