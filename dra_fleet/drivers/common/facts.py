@@ -112,13 +112,15 @@ class ParameterField(Fact):
 class ParameterKind(Entry):
     """A kind of opaque parameters, which a driver decodes strictly and only when it prepares a device.
 
-    `device_types`: the devices that it can be asked for by name of their request.
+    `device_types`: the devices that it can be asked for by name of their request. `since`: the first chart
+    version whose driver decodes it.
     """
 
     api_version: str
     kind: str
     driver: str
     device_types: tuple[str, ...] = ()
+    since: str | None = None
     fields: tuple[ParameterField, ...]
 
 
@@ -181,6 +183,12 @@ class DriverFacts(Entry):
         """Whether one chart version came before another; not if one of them is not known."""
         order = [entry.version for entry in self.versions]
         return version in order and than in order and order.index(version) < order.index(than)
+
+    def parameters_in(self, version: str) -> tuple[ParameterKind, ...]:
+        """The kinds of parameters that a chart version's driver decodes."""
+        return tuple(
+            kind for kind in self.parameters if kind.since is None or not self.is_older(version, kind.since)
+        )
 
     def owned_classes(self) -> frozenset[str]:
         """Every DeviceClass name that some version of the chart installs."""

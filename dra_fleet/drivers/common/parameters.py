@@ -38,7 +38,8 @@ def check_parameters(publisher: str, parameters: Mapping[str, Any], installed: I
         parameters: `opaque.parameters`.
         installed: the driver as it runs.
     """
-    known = [kind for kind in installed.facts.parameters if kind.driver == publisher]
+    decoded = installed.facts.parameters_in(installed.version.version)
+    known = [kind for kind in decoded if kind.driver == publisher]
     if not known:
         return []
     name, api = parameters.get("kind"), parameters.get("apiVersion")

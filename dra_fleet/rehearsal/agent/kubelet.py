@@ -16,6 +16,7 @@ from dra_fleet.clusters.pending.state import claim_names
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.discovered import Discovered
 from dra_fleet.rehearsal.agent.events import PodEvents
+from dra_fleet.rehearsal.agent.prepared import PreparedShares
 from dra_fleet.rehearsal.agent.publishing import FieldsDropped, in_published_order, publish
 from dra_fleet.rehearsal.agent.view import POD, RESOURCE_API, ends_by_itself, has_claims
 from dra_fleet.rehearsal.agent.work_queue import Key
@@ -72,6 +73,7 @@ class Kubelets:
         self._programs = programs
         self._discovered = Discovered(machines)
         self._events = PodEvents(identities)
+        self._shares = PreparedShares(identities, view, RUN)
         view.when_gone += [part.forget for part in (identities, *programs, self._discovered)]
 
     async def reconcile(self, key: str) -> None:
@@ -216,8 +218,11 @@ class Kubelets:
             holder, plugin = self._registered(node, driver)
             try:
                 await self._fetch_as_driver(holder, claim)
-                plugin.prepare(claim, self._view.devices_of(node, driver))
-                await plugin.settle(await self._at_work(holder), claim)
+                at = await self._at_work(holder)
+                beside = await self._shares.beside(claim, node)
+                plugin.prepare(claim, self._view.devices_of(node, driver), beside)
+                await plugin.settle(at, claim)
+                self._shares.add(claim, node)
             except PrepareFailed as error:
                 raise PrepareFailed(
                     f"NodePrepareResources failed for ResourceClaim {name}: {error}"
@@ -267,9 +272,12 @@ class Kubelets:
     async def _unprepare_claim(self, pod: Object, name: str) -> None:
         claim = await self._admin.find(RESOURCE_API, "ResourceClaim", name, pod["metadata"]["namespace"])
         node = pod["spec"]["nodeName"]
-        for driver in drivers_of(claim) if claim else ():
+        if claim is None:
+            return
+        for driver in drivers_of(claim):
             holder, plugin = self._registered(node, driver)
-            await plugin.release(await self._at_work(holder), claim or {})
+            await plugin.release(await self._at_work(holder), claim)
+        self._shares.remove(claim, node)
 
 
 def _claims_to_prepare(pod: Object) -> list[str]:

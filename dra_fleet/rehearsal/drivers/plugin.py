@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.rehearsal.world.node import Host
 
@@ -69,12 +71,13 @@ class NodePlugin(ABC):
         """
 
     @abstractmethod
-    def prepare(self, claim: Object, published: dict[str, Object]) -> None:
+    def prepare(self, claim: Object, published: dict[str, Object], beside: Sequence[Object] = ()) -> None:
         """Prepare this driver's devices of a claim.
 
         Args:
             claim: the allocated ResourceClaim.
             published: the node's published devices by name.
+            beside: the other claims that are prepared on the node and hold parts of devices.
 
         Raises:
             PrepareFailed: with the driver's own text.

@@ -153,7 +153,10 @@ def test_configuration_for_all_requests_skips_other_device_types() -> None:
 def test_a_device_that_is_no_longer_published_cannot_be_prepared() -> None:
     with pytest.raises(PrepareFailed) as refused:
         PLUGIN.prepare(claim([], "gpu-7"), PUBLISHED)
-    assert "requested device is not allocatable: gpu-7" in str(refused.value)
+    assert str(refused.value) == (
+        "error preparing devices for claim n/c:u: prepare devices failed: "
+        'allocatable not found for device "gpu-7"'
+    )
 
 
 @pytest.mark.parametrize(
@@ -174,4 +177,22 @@ def test_admin_access_is_for_whole_gpus_without_configuration(
     assert str(refused.value) == (
         f"error preparing devices for claim n/c:u: claim n/c:u requests admin access {told}, which is not "
         "supported"
+    )
+
+
+@pytest.mark.parametrize(("version", "told"), [("25.8.1", "no kind"), ("25.12.0", "cannot apply")])
+def test_configuration_of_passthrough_is_decoded_from_25_12_0_on(version: str, told: str) -> None:
+    plugin = NvidiaGpuPlugin({"name": "gpus", "image": f"driver:v{version}"})
+    asked = claim(["gpu/small"])
+    asked["status"]["allocation"]["devices"]["config"][0]["opaque"]["parameters"] = config("VfioDeviceConfig")
+    with pytest.raises(PrepareFailed, match=told):
+        plugin.prepare(asked, PUBLISHED)
+
+
+def test_an_unknown_backend_of_passthrough_is_refused() -> None:
+    with pytest.raises(PrepareFailed) as refused:
+        judge(config("VfioDeviceConfig", iommu={"backendPolicy": "Newest"}), ON)
+    assert str(refused.value).endswith(
+        "error validating GPU config: unknown IOMMU backend policy: Newest, supported IOMMU backend "
+        "policies: LegacyOnly, PreferIommuFD"
     )

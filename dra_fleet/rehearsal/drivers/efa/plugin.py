@@ -15,6 +15,8 @@ from dra_fleet.rehearsal.drivers.efa.hardware import cards_of
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.world.node import Host
 
@@ -36,5 +38,6 @@ class EfaPlugin(NodePlugin):
         return [device.to_object() for device in efa_devices(cards=cards, roots=roots)]
 
     @override
-    def prepare(self, claim: Object, published: dict[str, Object]) -> None:
+    def prepare(self, claim: Object, published: dict[str, Object], beside: Sequence[Object] = ()) -> None:
+        del beside
         self.require_published(claim, published)

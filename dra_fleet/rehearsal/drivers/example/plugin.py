@@ -13,6 +13,8 @@ from dra_fleet.drivers.example.devices import example_devices
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin, StartFailed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.world.node import Host
 
@@ -35,5 +37,6 @@ class ExamplePlugin(NodePlugin):
         return [device.to_object() for device in example_devices(node=host.name, count=int(count))]
 
     @override
-    def prepare(self, claim: Object, published: dict[str, Object]) -> None:
+    def prepare(self, claim: Object, published: dict[str, Object], beside: Sequence[Object] = ()) -> None:
+        del beside
         self.require_published(claim, published)

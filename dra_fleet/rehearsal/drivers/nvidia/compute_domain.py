@@ -20,7 +20,7 @@ from dra_fleet.rehearsal.drivers.nvidia.opaque import decode
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, StartFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.rehearsal.drivers.plugin import AtWork
@@ -70,7 +70,8 @@ class ComputeDomainPlugin(NodePlugin):
         return {CLIQUE_LABEL: clique} if told and clique else {}
 
     @override
-    def prepare(self, claim: Object, published: dict[str, Object]) -> None:
+    def prepare(self, claim: Object, published: dict[str, Object], beside: Sequence[Object] = ()) -> None:
+        del beside
         try:
             self.require_published(claim, published)
             self._judge(claim, published)

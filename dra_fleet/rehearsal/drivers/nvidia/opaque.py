@@ -6,22 +6,27 @@ Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `api/nvidia.co
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.drivers.nvidia import DRIVER
+from dra_fleet.kubernetes.devices.quantity import Quantity
+from dra_fleet.rehearsal.drivers.nvidia.pinned_memory import refused_limits, section
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.clusters.client import Object
+    from dra_fleet.drivers.common.facts import ChartVersion
 
 API_VERSION = "resource.nvidia.com/v1beta1"
 
 # Nested field names by kind; a type ends a branch, None stands for any, "*" for any key.
 _MPS: Object = {
     "defaultActiveThreadPercentage": int,
-    "defaultPinnedDeviceMemoryLimit": None,
-    "defaultPerDevicePinnedMemoryLimit": {"*": None},
+    "defaultPinnedDeviceMemoryLimit": Quantity,
+    "defaultPerDevicePinnedMemoryLimit": {"*": Quantity},
     "multiUser": bool,
 }
 FIELDS: Mapping[str, Object] = {
@@ -35,37 +40,79 @@ DEVICE_TYPES: Mapping[str, str] = {"GpuConfig": "gpu", "MigDeviceConfig": "mig",
 _GATES: Mapping[str, str] = {"TimeSlicing": "TimeSlicingSettings", "MPS": "MPSSupport"}
 _ALL = 100
 _INTERVALS = ("Default", "Short", "Medium", "Long")
+_BACKENDS = ("LegacyOnly", "PreferIommuFD")
 
 
-def judge(parameters: Object, gates: Mapping[str, bool], requests: list[str], uid: str) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """To what a configuration is applied.
+
+    Attributes:
+        requests: The requests.
+        uid: Of the claim.
+        uuids: The devices', sorted.
+        shares: Whether several claims may hold parts of a device.
+    """
+
+    requests: Sequence[str]
+    uid: str
+    uuids: Sequence[str]
+    shares: bool
+
+
+def kinds_in(chart: ChartVersion) -> Mapping[str, Object]:
+    """The kinds of configuration that a version of the driver decodes, with their fields."""
+    known = DRIVER.facts.parameters_in(chart.version)
+    return {kind: fields for kind, fields in FIELDS.items() if any(item.kind == kind for item in known)}
+
+
+def judge(parameters: Object, gates: Mapping[str, bool], at: Applied) -> None:
     """Check one decoded configuration, and what applying it would refuse.
 
     Args:
         parameters: the configuration.
         gates: the driver's feature gates.
-        requests: the requests that it is applied to.
-        uid: of the claim.
+        at: to what it is applied.
 
     Raises:
         PrepareFailed: with the driver's words.
     """
-    sharing = parameters.get("sharing")
-    if sharing is None:
-        return
-    problem = _invalid(sharing, gates)
+    problem = invalid(parameters, gates)
     if problem:
         raise PrepareFailed(f"error validating GPU config: {problem}")
-    strategy = sharing["strategy"]
-    if strategy == "TimeSlicing" and sharing.get("mpsConfig") is not None:
-        raise PrepareFailed(
-            f"error applying config: error getting timeslice config for requests '[{' '.join(requests)}]' "
-            f"in claim '{uid}': cannot use MpsConfig with the 'TimeSlicing' strategy"
+    problem = _not_applied(parameters, at)
+    if problem:
+        raise PrepareFailed(f"error applying config: {problem}")
+
+
+def _not_applied(parameters: Object, at: Applied) -> str:
+    sharing = section(parameters, "sharing")
+    slicing, mps = sharing.get("timeSlicingConfig"), sharing.get("mpsConfig")
+    if sharing.get("strategy") == "TimeSlicing" and mps is not None and _is_for_gpus(parameters):
+        return (
+            f"error getting timeslice config for requests '[{' '.join(at.requests)}]' "
+            f"in claim '{at.uid}': cannot use MpsConfig with the 'TimeSlicing' strategy"
         )
-    if strategy == "MPS" and sharing.get("timeSlicingConfig") is not None:
-        raise PrepareFailed(
-            "error applying config: error getting MPS configuration: cannot use TimeSlicingConfig with the "
-            "'MPS' strategy"
-        )
+    if sharing.get("strategy") != "MPS":
+        return ""
+    if at.shares:
+        return "MPS sharing is not supported when consumable shares is enabled"
+    if slicing is not None:
+        return "error getting MPS configuration: cannot use TimeSlicingConfig with the 'MPS' strategy"
+    return refused_limits(section(sharing, "mpsConfig"), at.uuids)
+
+
+def normalized(parameters: Object, gates: Mapping[str, bool]) -> Object:
+    """A valid configuration with what it implies; two are the same where these are."""
+    sharing = _without_nothing(parameters).get("sharing")
+    if sharing is None:
+        return {"kind": parameters["kind"]}
+    implied: Object = {}
+    if sharing["strategy"] == "TimeSlicing" and gates["TimeSlicingSettings"] and _is_for_gpus(parameters):
+        implied = {"timeSlicingConfig": {"interval": "Default"}}
+    if sharing["strategy"] == "MPS" and gates["MPSSupport"]:
+        implied = {"mpsConfig": {}}
+    return {"kind": parameters["kind"], "sharing": {**implied, **sharing}}
 
 
 def decode(parameters: Object, kinds: Mapping[str, Object]) -> str:
@@ -84,27 +131,52 @@ def decode(parameters: Object, kinds: Mapping[str, Object]) -> str:
             f'error decoding config parameters: no kind "{kind}" is registered for version "{version}" '
             "in scheme"
         )
-    _strict(parameters, {"apiVersion": None, "kind": None, **kinds[kind]}, "")
+    try:
+        _strict(parameters, {"apiVersion": None, "kind": None, **kinds[kind]}, "")
+    except PrepareFailed as error:
+        raise PrepareFailed(f"error decoding config parameters: {error}") from error
     return str(kind)
+
+
+def _is_for_gpus(parameters: Object) -> bool:
+    """Whether time slicing sets anything, which it does of whole GPUs alone."""
+    return parameters["kind"] == "GpuConfig"
+
+
+def _without_nothing(value: Object) -> Object:
+    """A mapping without its nulls, which decode to what is not there."""
+    return {
+        key: _without_nothing(cast("Object", item)) if isinstance(item, dict) else item
+        for key, item in value.items()
+        if item is not None
+    }
 
 
 def _strict(value: Mapping[str, Any], fields: Object, path: str) -> None:
     for key, item in value.items():
         below: Any = fields.get(key, fields.get("*", ...))
         if below is ...:
-            raise PrepareFailed(
-                f'error decoding config parameters: strict decoding error: unknown field "{path}{key}"'
-            )
+            raise PrepareFailed(f'strict decoding error: unknown field "{path}{key}"')
         if item is None or below is None:
+            continue
+        if below is Quantity:
+            _require_quantity(item)
             continue
         wanted: type = dict if isinstance(below, dict) else below
         if not isinstance(item, wanted) or (wanted is int and isinstance(item, bool)):
-            raise PrepareFailed(
-                f"error decoding config parameters: json: cannot unmarshal {_json_type(item)} into Go struct "
-                f"field {path}{key}"
-            )
+            raise PrepareFailed(f"json: cannot unmarshal {_json_type(item)} into Go struct field {path}{key}")
         if isinstance(item, dict):
             _strict(cast("Object", item), cast("Object", below), f"{path}{key}.")
+
+
+def _require_quantity(item: object) -> None:
+    """Source: https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/api/resource/quantity.go#L125."""
+    try:
+        Quantity.parse(str(item))
+    except ValueError as error:
+        raise PrepareFailed(
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+        ) from error
 
 
 def _json_type(value: object) -> str:
@@ -113,9 +185,18 @@ def _json_type(value: object) -> str:
     return names.get(type(value), "number")
 
 
-def _invalid(sharing: Object, gates: Mapping[str, bool]) -> str:
-    """Why the driver finds how a device is shared not valid; empty where it does not."""
-    strategy = sharing.get("strategy", "")
+def invalid(parameters: Object, gates: Mapping[str, bool]) -> str:
+    """Why the driver finds a decoded configuration not valid; empty where it does not."""
+    backend = section(parameters, "iommu").get("backendPolicy") or _BACKENDS[0]
+    if backend not in _BACKENDS:
+        known = ", ".join(_BACKENDS)
+        return f"unknown IOMMU backend policy: {backend}, supported IOMMU backend policies: {known}"
+    sharing = parameters.get("sharing")
+    return "" if sharing is None else _invalid_sharing(sharing, gates, parameters)
+
+
+def _invalid_sharing(sharing: Object, gates: Mapping[str, bool], parameters: Object) -> str:
+    strategy = sharing.get("strategy") or ""
     gate = _GATES.get(strategy)
     if gate is None:
         known = ", ".join(_GATES)
@@ -125,14 +206,18 @@ def _invalid(sharing: Object, gates: Mapping[str, bool]) -> str:
             f'"{strategy}" is selected as the GPU sharing strategy, but the "{gate}" feature gate is not '
             "enabled"
         )
-    slicing = sharing.get("timeSlicingConfig")
+    if strategy == "MPS":
+        return _invalid_share(section(sharing, "mpsConfig"))
+    return _invalid_interval(sharing.get("timeSlicingConfig")) if _is_for_gpus(parameters) else ""
+
+
+def _invalid_interval(slicing: Object | None) -> str:
     interval = "Default" if slicing is None else slicing.get("interval")
-    if strategy == "TimeSlicing" and interval is None:
+    if interval is None:
         return "panic: runtime error: invalid memory address or nil pointer dereference"
-    if strategy == "TimeSlicing" and interval not in _INTERVALS:
-        known = ", ".join(_INTERVALS)
-        return f"unknown time-slice interval: {interval}, supported time-slice intervals: {known}"
-    return _invalid_share(sharing.get("mpsConfig") or {}) if strategy == "MPS" else ""
+    known = ", ".join(_INTERVALS)
+    wrong = f"unknown time-slice interval: {interval}, supported time-slice intervals: {known}"
+    return "" if interval in _INTERVALS else wrong
 
 
 def _invalid_share(config: Object) -> str:

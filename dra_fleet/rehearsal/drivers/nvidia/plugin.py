@@ -18,11 +18,12 @@ from dra_fleet.rehearsal.drivers.nvidia.gates import (
     refuse_what_is_not_rehearsed,
 )
 from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
-from dra_fleet.rehearsal.drivers.nvidia.opaque import DEVICE_TYPES, FIELDS, decode, judge
+from dra_fleet.rehearsal.drivers.nvidia.opaque import kinds_in
+from dra_fleet.rehearsal.drivers.nvidia.preparing import Preparing, name_of
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, StartFailed, environment_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.world.node import Host
@@ -109,77 +110,16 @@ class NvidiaGpuPlugin(NodePlugin):
         return [with_parts(device.to_object(), shares) for device in devices]
 
     @override
-    def prepare(self, claim: Object, published: dict[str, Object]) -> None:
-        meta = claim["metadata"]
-        name = f"{meta['namespace']}/{meta['name']}:{meta['uid']}"
-        watched = self._unwatchable(claim, published)
-        if watched:
-            raise PrepareFailed(
-                f"error preparing devices for claim {name}: claim {name} requests admin access {watched}, "
-                "which is not supported"
-            )
-        try:
-            self.require_published(claim, published)
-            self._judge_config(claim, published)
-        except PrepareFailed as error:
-            raise PrepareFailed(
-                f"error preparing devices for claim {name}: prepare devices failed: {error}"
-            ) from error
-
-    def _unwatchable(self, claim: Object, published: dict[str, Object]) -> str:
-        """Why admin access is not granted; empty where it is, or where none is asked for."""
-        watched = [result for result in self.results(claim) if result.get("adminAccess")]
-        types = (published.get(result["device"], {}).get("attributes", {}).get("type") for result in watched)
-        if any(kind is not None and kind["string"] != "gpu" for kind in types):
-            return "on a non-full-GPU device"
-        requests = {result["request"] for result in watched}
-        configs: list[Object] = claim["status"]["allocation"]["devices"].get("config", [])
-        named = (
-            config.get("requests") or requests
-            for config in configs
-            if config.get("opaque", {}).get("driver") == self.driver
+    def prepare(self, claim: Object, published: dict[str, Object], beside: Sequence[Object] = ()) -> None:
+        driver = Preparing(
+            plugin=self,
+            published=published,
+            gates=feature_gates(self.environment, self.version),
+            kinds=kinds_in(chart_version(self.version)),
+            shares=self.environment.get(SHARES, "") not in NO_SHARES,
         )
-        return "with a device configuration" if any(requests & set(one) for one in named) else ""
-
-    def _judge_config(self, claim: Object, published: dict[str, Object]) -> None:
-        """Of several configurations for a device the last counts; one for a main request counts for none."""
-        gates = feature_gates(self.environment, self.version)
-        told: list[Object] = claim["status"]["allocation"]["devices"].get("config", [])
-        # The class's come first, as in GetOpaqueDeviceConfigs of v0.5.0's device_state.go.
-        ours = [
-            config
-            for config in sorted(told, key=lambda config: config.get("source") != "FromClass")
-            if config.get("opaque", {}).get("driver") == self.driver
-        ]
+        name = name_of(claim)
         try:
-            kinds = [decode(config["opaque"]["parameters"], FIELDS) for config in ours]
+            driver.prepare(claim, beside)
         except PrepareFailed as error:
-            raise PrepareFailed(f"error getting opaque device configs: {error}") from error
-        applied: dict[int, list[str]] = {}
-        for result in self.results(claim):
-            chosen = _chosen(ours, kinds, result, published)
-            if chosen is not None:
-                applied.setdefault(chosen, []).append(result["request"])
-        for index, requests in applied.items():
-            judge(ours[index]["opaque"]["parameters"], gates, requests, claim["metadata"]["uid"])
-
-
-def _chosen(
-    configs: list[Object], kinds: list[str], result: Object, published: dict[str, Object]
-) -> int | None:
-    """Which configuration is for an allocated device; None for the driver's own default.
-
-    Raises:
-        PrepareFailed: the one that names its request is for another type of devices.
-    """
-    device, request = result["device"], result["request"]
-    actual = published[device]["attributes"]["type"]["string"]
-    for index in reversed(range(len(configs))):
-        named, fits = configs[index].get("requests", []), DEVICE_TYPES[kinds[index]] == actual
-        if request in named and not fits:
-            raise PrepareFailed(
-                f'cannot apply {kinds[index]} to device "{device}" of type "{actual}" (request: {request})'
-            )
-        if request in named or (not named and fits):
-            return index
-    return None
+            raise PrepareFailed(f"error preparing devices for claim {name}: {error}") from error

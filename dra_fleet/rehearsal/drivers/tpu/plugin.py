@@ -14,6 +14,8 @@ from dra_fleet.drivers.tpu.devices import DRIVER, is_found, tpu_devices
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, StartFailed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.world.node import Host
 
@@ -55,7 +57,8 @@ class TpuPlugin(NodePlugin):
         return [device.to_object() for device in devices]
 
     @override
-    def prepare(self, claim: Object, published: dict[str, Object]) -> None:
+    def prepare(self, claim: Object, published: dict[str, Object], beside: Sequence[Object] = ()) -> None:
+        del beside
         self.require_published(claim, published)
         if len(self.results(claim)) != len(published):
             raise PrepareFailed(

@@ -1,0 +1,69 @@
+"""Limits of pinned memory of a device that is shared by MPS, as the NVIDIA driver takes them.
+
+Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/api/nvidia.com/resource/v1beta1/sharing.go
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, cast
+
+from dra_fleet.kubernetes.devices.quantity import Quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.clusters.client import Object
+
+_MIB = 2**20
+_INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+
+
+def section(value: Object, key: str) -> Object:
+    """A mapping below a key; empty where it is not there, or null."""
+    return cast("Object", value.get(key) or {})
+
+
+def refused_limits(config: Object, uuids: Sequence[str]) -> str:
+    """Why the driver refuses the limits of a claim's devices; empty where it does not.
+
+    Args:
+        config: `mpsConfig`, decoded.
+        uuids: the devices', in the order of the indexes by which they may be named.
+    """
+    default = config.get("defaultPinnedDeviceMemoryLimit")
+    named = section(config, "defaultPerDevicePinnedMemoryLimit")
+    problems = [_low_default(default) if default is not None and uuids else ""]
+    problems += [_unknown(key, uuids) or _low(key, limit) for key, limit in named.items()]
+    first = next(filter(None, problems), "")
+    step = "error transforming DefaultPerDevicePinnedMemoryLimit into string"
+    return f"error starting MPS control daemon: {step}: {first}" if first else ""
+
+
+def _low_default(limit: object) -> str:
+    too_low = f"invalid limit: default value set too low: &{_as_go_prints(limit)}"
+    return too_low if _megabytes(limit) <= 0 else ""
+
+
+def _low(key: str, limit: object) -> str:
+    too_low = f"invalid limit: value set too low: {key}: {_as_go_prints(limit)}"
+    return too_low if _megabytes(limit) <= 0 else ""
+
+
+def _unknown(key: str, uuids: Sequence[str]) -> str:
+    if key in uuids:
+        return ""
+    if _INTEGER.fullmatch(key) is None:
+        return f"invalid device: unable to parse key as an integer: {key}"
+    return "" if 0 <= int(key) < len(uuids) else f"invalid device: invalid device index: {int(key)}"
+
+
+def _megabytes(limit: object) -> int:
+    return int(math.ceil(Quantity.parse(str(limit or 0)).amount) / _MIB)
+
+
+def _as_go_prints(limit: object) -> str:
+    """A quantity as the struct that it is, which the driver's message shows."""
+    read = Quantity.parse(str(limit or 0))
+    return f"{{{{{math.ceil(read.amount)} 0}} {{<nil>}} {limit or 0} {read.format}}}"

@@ -1,0 +1,184 @@
+"""How the NVIDIA driver prepares a claim, or refuses to: which configuration is for which device.
+
+Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/gpu-kubelet-plugin/device_state.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dra_fleet.rehearsal.drivers.nvidia.opaque import (
+    DEVICE_TYPES,
+    Applied,
+    decode,
+    invalid,
+    judge,
+    normalized,
+)
+from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_fleet.clusters.client import Object
+    from dra_fleet.rehearsal.drivers.plugin import NodePlugin
+
+
+_DEFAULTS = {kind: {"kind": name} for name, kind in DEVICE_TYPES.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preparing:
+    """The driver on a node, as far as it judges claims.
+
+    Attributes:
+        plugin: Whose results are meant.
+        published: The node's published devices by name.
+        gates: The driver's feature gates.
+        kinds: The kinds of configuration that it decodes, with their fields.
+        shares: Whether several claims may hold parts of a device.
+    """
+
+    plugin: NodePlugin
+    published: Mapping[str, Object]
+    gates: Mapping[str, bool]
+    kinds: Mapping[str, Object]
+    shares: bool
+
+    def prepare(self, claim: Object, beside: Sequence[Object]) -> None:
+        """Judge a claim in the order in which the driver does.
+
+        Args:
+            claim: the allocated claim.
+            beside: the other prepared claims of the node.
+
+        Raises:
+            PrepareFailed: with the driver's words.
+        """
+        watched = self._unwatchable(claim)
+        if watched:
+            name = name_of(claim)
+            raise PrepareFailed(f"claim {name} requests admin access {watched}, which is not supported")
+        try:
+            for other in beside:
+                self._refuse_overlap(claim, other)
+        except PrepareFailed as error:
+            raise PrepareFailed(f"unable to prepare claim {_uid(claim)}: {error}") from error
+        try:
+            self._apply(claim)
+        except PrepareFailed as error:
+            raise PrepareFailed(f"prepare devices failed: {error}") from error
+
+    def _unwatchable(self, claim: Object) -> str:
+        """Why admin access is not granted; empty where it is, or where none is asked for."""
+        watched = [result for result in self.plugin.results(claim) if result.get("adminAccess")]
+        types = (
+            self.published.get(result["device"], {}).get("attributes", {}).get("type") for result in watched
+        )
+        if any(kind is not None and kind["string"] != "gpu" for kind in types):
+            return "on a non-full-GPU device"
+        requests = {result["request"] for result in watched}
+        named = (config.get("requests") or requests for config in self._ours(claim))
+        return "with a device configuration" if any(requests & set(one) for one in named) else ""
+
+    def _refuse_overlap(self, claim: Object, other: Object) -> None:
+        """Two claims that hold parts of one device need the same configuration of it."""
+        for device in sorted(self._held(claim) & self._held(other)):
+            if not self.shares:
+                raise PrepareFailed(
+                    f"requested device {device} is already allocated to different claim {_uid(other)}"
+                )
+            there = self._configuration(other, device, "existing prepared claim")
+            if self._configuration(claim, device, "incoming claim") != there:
+                raise PrepareFailed(
+                    f"requested device {device} has conflicting configuration with already prepared claim "
+                    f"{_uid(other)}"
+                )
+
+    def _held(self, claim: Object) -> set[str]:
+        results = self.plugin.results(claim)
+        return {result["device"] for result in results if not result.get("adminAccess")}
+
+    def _configuration(self, claim: Object, device: str, which: str) -> Object:
+        """How a claim wants a device to be configured, with what is implied."""
+        try:
+            assigned = self._assigned(claim)
+        except PrepareFailed as error:
+            raise PrepareFailed(_unresolved(claim, device, which, str(error))) from error
+        for parameters, results in assigned:
+            if all(result["device"] != device for result in results):
+                continue
+            if problem := invalid(parameters, self.gates):
+                problem = f"error validating config: {problem}"
+                raise PrepareFailed(_unresolved(claim, device, which, problem))
+            return normalized(parameters, self.gates)
+        return _DEFAULTS[self._type_of(device)]
+
+    def _apply(self, claim: Object) -> None:
+        for parameters, results in self._assigned(claim):
+            uuids = [
+                self.published[result["device"]]["attributes"].get("uuid", {}).get("string", "")
+                for result in results
+            ]
+            requests = [result["request"] for result in results]
+            at = Applied(requests=requests, uid=_uid(claim), uuids=sorted(set(uuids)), shares=self.shares)
+            judge(parameters, self.gates, at)
+
+    def _ours(self, claim: Object) -> list[Object]:
+        configs: list[Object] = claim["status"]["allocation"]["devices"].get("config", [])
+        return [item for item in configs if item.get("opaque", {}).get("driver") == self.plugin.driver]
+
+    def _assigned(self, claim: Object) -> list[tuple[Object, list[Object]]]:
+        """Each configuration with the devices that it is for.
+
+        Of several for a device the last counts, and the claim's before the class's; one for a main request
+        of alternatives is for none, as its name is not a result's.
+        """
+        ours = sorted(self._ours(claim), key=lambda config: config.get("source") != "FromClass")
+        try:
+            kinds = [decode(config["opaque"]["parameters"], self.kinds) for config in ours]
+        except PrepareFailed as error:
+            raise PrepareFailed(f"error getting opaque device configs: {error}") from error
+        assigned: dict[int, list[Object]] = {}
+        for result in self.plugin.results(claim):
+            chosen = self._chosen(ours, kinds, result)
+            if chosen is not None:
+                assigned.setdefault(chosen, []).append(result)
+        return [(ours[index]["opaque"]["parameters"], results) for index, results in assigned.items()]
+
+    def _chosen(self, configs: list[Object], kinds: list[str], result: Object) -> int | None:
+        """Which configuration is for an allocated device; None for the driver's own default.
+
+        Raises:
+            PrepareFailed: the one that names its request is for another type of devices.
+        """
+        device, request = result["device"], result["request"]
+        actual = self._type_of(device)
+        for index in reversed(range(len(configs))):
+            named, fits = configs[index].get("requests", []), DEVICE_TYPES[kinds[index]] == actual
+            if request in named and not fits:
+                to = f'device "{device}" of type "{actual}" (request: {request})'
+                raise PrepareFailed(f"cannot apply {kinds[index]} to {to}")
+            if request in named or (not named and fits):
+                return index
+        return None
+
+    def _type_of(self, device: str) -> str:
+        if device not in self.published:
+            raise PrepareFailed(f'allocatable not found for device "{device}"')
+        return self.published[device]["attributes"]["type"]["string"]
+
+
+def _unresolved(claim: Object, device: str, which: str, problem: str) -> str:
+    return f"error resolving config for {which} {_uid(claim)} on device {device}: {problem}"
+
+
+def name_of(claim: Object) -> str:
+    """A claim as the driver writes it."""
+    meta = claim["metadata"]
+    return f"{meta['namespace']}/{meta['name']}:{meta['uid']}"
+
+
+def _uid(claim: Object) -> str:
+    return claim["metadata"]["uid"]
