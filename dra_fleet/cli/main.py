@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from dra_fleet.cli import check, doctor, gate, prove, recover, rehearse, review
+from dra_fleet.cli import catalogue, check, doctor, gate, prove, recover, rehearse, review
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import give_streams, print_error, print_json
 from dra_fleet.findings.expected import ExpectedError
@@ -21,6 +21,8 @@ EXAMPLES = examples(
     ("which device each pod holds, and why one waits", "dra-fleet rehearse status"),
     ("will every claim find a device? Without a cluster", "dra-fleet prove dev"),
     ("will these manifests work on the stack's fleet?", "dra-fleet check pods.yaml --stack dev"),
+    ("which machines have an H100, and what they cost", "dra-fleet machines --gpu H100"),
+    ("what a key of a stack file is for", "dra-fleet explain clusters.pools.nodes"),
     ("is the cluster behind this stack ready for it?", "dra-fleet doctor prod"),
     ("what a change does, judged, as a page and a comment", "dra-fleet review dev --against main"),
     ("do the policies hold? For pipelines, fails closed", "dra-fleet gate prod"),
@@ -61,6 +63,15 @@ app.command("prove", epilog=prove.EXAMPLES, short_help="Will every claim find a 
 )
 app.command("check", epilog=check.EXAMPLES, short_help="Judge Kubernetes YAML against a stack's fleet.")(
     check.check
+)
+app.command("machines", epilog=catalogue.MACHINES, short_help="The machine types that a pool may name.")(
+    catalogue.machines
+)
+app.command("drivers", epilog=catalogue.DRIVERS, short_help="The DRA drivers that a cluster may have.")(
+    catalogue.drivers
+)
+app.command("explain", epilog=catalogue.EXPLAIN, short_help="What a key of a stack file is for.")(
+    catalogue.explain
 )
 app.command("doctor", epilog=doctor.EXAMPLES, short_help="Is the cluster behind a stack ready for it?")(
     doctor.doctor

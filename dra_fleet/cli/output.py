@@ -121,6 +121,13 @@ def print_json(value: Mapping[str, object]) -> None:
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
+def print_yaml(value: Mapping[str, object]) -> None:
+    """Print one YAML mapping on stdout."""
+    import yaml12
+
+    sys.stdout.write(yaml12.format_yaml(dict(value)) + "\n")
+
+
 def print_error(message: str) -> None:
     """Print an error on stderr, as plain text."""
     console = stderr_console()

@@ -11,7 +11,7 @@ from dra_fleet.drivers.driver import Driver
 from dra_fleet.facts.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from dra_fleet.drivers.common.facts import DriverFacts
 
@@ -70,9 +70,9 @@ def facts_of(publisher: str) -> DriverFacts | None:
     return next((driver.facts for driver in known() if driver.facts.driver == publisher), None)
 
 
-def accelerators() -> list[str]:
-    """The models of accelerators by which a machine may be described, of all drivers."""
-    return [name for driver in known() for name in driver.accelerators()]
+def accelerators() -> Mapping[str, int | None]:
+    """The accelerators by which a machine may be described, of all drivers, with their memory in MiB."""
+    return {name: memory for driver in known() for name, memory in driver.accelerators().items()}
 
 
 def of_class(name: str) -> Driver | None:

@@ -168,8 +168,12 @@ class Driver:
         """Whether a machine has devices of the driver."""
         return self._of("slices", "serves")(machine)
 
-    def accelerators(self) -> Sequence[str]:
-        """The models by which a machine of one's own is described as one that the driver serves."""
+    def accelerators(self) -> Mapping[str, int | None]:
+        """The models by which a machine of one's own is described as one that the driver serves.
+
+        Returns:
+            By name the memory of each in MiB as the driver reports it; None where no public figure is known.
+        """
         return self._of("slices", "accelerators")()
 
     def publishes(self, pool: PoolPlan, installed: Installed, minor: str) -> Published:

@@ -55,7 +55,7 @@ def find_machine(
             "gpu",
             what="is no GPU model of the catalogue",
             got=wanted.gpu,
-            known=models,
+            known=list(models),
         )
         return None
     return _described(wanted)

@@ -9,7 +9,7 @@ from dra_fleet.drivers.efa.devices import PLACES, efa_devices
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from dra_fleet.drivers.driver import Installed
     from dra_fleet.hardware.models import Machine
@@ -21,9 +21,9 @@ def serves(machine: Machine) -> bool:
     return bool(machine.efa)
 
 
-def accelerators() -> Sequence[str]:
+def accelerators() -> Mapping[str, int | None]:
     """None: its machines are AWS's."""
-    return ()
+    return {}
 
 
 def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:

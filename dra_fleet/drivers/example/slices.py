@@ -17,7 +17,7 @@ from dra_fleet.kubernetes.minors import PARTITIONS, is_on
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from dra_fleet.drivers.driver import Installed
     from dra_fleet.hardware.models import Machine
@@ -49,9 +49,9 @@ def serves(machine: Machine) -> bool:
     return True
 
 
-def accelerators() -> Sequence[str]:
+def accelerators() -> Mapping[str, int | None]:
     """None: any machine has its devices."""
-    return ()
+    return {}
 
 
 def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:

@@ -22,7 +22,7 @@ from dra_fleet.model.nodes import GIVE_SLICES, NodeDevice, Object, Origin, Publi
 from dra_fleet.model.published import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.driver import Installed
@@ -50,9 +50,9 @@ def serves(machine: Machine) -> bool:
     return machine.gpu in nvidia_facts.gpus()
 
 
-def accelerators() -> Sequence[str]:
-    """NVIDIA's GPU models."""
-    return list(nvidia_facts.gpus())
+def accelerators() -> Mapping[str, int | None]:
+    """NVIDIA's GPU models, each with its memory in MiB."""
+    return {name: model.memory_mib for name, model in nvidia_facts.gpus().items()}
 
 
 def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:

@@ -9,7 +9,7 @@ from dra_fleet.drivers.tpu.devices import is_found, tpu_devices
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from dra_fleet.drivers.driver import Installed
     from dra_fleet.hardware.models import Machine
@@ -24,9 +24,9 @@ def serves(machine: Machine) -> bool:
     return machine.tpu is not None
 
 
-def accelerators() -> Sequence[str]:
+def accelerators() -> Mapping[str, int | None]:
     """None: its machines are Google's."""
-    return ()
+    return {}
 
 
 def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:

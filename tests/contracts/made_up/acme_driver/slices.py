@@ -9,7 +9,7 @@ from dra_fleet.model.nodes import Published
 from dra_fleet.model.published import PublishedDevice
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from dra_fleet.drivers.driver import Installed
     from dra_fleet.hardware.models import Machine
@@ -23,9 +23,9 @@ def serves(machine: Machine) -> bool:
     return machine.cpus >= _CPUS
 
 
-def accelerators() -> Sequence[str]:
+def accelerators() -> Mapping[str, int | None]:
     """None: any large machine has lanes."""
-    return ()
+    return {}
 
 
 def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:

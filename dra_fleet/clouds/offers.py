@@ -1,0 +1,127 @@
+"""The machines that a stack file may ask for, as people look for them: by accelerator, cloud and memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING
+
+from dra_fleet import clouds, drivers
+from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.hardware.models import Machine
+from dra_fleet.kubernetes.devices.quantity import Quantity
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+_NOTHING = Machine(
+    name="small", cloud="", gpu=None, gpus=0, cpus=2, memory_gib=None, source="", date=date.min
+)
+"""A driver that serves it serves any machine, which tells nothing of one."""
+
+
+_MIB = 1024**2
+
+
+class NoSuchOffer(ExpectedError):  # noqa: N818 - that is the sentence
+    """Nothing can be looked for by what was given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """A machine type.
+
+    Attributes:
+        name: What a pool's `machine` says.
+        cloud: The cloud that sells it.
+        accelerators: How many it has.
+        accelerator: Their model, or their generation.
+        memory_mib: The memory of one as its driver reports it; None where no public figure is known.
+        cpus: Its processors.
+        host_gib: Its own memory.
+        arch: Their architecture.
+        drivers: Which DRA drivers serve it.
+        per_hour: US dollars on demand with Linux, where a public price was found.
+        reserved_only: Whether it is not sold on demand.
+        source: Where it was read.
+    """
+
+    name: str
+    cloud: str
+    accelerators: int
+    accelerator: str | None
+    memory_mib: int | None
+    cpus: int
+    host_gib: int | None
+    arch: str | None
+    drivers: tuple[str, ...]
+    per_hour: float | None
+    reserved_only: bool
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offers:
+    """The machines that were looked for; `memory_unknown` names those that may be among them."""
+
+    offers: tuple[Offer, ...]
+    memory_unknown: tuple[str, ...] = ()
+
+
+def find_offers(*, accelerator: str = "", cloud: str = "", least: str = "") -> Offers:
+    """Look for machines.
+
+    Args:
+        accelerator: a part of their accelerator's model, in any case.
+        cloud: their cloud; empty for all.
+        least: the least memory of one accelerator, a quantity such as 40Gi; empty for any.
+
+    Raises:
+        NoSuchOffer: There is no such cloud, no such model on it, or `least` is no quantity.
+    """
+    if cloud and cloud not in clouds.names():
+        raise _refused("there is no such cloud", cloud, clouds.names())
+    every = list(_offers([cloud] if cloud else clouds.names()))
+    found = [offer for offer in every if accelerator.lower() in (offer.accelerator or "").lower()]
+    if not found and every:
+        known = {offer.accelerator for offer in every if offer.accelerator}
+        raise _refused("no machine has an accelerator of that name", accelerator, known)
+    if not least:
+        return Offers(offers=tuple(found))
+    try:
+        bound = Quantity.parse(least).amount
+    except ValueError as problem:
+        raise NoSuchOffer(f"{problem}; fix: write one such as 40Gi") from problem
+    return Offers(
+        offers=tuple(offer for offer in found if (offer.memory_mib or 0) * _MIB >= bound),
+        memory_unknown=tuple(offer.name for offer in found if offer.accelerator and not offer.memory_mib),
+    )
+
+
+def _refused(what: str, got: str, known: Collection[str]) -> NoSuchOffer:
+    proposal = mistyped(got, known)
+    fix = f"\n  fix: {proposal}" if proposal else ""
+    return NoSuchOffer(f"{what}\n  got: {got}\n  allowed: {choices(got, known)}{fix}")
+
+
+def _offers(names: Iterable[str]) -> Iterator[Offer]:
+    """All machines of some clouds, in the order of the catalogue."""
+    memory = drivers.accelerators()
+    serving = [driver for driver in drivers.known() if not driver.serves(_NOTHING)]
+    for name in names:
+        for machine in clouds.named(name).machines.values():
+            yield Offer(
+                name=machine.name,
+                cloud=name,
+                accelerators=machine.tpu.chips if machine.tpu else machine.gpus,
+                accelerator=machine.tpu.generation if machine.tpu else machine.gpu,
+                memory_mib=memory.get(machine.gpu or ""),
+                cpus=machine.cpus,
+                host_gib=machine.memory_gib,
+                arch=machine.arch,
+                drivers=tuple(driver.name for driver in serving if driver.serves(machine)),
+                per_hour=machine.price.per_hour if machine.price else None,
+                reserved_only=machine.reserved_only,
+                source=machine.source,
+            )

@@ -1,0 +1,125 @@
+"""What a key of a stack file is for, found by its path below the fleet."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dra_fleet.findings.errors import KEY, choices, mistyped, nearest
+from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.settings.keys import FLEET, sections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dra_fleet.settings.keys import Key, Section
+
+NAME = "NAME"
+"""What stands in a path for a name of the user's own."""
+_ALIKE = 0.8
+"""How alike a name at the end of a path and a key are before it is taken for that key, mistyped."""
+_MARKS = re.compile(r"\[(?P<title>[^]]+)\]\([^)]*\)|`")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explained:
+    """A key in plain words; `within` is the section it stands in, `keys` are those that may stand below."""
+
+    within: str
+    value: str
+    default: str
+    meaning: str
+    keys: tuple[Explained, ...] = ()
+    name: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """A path with the user's own names left open, and each thing that may stand there."""
+
+    path: str
+    found: tuple[Explained, ...]
+
+
+class UnknownKey(ExpectedError):  # noqa: N818 - the key is unknown; that is the sentence
+    """No stack file may have such a key."""
+
+
+def explain(path: str) -> Explanation:
+    """Explain a key.
+
+    Args:
+        path: its keys joined by dots, with or without the names of clusters, pools and the like in between:
+            `clusters.pools.nodes` and `clusters.lab.pools.a100.nodes` are the same. Empty: the whole file.
+
+    Raises:
+        UnknownKey: There is no such key.
+    """
+    told = path.removeprefix(KEY).strip(".")
+    steps = [step for step in told.split(".") if step]
+    whole = sections()[FLEET]
+    here: list[tuple[Section, Key | None]] = [(whole, None)]
+    walked: list[str] = []
+    may_be_name = False
+    for number, step in enumerate(steps, 1):
+        below = _below(here)
+        if may_be_name and not below:  # a name may have dots
+            break
+        found = [(section, key) for section in below for key in section.keys if key.name == step]
+        if found:
+            may_be_name = any(key.is_named for _, key in found)
+            here = list(found)
+            walked += [step, NAME] if may_be_name else [step]
+        elif may_be_name and not (number == len(steps) and nearest(step, _names(below), _ALIKE)):
+            may_be_name = False
+        else:
+            raise UnknownKey(_unknown(step, walked, below))
+    return Explanation(path=".".join(walked).removesuffix(f".{NAME}"), found=tuple(_explained(here)))
+
+
+def _below(here: Iterable[tuple[Section, Key | None]]) -> list[Section]:
+    known = sections()
+    names = dict.fromkeys(name for _, key in here for name in (key.sections if key else (FLEET,)))
+    return [known[name] for name in names]
+
+
+def _names(below: Iterable[Section]) -> list[str]:
+    return sorted({key.name for section in below for key in section.keys})
+
+
+def _explained(here: Iterable[tuple[Section, Key | None]]) -> Iterable[Explained]:
+    """Each thing once: sections that tell the same of a key are named together."""
+    alike: dict[Explained, list[str]] = {}
+    for section, key in here:
+        keys = tuple(_one(below.title, item) for below in _below([(section, key)]) for item in below.keys)
+        alike.setdefault(_one("", key, keys) if key else _whole(section, keys), []).append(section.title)
+    for told, titles in alike.items():
+        yield replace(told, within=", ".join(titles))
+
+
+def _one(within: str, key: Key, keys: tuple[Explained, ...] = ()) -> Explained:
+    return Explained(
+        within=within,
+        name=key.name,
+        value=_plain(key.value),
+        default=_plain(key.default),
+        meaning=_plain(key.meaning),
+        keys=keys,
+    )
+
+
+def _whole(section: Section, keys: tuple[Explained, ...]) -> Explained:
+    return Explained(within="", value="mapping", default="required", meaning=section.meaning, keys=keys)
+
+
+def _plain(text: str) -> str:
+    return _MARKS.sub(lambda match: match["title"] or "", text).replace(r"\|", "|")
+
+
+def _unknown(step: str, walked: list[str], below: list[Section]) -> str:
+    known = _names(below)
+    place = ".".join(walked) or "a stack file"
+    lines = [f"{place} has no key {step!r}", f"  allowed: {choices(step, known)}"]
+    fix = mistyped(step, known)
+    return "\n".join([*lines, f"  fix: {fix}"] if fix else lines)

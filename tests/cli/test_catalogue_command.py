@@ -1,0 +1,172 @@
+"""`dra-fleet machines`, `drivers` and `explain`: what a stack file may say, looked up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml12
+from typer.testing import CliRunner
+
+from dra_fleet import clouds, drivers
+from dra_fleet.cli.main import app
+from dra_fleet.clouds.offers import NoSuchOffer, find_offers
+from dra_fleet.findings.errors import KEY
+from dra_fleet.settings.explanation import UnknownKey, explain
+from dra_fleet.settings.keys import FLEET, sections
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+
+
+def printed(*arguments: str) -> Any:
+    result = CliRunner().invoke(app, [*arguments, "-o", "json"])
+    assert result.exit_code == 0
+    return json.loads(result.stdout)
+
+
+def test_every_machine_of_every_cloud_is_offered_once_with_its_drivers() -> None:
+    told = [(item["cloud"], item["name"]) for item in printed("machines")["machines"]]
+    assert sorted(told) == sorted(
+        (name, machine) for name in clouds.names() for machine in clouds.named(name).machines
+    )
+    by_name = {item["name"]: item["drivers"] for item in printed("machines")["machines"]}
+    assert by_name["ct6e-standard-4t"] == ["tpu"]
+    assert by_name["p5.48xlarge"] == ["nvidia", "efa"]
+
+
+def test_machines_are_found_by_model_cloud_and_memory_of_one_gpu() -> None:
+    told = printed("machines", "--gpu", "a100", "--cloud", "aks", "--min-memory", "41Gi")
+    assert [item["name"] for item in told["machines"]] == [
+        "Standard_NC24ads_A100_v4",
+        "Standard_NC48ads_A100_v4",
+        "Standard_NC96ads_A100_v4",
+        "Standard_ND96amsr_A100_v4",
+    ]
+    assert told["memoryUnknown"] == []
+
+
+def test_a_machine_whose_memory_nobody_tells_is_named_and_not_guessed() -> None:
+    found = find_offers(accelerator="H200-141GB", cloud="gke", least="1Gi")
+    assert (found.offers, found.memory_unknown) == ((), ("a3-ultragpu-8g",))
+    told = CliRunner().invoke(app, ["machines", "--gpu", "H200", "--cloud", "gke", "--min-memory", "1Gi"])
+    assert told.stdout == "left out, for nothing public tells their memory: a3-ultragpu-8g\n"
+
+
+def test_no_machine_large_enough_exits_1() -> None:
+    result = CliRunner().invoke(app, ["machines", "--gpu", "T4", "--min-memory", "500Gi"])
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "refusal"),
+    [
+        (
+            {"cloud": "gk"},
+            "there is no such cloud\n  got: gk\n  allowed: gke, aks, eks, existing\n  fix: did you mean gke?",
+        ),
+        (
+            {"accelerator": "A1000", "cloud": "aks"},
+            "no machine has an accelerator of that name\n  got: A1000\n",
+        ),
+        (
+            {"least": "40Gx"},
+            "'40Gx' is no quantity; allowed: a number with an optional suffix: ",
+        ),
+    ],
+)
+def test_what_cannot_be_looked_for_is_refused(asked: dict[str, str], refusal: str) -> None:
+    with pytest.raises(NoSuchOffer) as refused:
+        find_offers(**asked)
+    assert str(refused.value).startswith(refusal)
+
+
+def test_all_drivers_are_listed_with_their_charts_and_ways_of_sharing() -> None:
+    told = {item["name"]: item for item in printed("drivers")["drivers"]}
+    assert list(told) == drivers.names()
+    assert told["nvidia"]["sharing"] == ["mig"]
+    assert told["nvidia"]["publishes"] == ["gpu.nvidia.com", "compute-domain.nvidia.com"]
+
+
+def test_json_and_yaml_say_the_same() -> None:
+    result = CliRunner().invoke(app, ["explain", "claims.requests", "-o", "yaml"])
+    assert yaml12.parse_yaml(result.stdout) == printed("explain", "claims.requests")
+
+
+@pytest.mark.parametrize("path", ["clusters.pools.nodes", "clusters.lab.pools.a100.nodes"])
+def test_a_key_is_explained_with_or_without_the_names_between(path: str) -> None:
+    told = explain(path)
+    assert told.path == "clusters.NAME.pools.NAME.nodes"
+    [found] = told.found
+    assert found.within == "AksPool, EksPool, GkePool, Pool"
+    assert [key.name for key in found.keys] == ["min", "max"]
+
+
+def test_what_differs_between_clouds_is_explained_for_each() -> None:
+    assert [found.within for found in explain("clusters.access").found] == [
+        "AksCluster",
+        "EksCluster",
+        "GkeCluster",
+    ]
+
+
+def paths(below: str, section: str, seen: set[str]) -> Iterator[str]:
+    """A path to every key of every section."""
+    for key in sections()[section].keys:
+        path = f"{below}.{key.name}"
+        yield path
+        for name in key.sections:
+            if name not in seen:
+                seen.add(name)
+                yield from paths(path, name, seen)
+
+
+def test_every_key_of_the_reference_is_explained() -> None:
+    seen = {FLEET}
+    assert all(explain(path).found for path in paths("", FLEET, seen))
+    assert seen == set(sections())
+
+
+def written(below: str, value: Any) -> Iterator[str]:
+    """A path to everything that stands in a mapping."""
+    if isinstance(value, dict):
+        mapping: dict[str, Any] = value
+        for key, item in mapping.items():
+            yield f"{below}.{key}"
+            yield from written(f"{below}.{key}", item)
+
+
+def test_every_key_of_the_dev_stack_is_explained() -> None:
+    content: Any = yaml12.parse_yaml((ROOT / "Pulumi.dev.yaml").read_text(encoding="utf-8"))
+    found = list(written("", content["config"][KEY]))
+    assert len(found) > 100
+    assert all(explain(path).found for path in found)
+
+
+@pytest.mark.parametrize(
+    ("path", "refusal"),
+    [
+        ("clusters.pols", "clusters.NAME has no key 'pols'\n  allowed: pools; "),
+        ("clusters.lab.pools.a100.node", "clusters.NAME.pools.NAME has no key 'node'\n  allowed: nodes, "),
+        ("workload", "a stack file has no key 'workload'\n  allowed: workloads, "),
+        ("owner.name", "owner has no key 'name'\n  allowed: none is known here"),
+    ],
+)
+def test_an_unknown_key_is_told_with_the_nearest_one(path: str, refusal: str) -> None:
+    with pytest.raises(UnknownKey) as refused:
+        explain(path)
+    assert str(refused.value).startswith(refusal)
+
+
+def test_a_key_is_printed_with_what_may_stand_below_it() -> None:
+    result = CliRunner().invoke(app, ["explain", "clusters.lab.pools.a100.nodes"])
+    assert result.stdout.splitlines()[:3] == [
+        "clusters.NAME.pools.NAME.nodes: NodeRange, required",
+        "  in AksPool, EksPool, GkePool, Pool",
+        "  How many nodes a pool has at least and at most.",
+    ]
+    assert "min  whole number, 0 to 100000  required  Nodes at least" in result.stdout
