@@ -13,11 +13,11 @@ from pydantic import ValidationError
 from dra_fleet.checking.device_objects import devices_path
 from dra_fleet.checking.pods import copies_of
 from dra_fleet.checking.resources import at, keyed, mapping
-from dra_fleet.drivers.nvidia.channels import channel_spec
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import Allocation, Failure, Node, NoFit, allocate
 from dra_fleet.proof.demand.asks import ask_of, class_objects, drivers_of
+from dra_fleet.proof.demand.channels import channel_spec
 from dra_fleet.proof.search.placements import Held, after
 from dra_fleet.proof.supply.node_slices import inventory_of
 
@@ -71,7 +71,7 @@ class Fitting:
             },
             **{("ResourceClaim", item.namespace, item.name): item.spec.to_object() for item in plan.claims},
             **{
-                ("ResourceClaimTemplate", item.namespace, item.template): channel_spec()
+                ("ResourceClaimTemplate", item.namespace, item.template): channel_spec(item)
                 for item in plan.compute_domains
             },
         }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet import drivers
 from dra_fleet.checking.device_objects import class_name, devices_path, requests
 from dra_fleet.checking.resources import at, mapping, sequence
-from dra_fleet.drivers.nvidia.isolation import STRATEGIES as UNISOLATED
 from dra_fleet.proof.answer.parameters import judged_parameters, mismatch, wrong_types
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.checking.inventory import Cluster
     from dra_fleet.checking.resources import Resource
+    from dra_fleet.drivers import Driver
     from dra_fleet.yaml_text import Path
 
 _STRATEGY = ("sharing", "strategy")
@@ -44,7 +45,7 @@ def check_config(
         base = (*path, "config", index, "opaque", "parameters")
         _check(resource, base, str(driver), cast("dict[str, Any]", parameters), cluster)
         if is_production:
-            _warn_unisolated(resource, base, parameters)
+            _warn_unisolated(resource, base, drivers.publishing(str(driver)), parameters)
         if resource.kind != "DeviceClass":
             _check_types(resource, (*path, "config", index), mapping(item), (cluster, declared))
 
@@ -59,16 +60,21 @@ def _check(
         )
 
 
-def _warn_unisolated(resource: Resource, base: Path, parameters: Any) -> None:  # noqa: ANN401 - any YAML
-    strategy = at(parameters, _STRATEGY)
-    if strategy in UNISOLATED:
+def _warn_unisolated(
+    resource: Resource,
+    base: Path,
+    driver: Driver | None,
+    parameters: Any,  # noqa: ANN401 - any YAML
+) -> None:
+    strategy = str(at(parameters, _STRATEGY))
+    if driver is not None and strategy in driver.unisolated:
         resource.subject.warning(
             *base,
             *_STRATEGY,
             rule="sharing-without-isolation",
-            what=f"{UNISOLATED[str(strategy)]} isolates neither memory nor faults, and this is a production "
-            "stack",
-            got=str(strategy),
+            what=f"{driver.unisolated[strategy]} isolates neither memory nor faults, and this is a "
+            "production stack",
+            got=strategy,
             allowed="exclusive GPUs, MIG partitions, vGPUs",
             fix="ask for a MIG partition, or say in the stack file why: accept: {isolation: the reason}",
         )

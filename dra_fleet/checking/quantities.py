@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from dra_fleet import drivers
 from dra_fleet.checking.matching import counted
 from dra_fleet.checking.resources import at, mapping
-from dra_fleet.drivers.tpu.devices import DRIVER as TPU
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,18 +36,25 @@ def tell_part(resource: Resource, request: Request, judged: Sequence[Judged]) ->
 
 
 def tell_chips(resource: Resource, request: Request, judged: Sequence[Judged]) -> None:
-    """The TPU chips of a node go together: the driver prepares all of them for one claim, or fails."""
-    per_pool = Counter(item.pool for item in _matching(judged) if item.cel.driver == TPU)
-    if not per_pool or request.value.get("allocationMode") == "All":
+    """Some drivers' devices of a node go together: all of them are prepared for one claim, or none."""
+    if request.value.get("allocationMode") == "All":
         return
     count = request.value.get("count", 1)
-    if count not in per_pool.values():
+    matching = _matching(judged)
+    for driver in drivers.known():
+        per_pool = Counter(
+            item.pool
+            for item in matching
+            if driver.prepared_together and item.cel.driver in driver.publishers
+        )
+        if not per_pool or count in per_pool.values():
+            continue
         chips = " or ".join(str(number) for number in sorted(set(per_pool.values())))
         resource.subject.error(
             *request.path,
             rule="chips-apart",
-            what=f"takes {count} of the {chips} TPU chips of a node, which the driver prepares all together "
-            "for one claim",
+            what=f"takes {count} of the {chips} {driver.prepared_together} of a node, which the driver "
+            "prepares all together for one claim",
             got=str(count),
             allowed=f"{chips}, or allocationMode: All",
             fix="allocationMode: All, without count",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from dra_fleet.cel import asked
 from dra_fleet.checking.device_objects import all_expressions, class_name, requests
 from dra_fleet.checking.resources import keyed
-from dra_fleet.drivers.nvidia.objects.channel import CHANNEL_CLASS, CHANNEL_REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -105,8 +104,8 @@ def references(
                 kind="ResourceClaimTemplate",
                 name=domain.template,
                 namespace=domain.namespace,
-                requests=frozenset({CHANNEL_REQUEST}),
-                drivers=_drivers([CHANNEL_CLASS], (), classes),
+                requests=frozenset({domain.channel_request}),
+                drivers=_drivers([domain.channel_class], (), classes),
                 generated=not domain.external,
                 keep=f"computeDomains.{domain.name}.template: {domain.template}",
             )

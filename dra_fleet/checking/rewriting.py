@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from dra_fleet import drivers
 from dra_fleet.cel import CelInvalid, CelUnsupported
 from dra_fleet.cel.clauses import split
+from dra_fleet.cel.semver import as_semver
 from dra_fleet.drivers.common.selectors import quoted
-from dra_fleet.drivers.nvidia.devices import as_semver
 
 if TYPE_CHECKING:
     from dra_fleet.cel.program import DeviceCel

@@ -5,7 +5,7 @@ A driver is a folder. Its package holds the value, `driver.yaml` its facts, and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -96,6 +96,10 @@ class Driver:
         serves_pods: Whether its devices are given to the pod as a whole, so that no container needs to name
             the claim.
         api_group: The API group of the driver's own objects; empty where it has none, or none that is judged.
+        unisolated: What people call the strategies of its opaque configuration that isolate neither memory
+            nor faults.
+        prepared_together: What a node's devices are called where it prepares all of them for one claim or
+            none; empty where it prepares each alone.
         settles: Dotted keys that, given by the user, answer the question `conflicts` asks.
         is_usual: Whether a cluster that brings its own drivers is taken to run it unless told otherwise.
         order: In which order it publishes its devices; what is not known counts as random, which is any.
@@ -112,6 +116,8 @@ class Driver:
     owns_names: bool = True
     serves_pods: bool = False
     api_group: str = ""
+    unisolated: Mapping[str, str] = field(default_factory=dict[str, str])
+    prepared_together: str = ""
     settles: frozenset[str] = frozenset()
     is_usual: bool = False
     order: Order = "random"

@@ -99,6 +99,8 @@ class Dividable:
     Attributes:
         whole: every model of them, whole.
         partitions: every partition of each.
+        layouts: by the name of a model its partitions, and how many of each one device holds; empty where it
+            cannot be divided, None for a model that is not the driver's.
         is_partition: what a selector says to take partitions only, CEL.
         label: the label of nodes that asks for partitions of their devices.
         whole_label: what it says where there shall be none.
@@ -107,6 +109,7 @@ class Dividable:
 
     whole: Callable[[], Sequence[KnownDevice]]
     partitions: Callable[[], Sequence[KnownDevice]]
+    layouts: Callable[[str], Mapping[str, int] | None]
     is_partition: str
     label: str
     whole_label: str

@@ -102,7 +102,8 @@ class ClaimPlan:
 class ComputeDomainPlan:
     """A ComputeDomain. The driver's controller makes the template of its channels, named `template`.
 
-    `driver`: whose object it is.
+    `driver`: whose object it is. `channel_class`: the DeviceClass of its channels. `channel_request`: what
+    the template calls the request for one.
     `external`: the template is consumed outside the stack, so it keeps its exact name.
     `after`: names of the driver's releases, which bring the API and the controller.
     """
@@ -113,6 +114,8 @@ class ComputeDomainPlan:
     num_nodes: int
     allocation_mode: Literal["Single", "All"] | None
     template: str
+    channel_class: str
+    channel_request: str
     external: bool
     after: tuple[str, ...] = ()
 

@@ -94,7 +94,7 @@ def _prove_cluster(
         for name, ask in channels.items()
     ]
     sound = [item for item in cluster.workloads if claim_of(item) not in broken]
-    pod_sets, of_workload = pod_sets_of(sound, asks, classes)
+    pod_sets, of_workload = pod_sets_of(cluster, sound, asks, classes)
     question = _question(groups, pod_sets, placements)
     of_class = prove_classes(cluster, classes, groups, missed)
     return of_class, claims, _prove_workloads(cluster, sound, of_workload, question, findings)

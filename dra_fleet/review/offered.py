@@ -38,6 +38,6 @@ def offered(cluster: ClusterPlan) -> Offered:
     return Offered(
         cluster=cluster,
         groups=predict(cluster, named),
-        pod_sets=pod_sets_of(known, asks, classes)[0],
+        pod_sets=pod_sets_of(cluster, known, asks, classes)[0],
         placements=Placements(classes, cluster.kubernetes),
     )

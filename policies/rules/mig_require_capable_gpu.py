@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.policy.reading.devices import dividable
 from dra_fleet.policy.reading.partitions import asked
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from dra_fleet.clouds.pools import Pool
     from dra_fleet.declared.resources import Stack
@@ -39,25 +38,30 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
 
 
 def _judge(pool: Pool, value: Value, machine: Machine) -> Iterator[Finding]:
-    gpu = None if machine.gpu is None else nvidia_facts.gpus().get(machine.gpu)
-    if gpu is None:
+    layouts = _layouts(machine)
+    if layouts is None:
         yield from _finding(pool, value, f"{machine.name} has no GPU with partitions")
         return
     by_label = value.path[-1] in [dividing.label for dividing in dividable()]
-    if gpu.mig is None or machine.mig is False or (not by_label and machine.managed_mig is False):
-        yield from _finding(pool, value, f"the {gpu.name} of {machine.name} cannot be divided there")
+    if not layouts or machine.mig is False or (not by_label and machine.managed_mig is False):
+        yield from _finding(pool, value, f"the {machine.gpu} of {machine.name} cannot be divided there")
         return
     match = _PROFILE.fullmatch(value.text or "")
     name = "" if match is None else f"{match['name']}{'+me' if match['media'] else ''}"
-    if name and gpu.mig.profile(name) is None:
-        known = ", ".join(profile.name for profile in gpu.mig.profiles)
+    if name and name not in layouts:
         yield Finding(
             pool.resource,
             value,
-            f"is {value.shown}, no profile of the {gpu.name} of {machine.name}",
-            known,
+            f"is {value.shown}, no profile of the {machine.gpu} of {machine.name}",
+            ", ".join(layouts),
             "choose one of its profiles, or another machine",
         )
+
+
+def _layouts(machine: Machine) -> Mapping[str, int] | None:
+    """The partitions of a machine's GPUs; None where no driver knows such GPUs."""
+    found = (dividing.layouts(machine.gpu or "") for dividing in dividable())
+    return next((layouts for layouts in found if layouts is not None), None)
 
 
 def _finding(pool: Pool, value: Value, reason: str) -> Iterator[Finding]:

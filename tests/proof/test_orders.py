@@ -40,7 +40,7 @@ def question(settings: dict[str, Any]) -> Question:
     cluster = plan_of(settings).clusters[0]
     classes = class_objects(cluster)
     asks = {item.name: claim_ask(item.name, item.spec, classes) for item in cluster.templates}
-    pod_sets, _ = pod_sets_of(cluster.workloads, asks, classes)
+    pod_sets, _ = pod_sets_of(cluster, cluster.workloads, asks, classes)
     groups = predict(cluster)
     suitability = {
         (pod_set, group): suitability_of(pod_sets[pod_set], groups[group], "1.36")

@@ -21,6 +21,7 @@ DRIVER = Driver(
     without=frozenset(),
     extended_resource="nvidia.com/gpu",
     api_group="resource.nvidia.com",
+    unisolated={"TimeSlicing": "time-slicing", "MPS": "MPS"},
     settles=frozenset({"nvidiaDriverRoot"}),
     is_usual=True,
     # Ranges over Go maps, in all versions from 25.3.2 on, but sorts what DynamicMIG may make:

@@ -15,6 +15,7 @@ from dra_fleet.drivers.nvidia.compute_domain_checks import (
     knows_modes,
     nvidia_release,
 )
+from dra_fleet.drivers.nvidia.objects.channel import CHANNEL_CLASS, CHANNEL_REQUEST
 from dra_fleet.model.labels import POOL
 from dra_fleet.model.plan import ComputeDomainPlan
 
@@ -84,6 +85,8 @@ def plan_compute_domains(
             num_nodes=domain.num_nodes,
             allocation_mode=_mode(domain, releases),
             template=domain.template or f"{name}-channel",
+            channel_class=CHANNEL_CLASS,
+            channel_request=CHANNEL_REQUEST,
             external=domain.template is not None,
             after=() if release is None else (release.name,),
         )

@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dra_fleet.cel.semver import as_semver
 from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.model.published import (
     NUMA_NODE,
@@ -122,12 +123,6 @@ def compute_domain_devices() -> list[PublishedDevice]:
         PublishedDevice(name="channel-0", attributes={"type": "channel", "id": 0}),
         PublishedDevice(name="daemon-0", attributes={"type": "daemon", "id": 0}),
     ]
-
-
-def as_semver(version: str) -> str:
-    """A dotted version as a driver publishes it: 580.126.09 -> 580.126.9, 13.0 -> 13.0.0."""
-    numbers = [str(int(part)) for part in re.findall(r"\d+", version)][:3]
-    return ".".join([*numbers, "0", "0"][:3])
 
 
 def place(model: GpuModel, layout: Sequence[tuple[str, int]]) -> list[Placement]:

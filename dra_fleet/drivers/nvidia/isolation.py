@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from dra_fleet.settings.sharing import Sharing
     from dra_fleet.settings.workloads import WorkloadSettings
 
-STRATEGIES = {"TimeSlicing": "time-slicing", "MPS": "MPS"}
-"""The strategies of a claim's configuration that isolate neither memory nor faults, with their names."""
-
 
 def isolation(machine: Machine, sharing: Sharing) -> str:
     """What isolates the devices of a pool from each other; empty without GPUs."""
@@ -86,8 +83,8 @@ def shared_by(workload: WorkloadSettings, settings: FleetSettings) -> str:
             continue
         sharing = config.parameters.get("sharing")
         strategy = cast("Mapping[str, Any]", sharing).get("strategy") if isinstance(sharing, dict) else None
-        if isinstance(strategy, str) and strategy in STRATEGIES:
-            return STRATEGIES[strategy]
+        if isinstance(strategy, str) and strategy in NVIDIA.unisolated:
+            return NVIDIA.unisolated[strategy]
     if settings.claims[workload.claim].shared and workload.copies > 1:
         return f"one claim of {workload.copies} pods"
     if _holds_parts(workload, settings):

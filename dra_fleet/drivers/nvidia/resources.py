@@ -11,7 +11,7 @@ from dra_fleet.drivers.nvidia.labels import MIG_CONFIG
 from dra_fleet.drivers.resources import DevicePlugin, Dividable, DriverResources, Operator, Switch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.drivers.common.known_devices import KnownDevice
     from dra_fleet.drivers.nvidia.facts import GpuOperatorVersion
@@ -33,6 +33,13 @@ def _partitions() -> Sequence[KnownDevice]:
     from dra_fleet.drivers.nvidia.known_devices import partitions  # noqa: PLC0415 - one rule's, of many models
 
     return partitions()
+
+
+def _layouts(model: str) -> Mapping[str, int] | None:
+    gpu = nvidia_facts.gpus().get(model)
+    if gpu is None:
+        return None
+    return {} if gpu.mig is None else {profile.name: profile.max_instances for profile in gpu.mig.profiles}
 
 
 RESOURCES = DriverResources(
@@ -79,6 +86,7 @@ RESOURCES = DriverResources(
     dividable=Dividable(
         whole=_whole_gpus,
         partitions=_partitions,
+        layouts=_layouts,
         is_partition="device.attributes['gpu.nvidia.com'].type == 'mig'",
         label=MIG_CONFIG,
         whole_label="all-disabled",

@@ -9,5 +9,6 @@ DRIVER = Driver(
     intents={"product": "accelerator", "architecture": "tpuGen"},
     plugin_section="kubeletPlugin",
     extended_resource="google.com/tpu",
+    prepared_together="TPU chips",
     without=frozenset({"nodes", "settings", "sharing"}),
 )

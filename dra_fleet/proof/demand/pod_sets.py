@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers.nvidia.channels import channel_spec, with_channel
 from dra_fleet.model.nodes import NOTHING, ComputeResources
 from dra_fleet.proof.demand.asks import ask_of
+from dra_fleet.proof.demand.channels import channel_spec, with_channel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.kubernetes.scheduling.taints import Toleration
-    from dra_fleet.model.plan import ClusterPlan, WorkloadPlan
+    from dra_fleet.model.plan import ClusterPlan, ComputeDomainPlan, WorkloadPlan
     from dra_fleet.proof.demand.asks import ClaimAsk, Object
 
 
@@ -48,9 +48,13 @@ class PodSet:
 
 
 def pod_sets_of(
-    workloads: Sequence[WorkloadPlan], asks: Mapping[str, ClaimAsk], classes: Mapping[str, Object]
+    cluster: ClusterPlan,
+    workloads: Sequence[WorkloadPlan],
+    asks: Mapping[str, ClaimAsk],
+    classes: Mapping[str, Object],
 ) -> tuple[list[PodSet], dict[str, int]]:
     """One pod set per workload; those that share one claim are one, whose pods all go to one node."""
+    domains = {domain.name: domain for domain in cluster.compute_domains}
     pod_sets: list[PodSet] = []
     of_workload: dict[str, int] = {}
     shared: dict[str, int] = {}
@@ -72,7 +76,9 @@ def pod_sets_of(
             pod_sets.append(
                 PodSet(
                     name=item.name,
-                    claim=asks[claim] if item.compute_domain is None else _with_channel(asks[claim], classes),
+                    claim=asks[claim]
+                    if item.compute_domain is None
+                    else _with_channel(asks[claim], domains[item.compute_domain], classes),
                     copies=1 if is_shared else item.copies,
                     resources=NOTHING.plus(resources, item.copies) if is_shared else resources,
                     node_selector=item.node_selector,
@@ -89,12 +95,13 @@ def pod_sets_of(
 def channel_asks(cluster: ClusterPlan, classes: Mapping[str, Object]) -> dict[str, ClaimAsk]:
     """By ComputeDomain the claim for a channel of it."""
     return {
-        domain.name: ask_of(domain.template, channel_spec(), classes) for domain in cluster.compute_domains
+        domain.name: ask_of(domain.template, channel_spec(domain), classes)
+        for domain in cluster.compute_domains
     }
 
 
-def _with_channel(claim: ClaimAsk, classes: Mapping[str, Object]) -> ClaimAsk:
-    return ask_of(claim.name, with_channel(claim.body["spec"]), classes)
+def _with_channel(claim: ClaimAsk, domain: ComputeDomainPlan, classes: Mapping[str, Object]) -> ClaimAsk:
+    return ask_of(claim.name, with_channel(claim.body["spec"], domain), classes)
 
 
 def _both(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:

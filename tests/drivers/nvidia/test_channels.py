@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers.nvidia.channels import with_channel
+from dra_fleet.proof.demand.channels import with_channel
 from dra_fleet.proof.prove import prove
 from tests.clouds.eks.eks_fleets import pool, values
 from tests.drivers.nvidia.test_compute_domains import domain
@@ -67,7 +67,8 @@ def test_a_driver_that_publishes_no_channels_is_told_at_the_domain() -> None:
 def test_the_constraints_of_the_claim_stay_its_own() -> None:
     attribute = "resource.kubernetes.io/pcieRoot"
     spec = {"devices": {"requests": [REQUEST], "constraints": [{"matchAttribute": attribute}]}}
-    joined = with_channel(spec)["devices"]
+    (planned_domain,) = planned(domain()).clusters[0].compute_domains
+    joined = with_channel(spec, planned_domain)["devices"]
     names = [request["name"] for request in joined["requests"]]
     assert names == ["channel", "channel-0"]
     assert joined["constraints"] == [{"matchAttribute": attribute, "requests": ["channel"]}]

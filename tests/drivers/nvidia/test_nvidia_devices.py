@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from dra_fleet.cel.semver import as_semver
 from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.devices import (
     GpuOnHost,
     MigLayoutImpossible,
-    as_semver,
     compute_domain_devices,
     nvidia_devices,
     place,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from dra_fleet.drivers.nvidia import facts as nvidia_facts
+from dra_fleet import drivers
 from dra_fleet.rehearsal.world.node import HardwareModel
 
 SIZE = re.compile(
@@ -28,7 +28,7 @@ class GivenSize(HardwareModel):
     @field_validator("gpu")
     @classmethod
     def _known(cls, gpu: str) -> str:
-        models = nvidia_facts.gpus()
+        models = drivers.accelerators()
         if gpu not in models:
             raise ValueError(
                 f"GPU model {gpu!r} is not in the catalogue; allowed: {', '.join(sorted(models))}"

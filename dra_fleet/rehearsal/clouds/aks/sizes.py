@@ -6,8 +6,8 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet import drivers
 from dra_fleet.clouds.aks import CLOUD
-from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.rehearsal.clouds.aks.limits import SIZE
 
 if TYPE_CHECKING:
@@ -74,12 +74,13 @@ def mig_layout(size: VmSize, profile: str) -> dict[str, int] | None:
 
     https://learn.microsoft.com/azure/aks/gpu-multi-instance
     """
-    model = nvidia_facts.gpus()[size.gpu] if size.gpu else None
-    if model is None or model.mig is None:
-        return None
     start = next((text for key, text in _MIG_PROFILE.items() if key.lower() == profile.lower()), "?")
-    fitting = [item for item in model.mig.profiles if item.name.startswith(start) and "+" not in item.name]
-    if not fitting:
-        return None
-    most = max(fitting, key=lambda item: item.max_instances)
-    return {most.name: most.max_instances}
+    fitting = {
+        name: most
+        for driver in drivers.known()
+        if driver.resources.dividable is not None
+        for name, most in (driver.resources.dividable.layouts(size.gpu or "") or {}).items()
+        if name.startswith(start) and "+" not in name
+    }
+    name = max(fitting, key=lambda name: fitting[name], default=None)
+    return None if name is None else {name: fitting[name]}
