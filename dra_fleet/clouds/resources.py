@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from dra_fleet.declared.values import Value
     from dra_fleet.hardware.models import Machine
 
+OtherPools = Literal["none", "plain", "any"]
+"""Pools that no resource describes: none that are told of, of machines without accelerators, or of any."""
 NO_TYPE: Final = re.compile(r"(?!)")
 """Matches no type and no name: the answer of a cloud that has none."""
 
@@ -170,13 +172,13 @@ class CloudResources:
         local_accounts: what gives a control plane accounts beside the cloud's identities.
         public_addresses: what lets every address reach a control plane's API server.
         pools: the resources that declare pools.
-        default_pool: whether a control plane has a pool that its program does not describe, of machines
-            without accelerators.
+        other_pools: what a control plane has of pools that its program does not describe.
         system_pool: what this program calls a pool of its own for system pods; empty where it makes none.
         machine_templates: what may name a pool's machine in its place.
         machines: its machine types that are known, by name.
         machines_told: the machines of a pool that names none of these, by what else it says.
         gpu_families: matches names of machines with NVIDIA GPUs, for machines that are not known.
+        plain_families: matches names of machines that surely have no accelerator, for such machines.
         gpus_told: whether a pool says beside its machine that it has such GPUs; None if that does not tell.
         own_labels: finds keys of labels that it puts on nodes itself.
         labels_by_hand: keys that look like these, and that a node has only where its pool names them.
@@ -203,12 +205,13 @@ class CloudResources:
     local_accounts: Callable[[Resource], Iterable[Fault]]
     public_addresses: Callable[[Resource], Iterable[Fault]]
     pools: tuple[PoolForm, ...]
-    default_pool: Callable[[Resource], bool]
+    other_pools: Callable[[Resource], OtherPools]
     system_pool: str
     machine_templates: tuple[MachineTemplate, ...]
     machines: Callable[[], Mapping[str, Machine]]
     machines_told: Callable[[Pool], Sequence[Machine]]
     gpu_families: re.Pattern[str]
+    plain_families: re.Pattern[str]
     gpus_told: Callable[[Pool], bool | None]
     own_labels: re.Pattern[str]
     labels_by_hand: frozenset[str]

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.common.resources import (
-    no_default_pool,
     no_machines,
+    no_other_pools,
     open_address,
     plugin_unless_labelled,
     version_field,
@@ -72,13 +72,17 @@ RESOURCES = CloudResources(
             rolled_by=(),
         ),
     ),
-    default_pool=no_default_pool,
+    other_pools=no_other_pools,
     system_pool="",
     machine_templates=(),
     machines=no_machines,
     machines_told=nothing,
     # https://www.alibabacloud.com/help/en/ecs/user-guide/gpu-accelerated-compute-optimized-and-vgpu-accelerated-instance-families
     gpu_families=re.compile(r"ecs\.(ebm|scc)?(gn|vgn|sgn)[\w-]*\."),
+    # https://www.alibabacloud.com/help/en/ecs/user-guide/overview-of-instance-families
+    plain_families=re.compile(
+        r"ecs\.(ebm|scc)?(c|ce|cm|d|e|g|hf[cgr]|i|ic|mn|n|r|re|s|se|sn|t|u|xn)[\d-][\w-]*\."
+    ),
     gpus_told=untold,
     own_labels=re.compile(r"^(aliyun|alibabacloud|ack)\."),
     labels_by_hand=frozenset(),

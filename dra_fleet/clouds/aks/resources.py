@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.clouds.aks.labels import SPOT
-from dra_fleet.clouds.common.resources import no_default_pool, open_ranges, version_field
-from dra_fleet.clouds.pools import PoolForm
+from dra_fleet.clouds.common.resources import no_other_pools, open_ranges, version_field
+from dra_fleet.clouds.pools import PoolForm, steps
 from dra_fleet.clouds.resources import (
     NO_TYPE,
     CloudResources,
@@ -110,6 +110,14 @@ def _limit(scaled: str, switch: str = "enableAutoScaling", count: str = "count")
     return lambda pool: pool.get(scaled if pool.get(switch).flag else count)
 
 
+def _sizes(pool: Value) -> list[Value]:
+    """One size, or those of a pool of several: https://learn.microsoft.com/azure/aks/virtual-machines-node-pools."""
+    scale = pool.get("virtualMachinesProfile", "scale")
+    several = [scale.every(*steps(path)) for path in ("manual.*.size", "manual.*.sizes.*", "autoscale.size")]
+    found = [size for sizes in several for size in sizes if size.possible]
+    return found or [pool.get("vmSize")]
+
+
 def _pools(kind: str, pools: str, name: str) -> PoolForm:
     return PoolForm(
         types=re.compile(rf"{_GROUP}:{kind}"),
@@ -123,6 +131,7 @@ def _pools(kind: str, pools: str, name: str) -> PoolForm:
         fewest=_limit("minCount"),
         most=_limit("maxCount"),
         rolled_by=("orchestratorVersion",),  # https://learn.microsoft.com/azure/aks/upgrade-aks-cluster
+        machines=_sizes,
     )
 
 
@@ -207,13 +216,15 @@ RESOURCES = CloudResources(
         _classic_pools(_CLASSIC, "defaultNodePool"),
         _classic_pools(_CLASSIC_POOL, ""),
     ),
-    default_pool=no_default_pool,
+    other_pools=no_other_pools,
     system_pool="",
     machine_templates=(),
     machines=_machines,
     machines_told=nothing,
     # https://learn.microsoft.com/azure/virtual-machines/sizes/overview#gpu-accelerated
     gpu_families=re.compile(r"(?i)Standard_N[CDV](?!\d+as_v4|\d+adm?s_V710)"),
+    # https://learn.microsoft.com/azure/virtual-machines/sizes/overview
+    plain_families=re.compile(r"(?i)(Standard|Basic)_[ABDEFGHLM]"),
     gpus_told=untold,
     own_labels=re.compile(r"(^|[./])azure\.com(/|$)|^(accelerator|agentpool)$"),
     labels_by_hand=frozenset(),

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.resources import OtherPools
     from dra_fleet.declared.resources import Resource
     from dra_fleet.declared.values import Value
     from dra_fleet.hardware.models import Machine
@@ -25,9 +26,9 @@ def version_field(types: str, path: str, *, otherwise: str = "") -> VersionField
     return VersionField(types=re.compile(types), path=steps(path), otherwise=otherwise)
 
 
-def no_default_pool(_: Resource) -> bool:
+def no_other_pools(_: Resource) -> OtherPools:
     """The answer of a cloud that makes no pool unless it is asked to."""
-    return False
+    return "none"
 
 
 def no_machines() -> Mapping[str, Machine]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.clouds.common.resources import no_default_pool, open_ranges, version_field
+from dra_fleet.clouds.common.resources import no_other_pools, open_ranges, version_field
 from dra_fleet.clouds.eks import CLOUD, other_pools
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import (
@@ -37,7 +37,9 @@ _NODE_GROUP: Final = r"aws:eks/nodeGroup:NodeGroup"
 _NATIVE_NODE_GROUP: Final = r"aws-native:eks:Nodegroup"
 _IS_MANAGED: Final = re.compile(rf"{_NODE_GROUP}|{_NATIVE_NODE_GROUP}")
 # https://aws.amazon.com/ec2/instance-types/#Accelerated_Computing
-_FAMILIES: Final = re.compile(r"(p\d|g\d|gr\d)\w*\.")
+_FAMILIES: Final = re.compile(r"(p|g|gr)\d[\w-]*\.")
+# https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html
+_PLAIN: Final = re.compile(r"(a|c|d|h|hpc|i|im|is|m|mac|r|t|u|x|z)-?\d[\w-]*\.")
 _RELEASE: Final = re.compile(r"\d+\.\d+\.\d+-20\d{6}")
 """A release of Amazon Linux, by its Kubernetes and its day; one of Bottlerocket is numbered by itself.
 
@@ -197,7 +199,7 @@ RESOURCES = CloudResources(
         other_pools.KARPENTER,
         other_pools.SELF_MANAGED,
     ),
-    default_pool=no_default_pool,
+    other_pools=no_other_pools,
     system_pool="system",
     machine_templates=(
         MachineTemplate(
@@ -214,6 +216,7 @@ RESOURCES = CloudResources(
     machines=_machines,
     machines_told=nothing,
     gpu_families=_FAMILIES,
+    plain_families=_PLAIN,
     gpus_told=_gpus_told,
     own_labels=re.compile(r"(^|[./])(amazonaws\.com|eksctl\.io)(/|$)"),
     labels_by_hand=frozenset(),

@@ -1,6 +1,6 @@
 """Clusters that already exist: no program declares their control planes, pools or machines."""
 
-from dra_fleet.clouds.common.resources import no_default_pool, no_machines
+from dra_fleet.clouds.common.resources import no_machines, no_other_pools
 from dra_fleet.clouds.resources import NO_TYPE, CloudResources, nothing, untold
 
 RESOURCES = CloudResources(
@@ -11,12 +11,13 @@ RESOURCES = CloudResources(
     local_accounts=nothing,
     public_addresses=nothing,
     pools=(),
-    default_pool=no_default_pool,
+    other_pools=no_other_pools,
     system_pool="",
     machine_templates=(),
     machines=no_machines,
     machines_told=nothing,
     gpu_families=NO_TYPE,
+    plain_families=NO_TYPE,
     gpus_told=untold,
     own_labels=NO_TYPE,
     labels_by_hand=frozenset(),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.gke.facts import GkeFacts
     from dra_fleet.clouds.pools import Pool
-    from dra_fleet.clouds.resources import DevicePlugin
+    from dra_fleet.clouds.resources import DevicePlugin, OtherPools
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
     from dra_fleet.hardware.models import Machine
@@ -65,15 +65,24 @@ def _machines() -> Mapping[str, Machine]:
     return CLOUD.machines
 
 
-def _default_pool(cluster: Resource) -> bool:
-    """Of e2-medium, unless the cluster says which machines, or removes it; an Autopilot follows its pods."""
+def _other_pools(cluster: Resource) -> OtherPools:
+    """One of e2-medium, unless the cluster says which machines, or removes it; an Autopilot follows its pods.
+
+    Node auto-provisioning makes pools of every kind that it has a limit for:
+    https://cloud.google.com/kubernetes-engine/docs/how-to/node-auto-provisioning
+    """
+    limits = cluster.get("clusterAutoscaling", "resourceLimits")
+    kinds = [limit.get("resourceType") for limit in limits.items]
+    if limits.unknown or any(kind.text not in ("cpu", "memory") for kind in kinds):
+        return "any"
     removed = cluster.get("removeDefaultNodePool")
-    return cluster.get("enableAutopilot").flag is True or (
+    plain = cluster.get("enableAutopilot").flag is True or (
         cluster.get("initialNodeCount").given
         and (removed.absent or removed.flag is False)
         and cluster.get("nodeConfig").absent
         and cluster.get("nodePools").absent
     )
+    return "plain" if plain else "none"
 
 
 def _accelerators(pool: Pool) -> list[Value]:
@@ -246,13 +255,17 @@ RESOURCES = CloudResources(
         _pools(_CLUSTER, "nodePools.*", "name", "nodeConfig."),
         _pools(_CLUSTER, "nodeConfig", "", ""),
     ),
-    default_pool=_default_pool,
+    other_pools=_other_pools,
     system_pool="system",
     machine_templates=(),
     machines=_machines,
     machines_told=_machines_told,
     # https://cloud.google.com/compute/docs/gpus
     gpu_families=re.compile(r"(a2|a3|a4|a4x|g2|g4)-"),
+    # https://cloud.google.com/compute/docs/machine-resource
+    plain_families=re.compile(
+        r"(c2d?|c3d?|c4[ad]?|custom|e2|f1|g1|h3|h4d|m[1-4]|n1|n2d?|n4[ad]?|t2[ad]|x4|z3)-"
+    ),
     gpus_told=lambda pool: True if _accelerators(pool) else None,
     own_labels=re.compile(r"(^|[./])google\.com(/|$)"),
     labels_by_hand=frozenset({NO_PLUGIN, GPU_DRA, TPU_DRA}),

@@ -6,22 +6,27 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
+from dra_fleet.declared.values import Missing
+from dra_fleet.policy.reading.advertisers import SOCKETS, advertisers
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
 from dra_fleet.policy.reading.clouds import CLUSTERS, all_resources, any_of, declared_by
 from dra_fleet.policy.reading.homes import Homes
-from dra_fleet.policy.reading.pods import POD_TYPES, pod_specs
+from dra_fleet.policy.reading.pods import POD_TYPES
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
+from dra_fleet.policy.reading.unread import WORKLOAD, unread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.clouds.pools import Pool
-    from dra_fleet.clouds.resources import CloudResources
+    from dra_fleet.clouds.resources import CloudResources, OtherPools
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
     from dra_fleet.policy.reading.charts import Release
 
 _DRA: Final = re.compile(r"kubernetes:resource\.k8s\.io/.*|dra-fleet:.*")
+_HOLDERS: Final = ("spec", "template", "containers", "resources", "limits", "requests", "resourceClaims")
+"""Below one of these that is unknown, devices may be asked for."""
 _TEMPLATES: Final = any_of(lambda resources: [each.types for each in resources.machine_templates])
 
 
@@ -33,10 +38,12 @@ def may_have_accelerators(stack: Stack) -> bool:
     return (
         bool(stack.of(_DRA))
         or any(_may_serve(found) for each in stack.of(INSTALLED_TYPES) for found in releases(each))
-        or any(_asks(each) for each in stack.of(POD_TYPES))
         or any(_may_accelerate(stack, pool) for each in stack.of(POOL_TYPES) for pool in pools(each))
         or any(_may_be(cloud, name) for cloud, name in _of_templates(stack))
         or _is_open(stack)
+        or any(what != WORKLOAD or _asks(each) for each, what in unread(stack))
+        or any(_asks(each) for each in stack.of(POD_TYPES))
+        or bool(advertisers(stack))
     )
 
 
@@ -52,18 +59,21 @@ def _may_serve(installed: Release) -> bool:
 
 
 def _asks(resource: Resource) -> bool:
-    """Whether pods ask for devices by claims, or by a limit that a device plugin answers."""
-    specs = pod_specs(resource)
-    plugins = [driver.resources.device_plugin for driver in drivers.known()]
-    limits = [
-        name
-        for spec in specs
-        for container in spec.containers
-        for kind in ("limits", "requests")
-        for name, _ in container.value.get("resources", kind).entries
-    ]
-    return any(spec.claims for spec in specs) or any(
-        plugin is not None and plugin.limits.fullmatch(name) for plugin in plugins for name in limits
+    """Whether an object asks for devices, by a claim or by a name that a device plugin gave, or gives some.
+
+    Extended resources: https://kubernetes.io/docs/tasks/configure-pod-container/extended-resource/
+    """
+    return any(_asks_at(value) for value in resource.properties.walk())
+
+
+def _asks_at(value: Value) -> bool:
+    above, own = (*value.path[-2:-1], ""), (*value.path[-1:], "")
+    if value.peek is Missing.UNKNOWN:
+        return own[0] in _HOLDERS
+    return (
+        (above[0] in ("limits", "requests") and "/" in str(own[0]))
+        or (own[0] == "resourceClaims" and bool(value.items))
+        or (own[0] == "path" and str(value.peek).startswith(SOCKETS))
     )
 
 
@@ -81,7 +91,7 @@ def _may_be(cloud: CloudResources, name: Value) -> bool:
         return not name.absent
     machine = cloud.machines().get(name.text)
     if machine is None:
-        return cloud.gpu_families.match(name.text) is not None
+        return cloud.plain_families.match(name.text) is None
     served = (driver for driver in drivers.known() if driver.resources.told_by == "machines")
     return bool(machine.gpu or machine.unserved) or any(driver.serves(machine) for driver in served)
 
@@ -100,7 +110,12 @@ def _is_open(stack: Stack) -> bool:
     homes, clusters = Homes(stack), stack.of(CLUSTERS)
     described = [each for each in stack.of(POOL_TYPES) if pools(each)]
     return not clusters or any(
-        not any(homes.together(each, cluster) for each in described)
+        others == "any" or (others == "none" and not any(homes.together(each, cluster) for each in described))
         for cluster in clusters
-        if (cloud := declared_by(cluster.type)) is None or not cloud.default_pool(cluster)
+        for others in [_other_pools(cluster)]
     )
+
+
+def _other_pools(cluster: Resource) -> OtherPools:
+    cloud = declared_by(cluster.type)
+    return "none" if cloud is None else cloud.other_pools(cluster)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["dra", "plugin"]
 
-_SOCKETS: Final = "/var/lib/kubelet/device-plugins"
+SOCKETS: Final = "/var/lib/kubelet/device-plugins"
 """Where device plugins meet the kubelet."""
 DAEMON_SETS: Final = re.compile(r"kubernetes:apps/v\w+:DaemonSet(Patch)?")
 
@@ -171,7 +171,7 @@ def _is_run(plugin: DevicePlugin, container: Value, runs: str, pods: Value) -> b
     if plugin.programs.search(runs) or plugin.programs.search(image):
         return True
     if any(plugin.settings.fullmatch(name.text or "") for name in container.every("env", "*", "name")):
-        return any(path.text == _SOCKETS for path in pods.every("volumes", "*", "hostPath", "path"))
+        return any(path.text == SOCKETS for path in pods.every("volumes", "*", "hostPath", "path"))
     return plugin.shared_images.search(image) is not None and not any(
         plugin.vendors.search(text) for value in pods.walk() for text in (value.place, str(value.peek))
     )

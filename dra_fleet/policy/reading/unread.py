@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.declared.resources import Resource, Stack
 
+WORKLOAD: Final = "a workload"
 UNREAD: Final = (
     # https://cluster-api.sigs.k8s.io/reference/api/crd-list
     (
@@ -56,7 +57,7 @@ UNREAD: Final = (
     # https://kserve.github.io/website/, https://www.kubeflow.org/docs/, https://docs.nvidia.com/nim-operator/,
     # https://project-codeflare.github.io/appwrapper/, https://argo-workflows.readthedocs.io/
     (
-        "a workload",
+        WORKLOAD,
         (
             r"kubernetes:(serving\.kserve\.io/\w+:\w+|trainer\.kubeflow\.org/\w+:TrainJob|apps\.nvidia\.com/\w+:\w+"
             r"|workload\.codeflare\.dev/\w+:AppWrapper|sparkoperator\.k8s\.io/\w+:\w+|kubevirt\.io/\w+:\w+"

@@ -59,7 +59,10 @@ class KubernetesVersion:
         return version
 
 
-_VERSION = re.compile(r"v?(?P<major>\d+)\.(?P<minor>\d+)(\.(?P<patch>\d+))?([-+.][0-9A-Za-z.+-]+)?")
+_VERSION = re.compile(
+    r"v?(?P<major>1)\.(?P<minor>0|[1-9]\d?)(\.(?P<patch>0|[1-9]\d{0,2}))?([-+][0-9A-Za-z.+-]+)?", re.ASCII
+)
+"""Of the only major, of numbers as Kubernetes writes them: 1.036 and 1.360 are none."""
 
 
 OWN_CLUSTERS: Final = re.compile(r"dra-fleet:clouds:\w+")

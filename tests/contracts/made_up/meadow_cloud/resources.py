@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.clouds.common.resources import no_default_pool, version_field
+from dra_fleet.clouds.common.resources import no_other_pools, version_field
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import NO_TYPE, CloudResources, nothing, untold
 from meadow_cloud import CLOUD
@@ -50,12 +50,13 @@ RESOURCES = CloudResources(
             rolled_by=("image",),
         ),
     ),
-    default_pool=no_default_pool,
+    other_pools=no_other_pools,
     system_pool="",
     machine_templates=(),
     machines=_machines,
     machines_told=nothing,
     gpu_families=NO_TYPE,
+    plain_families=NO_TYPE,
     gpus_told=untold,
     own_labels=NO_TYPE,
     labels_by_hand=frozenset(),
