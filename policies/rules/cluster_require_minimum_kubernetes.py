@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 FACTS = kubernetes_facts()
 FLOOR = FACTS.oldest
 """The oldest minor that is allowed."""
+_FARTHEST = 199
+"""The minor that three a year reach after fifty years; 1.360 is 1.36 written as a number, not a version."""
 ALLOWED = f"{FLOOR} or newer ({FACTS.oldest_reason})"
 
 
@@ -58,7 +60,7 @@ def _judge(resource: Resource, version: Value, otherwise: str) -> Iterator[Findi
             yield Finding(resource, version, problem, ALLOWED, f'set it, for example "{FLOOR}"')
         return
     read = KubernetesVersion.read(version.text)
-    if read is None:
+    if read is None or read.minor_part > _FARTHEST:
         problem = f"is {version.shown}, no Kubernetes version"
         yield Finding(resource, version, problem, ALLOWED, f'write it as text, such as "{FLOOR}"')
     elif read.minor_number < KubernetesVersion.read_known(FLOOR).minor_number:

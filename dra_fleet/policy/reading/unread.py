@@ -8,20 +8,67 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet.declared.values import Missing
 from dra_fleet.policy.reading.advertisers import DAEMON_SETS
-from dra_fleet.policy.reading.charts import INSTALLED_TYPES
+from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
 from dra_fleet.policy.reading.homes import CLUSTER_TYPES
 from dra_fleet.policy.reading.pods import POD_TYPES
 from dra_fleet.policy.reading.pools import pools
 from dra_fleet.policy.reading.versions import VERSIONED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.values import Value
 
 WORKLOAD: Final = "a workload"
-UNREAD: Final = (
+_SERVICES: Final = re.compile(
+    r"AWS::(EKS|AutoScaling|EC2|CloudFormation)::"
+    r"|Microsoft\.(ContainerService|HybridContainerService|Kubernetes\w*|RedHatOpenShift|Compute|Resources)"
+)
+"""The services of clouds that make clusters, machines or whatever a template holds."""
+_ACCELERATED: Final = re.compile(r"(?i)gpu|nvidia|neuron|dra")
+_TEMPLATED: Final = re.compile(r"\{\{")
+
+
+def _names(pattern: re.Pattern[str]) -> Callable[[Resource], bool]:
+    """Whether a text of a resource is one of some, or unknown."""
+    return lambda resource: any(
+        value.peek is Missing.UNKNOWN or (isinstance(value.peek, str) and pattern.search(value.peek))
+        for value in resource.properties.walk()
+    )
+
+
+def _is_of_git(resource: Resource) -> bool:
+    """Whether a repository or a generator says what is installed: no chart that is known by its name."""
+    if resource.get("spec", "templatePatch").possible:
+        return True
+    return any(
+        _TEMPLATED.search(installed.chart.text or "")
+        or (
+            installed.chart.path[-1] == "path"
+            and installed.chart.given
+            and installed.installs is None
+            and installed.operator is None
+        )
+        for installed in releases(resource)
+    )
+
+
+def _has_containers(resource: Resource) -> bool:
+    """Whether an object has containers, or asks for what only devices are asked for by."""
+    return any(_is_container_s(value) for value in resource.properties.walk())
+
+
+def _is_container_s(value: Value) -> bool:
+    above, own = (*value.path[-2:-1], ""), (*value.path[-1:], "")
+    return (own[0] == "containers" and bool(value.items)) or (
+        above[0] in ("limits", "requests") and "/" in str(own[0])
+    )
+
+
+UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = (
     # https://cluster-api.sigs.k8s.io/reference/api/crd-list
     (
         "nodes of Cluster API",
@@ -29,20 +76,27 @@ UNREAD: Final = (
             r"kubernetes:((\w+\.)?cluster\.x-k8s\.io)/\w+:(Cluster|Machine(Deployment|Pool|Set)?|\w+ControlPlane"
             r"|\w+MachineTemplate|\w+ManagedMachinePool)"
         ),
+        None,
     ),
     # https://docs.crossplane.io/latest/managed-resources/
-    ("a cloud's resource made by Crossplane", r"kubernetes:[\w.-]+\.(upbound|crossplane)\.io/\w+:\w+"),
+    ("a cloud's resource made by Crossplane", r"kubernetes:[\w.-]+\.(upbound|crossplane)\.io/\w+:\w+", None),
     # https://azure.github.io/azure-service-operator/, https://cloud.google.com/config-connector/docs/overview,
     # https://aws-controllers-k8s.github.io/docs/
     (
         "a cloud's resource made by its operator",
         r"kubernetes:(containerservice\.azure\.com|container\.cnrm\.cloud\.google\.com|eks\.services\.k8s\.aws)/.*",
+        None,
     ),
     # https://karpenter.sh/docs/concepts/
-    ("nodes of Karpenter", r"kubernetes:(karpenter\.sh|karpenter\.\w+\.\w+)/\w+:\w+"),
+    ("nodes of Karpenter", r"kubernetes:(karpenter\.sh|karpenter\.\w+\.\w+)/\w+:\w+", None),
     (
         "machines of a scaling group",
-        r"aws:autoscaling/group:Group|azure-native:compute:VirtualMachineScaleSet",
+        (
+            r"aws:autoscaling/group:Group|aws:ec2/\w*[fF]leet\w*:\w+|aws-native:autoscaling:AutoScalingGroup"
+            r"|azure-native(_\w+)?:compute(/v\w+)?:VirtualMachineScaleSet|azure:compute/\w+:\w*ScaleSet"
+            r"|gcp:compute/\w*[iI]nstanceGroupManager:\w+"
+        ),
+        None,
     ),
     (
         "a template of resources",
@@ -51,44 +105,91 @@ UNREAD: Final = (
             r"|azure:core/\w*[tT]emplateDeployment:\w+|gcp:deploymentmanager/deployment:Deployment"
             r"|terraform-module:.*"
         ),
+        None,
     ),
-    ("whatever its command does", r"command:(local|remote):Command|null:index/resource:Resource"),
-    ("whatever its program does", r"pulumi-(nodejs|python):dynamic.*"),
+    (
+        "a resource of another type, which it names",
+        (
+            r"aws:cloudcontrol/resource:Resource|aws-native:index:ExtensionResource|azapi:.*"
+            r"|azure-native:resources:Resource"
+        ),
+        _names(_SERVICES),
+    ),
+    ("whatever its command does", r"command:(local|remote):Command|null:index/resource:Resource", None),
+    ("whatever its program does", r"pulumi-\w+:dynamic.*", None),
+    # Their children are read; without any, nothing of them is.
+    (
+        "whatever it renders",
+        r"kubernetes:(yaml(/v2)?:Config(File|Group)|kustomize(/v2)?:Directory|helm\.sh/v\d:Chart)",
+        None,
+    ),
+    ("several objects", r"kubernetes:(core|apps|batch|resource\.k8s\.io)/v\w+:\w+List", None),
+    # https://argo-cd.readthedocs.io/en/stable/user-guide/application_sources/
+    ("whatever its repository holds", r"kubernetes:argoproj\.io/\w+:Application(Set)?(Patch)?", _is_of_git),
+    # https://fluxcd.io/flux/components/kustomize/kustomizations/, https://fleet.rancher.io/ref-gitrepo
+    (
+        "whatever its repository holds",
+        (
+            r"kubernetes:(kustomize\.toolkit\.fluxcd\.io/\w+:Kustomization|fleet\.cattle\.io/\w+:(GitRepo|Bundle))"
+            r"|azure-native(_\w+)?:kubernetesconfiguration(/v\w+)?:\w+|flux:.*"
+        ),
+        None,
+    ),
+    # https://olm.operatorframework.io/docs/concepts/crds/subscription/, https://docs.k3s.io/add-ons/helm
+    (
+        "an operator or a chart",
+        (
+            r"kubernetes:operators\.coreos\.com/\w+:Subscription|kubernetes:helm\.cattle\.io/\w+:HelmChartConfig"
+            r"|rancher2:index/app\w*:\w+|helm:.*|kubectl:.*|argocd:.*"
+        ),
+        None,
+    ),
+    ("what gives devices out", r"aws:eks/addon:Addon|aws-native:eks:Addon", _names(_ACCELERATED)),
     # https://kserve.github.io/website/, https://www.kubeflow.org/docs/, https://docs.nvidia.com/nim-operator/,
-    # https://project-codeflare.github.io/appwrapper/, https://argo-workflows.readthedocs.io/
+    # https://docs.nvidia.com/dynamo/, https://project-codeflare.github.io/appwrapper/,
+    # https://argo-workflows.readthedocs.io/, https://www.kubeai.org/, https://docs.seldon.io/
     (
         WORKLOAD,
         (
             r"kubernetes:(serving\.kserve\.io/\w+:\w+|trainer\.kubeflow\.org/\w+:TrainJob|apps\.nvidia\.com/\w+:\w+"
             r"|workload\.codeflare\.dev/\w+:AppWrapper|sparkoperator\.k8s\.io/\w+:\w+|kubevirt\.io/\w+:\w+"
             r"|argoproj\.io/\w+:(Workflow|WorkflowTemplate|CronWorkflow)|tekton\.dev/\w+:\w+|apps\.kruise\.io/\w+:\w+"
-            r"|inference\.networking\.\S+:\w+|kubeflow\.org/\w+:\w+|ray\.io/\w+:\w+|batch\.volcano\.sh/\w+:\w+)"
+            r"|inference\.networking\.\S+:\w+|kubeflow\.org/\w+:\w+|ray\.io/\w+:\w+|batch\.volcano\.sh/\w+:\w+"
+            r"|nvidia\.com/\w+:Dynamo\w+|kubeai\.org/\w+:Model|\w+\.seldon\.io/\w+:\w+)"
         ),
+        None,
     ),
+    # Kubernetes' own groups end in k8s.io; those of others may hold pods in any place.
+    (WORKLOAD, r"kubernetes:(?!\S*k8s\.io/)[\w-]+(\.[\w-]+)+/\w+:\w+", _has_containers),
     (
         "a cluster or a pool of another provider",
-        r"(?!dra-fleet:)[\w-]+:.*:\w*(Kubernetes|Lke|Gke|Eks|Aks)\w*(Cluster|Pool)",
-    ),
-    (
-        "a pool of another provider",
-        r"(?!dra-fleet:)[\w-]+:.*:\w*(NodePool|Node[Gg]roup|AgentPool|WorkerPool)",
-    ),
-    (
-        "a cluster of another provider",
-        r"(google-native:container/|oci:ContainerEngine/|rancher2:).*:Cluster(V2)?",
+        (
+            r"(?i)(?!dra-fleet:|kubernetes:|pulumi:)[\w-]+:"
+            r"(?=.*(kube|k8s|lke|sks|cce|tke|gke|eks|aks|openshift|rosa|container|rancher|node|agent|worker))"
+            r".*:\w*(Kubernetes|Kube|K8s(v\d)?|Cluster(V\d|Instance|RosaHcp|RosaClassic)?|Pool|NodeGroup)"
+        ),
+        None,
     ),
 )
-"""What each may hold, and the types; the first that matches counts."""
+"""What each may hold, the types, and which resources of them; the first that matches counts."""
 _READ: Final = (CLUSTER_TYPES, VERSIONED, POD_TYPES, INSTALLED_TYPES, DAEMON_SETS)
-_TYPES: Final = tuple((what, re.compile(types)) for what, types in UNREAD)
+_TYPES: Final = tuple((what, re.compile(types), about) for what, types, about in UNREAD)
 
 
 def unread(stack: Stack) -> Iterator[tuple[Resource, str]]:
     """The resources that no rule reads, with what each may hold; components are read by their children."""
     parents = {resource.parent for resource in stack.resources}
     for resource in stack.resources:
-        what = next((what for what, types in _TYPES if types.fullmatch(resource.type)), None)
-        if what is None or resource.urn in parents or any(types.fullmatch(resource.type) for types in _READ):
+        is_component = resource.provider is None
+        if is_component and resource.urn in parents:
             continue
-        if not any(pools(each) for each in (resource, *stack.ancestors(resource))):
+        what = _may_hold(resource)
+        if what and not any(pools(each) for each in (resource, *stack.ancestors(resource))):
             yield resource, what
+
+
+def _may_hold(resource: Resource) -> str:
+    """What a resource may hold that no rule reads; empty if nothing."""
+    found = [(what, about) for what, types, about in _TYPES if types.fullmatch(resource.type)]
+    is_read = found and any(types.fullmatch(resource.type) for types in _READ)
+    return next((what for what, about in found if (not is_read if about is None else about(resource))), "")

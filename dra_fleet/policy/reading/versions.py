@@ -59,10 +59,11 @@ class KubernetesVersion:
         return version
 
 
-_VERSION = re.compile(
-    r"v?(?P<major>1)\.(?P<minor>0|[1-9]\d?)(\.(?P<patch>0|[1-9]\d{0,2}))?([-+][0-9A-Za-z.+-]+)?", re.ASCII
+_NUMBER: Final = r"0|[1-9]\d{0,2}"
+_VERSION: Final = re.compile(
+    rf"v?(?P<major>{_NUMBER})\.(?P<minor>{_NUMBER})(\.(?P<patch>{_NUMBER}))?([-+][0-9A-Za-z.+-]+)?", re.ASCII
 )
-"""Of the only major, of numbers as Kubernetes writes them: 1.036 and 1.360 are none."""
+"""Of numbers as Kubernetes writes them: 1.036 is none."""
 
 
 OWN_CLUSTERS: Final = re.compile(r"dra-fleet:clouds:\w+")
