@@ -17,7 +17,7 @@ from .drivers import domain_of
 from .namespace import Namespace, NamespaceArgs
 from .outputs import Outputs, cluster_outputs
 from .release import DriverRelease, DriverReleaseArgs
-from .workload import Workload, WorkloadArgs
+from .workload import WorkloadArgs, WorkloadJob
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,7 +77,7 @@ def _fill(platform: Platform, plan: ClusterPlan, identity: Identity) -> Exported
             claims.get(workload.claim or ""),
             domains.get(workload.compute_domain or ""),
         )
-        Workload(
+        WorkloadJob(
             logical(plan.name, workload.name),
             _workload_args(workload, identity, templates, claims, domains),
             platform.member_opts(

@@ -69,7 +69,7 @@ class WorkloadArgs:
     tolerations: Sequence[Toleration] = ()
 
 
-class Workload(batch.Job):
+class WorkloadJob(batch.Job):
     """One Job. Its pods cannot change, so a changed Job is deleted, frees its devices, and is made again."""
 
     def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:

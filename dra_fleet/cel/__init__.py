@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.cel.clauses import clauses
 from dra_fleet.cel.device import UNKNOWN, CelDevice
-from dra_fleet.cel.verdict import FALSE, TRUE, CelInvalid, CelUnsupported, Verdict
+from dra_fleet.cel.verdict import FALSE, TRUE, CelInvalid, CelUnsupported, CelVerdict
 
 if TYPE_CHECKING:
     from dra_fleet.cel.intent import Asked
@@ -25,7 +25,7 @@ __all__ = [
     "CelDevice",
     "CelInvalid",
     "CelUnsupported",
-    "Verdict",
+    "CelVerdict",
     "asked",
     "clauses",
     "environment",

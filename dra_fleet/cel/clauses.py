@@ -23,7 +23,7 @@ _TOKEN = re.compile(
 )
 
 
-class Part(NamedTuple):
+class Operands(NamedTuple):
     """An expression's outermost logical operator and its operands' source texts."""
 
     operator: Operator
@@ -41,22 +41,22 @@ def clauses(expression: str) -> list[str]:
     return [clause for operand in part.operands for clause in clauses(operand)]
 
 
-def split(expression: str) -> Part:
+def split(expression: str) -> Operands:
     """The outermost of ``?:``, ``||``, ``&&`` and ``!`` by precedence; "" when there is none."""
     text = _unwrapped(expression)
     places = _outer_operators(text)
     question = next((place for place in places if place[1] == "?"), None)
     if question is not None:
-        return Part("?", _ternary(text, question[0], places))
+        return Operands("?", _ternary(text, question[0], places))
     operators: tuple[Operator, ...] = ("||", "&&")
     for operator in operators:
         found = [start for start, token in places if token == operator]
         if found:
             bounds = [-2, *found, len(text)]
-            return Part(operator, [text[a + 2 : b].strip() for a, b in itertools.pairwise(bounds)])
+            return Operands(operator, [text[a + 2 : b].strip() for a, b in itertools.pairwise(bounds)])
     if text.startswith("!") and _is_single_operand(text[1:]):
-        return Part("!", [text[1:].strip()])
-    return Part("", [text])
+        return Operands("!", [text[1:].strip()])
+    return Operands("", [text])
 
 
 def _outer_operators(text: str) -> list[tuple[int, str]]:

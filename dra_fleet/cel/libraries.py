@@ -56,7 +56,7 @@ def _fraction(written: str) -> Fraction:
     return Fraction(written)
 
 
-def _version(message: Message) -> semver.Version:
+def _version(message: Message) -> semver.Semver:
     if messages.type_of(message) != "Semver":
         raise ValueError("no such overload")
     return semver.parse(messages.text_of(message))

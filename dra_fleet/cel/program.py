@@ -22,7 +22,7 @@ from dra_fleet.cel import (
 )
 from dra_fleet.cel.clauses import split
 from dra_fleet.cel.minors import LIST_ATTRIBUTES_SINCE, number_of
-from dra_fleet.cel.verdict import BEYOND, FALSE, TRUE, CelInvalid, CelUnsupported, Verdict, error, unknown
+from dra_fleet.cel.verdict import BEYOND, FALSE, TRUE, CelInvalid, CelUnsupported, CelVerdict, error, unknown
 
 if TYPE_CHECKING:
     from dra_fleet.cel.device import CelDevice
@@ -57,21 +57,21 @@ class Program:
             named_formats.rewrite(tree)
         self._environment = environment
         self._runnable = evaluator.runner(environment.number).deserialize(syntax.serialise(tree))
-        self._verdicts: dict[str, Verdict] = {}
+        self._verdicts: dict[str, CelVerdict] = {}
 
-    def evaluate(self, device: CelDevice) -> Verdict:
+    def evaluate(self, device: CelDevice) -> CelVerdict:
         """What the selector says about a device; equal devices are evaluated once."""
         found = self._verdicts.get(device.key)
         if found is None:
             found = self._verdicts[device.key] = self._judge(device)
         return found
 
-    def _judge(self, device: CelDevice) -> Verdict:
+    def _judge(self, device: CelDevice) -> CelVerdict:
         if device.unsupported:
             return error(device.unsupported)
         if device.has_list and self._environment.number < LIST_ATTRIBUTES_SINCE:
             minor = f"Kubernetes {self._environment.minor}"
-            return Verdict("unknown", f"attribute {device.has_list} is a list, which {minor} may not keep")
+            return CelVerdict("unknown", f"attribute {device.has_list} is a list, which {minor} may not keep")
         missing = self._unknown(device)
         if not missing:
             return self._run(device)
@@ -93,16 +93,16 @@ class Program:
                     return f'{variable}["{domain}"].{identity}'
         return ""
 
-    def _run(self, device: CelDevice) -> Verdict:
+    def _run(self, device: CelDevice) -> CelVerdict:
         try:
             value = self._runnable.eval(data=device.variables)
         except RuntimeError as problem:
             # This evaluator gives up on loops that a server still finishes.
-            return Verdict("unknown", f"it {BEYOND}: {problem}")
+            return CelVerdict("unknown", f"it {BEYOND}: {problem}")
         plain, kind = value.value(), value.type()
         if kind == cel.Type.ERROR:
             said = words.runtime_error(str(plain))
-            return Verdict("unknown", said) if BEYOND in said else error(said)
+            return CelVerdict("unknown", said) if BEYOND in said else error(said)
         if plain is True or plain is False:
             return TRUE if plain else FALSE
         return error(f"CEL result of type {kind.name().lower()} could not be converted to bool")
@@ -200,7 +200,7 @@ def _refuse_open_types(tree: syntax.Tree) -> None:
                 raise CelUnsupported("the type of what is flattened or sorted cannot be told here; use int()")
 
 
-def _combine(operator: str, judged: list[Verdict]) -> Verdict:
+def _combine(operator: str, judged: list[CelVerdict]) -> CelVerdict:
     """Kleene's logic over verdicts, where an unknown outweighs an error, as in CEL."""
     if operator == "!":
         (operand,) = judged

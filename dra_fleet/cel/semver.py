@@ -21,7 +21,7 @@ _PARTS = 3
 
 
 @dataclass(frozen=True)
-class Version:
+class Semver:
     """A version without its build metadata, which orders nothing."""
 
     numbers: tuple[int, int, int]
@@ -41,7 +41,7 @@ class Version:
 
 
 @lru_cache(maxsize=4096)
-def parse(text: str) -> Version:
+def parse(text: str) -> Semver:
     """Read a semantic version.
 
     Raises:
@@ -53,7 +53,7 @@ def parse(text: str) -> Version:
     numbers = (int(match[1]), int(match[2]), int(match[3]))
     if max(numbers) > _LARGEST:
         raise ValueError(f"{text!r} is no semantic version: value out of range")
-    return Version(numbers, tuple(match[4].split(".")) if match[4] else ())
+    return Semver(numbers, tuple(match[4].split(".")) if match[4] else ())
 
 
 def normalise(text: str) -> str:

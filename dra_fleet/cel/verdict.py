@@ -9,7 +9,7 @@ Outcome = Literal["true", "false", "error", "unknown"]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CelVerdict:
     """One answer: true, false, a run-time error with its message, or unknown."""
 
     outcome: Outcome
@@ -20,20 +20,20 @@ class Verdict:
         return self.outcome == "true"
 
 
-TRUE: Final = Verdict("true")
-FALSE: Final = Verdict("false")
+TRUE: Final = CelVerdict("true")
+FALSE: Final = CelVerdict("false")
 BEYOND: Final = "cannot be evaluated here"
 """The words for what a server can do and this evaluator cannot."""
 
 
-def unknown(what: str) -> Verdict:
+def unknown(what: str) -> CelVerdict:
     """The verdict that depends on a value nobody has recorded."""
-    return Verdict("unknown", f"{what} is not known before the device exists")
+    return CelVerdict("unknown", f"{what} is not known before the device exists")
 
 
-def error(message: str) -> Verdict:
+def error(message: str) -> CelVerdict:
     """The verdict of an evaluation that failed; the scheduler gives up on the pod for it."""
-    return Verdict("error", message)
+    return CelVerdict("error", message)
 
 
 class CelInvalid(Exception):  # noqa: N818 - the finding is the expression's, not ours

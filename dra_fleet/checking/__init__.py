@@ -4,9 +4,9 @@ Pure: files come as bytes. What the API server refuses or drops, what can never 
 pools, and what hands out other devices than meant is found here, with the line it stands in.
 """
 
-from dra_fleet.checking.checking import Checked, ManifestFile, ValuesFile, check
+from dra_fleet.checking.checking import CheckResult, ManifestFile, ValuesFile, check
 from dra_fleet.checking.leaving_out import LeftOut, listed
 from dra_fleet.checking.rules import RULES
 from dra_fleet.findings.finding import Finding
 
-__all__ = ["RULES", "Checked", "Finding", "LeftOut", "ManifestFile", "ValuesFile", "check", "listed"]
+__all__ = ["RULES", "CheckResult", "Finding", "LeftOut", "ManifestFile", "ValuesFile", "check", "listed"]

@@ -13,14 +13,14 @@ from dra_fleet.checking.resources import at, mapping
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dra_fleet.checking.inventory import Cluster
-    from dra_fleet.checking.resources import Resource
+    from dra_fleet.checking.inventory import ClusterInventory
+    from dra_fleet.checking.resources import FileObject
 
 _LABEL = "resource.kubernetes.io/admin-access"
 
 
 def check_admin_access(
-    clusters: Iterable[Cluster], claims: Iterable[Resource], objects: Iterable[Resource]
+    clusters: Iterable[ClusterInventory], claims: Iterable[FileObject], objects: Iterable[FileObject]
 ) -> None:
     """Tell of claims with admin access in namespaces that are not known to allow it."""
     labels = {
@@ -38,7 +38,7 @@ def check_admin_access(
                 _check(claim, (*request.path, "adminAccess"), labels)
 
 
-def _check(claim: Resource, path: tuple[str | int, ...], labels: dict[str, dict[str, str]]) -> None:
+def _check(claim: FileObject, path: tuple[str | int, ...], labels: dict[str, dict[str, str]]) -> None:
     namespace = claim.namespace
     if not namespace or namespace not in labels:
         claim.subject.warning(

@@ -27,7 +27,7 @@ from dra_fleet.kubernetes.scheduling.taints import toleration_text
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dra_fleet.checking.inventory import Cluster
+    from dra_fleet.checking.inventory import ClusterInventory
     from dra_fleet.clouds import Cloud
     from dra_fleet.drivers import Driver
     from dra_fleet.drivers.common.facts import ChartVersion
@@ -81,7 +81,7 @@ def chart_name(chart: Chart) -> str:
     return chart.version.chart.rpartition("/")[2]
 
 
-def check_chart_values(subject: Subject, chart: Chart, clusters: Iterable[Cluster]) -> None:
+def check_chart_values(subject: Subject, chart: Chart, clusters: Iterable[ClusterInventory]) -> None:
     """Tell what is wrong with a values file for a chart on the stack's clusters."""
     values = mapping(subject.document.value)
     if subject.document.value != values:
@@ -95,7 +95,9 @@ def check_chart_values(subject: Subject, chart: Chart, clusters: Iterable[Cluste
         _check_on(subject, chart, cluster, values, wrong)
 
 
-def _check_on(subject: Subject, chart: Chart, cluster: Cluster, values: ChartValues, wrong: set[str]) -> None:
+def _check_on(
+    subject: Subject, chart: Chart, cluster: ClusterInventory, values: ChartValues, wrong: set[str]
+) -> None:
     pools = [pool for pool in cluster.plan.pools if pool.machine.gpus]
     if not cluster.plan.settings.drivers:
         subject.warning(
@@ -123,7 +125,7 @@ def _check_on(subject: Subject, chart: Chart, cluster: Cluster, values: ChartVal
         _check_partitions(subject, reached, pods)
 
 
-def _check_controller(subject: Subject, chart: Chart, cluster: Cluster, values: ChartValues) -> None:
+def _check_controller(subject: Subject, chart: Chart, cluster: ClusterInventory, values: ChartValues) -> None:
     """Charts before 0.4 let their controller run on control-plane nodes only, which managed clusters hide."""
     has_controller = value_at(values, "resources.computeDomains.enabled", default=True)
     if not chart.version.controller_needs_control_plane or not has_controller:

@@ -22,10 +22,10 @@ from dra_fleet.yaml_text import Unreadable
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from dra_fleet.checking.inventory import Cluster
+    from dra_fleet.checking.inventory import ClusterInventory
     from dra_fleet.checking.leaving_out import LeftOut
     from dra_fleet.checking.on_cluster import Outcome
-    from dra_fleet.checking.resources import Resource
+    from dra_fleet.checking.resources import FileObject
     from dra_fleet.model.plan import FleetPlan
 
 
@@ -55,7 +55,7 @@ class ValuesFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checked:
+class CheckResult:
     """What came of a check.
 
     Attributes:
@@ -75,7 +75,7 @@ def check(
     values: Iterable[ValuesFile] = (),
     only: Collection[str] = (),
     left_out: Iterable[LeftOut] = (),
-) -> Checked:
+) -> CheckResult:
     """Judge files against a stack's fleet.
 
     Args:
@@ -109,20 +109,20 @@ def check(
     passed: Counter[str] = Counter()
     for content in contents:
         passed.update(content.passed)
-    return Checked(
+    return CheckResult(
         findings=tuple(sorted([*counted(found, told), *unknown], key=lambda item: (order[item.file], item))),
         judged=len(objects) + len(charts),
         passed=passed,
     )
 
 
-def _drivers_named(objects: Iterable[Resource]) -> set[str]:
+def _drivers_named(objects: Iterable[FileObject]) -> set[str]:
     """The drivers that the selectors of files ask for: they tell which drivers a cluster of others has."""
     texts = (text for item in objects if item.is_device_object for text in all_expressions(item))
     return {name for text in texts for name in asked(text).drivers}
 
 
-def _merged(by_cluster: Sequence[Found], fleet: Sequence[Cluster]) -> Found:
+def _merged(by_cluster: Sequence[Found], fleet: Sequence[ClusterInventory]) -> Found:
     """What was found on each cluster, told once: what holds on some only, with their names."""
     where: dict[Finding, list[str]] = {}
     for found, cluster in zip(by_cluster, fleet, strict=True):
@@ -143,7 +143,7 @@ def _where_it_runs(outcomes: Sequence[Outcome]) -> list[Found]:
     ]
 
 
-def _check_values(file: ValuesFile, cluster: Cluster) -> Found:
+def _check_values(file: ValuesFile, cluster: ClusterInventory) -> Found:
     found: Found = {}
     name = f"values of {file.chart} {file.version}"
     operator = operator_version(file.version) if file.chart == OPERATOR else None

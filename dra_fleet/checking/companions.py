@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.checking.references import Claim
+from dra_fleet.checking.references import KnownClaim
 from dra_fleet.checking.resources import at, mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dra_fleet.checking.inventory import Cluster
-    from dra_fleet.checking.resources import Resource
+    from dra_fleet.checking.inventory import ClusterInventory
+    from dra_fleet.checking.resources import FileObject
 
 _TEMPLATE = ("spec", "channel", "resourceClaimTemplate", "name")
 _CHANNEL = "channel"
@@ -59,23 +59,23 @@ _WITHOUT = {
 }
 
 
-def is_compute_domain(resource: Resource) -> bool:
+def is_compute_domain(resource: FileObject) -> bool:
     """Whether an object is a ComputeDomain."""
     group = resource.api_version.partition("/")[0]
     return resource.kind == "ComputeDomain" and any(driver.api_group == group for driver in drivers.known())
 
 
-def is_companion(resource: Resource) -> bool:
+def is_companion(resource: FileObject) -> bool:
     """Whether an object is one that is judged here."""
     group = resource.api_version.partition("/")[0]
     versions = _SERVED.get(resource.kind, ())
     return is_compute_domain(resource) or any(item.version.partition("/")[0] == group for item in versions)
 
 
-def claims_of_domains(objects: Iterable[Resource]) -> list[Claim]:
+def claims_of_domains(objects: Iterable[FileObject]) -> list[KnownClaim]:
     """The templates that the driver's controller makes for ComputeDomains."""
     return [
-        Claim(
+        KnownClaim(
             kind="ResourceClaimTemplate",
             name=str(at(item.value, _TEMPLATE)),
             namespace=item.namespace,
@@ -86,7 +86,9 @@ def claims_of_domains(objects: Iterable[Resource]) -> list[Claim]:
     ]
 
 
-def check_companions(objects: Iterable[Resource], claims: Iterable[Resource], cluster: Cluster) -> None:
+def check_companions(
+    objects: Iterable[FileObject], claims: Iterable[FileObject], cluster: ClusterInventory
+) -> None:
     """Tell what is wrong with ComputeDomains, the Workload API and device taints.
 
     Args:
@@ -102,7 +104,7 @@ def check_companions(objects: Iterable[Resource], claims: Iterable[Resource], cl
             _check_served(item, cluster.plan.kubernetes)
 
 
-def _check_domain(item: Resource, declared: set[tuple[str, str]], cluster: Cluster) -> None:
+def _check_domain(item: FileObject, declared: set[tuple[str, str]], cluster: ClusterInventory) -> None:
     group = item.api_version.partition("/")[0]
     owner = next(driver for driver in drivers.known() if driver.api_group == group)
     for refusal in owner.object_refusals(mapping(item.value.get("spec")), cluster.drivers):
@@ -118,7 +120,7 @@ def _check_domain(item: Resource, declared: set[tuple[str, str]], cluster: Clust
         )
 
 
-def _check_served(item: Resource, minor: str) -> None:
+def _check_served(item: FileObject, minor: str) -> None:
     number = int(minor.partition(".")[2])
     served = [version for version in _SERVED[item.kind] if version.knows(number)]
     found = next((version for version in served if version.version == item.api_version), None)

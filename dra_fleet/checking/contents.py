@@ -15,7 +15,7 @@ from dra_fleet.findings.finding import Finding
 from dra_fleet.yaml_text import read_each
 
 if TYPE_CHECKING:
-    from dra_fleet.checking.resources import Resource
+    from dra_fleet.checking.resources import FileObject
     from dra_fleet.findings.finding import Found
     from dra_fleet.yaml_text import Document, Torn, Unreadable
 
@@ -27,7 +27,7 @@ _PODS = frozenset({"containers", "resourceClaims"})
 class Contents:
     """What a file holds: `passed` counts what is passed over, by why."""
 
-    objects: list[Resource] = field(default_factory=list["Resource"])
+    objects: list[FileObject] = field(default_factory=list["FileObject"])
     findings: Found = field(default_factory=dict[Finding, None])
     passed: Counter[str] = field(default_factory=Counter[str])
 
@@ -101,7 +101,7 @@ def _is_object(value: object) -> bool:
     return isinstance(value, dict) and {"apiVersion", "kind"} <= {*cast("dict[str, object]", value)}
 
 
-def _why_passed(item: Resource) -> str:
+def _why_passed(item: FileObject) -> str:
     """Why an object is passed over; empty if it is judged."""
     is_namespace = item.kind == "Namespace" and item.api_version == "v1"
     if item.is_device_object or is_companion(item) or is_namespace:

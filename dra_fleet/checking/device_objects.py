@@ -14,7 +14,7 @@ from dra_fleet.kubernetes.devices.validate import API_VERSION, validate_object
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from dra_fleet.checking.resources import Resource
+    from dra_fleet.checking.resources import FileObject
     from dra_fleet.kubernetes.devices.problem import Problem
     from dra_fleet.yaml_text import Path
 
@@ -39,7 +39,7 @@ _DEVICES: dict[str, Path] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class ClassRequest:
     """One class that a claim asks for, directly or as an alternative; `path` is its requirements' path."""
 
     name: str
@@ -48,7 +48,7 @@ class Request:
     is_alternative: bool
 
 
-def check_object(resource: Resource, minors: Iterable[str]) -> Resource:
+def check_object(resource: FileObject, minors: Iterable[str]) -> FileObject:
     """Tell what is wrong with the object itself on clusters of these minors; return it in the form of v1."""
     as_v1 = replace(resource, value=_as_v1(resource))
     _check_version(resource)
@@ -68,7 +68,7 @@ def devices_path(kind: str) -> Path:
     return _DEVICES[kind]
 
 
-def expressions(resource: Resource, path: Path) -> Iterator[tuple[Path, str]]:
+def expressions(resource: FileObject, path: Path) -> Iterator[tuple[Path, str]]:
     """The CEL expressions of the `selectors` below a path, with their places."""
     for index, selector in enumerate(sequence(at(resource.value, (*path, "selectors")))):
         expression = at(selector, ("cel", "expression"))
@@ -76,7 +76,7 @@ def expressions(resource: Resource, path: Path) -> Iterator[tuple[Path, str]]:
             yield (*path, "selectors", index, "cel", "expression"), expression
 
 
-def all_expressions(resource: Resource) -> Iterator[str]:
+def all_expressions(resource: FileObject) -> Iterator[str]:
     """Every CEL expression of a class, claim or template."""
     yield from (text for _, text in expressions(resource, ("spec",)))
     if resource.kind in _DEVICES:
@@ -84,7 +84,7 @@ def all_expressions(resource: Resource) -> Iterator[str]:
             yield from (text for _, text in expressions(resource, request.path))
 
 
-def requests(resource: Resource) -> Iterator[Request]:
+def requests(resource: FileObject) -> Iterator[ClassRequest]:
     """What a claim or template asks for."""
     base = (*_DEVICES[resource.kind], "requests")
     for index, request in enumerate(sequence(at(resource.value, base))):
@@ -92,13 +92,13 @@ def requests(resource: Resource) -> Iterator[Request]:
         exactly = mapping(mapping(request).get("exactly"))
         if exactly:
             path = (*base, index, "exactly")
-            yield Request(name=name, path=path, value=exactly, is_alternative=False)
+            yield ClassRequest(name=name, path=path, value=exactly, is_alternative=False)
         for position, item in enumerate(sequence(mapping(request).get("firstAvailable"))):
             path = (*base, index, "firstAvailable", position)
-            yield Request(name=name, path=path, value=mapping(item), is_alternative=True)
+            yield ClassRequest(name=name, path=path, value=mapping(item), is_alternative=True)
 
 
-def _check_version(resource: Resource) -> None:
+def _check_version(resource: FileObject) -> None:
     version = resource.api_version.partition("/")[2]
     if resource.api_version != API_VERSION:
         removed = _REMOVED.get(version, "no longer served")
@@ -126,7 +126,7 @@ def _check_version(resource: Resource) -> None:
         )
 
 
-def _as_v1(resource: Resource) -> dict[str, Any]:
+def _as_v1(resource: FileObject) -> dict[str, Any]:
     """The object with requests in the form of v1, so that the rest of it can be judged too."""
     value = copy.deepcopy(resource.value)
     value["apiVersion"] = API_VERSION
@@ -148,7 +148,7 @@ def _old_requests(value: dict[str, Any], kind: str) -> Iterator[tuple[Path, dict
             yield (*base, index), fields
 
 
-def _tell(resource: Resource, problem: Problem) -> None:
+def _tell(resource: FileObject, problem: Problem) -> None:
     what = problem.what.replace(
         _UNKNOWN_FIELD, "unknown field; a server refuses it or drops it without a word"
     )
@@ -161,12 +161,12 @@ def _tell(resource: Resource, problem: Problem) -> None:
     resource.subject.error(*resource.subject.path(dotted), rule="object-refused", what=what, fix=problem.fix)
 
 
-def _has(resource: Resource, dotted: str) -> bool:
+def _has(resource: FileObject, dotted: str) -> bool:
     path = resource.subject.path(dotted)
     return (*resource.subject.base, *path) in resource.subject.document.places
 
 
-def _check_owner(resource: Resource) -> None:
+def _check_owner(resource: FileObject) -> None:
     owner = drivers.of_class(resource.name)
     if owner is not None:
         resource.subject.error(
@@ -179,6 +179,6 @@ def _check_owner(resource: Resource) -> None:
         )
 
 
-def class_name(request: Request) -> str:
+def class_name(request: ClassRequest) -> str:
     """The class a request names."""
     return str(cast("object", request.value.get("deviceClassName")) or "")

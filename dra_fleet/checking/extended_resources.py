@@ -18,11 +18,11 @@ from dra_fleet.kubernetes.minors import is_on, on_from
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dra_fleet.checking.inventory import Cluster
+    from dra_fleet.checking.inventory import ClusterInventory
     from dra_fleet.checking.pods import Pod
     from dra_fleet.checking.references import References
-    from dra_fleet.checking.resources import Resource
-    from dra_fleet.checking.selection import Selection
+    from dra_fleet.checking.resources import FileObject
+    from dra_fleet.checking.selection import ClassSelection
     from dra_fleet.yaml_text import Path
 
 IMPLICIT = "deviceclass.resource.kubernetes.io/"
@@ -34,7 +34,7 @@ _PLUGIN_NAME = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class ExtendedResourceRequest:
     """How many devices of a class a container asks for by an extended resource, and where."""
 
     path: Path
@@ -52,7 +52,9 @@ class ExtendedResources:
         classes: the classes of the files.
     """
 
-    def __init__(self, cluster: Cluster, selection: Selection, classes: Iterable[Resource]) -> None:
+    def __init__(
+        self, cluster: ClusterInventory, selection: ClassSelection, classes: Iterable[FileObject]
+    ) -> None:
         self._cluster = cluster
         self._selection = selection
         self._minor = cluster.plan.kubernetes
@@ -73,9 +75,9 @@ class ExtendedResources:
                 )
             self._answered[name] = item.name
 
-    def check(self, pod: Pod, references: References) -> list[Asked]:
+    def check(self, pod: Pod, references: References) -> list[ExtendedResourceRequest]:
         """Tell what is wrong with the extended resources of a pod; those that a class answers."""
-        found: list[Asked] = []
+        found: list[ExtendedResourceRequest] = []
         for path, container in containers(pod):
             resources = mapping(container.get("resources"))
             limits, requested = mapping(resources.get("limits")), mapping(resources.get("requests"))
@@ -86,12 +88,16 @@ class ExtendedResources:
                     if class_name := self._class_of(pod, where, name, limits.get(name, requested.get(name))):
                         _check_pair(pod, where, limits.get(name), requested.get(name))
                         count = (limits | requested)[name]
-                        found.append(Asked(path=where, resource=name, class_name=class_name, count=count))
+                        found.append(
+                            ExtendedResourceRequest(
+                                path=where, resource=name, class_name=class_name, count=count
+                            )
+                        )
         for item in found:
             self._check_beside(pod, item, references)
         return found
 
-    def pools(self, pod: Pod, asks: Sequence[Asked]) -> frozenset[str] | None:
+    def pools(self, pod: Pod, asks: Sequence[ExtendedResourceRequest]) -> frozenset[str] | None:
         """The pools of which one node has what a pod asks for; None where that cannot be told."""
         served: frozenset[str] | None = None
         for name in dict.fromkeys(item.class_name for item in asks):
@@ -153,7 +159,7 @@ class ExtendedResources:
         )
         return ""
 
-    def _check_beside(self, pod: Pod, item: Asked, references: References) -> None:
+    def _check_beside(self, pod: Pod, item: ExtendedResourceRequest, references: References) -> None:
         """Tell where the pod's own claims are for the same driver's devices."""
         texts = self._selection.classes().get(item.class_name, ())
         wanted = {name for text in texts for name in asked(text).drivers}
@@ -190,7 +196,7 @@ def _check_pair(pod: Pod, where: Path, limit: object, request: object) -> None:
         )
 
 
-def _extended_name(item: Resource) -> str:
+def _extended_name(item: FileObject) -> str:
     name = at(item.value, ("spec", "extendedResourceName"))
     return name if isinstance(name, str) else ""
 

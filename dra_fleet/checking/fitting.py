@@ -15,7 +15,7 @@ from dra_fleet.checking.pods import copies_of
 from dra_fleet.checking.resources import at, keyed, mapping
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.model.nodes import NODE
-from dra_fleet.proof.allocator import Allocation, Failure, Node, NoFit, allocate
+from dra_fleet.proof.allocator import Allocation, CandidateNode, Failure, NoFit, allocate
 from dra_fleet.proof.demand.asks import ask_of, class_objects, drivers_of
 from dra_fleet.proof.demand.channels import channel_spec
 from dra_fleet.proof.search.placements import Held, after
@@ -24,9 +24,9 @@ from dra_fleet.proof.supply.node_slices import inventory_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from dra_fleet.checking.inventory import Cluster, PoolDevices
+    from dra_fleet.checking.inventory import ClusterInventory, NodeDevices
     from dra_fleet.checking.pods import Pod
-    from dra_fleet.checking.resources import Key, Resource
+    from dra_fleet.checking.resources import FileObject, Key
     from dra_fleet.model.plan import PoolPlan
 
 Object = dict[str, Any]
@@ -36,7 +36,7 @@ _FEWER = "ask for fewer devices, loosen the constraints, or choose machines with
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filled:
+class NodeCopies:
     """The copies that one node takes, None if that cannot be told, and what stops the pod everywhere."""
 
     copies: int | None
@@ -53,7 +53,7 @@ class Fitting:
     """
 
     def __init__(
-        self, cluster: Cluster, declared: Mapping[str, Sequence[str]], claims: Iterable[Resource]
+        self, cluster: ClusterInventory, declared: Mapping[str, Sequence[str]], claims: Iterable[FileObject]
     ) -> None:
         self._cluster = cluster
         self._classes = class_objects(cluster.plan) | {
@@ -80,7 +80,7 @@ class Fitting:
             if spec is not None:
                 self._specs[resource.key] = spec
 
-    def check_claim(self, resource: Resource, pools: Collection[str]) -> None:
+    def check_claim(self, resource: FileObject, pools: Collection[str]) -> None:
         """Tell where no node of the pools that can serve each request serves all of them.
 
         Args:
@@ -141,36 +141,36 @@ class Fitting:
                 fix=f"run {room} at most, or raise nodes.max in the stack file",
             )
 
-    def _fill(self, specs: Mapping[str, Object], pool: PoolDevices, limit: int) -> Filled:
+    def _fill(self, specs: Mapping[str, Object], pool: NodeDevices, limit: int) -> NodeCopies:
         """How many pods, each with these claims, an empty node takes one after the other, at most `limit`."""
         asks = [ask_of(name, spec, self._classes) for name, spec in specs.items()]
         named = [drivers_of(ask) for claim in asks for ask in claim.asks]
         if any(pool.doubt(drivers) for drivers in named):
-            return Filled(copies=None)
+            return NodeCopies(copies=None)
         held = Held()
         for count in range(limit):
             outcome = allocate(
                 [ask.body for ask in asks],
                 self._classes,
                 inventory_of(pool.shape),
-                Node(NODE, pool.shape.labels),
+                CandidateNode(NODE, pool.shape.labels),
                 in_use=held.in_use,
                 minor=self._cluster.plan.kubernetes,
             )
             if isinstance(outcome, NoFit):
-                return Filled(copies=count)
+                return NodeCopies(copies=count)
             if isinstance(outcome, Failure):
-                return Filled(copies=0, failure=outcome.message)
+                return NodeCopies(copies=0, failure=outcome.message)
             if not isinstance(outcome, Allocation):
-                return Filled(copies=None)
+                return NodeCopies(copies=None)
             following = after(held, outcome)
             if following == held:
-                return Filled(copies=limit)
+                return NodeCopies(copies=limit)
             held = following
-        return Filled(copies=limit)
+        return NodeCopies(copies=limit)
 
 
-def _spec(resource: Resource) -> Object | None:
+def _spec(resource: FileObject) -> Object | None:
     """A claim's spec as the API server stores it; None where it refuses it."""
     value = mapping(at(resource.value, devices_path(resource.kind)[:-1]))
     try:
@@ -179,12 +179,12 @@ def _spec(resource: Resource) -> Object | None:
         return None
 
 
-def _why(found: Sequence[Filled], otherwise: str) -> str:
+def _why(found: Sequence[NodeCopies], otherwise: str) -> str:
     failure = next((item.failure for item in found if item.failure), "")
     return f"stops the pod on every node: {failure}" if failure else otherwise
 
 
-def _room(found: Sequence[Filled], pools: Sequence[PoolDevices]) -> int | None:
+def _room(found: Sequence[NodeCopies], pools: Sequence[NodeDevices]) -> int | None:
     """The copies that all nodes take together, None if that cannot be told."""
     room = 0
     for item, pool in zip(found, pools, strict=True):

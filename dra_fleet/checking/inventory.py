@@ -55,7 +55,7 @@ class FleetDevice:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PoolDevices:
+class NodeDevices:
     """The devices of one node of a pool.
 
     Args:
@@ -81,17 +81,17 @@ class PoolDevices:
 
 
 @dataclass(frozen=True, eq=False)
-class Cluster:
+class ClusterInventory:
     """One cluster of the stack; `named` are the drivers that the selectors of files ask for."""
 
     plan: ClusterPlan
     named: frozenset[str] = frozenset()
 
     @cached_property
-    def pools(self) -> tuple[PoolDevices, ...]:
+    def pools(self) -> tuple[NodeDevices, ...]:
         """Its pools with their devices."""
         return tuple(
-            PoolDevices(
+            NodeDevices(
                 plan=pool,
                 shape=(shape := self._shape(pool)),
                 devices=self._devices(pool, shape),
@@ -154,9 +154,9 @@ class Cluster:
         return self._devices(whole, self._shape(whole))
 
 
-def clusters(plan: FleetPlan, named: Collection[str] = ()) -> tuple[Cluster, ...]:
+def clusters(plan: FleetPlan, named: Collection[str] = ()) -> tuple[ClusterInventory, ...]:
     """The clusters of a plan."""
-    return tuple(Cluster(cluster, frozenset(named)) for cluster in plan.clusters)
+    return tuple(ClusterInventory(cluster, frozenset(named)) for cluster in plan.clusters)
 
 
 def _fleet_device(pool: str, device: NodeDevice, driver: Installed | None) -> FleetDevice:

@@ -12,9 +12,9 @@ from dra_fleet.kubernetes.devices.quantity import Quantity
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dra_fleet.cel import Verdict
+    from dra_fleet.cel import CelVerdict
     from dra_fleet.cel.program import DeviceCel, Program
-    from dra_fleet.checking.inventory import Cluster, FleetDevice
+    from dra_fleet.checking.inventory import ClusterInventory, FleetDevice
 
 FOREIGN = CelDevice.of({"name": "foreign"}, "other.example.com")
 """A device of a driver that nobody thought of, such as a NIC: no selector may fail on it."""
@@ -29,17 +29,17 @@ class Judged:
     """A device and what the selectors say about it; `program` is the one of them that decided."""
 
     device: FleetDevice
-    verdict: Verdict
+    verdict: CelVerdict
     program: Program | None
     programs: Sequence[Program]
 
 
-def verdict(programs: Sequence[Program], device: CelDevice) -> tuple[Verdict, Program | None]:
+def verdict(programs: Sequence[Program], device: CelDevice) -> tuple[CelVerdict, Program | None]:
     """What selectors say together, one after the other: the first that is not true decides.
 
     After an unknown one the next are still asked, because a false one decides whatever the unknown is.
     """
-    undecided: tuple[Verdict, Program | None] = (TRUE, None)
+    undecided: tuple[CelVerdict, Program | None] = (TRUE, None)
     for program in programs:
         found = program.evaluate(device)
         if found.outcome in ("false", "error"):
@@ -58,13 +58,13 @@ def judge(programs: Sequence[Program], devices: Iterable[FleetDevice]) -> list[J
     return found
 
 
-def devices(clusters: Iterable[Cluster]) -> list[FleetDevice]:
+def devices(clusters: Iterable[ClusterInventory]) -> list[FleetDevice]:
     """The devices of one node of every pool."""
     return [device for cluster in clusters for pool in cluster.pools for device in pool.devices]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Miss:
+class NoMatch:
     """Why no device matches.
 
     Attributes:
@@ -78,17 +78,17 @@ class Miss:
     found: str = ""
 
 
-def why_none(judged: Sequence[Judged], environment: DeviceCel) -> Miss:
+def why_none(judged: Sequence[Judged], environment: DeviceCel) -> NoMatch:
     """Why no device matches: the nearest are those that meet the most clauses of all selectors."""
     stops = [(_first_false(item, environment), item) for item in judged if item.program is not None]
     if not stops:
-        return Miss()
+        return NoMatch()
     (passed, clause), nearest = max(stops, key=lambda stop: stop[0][0])
     stopped = [item.device for stop, item in stops if stop == (passed, clause)]
     found = _values(clause, environment, stopped)
     what = f"`{clause}` is not true on {nearest.device.name} of pool {nearest.device.pool}"
     told = f"{what} ({found})" if found else what
-    return Miss(expression=nearest.program.expression if nearest.program else "", what=told, found=found)
+    return NoMatch(expression=nearest.program.expression if nearest.program else "", what=told, found=found)
 
 
 def counted(found: Iterable[FleetDevice]) -> str:

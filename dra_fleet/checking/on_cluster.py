@@ -16,14 +16,14 @@ from dra_fleet.checking.references import References, references
 from dra_fleet.checking.rendering import is_about_value
 from dra_fleet.checking.resources import keyed
 from dra_fleet.checking.scheduling import check_scheduling
-from dra_fleet.checking.selection import Selection
+from dra_fleet.checking.selection import ClassSelection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.checking.inventory import Cluster
+    from dra_fleet.checking.inventory import ClusterInventory
     from dra_fleet.checking.pods import Pod
-    from dra_fleet.checking.resources import Key, Resource
+    from dra_fleet.checking.resources import FileObject, Key
     from dra_fleet.findings.finding import Finding
 
 
@@ -36,7 +36,11 @@ class Outcome:
 
 
 def judged_on(
-    cluster: Cluster, everywhere: Sequence[Cluster], given: Sequence[Resource], *, is_production: bool
+    cluster: ClusterInventory,
+    everywhere: Sequence[ClusterInventory],
+    given: Sequence[FileObject],
+    *,
+    is_production: bool,
 ) -> list[Outcome]:
     """What is found of each object.
 
@@ -52,7 +56,7 @@ def judged_on(
     ]
     classes = [item for item in device_objects if item.kind == "DeviceClass"]
     claims = [item for item in device_objects if item.kind in ("ResourceClaim", "ResourceClaimTemplate")]
-    selection = Selection(
+    selection = ClassSelection(
         clusters=(cluster,),
         others=tuple(other for other in everywhere if other is not cluster),
         declared={
@@ -78,8 +82,8 @@ def judged_on(
 class _Surroundings:
     """What pods are judged by."""
 
-    cluster: Cluster
-    selection: Selection
+    cluster: ClusterInventory
+    selection: ClassSelection
     known: References
     extended: ExtendedResources
     fitting: Fitting
@@ -87,11 +91,11 @@ class _Surroundings:
     @classmethod
     def of(
         cls,
-        cluster: Cluster,
-        selection: Selection,
-        classes: Sequence[Resource],
-        claims: Sequence[Resource],
-        objects: Sequence[Resource],
+        cluster: ClusterInventory,
+        selection: ClassSelection,
+        classes: Sequence[FileObject],
+        claims: Sequence[FileObject],
+        objects: Sequence[FileObject],
     ) -> _Surroundings:
         declared = references((cluster,), claims, selection.classes())
         known = References(claims=[*declared.claims, *claims_of_domains(objects)])
@@ -130,7 +134,7 @@ def _has_place(key: Key, strange: Mapping[Key, bool], around: _Surroundings) -> 
 
 
 def _outcomes(
-    objects: Sequence[Resource], claims: Sequence[Resource], pods: Sequence[Pod], broken: set[str]
+    objects: Sequence[FileObject], claims: Sequence[FileObject], pods: Sequence[Pod], broken: set[str]
 ) -> list[Outcome]:
     failed = {
         item.key: item.subject.has_errors or any(class_name(request) in broken for request in requests(item))

@@ -12,8 +12,8 @@ from dra_fleet.proof.answer.parameters import judged_parameters, mismatch, wrong
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.checking.inventory import Cluster
-    from dra_fleet.checking.resources import Resource
+    from dra_fleet.checking.inventory import ClusterInventory
+    from dra_fleet.checking.resources import FileObject
     from dra_fleet.drivers import Driver
     from dra_fleet.yaml_text import Path
 
@@ -21,8 +21,8 @@ _STRATEGY = ("sharing", "strategy")
 
 
 def check_config(
-    resource: Resource,
-    cluster: Cluster,
+    resource: FileObject,
+    cluster: ClusterInventory,
     declared: Mapping[str, Sequence[str]],
     path: Path,
     *,
@@ -51,7 +51,7 @@ def check_config(
 
 
 def _check(
-    resource: Resource, base: Path, driver: str, parameters: Mapping[str, Any], cluster: Cluster
+    resource: FileObject, base: Path, driver: str, parameters: Mapping[str, Any], cluster: ClusterInventory
 ) -> None:
     for item in judged_parameters(cluster.plan, cluster.drivers, driver, parameters):
         # Somebody else's driver may have other gates.
@@ -61,7 +61,7 @@ def _check(
 
 
 def _warn_unisolated(
-    resource: Resource,
+    resource: FileObject,
     base: Path,
     driver: Driver | None,
     parameters: Any,  # noqa: ANN401 - any YAML
@@ -81,10 +81,10 @@ def _warn_unisolated(
 
 
 def _check_types(
-    resource: Resource,
+    resource: FileObject,
     path: Path,
     item: Mapping[str, Any],
-    where: tuple[Cluster, Mapping[str, Sequence[str]]],
+    where: tuple[ClusterInventory, Mapping[str, Sequence[str]]],
 ) -> None:
     """A configuration for named requests must be for their devices; without names others are passed over."""
     cluster, declared = where
@@ -100,6 +100,6 @@ def _check_types(
                 )
 
 
-def config_path(resource: Resource) -> Path:
+def config_path(resource: FileObject) -> Path:
     """Where an object's `config` stands below."""
     return ("spec",) if resource.kind == "DeviceClass" else devices_path(resource.kind)

@@ -11,7 +11,7 @@ from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.operator_checks import install_dir_refusals
 
 if TYPE_CHECKING:
-    from dra_fleet.checking.inventory import Cluster
+    from dra_fleet.checking.inventory import ClusterInventory
     from dra_fleet.drivers.nvidia.facts import GpuOperatorVersion
     from dra_fleet.findings.finding import Subject
 
@@ -24,7 +24,7 @@ def operator_version(version: str) -> GpuOperatorVersion | None:
     return facts.version(f"v{version.removeprefix('v')}") or facts.version(version.removeprefix("v"))
 
 
-def check_operator_values(subject: Subject, version: GpuOperatorVersion, cluster: Cluster) -> None:
+def check_operator_values(subject: Subject, version: GpuOperatorVersion, cluster: ClusterInventory) -> None:
     """Tell what is wrong with values of the GPU Operator on a cluster whose devices DRA gives away."""
     values = mapping(subject.document.value)
     if subject.document.value != values:

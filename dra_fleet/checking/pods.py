@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from dra_fleet.checking.references import References
-    from dra_fleet.checking.resources import Key, Resource
+    from dra_fleet.checking.resources import FileObject, Key
     from dra_fleet.yaml_text import Path
 
 _NAME, _TEMPLATE = "resourceClaimName", "resourceClaimTemplateName"
@@ -30,7 +30,7 @@ _MOST_CONSUMERS = 256
 class Pod:
     """A pod in a file: the object it is in, the path of its spec, and the claims it lists by name there."""
 
-    resource: Resource
+    resource: FileObject
     path: Path
     spec: dict[str, Any]
     claims: Mapping[str, tuple[str, str]]
@@ -54,7 +54,7 @@ class Pod:
         return self.resource.namespace
 
 
-def pods_of(resource: Resource) -> list[Pod]:
+def pods_of(resource: FileObject) -> list[Pod]:
     """The pods, and machines in pods, that an object is or makes; none of a kind that is not known."""
     group = resource.api_version.rpartition("/")[0]
     machines = VIRTUAL_MACHINES.get(group, {}).get(resource.kind, ())
@@ -66,7 +66,7 @@ def pods_of(resource: Resource) -> list[Pod]:
     return [pod for pod in found if pod.spec]
 
 
-def _pod(resource: Resource, base: Path) -> Pod:
+def _pod(resource: FileObject, base: Path) -> Pod:
     spec = mapping(at(resource.value, (*base, "spec")))
     claims: dict[str, tuple[str, str]] = {}
     for item in map(mapping, sequence(spec.get("resourceClaims"))):

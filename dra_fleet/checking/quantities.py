@@ -12,13 +12,13 @@ from dra_fleet.checking.resources import at, mapping
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.checking.device_objects import Request
+    from dra_fleet.checking.device_objects import ClassRequest
     from dra_fleet.checking.inventory import FleetDevice
     from dra_fleet.checking.matching import Judged
-    from dra_fleet.checking.resources import Resource
+    from dra_fleet.checking.resources import FileObject
 
 
-def tell_part(resource: Resource, request: Request, judged: Sequence[Judged]) -> None:
+def tell_part(resource: FileObject, request: ClassRequest, judged: Sequence[Judged]) -> None:
     """A part can be had only of devices that several claims may share; of others the claim holds all."""
     parts = mapping(at(request.value, ("capacity", "requests")))
     matching = _matching(judged)
@@ -35,7 +35,7 @@ def tell_part(resource: Resource, request: Request, judged: Sequence[Judged]) ->
         )
 
 
-def tell_chips(resource: Resource, request: Request, judged: Sequence[Judged]) -> None:
+def tell_chips(resource: FileObject, request: ClassRequest, judged: Sequence[Judged]) -> None:
     """Some drivers' devices of a node go together: all of them are prepared for one claim, or none."""
     if request.value.get("allocationMode") == "All":
         return

@@ -13,13 +13,13 @@ from dra_fleet.checking.resources import keyed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dra_fleet.checking.inventory import Cluster
-    from dra_fleet.checking.resources import Key, Resource
+    from dra_fleet.checking.inventory import ClusterInventory
+    from dra_fleet.checking.resources import FileObject, Key
     from dra_fleet.kubernetes.devices.claim import ClaimSpec
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class KnownClaim:
     """A claim or template: who made it, where, and what its requests are called."""
 
     kind: str
@@ -46,18 +46,18 @@ class Wrong:
 class References:
     """All claims and templates that are known."""
 
-    claims: list[Claim] = field(default_factory=list[Claim])
+    claims: list[KnownClaim] = field(default_factory=list[KnownClaim])
 
     def names(self, kind: str) -> list[str]:
         """The names that a pod may write, of one kind."""
         return sorted({claim.name for claim in self.claims if claim.kind == kind and not claim.generated})
 
-    def of(self, key: Key) -> Claim | None:
+    def of(self, key: Key) -> KnownClaim | None:
         """The claim or template that a pod means, or None if it is unknown."""
         return keyed(self._by_key, key)
 
     @cached_property
-    def _by_key(self) -> dict[Key, Claim]:
+    def _by_key(self) -> dict[Key, KnownClaim]:
         return {(claim.kind, claim.namespace, claim.name): claim for claim in self.claims}
 
     def problem(self, kind: str, name: str, namespace: str) -> Wrong | None:
@@ -83,13 +83,15 @@ class References:
 
 
 def references(
-    clusters: Iterable[Cluster], resources: Iterable[Resource], classes: Mapping[str, Sequence[str]]
+    clusters: Iterable[ClusterInventory],
+    resources: Iterable[FileObject],
+    classes: Mapping[str, Sequence[str]],
 ) -> References:
     """The claims of the stack and of the files; `classes` are the expressions of all classes."""
-    found: list[Claim] = []
+    found: list[KnownClaim] = []
     for cluster in clusters:
         found += [
-            Claim(
+            KnownClaim(
                 kind="ResourceClaimTemplate",
                 name=template.name,
                 namespace=template.namespace,
@@ -100,7 +102,7 @@ def references(
             for template in cluster.plan.templates
         ]
         found += [
-            Claim(
+            KnownClaim(
                 kind="ResourceClaimTemplate",
                 name=domain.template,
                 namespace=domain.namespace,
@@ -112,7 +114,7 @@ def references(
             for domain in cluster.plan.compute_domains
         ]
         found += [
-            Claim(
+            KnownClaim(
                 kind="ResourceClaim",
                 name=claim.name,
                 namespace=claim.namespace,
@@ -122,7 +124,7 @@ def references(
             for claim in cluster.plan.claims
         ]
     found += [
-        Claim(
+        KnownClaim(
             kind=resource.kind,
             name=resource.name,
             namespace=resource.namespace,

@@ -10,7 +10,7 @@ from dra_fleet.checking.resources import at
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.checking.resources import Resource
+    from dra_fleet.checking.resources import FileObject
     from dra_fleet.findings.finding import Finding
     from dra_fleet.yaml_text import Path
 
@@ -41,7 +41,7 @@ _FREE_TEXT = frozenset(
 """Fields whose text is for others, who may write such marks themselves."""
 
 
-def check_rendered(resource: Resource) -> None:
+def check_rendered(resource: FileObject) -> None:
     """Warn of the first thing in an object that a template left."""
     place, text = next(_left(resource.value, ()), ((), ""))
     if text:
@@ -50,7 +50,7 @@ def check_rendered(resource: Resource) -> None:
         resource.subject.warning(*place, rule="not-rendered", what=what, fix=fix)
 
 
-def is_about_value(resource: Resource, finding: Finding) -> bool:
+def is_about_value(resource: FileObject, finding: Finding) -> bool:
     """Whether a finding is about a value as it stands, and not about what a template left there."""
     path = resource.subject.path(finding.path) if finding.path else ()
     return not path or next(_left(at(resource.value, path), ()), None) is None

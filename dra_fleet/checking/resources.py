@@ -22,7 +22,7 @@ Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Resource:
+class FileObject:
     """One object of a file."""
 
     api_version: str
@@ -43,12 +43,12 @@ class Resource:
         return self.api_version.partition("/")[0] == GROUP and self.kind in DEVICE_KINDS
 
 
-def resources(document: Document, found: Found) -> list[Resource]:
+def resources(document: Document, found: Found) -> list[FileObject]:
     """The objects of a document; the items of a `List` one by one. What is no object is told."""
     return _resources(document, document.value, (), found)
 
 
-def _resources(document: Document, value: object, base: Path, found: Found) -> list[Resource]:
+def _resources(document: Document, value: object, base: Path, found: Found) -> list[FileObject]:
     fields = mapping(value)
     api_version, kind = fields.get("apiVersion"), fields.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str):
@@ -70,7 +70,7 @@ def _resources(document: Document, value: object, base: Path, found: Found) -> l
     subject = Subject(document=document, base=base, name=f"{kind} {name}".strip())
     namespace = str(metadata.get("namespace") or "")
     return [
-        Resource(
+        FileObject(
             api_version=api_version, kind=kind, name=name, namespace=namespace, value=fields, subject=subject
         )
     ]

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from dra_fleet.cel.program import DeviceCel, Program
-    from dra_fleet.checking.inventory import Cluster, FleetDevice
+    from dra_fleet.checking.inventory import ClusterInventory, FleetDevice
     from dra_fleet.checking.matching import Judged, Programs
     from dra_fleet.findings.finding import Subject
     from dra_fleet.yaml_text import Path
 
 
 def check_robustness(
-    clusters: Sequence[Cluster],
+    clusters: Sequence[ClusterInventory],
     subject: Subject,
     own: Sequence[tuple[Path, str]],
     found: Programs,

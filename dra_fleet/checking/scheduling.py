@@ -20,7 +20,7 @@ from dra_fleet.kubernetes.scheduling.taints import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.checking.inventory import Cluster
+    from dra_fleet.checking.inventory import ClusterInventory
     from dra_fleet.checking.pods import Pod
     from dra_fleet.model.plan import PoolPlan
 
@@ -30,7 +30,7 @@ _NODE_S_OWN = re.compile(
 """Labels that nodes carry without the stack's doing."""
 
 
-def check_scheduling(pod: Pod, cluster: Cluster, pools: Sequence[PoolPlan]) -> list[PoolPlan]:
+def check_scheduling(pod: Pod, cluster: ClusterInventory, pools: Sequence[PoolPlan]) -> list[PoolPlan]:
     """Tell what keeps a pod that holds devices from every pool; the pools where it may run.
 
     Args:
@@ -42,7 +42,7 @@ def check_scheduling(pod: Pod, cluster: Cluster, pools: Sequence[PoolPlan]) -> l
     return _check_taints(pod, left, admitted(pod, cluster)) if left else []
 
 
-def admitted(pod: Pod, cluster: Cluster) -> list[Toleration]:
+def admitted(pod: Pod, cluster: ClusterInventory) -> list[Toleration]:
     """What the cloud's admission adds to a pod's tolerations."""
     cloud = clouds.named(cluster.plan.cloud)
     selector = mapping(pod.spec.get("nodeSelector"))

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.cel.program import Program
-    from dra_fleet.checking.device_objects import Request
-    from dra_fleet.checking.inventory import Cluster
-    from dra_fleet.checking.resources import Resource
+    from dra_fleet.checking.device_objects import ClassRequest
+    from dra_fleet.checking.inventory import ClusterInventory
+    from dra_fleet.checking.resources import FileObject
     from dra_fleet.findings.finding import Subject
     from dra_fleet.yaml_text import Path
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection:
+class ClassSelection:
     """The classes known to the stack and to the files, and what was found wrong with them.
 
     Args:
@@ -46,14 +46,14 @@ class Selection:
         unjudged: the claims and templates of which a class or a driver is not known.
     """
 
-    clusters: tuple[Cluster, ...]
-    others: tuple[Cluster, ...] = ()
+    clusters: tuple[ClusterInventory, ...]
+    others: tuple[ClusterInventory, ...] = ()
     declared: Mapping[str, tuple[str, ...]]
     broken: set[str] = field(default_factory=set[str])
     chosen: dict[Key, frozenset[str]] = field(default_factory=dict[Key, frozenset[str]])
     unjudged: set[Key] = field(default_factory=set[Key])
 
-    def check_class(self, resource: Resource) -> None:
+    def check_class(self, resource: FileObject) -> None:
         """Judge a class: its selectors, and whether it selects what it is meant for."""
         subject, before = resource.subject, _errors(resource.subject)
         own = list(expressions(resource, ("spec",)))
@@ -74,12 +74,12 @@ class Selection:
         if _errors(subject) > before:
             self.broken.add(resource.name)
 
-    def check_claim(self, resource: Resource) -> None:
+    def check_claim(self, resource: FileObject) -> None:
         """Judge a claim or template: its classes, its own selectors, and whether a node can serve it."""
         pools: list[frozenset[str]] = []
         is_whole, is_part = True, False
         all_requests = list(requests(resource))
-        unmatched: list[tuple[Request, list[Judged]]] = []
+        unmatched: list[tuple[ClassRequest, list[Judged]]] = []
         for request in all_requests:
             served, judged = self._check_request(resource, request)
             if not served and judged is not None:
@@ -134,7 +134,7 @@ class Selection:
         return sorted(self.classes())
 
     def _check_request(
-        self, resource: Resource, request: Request
+        self, resource: FileObject, request: ClassRequest
     ) -> tuple[frozenset[str] | None, list[Judged] | None]:
         """The pools that can serve a request, None where that cannot be told; and why, if untold yet."""
         name = class_name(request)
@@ -160,13 +160,13 @@ class Selection:
         # Devices of a driver that nobody knows may be on other nodes than the stack's.
         return (None, None) if doubts and not served else (served | frozenset(doubts), judged)
 
-    def _served(self, request: Request, judged: Sequence[Judged]) -> frozenset[str]:
+    def _served(self, request: ClassRequest, judged: Sequence[Judged]) -> frozenset[str]:
         """The pools of which one node has enough devices that match, or may match."""
         count = request.value.get("count")
         wanted = count if isinstance(count, int) and request.value.get("allocationMode") != "All" else 1
         return frozenset(pool for pool, number in _per_pool(judged).items() if number >= wanted)
 
-    def _tell_unmatched(self, tell: _Tell, request: Request, judged: Sequence[Judged]) -> None:
+    def _tell_unmatched(self, tell: _Tell, request: ClassRequest, judged: Sequence[Judged]) -> None:
         matching = [item.device for item in judged if item.verdict.outcome in ("true", "unknown")]
         if matching:
             tell(
@@ -182,7 +182,7 @@ class Selection:
             what, fix = self._none(judged, class_name(request))
             tell(*request.path, rule="no-device-matches", what=what, got=class_name(request), fix=fix)
 
-    def _texts(self, resource: Resource, request: Request) -> list[str]:
+    def _texts(self, resource: FileObject, request: ClassRequest) -> list[str]:
         name = class_name(request)
         of_class = next((texts for one in self.clusters if (texts := self._class_expressions(name, one))), ())
         return [*of_class, *(text for _, text in expressions(resource, request.path))]
@@ -213,7 +213,7 @@ class Selection:
         )
         return f"{what}: {reason}" if miss.what else what, fix
 
-    def _compiled(self, resource: Resource, path: Path, prefix: str = "") -> Programs | None:
+    def _compiled(self, resource: FileObject, path: Path, prefix: str = "") -> Programs | None:
         """The selectors on each cluster, those of a class before the request's own; None if one is wrong."""
         own = list(expressions(resource, path))
         found: Programs = {}
@@ -228,7 +228,7 @@ class Selection:
                 found[cluster.plan.name] = [*(cel.compile(text) for text in texts), *programs]
         return found if sound else None
 
-    def _class_expressions(self, name: str, cluster: Cluster) -> tuple[str, ...] | None:
+    def _class_expressions(self, name: str, cluster: ClusterInventory) -> tuple[str, ...] | None:
         return () if not name else self.declared.get(name, cluster.classes.get(name))
 
     def _judged(self, found: Programs) -> list[Judged]:

@@ -30,7 +30,7 @@ _READERS = {"quantity": messages.quantity, "semver": messages.version}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Selector:
+class CompiledSelector:
     """A selector of a file that compiles; `path` is where its expression stands."""
 
     expression: str
@@ -38,7 +38,9 @@ class Selector:
     program: Program
 
 
-def compiled(expression: str, path: Path, subject: Subject, environment: DeviceCel) -> Selector | None:
+def compiled(
+    expression: str, path: Path, subject: Subject, environment: DeviceCel
+) -> CompiledSelector | None:
     """The selector, or None after it was told why it cannot be used."""
     try:
         program = environment.compile(expression)
@@ -57,7 +59,7 @@ def compiled(expression: str, path: Path, subject: Subject, environment: DeviceC
             *path, rule="not-judged", what=f"cannot be judged here: {unsupported}", got=expression
         )
         return None
-    selector = Selector(expression=expression, path=path, program=program)
+    selector = CompiledSelector(expression=expression, path=path, program=program)
     return selector if not _misuses(selector, subject, environment) else None
 
 
@@ -67,7 +69,7 @@ def _fix(expression: str, environment: DeviceCel) -> str:
     return rewriting.corrected(expression, environment)
 
 
-def _misuses(selector: Selector, subject: Subject, environment: DeviceCel) -> bool:
+def _misuses(selector: CompiledSelector, subject: Subject, environment: DeviceCel) -> bool:
     """Tell what can never be right, whatever the devices; whether there was any."""
     tree = intent.tree_of(selector.expression, environment.number)
     problems = [
@@ -80,7 +82,7 @@ def _misuses(selector: Selector, subject: Subject, environment: DeviceCel) -> bo
     return bool(problems)
 
 
-def _prefixed(selector: Selector, environment: DeviceCel) -> Iterator[tuple[str, str]]:
+def _prefixed(selector: CompiledSelector, environment: DeviceCel) -> Iterator[tuple[str, str]]:
     domains = {read.domain for read in selector.program.lookups if read.domain and "/" in read.domain}
     for domain in sorted(domains):
         yield (
@@ -89,7 +91,9 @@ def _prefixed(selector: Selector, environment: DeviceCel) -> Iterator[tuple[str,
         )
 
 
-def _wrong_comparisons(selector: Selector, tree: Tree, environment: DeviceCel) -> Iterator[tuple[str, str]]:
+def _wrong_comparisons(
+    selector: CompiledSelector, tree: Tree, environment: DeviceCel
+) -> Iterator[tuple[str, str]]:
     for found in intent.comparisons(tree):
         kind = attribute_type(found.access)
         if kind is None or kind == found.literal:
@@ -106,7 +110,9 @@ def _wrong_comparisons(selector: Selector, tree: Tree, environment: DeviceCel) -
             )
 
 
-def _wrong_literals(selector: Selector, tree: Tree, environment: DeviceCel) -> Iterator[tuple[str, str]]:
+def _wrong_literals(
+    selector: CompiledSelector, tree: Tree, environment: DeviceCel
+) -> Iterator[tuple[str, str]]:
     for function, text in intent.conversions(tree):
         try:
             _READERS[function](text)

@@ -12,10 +12,10 @@ from dra_fleet.checking.matching import counted, verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.checking.device_objects import Request
-    from dra_fleet.checking.inventory import Cluster, FleetDevice
+    from dra_fleet.checking.device_objects import ClassRequest
+    from dra_fleet.checking.inventory import ClusterInventory, FleetDevice
     from dra_fleet.checking.matching import Programs
-    from dra_fleet.checking.resources import Resource
+    from dra_fleet.checking.resources import FileObject
     from dra_fleet.yaml_text import Path
 
 _MIG_NAME = re.compile(r"(^|[-._])(mig|[1-7]g)($|[-._0-9])")
@@ -23,7 +23,10 @@ _GPU, _MIG = "gpu", "mig"
 
 
 def check_class_width(
-    clusters: Sequence[Cluster], resource: Resource, own: Sequence[tuple[Path, str]], found: Programs
+    clusters: Sequence[ClusterInventory],
+    resource: FileObject,
+    own: Sequence[tuple[Path, str]],
+    found: Programs,
 ) -> None:
     """Tell of a class that is named for partitions and chooses whole GPUs."""
     whole = _whole_gpus(clusters, found) if _MIG_NAME.search(resource.name) else []
@@ -34,7 +37,7 @@ def check_class_width(
 
 
 def check_claim_width(
-    clusters: Sequence[Cluster], resource: Resource, request: Request, found: Programs
+    clusters: Sequence[ClusterInventory], resource: FileObject, request: ClassRequest, found: Programs
 ) -> None:
     """Tell of a claim that is named for partitions and asks for a class of whole GPUs."""
     name = class_name(request)
@@ -47,7 +50,7 @@ def check_claim_width(
         resource.subject.error(*path, rule="class-too-wide", what=_too_wide(whole), got=name, fix=fix)
 
 
-def _whole_gpus(clusters: Sequence[Cluster], found: Programs) -> list[FleetDevice]:
+def _whole_gpus(clusters: Sequence[ClusterInventory], found: Programs) -> list[FleetDevice]:
     """The whole GPUs that selectors choose, also those there are before MIG partitions are made."""
     return [
         device

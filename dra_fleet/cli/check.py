@@ -15,7 +15,7 @@ from dra_fleet.cli.output import print_json, print_lines, stdout_console
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.checking import Checked, Finding, LeftOut, ValuesFile
+    from dra_fleet.checking import CheckResult, Finding, LeftOut, ValuesFile
     from dra_fleet.model.plan import FleetPlan
 
 EXAMPLES = examples(
@@ -156,7 +156,7 @@ def _left_out(paths: Sequence[Path], unreadable: list[Finding]) -> list[LeftOut]
     ]
 
 
-def _print(found: list[Finding], checked: Checked, form: Format) -> None:
+def _print(found: list[Finding], checked: CheckResult, form: Format) -> None:
     errors = sum(finding.severity == "error" for finding in found)
     counts = {"errors": errors, "warnings": len(found) - errors}
     if form == "json":
@@ -176,7 +176,7 @@ def _print(found: list[Finding], checked: Checked, form: Format) -> None:
     console.print(_judged(checked), markup=False)
 
 
-def _judged(checked: Checked) -> str:
+def _judged(checked: CheckResult) -> str:
     """The last line: how much was judged, and why the rest was not."""
     reasons = ", ".join(f"{count} {why}" for why, count in sorted(checked.passed.items()))
     passed = sum(checked.passed.values())

@@ -13,7 +13,7 @@ from dra_fleet.cli.output import new_table, print_json, print_table, stdout_cons
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dra_fleet.clusters.preflight import Finding
+    from dra_fleet.clusters.preflight import PreflightFinding
     from dra_fleet.model.plan import ClusterPlan
 
 EXAMPLES = examples(
@@ -53,14 +53,14 @@ def doctor(
         raise typer.Exit(1)
 
 
-async def _look_at_all(clusters: tuple[ClusterPlan, ...], stack: str) -> dict[str, list[Finding]]:
+async def _look_at_all(clusters: tuple[ClusterPlan, ...], stack: str) -> dict[str, list[PreflightFinding]]:
     import asyncio
 
     looks = [_look(cluster, stack) for cluster in clusters]
     return dict(zip((cluster.name for cluster in clusters), await asyncio.gather(*looks), strict=True))
 
 
-async def _look(cluster: ClusterPlan, stack: str) -> list[Finding]:
+async def _look(cluster: ClusterPlan, stack: str) -> list[PreflightFinding]:
     import httpx2
 
     from dra_fleet.clusters.client import ApiError, KubeApi
@@ -83,13 +83,13 @@ async def _look(cluster: ClusterPlan, stack: str) -> list[Finding]:
         return [_problem("connection", f"the API server refuses: {error.message}", fix)]
 
 
-def _problem(subject: str, message: str, fix: str = "") -> Finding:
-    from dra_fleet.clusters.preflight import Finding
+def _problem(subject: str, message: str, fix: str = "") -> PreflightFinding:
+    from dra_fleet.clusters.preflight import PreflightFinding
 
-    return Finding(level="problem", subject=subject, message=message, fix=fix)
+    return PreflightFinding(level="problem", subject=subject, message=message, fix=fix)
 
 
-def _table(cluster: str, findings: list[Finding]) -> Table:
+def _table(cluster: str, findings: list[PreflightFinding]) -> Table:
     from rich.text import Text
 
     table = new_table(f"cluster {cluster}")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
     from dra_fleet.policy.gate.record import Record
-    from dra_fleet.policy.gate.verdict import Expected, Verdict
+    from dra_fleet.policy.gate.verdict import Expected, GateVerdict
 
 EXAMPLES = examples(
     ("stricter than the default", "dra-fleet gate prod --preset production"),
@@ -137,7 +137,13 @@ def gate(  # noqa: PLR0917 - Typer names them
 
 
 def _write(
-    verdict: Verdict, record: Record, stack: str | None, cwd: Path, *, sarif: Path | None, junit: Path | None
+    verdict: GateVerdict,
+    record: Record,
+    stack: str | None,
+    cwd: Path,
+    *,
+    sarif: Path | None,
+    junit: Path | None,
 ) -> None:
     """Write the reports; where an engine ran, its state is asked for the program's lines."""
     from dra_fleet.policy.gate.places import places
@@ -221,7 +227,7 @@ def _progress(stack: str) -> Generator[Callable[[Mapping[str, Any]], None]]:
         yield take
 
 
-def _show(verdict: Verdict) -> None:
+def _show(verdict: GateVerdict) -> None:
     console = stdout_console()
     if verdict.findings:
         table = new_table(f"Findings in the stack {verdict.stack or '(unnamed)'}")

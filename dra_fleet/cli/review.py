@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import FleetPlan
     from dra_fleet.rehearsal.reporting import Reporter
     from dra_fleet.review.model import Review
-    from dra_fleet.review.request import Request
+    from dra_fleet.review.request import ReviewRequest
     from dra_fleet.review.running import Running
     from dra_fleet.review.was import Was
 
@@ -69,13 +69,15 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
     `pulumi up --plan` to what was reviewed.
     """
     from dra_fleet.review.assemble import make_review
-    from dra_fleet.review.request import Request
+    from dra_fleet.review.request import ReviewRequest
     from dra_fleet.review.running import read_running
     from dra_fleet.review.writing import write_review
 
     # A file that cannot be read stops the review before the preview, which takes a minute.
     held = read_running(Path(running)) if running is not None and running != CLUSTERS else None
-    asked = Request.of(stack, against=against, events=events, out=out, directory=cwd, packs=policy_pack or ())
+    asked = ReviewRequest.of(
+        stack, against=against, events=events, out=out, directory=cwd, packs=policy_pack or ()
+    )
     with reporting() as reporter:
         known = asked.known(
             reporter.step,
@@ -91,7 +93,7 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
     raise typer.Exit(found.verdict.exit_code)
 
 
-def _ask(asked: Request, plans: tuple[FleetPlan, ...], was: Was, reporter: Reporter) -> Running:
+def _ask(asked: ReviewRequest, plans: tuple[FleetPlan, ...], was: Was, reporter: Reporter) -> Running:
     import asyncio
 
     from dra_fleet.clusters.holders import read_holders

@@ -57,7 +57,7 @@ class Checked(BaseModel):
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedSchema:
     """One schema: its file, its title, and what is printed."""
 
     file: str
@@ -75,9 +75,13 @@ class Published:
 
 
 PUBLISHED = (
-    Published("prove.schema.json", "What `dra-fleet prove --json` prints", TypeAdapter(Proved | Refused)),
-    Published("check.schema.json", "What `dra-fleet check --json` prints", TypeAdapter(Checked | Refused)),
-    Published(
+    PublishedSchema(
+        "prove.schema.json", "What `dra-fleet prove --json` prints", TypeAdapter(Proved | Refused)
+    ),
+    PublishedSchema(
+        "check.schema.json", "What `dra-fleet check --json` prints", TypeAdapter(Checked | Refused)
+    ),
+    PublishedSchema(
         "rehearse-status.schema.json",
         "What `dra-fleet rehearse status --json` prints",
         TypeAdapter(StatusJson | Refused, config=_EXACT),

@@ -63,7 +63,7 @@ class PoolForm:
     applies: Callable[[Resource], bool] | None = None
 
 
-class Pool:
+class NodePool:
     """One node pool.
 
     Attributes:

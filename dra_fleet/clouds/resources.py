@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from dra_fleet.clouds.pools import Pool, PoolForm
+    from dra_fleet.clouds.pools import NodePool, PoolForm
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
     from dra_fleet.hardware.models import Machine
@@ -105,7 +105,7 @@ class Fault:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DevicePlugin:
+class CloudDevicePlugin:
     """A device plugin that a cloud brings to a pool's nodes, the place of that and how to turn it off."""
 
     title: str
@@ -157,7 +157,7 @@ class DraPools:
 
     labels: Mapping[str, str]
     telling: tuple[str, ...]
-    unprepared: Callable[[Pool], Iterable[Fault]]
+    unprepared: Callable[[NodePool], Iterable[Fault]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,20 +209,20 @@ class CloudResources:
     system_pool: str
     machine_templates: tuple[MachineTemplate, ...]
     machines: Callable[[], Mapping[str, Machine]]
-    machines_told: Callable[[Pool], Sequence[Machine]]
+    machines_told: Callable[[NodePool], Sequence[Machine]]
     gpu_families: re.Pattern[str]
     plain_families: re.Pattern[str]
-    gpus_told: Callable[[Pool], bool | None]
+    gpus_told: Callable[[NodePool], bool | None]
     own_labels: re.Pattern[str]
     labels_by_hand: frozenset[str]
     labels_gpus: bool
-    added_taints: Callable[[Pool], Iterable[tuple[str, str]]]
-    device_plugin: Callable[[Pool], DevicePlugin | None]
+    added_taints: Callable[[NodePool], Iterable[tuple[str, str]]]
+    device_plugin: Callable[[NodePool], CloudDevicePlugin | None]
     managed_plugins: ManagedPlugins | None
-    gpu_driver_owner: Callable[[Pool], GpuDriverOwner | None]
-    gpu_driver_root: Callable[[Pool], str | None]
+    gpu_driver_owner: Callable[[NodePool], GpuDriverOwner | None]
+    gpu_driver_root: Callable[[NodePool], str | None]
     gpu_driver_images: Callable[[], Iterable[str]]
-    partitions: Callable[[Pool], Sequence[Value]]
-    unpredicted: Callable[[Pool, bool], Iterable[tuple[str, str]]]
-    wrong_images: Callable[[Stack, Pool, Callable[[], bool]], Iterable[Fault]]
+    partitions: Callable[[NodePool], Sequence[Value]]
+    unpredicted: Callable[[NodePool, bool], Iterable[tuple[str, str]]]
+    wrong_images: Callable[[Stack, NodePool, Callable[[], bool]], Iterable[Fault]]
     dra_pools: DraPools | None

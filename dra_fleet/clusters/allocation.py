@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.clusters.pending import ClusterState, Reason
+    from dra_fleet.clusters.pending import ClusterState, WaitingReason
 
 WORKLOAD = "dra-fleet/workload"
 """Label on the Jobs and pods of a declared workload."""
@@ -48,7 +48,7 @@ class WorkloadAllocation:
     namespace: str
     wanted: int
     pods: tuple[PodDevices, ...]
-    reason: Reason | None
+    reason: WaitingReason | None
 
     @property
     def allocated(self) -> int:
@@ -68,7 +68,7 @@ class PoolDevices:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Allocation:
+class ClusterAllocation:
     """All of a cluster at one moment."""
 
     pools: Mapping[str, PoolDevices]
@@ -85,7 +85,7 @@ async def read_allocation(
     *,
     pools: Mapping[str, Mapping[str, str]],
     workloads: Mapping[str, tuple[str, int]],
-) -> Allocation:
+) -> ClusterAllocation:
     """Read what every workload has and every pool offers.
 
     Args:
@@ -97,7 +97,7 @@ async def read_allocation(
         ApiError: something may not be read.
     """
     state = await read_state(api)
-    return Allocation(
+    return ClusterAllocation(
         pools={name: _pool(state, labels) for name, labels in pools.items()},
         workloads={
             name: _workload(state, name, namespace, copies) for name, (namespace, copies) in workloads.items()
@@ -147,7 +147,7 @@ def _workload(state: ClusterState, name: str, namespace: str, wanted: int) -> Wo
 
 def _reason(
     state: ClusterState, waiting: Sequence[Object], name: str, namespace: str, *, missing: int
-) -> Reason | None:
+) -> WaitingReason | None:
     if waiting:
         return explain(state, waiting[0])
     return explain_missing_pods(state, name, namespace) if missing > 0 else None
@@ -208,7 +208,7 @@ class AllocationJson(TypedDict):
     workloads: dict[str, WorkloadJson]
 
 
-def allocation_json(allocation: Allocation) -> AllocationJson:
+def allocation_json(allocation: ClusterAllocation) -> AllocationJson:
     """An allocation as plain data with stable keys; `review --running` reads it again."""
     return {
         "pools": {

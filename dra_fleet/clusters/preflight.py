@@ -25,7 +25,7 @@ Level = Literal["ok", "warning", "problem"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class PreflightFinding:
     """One thing looked at. A `problem` means that `pulumi up` would not end well; `fix` says what to do."""
 
     level: Level
@@ -51,7 +51,7 @@ class Wanted:
     pools: Mapping[str, tuple[Mapping[str, str], int]]
 
 
-async def preflight(api: KubeApi, wanted: Wanted) -> list[Finding]:
+async def preflight(api: KubeApi, wanted: Wanted) -> list[PreflightFinding]:
     """Look at a cluster and report, problems or not, in the order of importance."""
     findings = [_version(await api.version(), wanted.kubernetes)]
     groups = await api.request("GET", "/apis")
@@ -67,32 +67,32 @@ async def preflight(api: KubeApi, wanted: Wanted) -> list[Finding]:
     return findings
 
 
-def _version(version: Object, kubernetes: str) -> Finding:
+def _version(version: Object, kubernetes: str) -> PreflightFinding:
     text = str(version.get("gitVersion", ""))
     match = re.match(r"v?(\d+)\.(\d+)", text)
     if not match:
-        return Finding(
+        return PreflightFinding(
             level="problem", subject="version", message=f"the server's version {text!r} cannot be read"
         )
     minor, oldest = (int(match[1]), int(match[2])), kubernetes_facts().oldest
     if minor < tuple(map(int, oldest.split("."))):
-        return Finding(
+        return PreflightFinding(
             level="problem",
             subject="version",
             message=f"the server runs {text}; resource.k8s.io/v1 needs at least {oldest}",
             fix="upgrade the cluster",
         )
     if f"{minor[0]}.{minor[1]}" != kubernetes:
-        return Finding(
+        return PreflightFinding(
             level="problem",
             subject="version",
             message=f"the server runs {text}, the stack says kubernetes: {kubernetes!r}",
             fix=f'write kubernetes: "{minor[0]}.{minor[1]}": fields are checked for that minor',
         )
-    return Finding(level="ok", subject="version", message=text)
+    return PreflightFinding(level="ok", subject="version", message=text)
 
 
-def _resource_api(groups: Object) -> Finding:
+def _resource_api(groups: Object) -> PreflightFinding:
     served = {
         version["groupVersion"]
         for group in groups["groups"]
@@ -100,9 +100,9 @@ def _resource_api(groups: Object) -> Finding:
         for version in group["versions"]
     }
     if "resource.k8s.io/v1" in served:
-        return Finding(level="ok", subject="resource.k8s.io", message=", ".join(sorted(served)))
+        return PreflightFinding(level="ok", subject="resource.k8s.io", message=", ".join(sorted(served)))
     instead = ", ".join(sorted(served)) or "nothing of the group"
-    return Finding(
+    return PreflightFinding(
         level="problem",
         subject="resource.k8s.io",
         message=f"resource.k8s.io/v1 is not served (served: {instead})",
@@ -111,18 +111,18 @@ def _resource_api(groups: Object) -> Finding:
     )
 
 
-def _advertisers(slices: list[Object], daemon_sets: list[Object], wanted: Wanted) -> list[Finding]:
+def _advertisers(slices: list[Object], daemon_sets: list[Object], wanted: Wanted) -> list[PreflightFinding]:
     devices: Counter[str] = Counter()
     for item in slices:
         devices[item["spec"]["driver"]] += len(entries(item, "spec", "devices"))
     ours = {item["metadata"].get("annotations", {}).get("meta.helm.sh/release-name") for item in daemon_sets}
     findings = [
-        Finding(level="ok", subject=driver, message=f"publishes {count} devices")
+        PreflightFinding(level="ok", subject=driver, message=f"publishes {count} devices")
         for driver, count in sorted(devices.items())
         if driver not in wanted.installs or wanted.installs[driver] in ours
     ]
     findings += [
-        Finding(
+        PreflightFinding(
             level="problem",
             subject=driver,
             message=f"another installation already publishes {devices[driver]} devices of {driver}",
@@ -132,7 +132,7 @@ def _advertisers(slices: list[Object], daemon_sets: list[Object], wanted: Wanted
         if driver in devices and release not in ours
     ]
     findings += [
-        Finding(
+        PreflightFinding(
             level="problem",
             subject=driver,
             message=f"the stack uses {driver} without installing it, and nothing publishes devices of it",
@@ -143,7 +143,7 @@ def _advertisers(slices: list[Object], daemon_sets: list[Object], wanted: Wanted
     return findings
 
 
-def _device_plugins(nodes: list[Object], slices: list[Object], wanted: Wanted) -> list[Finding]:
+def _device_plugins(nodes: list[Object], slices: list[Object], wanted: Wanted) -> list[PreflightFinding]:
     known = (drivers.publishing(name) for name in sorted({*wanted.installs, *wanted.uses}))
     return [
         finding
@@ -154,7 +154,7 @@ def _device_plugins(nodes: list[Object], slices: list[Object], wanted: Wanted) -
 
 def _given_twice(
     driver: Driver, nodes: list[Object], slices: list[Object], wanted: Wanted
-) -> Iterator[Finding]:
+) -> Iterator[PreflightFinding]:
     dra_nodes = {
         item["spec"].get("nodeName") for item in slices if item["spec"]["driver"] == driver.facts.driver
     }
@@ -166,7 +166,7 @@ def _given_twice(
         and (node["metadata"]["name"] in dra_nodes or any(carries(node, selector) for selector in selectors))
     )
     if both:
-        yield Finding(
+        yield PreflightFinding(
             level="problem",
             subject="device plugin",
             message=f"a device plugin advertises {driver.extended_resource} on {', '.join(both)}: "
@@ -175,15 +175,15 @@ def _given_twice(
         )
 
 
-def _pool(name: str, selector: Mapping[str, str], least: int, nodes: list[Object]) -> Finding:
+def _pool(name: str, selector: Mapping[str, str], least: int, nodes: list[Object]) -> PreflightFinding:
     found = [node["metadata"]["name"] for node in nodes if carries(node, selector)]
     labels = ", ".join(f"{key}={value}" for key, value in selector.items())
     carry = "1 node carries" if len(found) == 1 else f"{len(found)} nodes carry"
     if len(found) < least:
-        return Finding(
+        return PreflightFinding(
             level="problem",
             subject=f"pool {name}",
             message=f"{carry} {labels}; the stack says at least {least}",
             fix="correct the pool's nodeSelector or its nodes.min",
         )
-    return Finding(level="ok", subject=f"pool {name}", message=f"{carry} {labels}")
+    return PreflightFinding(level="ok", subject=f"pool {name}", message=f"{carry} {labels}")

@@ -33,7 +33,7 @@ _BASIC: Final = re.compile(r"[^\s:]+:\S+")
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldCredential:
     """A credential.
 
     Attributes:
@@ -47,7 +47,7 @@ class Held:
     named: bool = False
 
 
-def credentials(value: Value, name: str) -> Iterator[Held]:
+def credentials(value: Value, name: str) -> Iterator[HeldCredential]:
     """The credentials in a value that are not secret.
 
     Args:
@@ -63,7 +63,7 @@ def _forms() -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple((form["is"], re.compile(form["pattern"])) for form in forms)
 
 
-def _found(value: Value, name: str, layer: int) -> Iterator[Held]:
+def _found(value: Value, name: str, layer: int) -> Iterator[HeldCredential]:
     raw = value.peek
     if value.secret:
         return
@@ -72,16 +72,16 @@ def _found(value: Value, name: str, layer: int) -> Iterator[Held]:
     elif isinstance(raw, list):
         yield from _in_list(value, name, layer)
     elif isinstance(raw, str):
-        yield from (Held(value, what) for what in _in_text(raw, name, layer))
+        yield from (HeldCredential(value, what) for what in _in_text(raw, name, layer))
     elif value.possible and named_kind(name) and (raw is None or _is_pin(raw, name)):
-        yield Held(value, name, named=raw is None)
+        yield HeldCredential(value, name, named=raw is None)
 
 
 def _is_pin(raw: object, name: str) -> bool:
     return isinstance(raw, int) and not isinstance(raw, bool) and named_kind(name) == "password"
 
 
-def _in_mapping(value: Value, raw: Mapping[str, object], name: str, layer: int) -> Iterator[Held]:
+def _in_mapping(value: Value, raw: Mapping[str, object], name: str, layer: int) -> Iterator[HeldCredential]:
     """Below a credential's name everything is one, but what says that it is none.
 
     A mapping of both plain values and further structures has a form of its own; its name is no credential's.
@@ -96,7 +96,7 @@ def _in_mapping(value: Value, raw: Mapping[str, object], name: str, layer: int) 
         yield from _found(value.get(key), name if inherits else key, layer)
 
 
-def _in_list(value: Value, name: str, layer: int) -> Iterator[Held]:
+def _in_list(value: Value, name: str, layer: int) -> Iterator[HeldCredential]:
     """The items; one after an option, as in a command's arguments, has the option's name."""
     option = ""
     for item in value.items:

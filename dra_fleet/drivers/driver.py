@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.nodes import Published
     from dra_fleet.model.plan import ChartValues, ComputeDomainPlan, PoolPlan, ReleasePlan
-    from dra_fleet.settings.base import Settings
+    from dra_fleet.settings.base import SettingsModel
     from dra_fleet.settings.fleet import FleetSettings
     from dra_fleet.settings.sharing import Sharing
     from dra_fleet.settings.workloads import WorkloadSettings
@@ -192,11 +192,11 @@ class Driver:
         """
         return self._of("slices", "publishes")(pool, installed, minor)
 
-    def strategies(self) -> tuple[type[Settings], ...]:
+    def strategies(self) -> tuple[type[SettingsModel], ...]:
         """The settings of the strategies of sharing that the driver offers beside whole devices."""
         return () if "settings" in self.without else self._of("settings", "STRATEGIES")
 
-    def sections(self) -> Mapping[str, type[Settings]]:
+    def sections(self) -> Mapping[str, type[SettingsModel]]:
         """By its key the settings of an entry in a section of a stack file that is the driver's own."""
         return {} if "settings" in self.without else self._of("settings", "SECTIONS")
 

@@ -14,11 +14,11 @@ _LAST_SECOND = 253_402_300_799
 """Of the year 9999."""
 
 
-class _Part(BaseModel):
+class _EventPart(BaseModel):
     model_config = ConfigDict(strict=True)
 
 
-class _Frame(_Part):
+class _Frame(_EventPart):
     sourcePosition: str = ""  # noqa: N815 - the engine's name
 
 
@@ -33,7 +33,7 @@ class _State(_Frame):
     outputs: dict[str, Any] | None = None
 
 
-class _Metadata(_Part):
+class _StepMetadata(_EventPart):
     op: str
     urn: _Urn
     type: str = ""
@@ -44,11 +44,11 @@ class _Metadata(_Part):
     keys: list[str] | None = None
 
 
-class _Step(_Part):
-    metadata: _Metadata
+class _Step(_EventPart):
+    metadata: _StepMetadata
 
 
-class _Analysed(_Part):
+class _Analysed(_EventPart):
     policyPackName: str  # noqa: N815 - the engine's name
     policyPackVersion: str = ""  # noqa: N815 - the engine's name
     resourceUrn: str = ""  # noqa: N815 - the engine's name
@@ -56,7 +56,7 @@ class _Analysed(_Part):
     failed: list[str] | None = None
 
 
-class _Violation(_Part):
+class _Violation(_EventPart):
     policyName: str  # noqa: N815 - the engine's name
     policyPackName: str = ""  # noqa: N815 - the engine's name
     enforcementLevel: str = ""  # noqa: N815 - the engine's name
@@ -65,23 +65,23 @@ class _Violation(_Part):
     resourceUrn: str = ""  # noqa: N815 - the engine's name
 
 
-class _Diagnostic(_Part):
+class _Diagnostic(_EventPart):
     severity: str
     message: str
 
 
-class _Summary(_Part):
+class _Summary(_EventPart):
     result: str = ""
     durationSeconds: float = 0  # noqa: N815 - the engine's name
     resourceChanges: dict[str, int] | None = None  # noqa: N815 - the engine's name
     PolicyPacks: dict[str, str] | None = None
 
 
-class _Prelude(_Part):
+class _Prelude(_EventPart):
     config: dict[str, str] | None = None
 
 
-class _Event(_Part):
+class _Event(_EventPart):
     timestamp: Annotated[int, Field(ge=0, le=_LAST_SECOND)] | None = None
     preludeEvent: _Prelude | None = None  # noqa: N815 - the engine's name
     resourcePreEvent: _Step | None = None  # noqa: N815 - the engine's name

@@ -25,7 +25,7 @@ NUMA_NODE = "resource.kubernetes.io/numaNode"
 
 
 @dataclass(frozen=True)
-class Version:
+class VersionAttribute:
     """A semantic version attribute, such as 580.126.9."""
 
     text: str
@@ -44,7 +44,7 @@ class PublishedDevice:
     """
 
     name: str
-    attributes: Mapping[str, AttributeValue | Version]
+    attributes: Mapping[str, AttributeValue | VersionAttribute]
     capacity: Mapping[str, str] = field(default_factory=dict[str, str])
     assumed: frozenset[str] = frozenset()
 
@@ -59,9 +59,9 @@ class PublishedDevice:
         return body
 
 
-def _attribute(value: AttributeValue | Version) -> Object:
+def _attribute(value: AttributeValue | VersionAttribute) -> Object:
     match value:
-        case Version(text=text):
+        case VersionAttribute(text=text):
             return {"version": text}
         case bool():
             return {"bool": value}

@@ -9,7 +9,7 @@ from dra_fleet.model.nodes import ONE_POD
 from dra_fleet.proof.allocator import Steps
 from dra_fleet.proof.answer.classes import prove_classes, tell_unmatched
 from dra_fleet.proof.answer.growth import must_grow
-from dra_fleet.proof.answer.messages import ACCEPT, STRICT, Findings, refuse_broken, tell
+from dra_fleet.proof.answer.messages import ACCEPT, STRICT, ProofFindings, refuse_broken, tell
 from dra_fleet.proof.answer.misses import why_too_few
 from dra_fleet.proof.answer.parameters import refuse_parameters
 from dra_fleet.proof.answer.pools import pool_fits
@@ -39,7 +39,7 @@ def prove(plan: FleetPlan, recorded: Mapping[str, Sequence[NodeGroup]] | None = 
         plan: The plan of a whole stack.
         recorded: By cluster the nodes as they were recorded; they win over what is predicted.
     """
-    findings = Findings(strict=plan.environment == STRICT)
+    findings = ProofFindings(strict=plan.environment == STRICT)
     classes: list[ClassProof] = []
     claims: list[ClaimProof] = []
     workloads: list[WorkloadProof] = []
@@ -71,7 +71,7 @@ def _prove_cluster(
     recorded: Sequence[NodeGroup] | None,
     placements: Placements,
     missed: dict[str, Missed],
-    findings: Findings,
+    findings: ProofFindings,
 ) -> tuple[list[ClassProof], list[ClaimProof], list[WorkloadProof]]:
     classes = placements.classes
     specs = {item.name: item.spec for item in (*cluster.templates, *cluster.claims)}
@@ -122,7 +122,7 @@ def _any_pod(ask: ClaimAsk) -> PodSet:
 
 
 def _prove_claim(
-    cluster: ClusterPlan, ask: ClaimAsk, path: tuple[str, str], question: Question, findings: Findings
+    cluster: ClusterPlan, ask: ClaimAsk, path: tuple[str, str], question: Question, findings: ProofFindings
 ) -> ClaimProof:
     pools = pool_fits(question, 0)
     answer, fix = _claim_answer(question, pools)
@@ -168,7 +168,7 @@ def _prove_workloads(
     workloads: Sequence[WorkloadPlan],
     of_workload: Mapping[str, int],
     question: Question,
-    findings: Findings,
+    findings: ProofFindings,
 ) -> list[WorkloadProof]:
     pod_sets, groups = question.pod_sets, question.groups
     errors = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet.clusters.expectations import expectations
-from dra_fleet.clusters.preflight import Finding, preflight
+from dra_fleet.clusters.preflight import PreflightFinding, preflight
 from dra_fleet.places import top_folder
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
@@ -29,7 +29,7 @@ from dra_fleet.rehearsal.stack_copy import PASSPHRASE
 from dra_fleet.rehearsal.status import StackStatus, read_status
 from dra_fleet.rehearsal.tools.toolset import require_minors
 from dra_fleet.rehearsal.turn import own_turn
-from dra_fleet.rehearsal.world.client import ClusterState, WorldClient, ensure_running, stop
+from dra_fleet.rehearsal.world.client import SimulatedState, WorldClient, ensure_running, stop
 from dra_fleet.rehearsal.world.files import write_private
 from dra_fleet.rehearsal.world.hardware_file import Hardware
 from dra_fleet.settings import read_stack_file
@@ -174,7 +174,7 @@ def start_clusters(
                 install_charts(home, toolset.helm, cluster.name, described)
 
 
-def _create(world: WorldClient, cluster: ClusterPlan, hardware: ClusterHardware) -> ClusterState:
+def _create(world: WorldClient, cluster: ClusterPlan, hardware: ClusterHardware) -> SimulatedState:
     return world.create_cluster(
         cluster.name,
         version=hardware.kubernetes,
@@ -222,7 +222,7 @@ async def refuse_unready(plan: FleetPlan, home: Home) -> None:
         raise RehearsalError("\n".join(problems))
 
 
-async def _look(cluster: ClusterPlan, home: Home) -> list[Finding]:
+async def _look(cluster: ClusterPlan, home: Home) -> list[PreflightFinding]:
     async with connect(home, cluster.name) as api:
         return await preflight(api, expectations(cluster))
 

@@ -11,8 +11,8 @@ import httpx2
 from typing_extensions import TypedDict
 
 from dra_fleet.clusters.allocation import (
-    Allocation,
     AllocationJson,
+    ClusterAllocation,
     WorkloadAllocation,
     allocation_json,
     read_allocation,
@@ -56,7 +56,7 @@ class ClusterStatus:
     """
 
     kubernetes: str
-    allocation: Allocation
+    allocation: ClusterAllocation
     plugins_not_started: tuple[str, ...] = ()
 
 

@@ -14,13 +14,13 @@ from dra_fleet.review.paths import NAMED_BY_ITSELF, fields_of, last_name, value_
 from dra_fleet.review.pools import before_words, nodes_now
 from dra_fleet.review.rolling import rolls_nodes
 from dra_fleet.review.users import users_of
-from dra_fleet.review.wording import Subject, details, sentence, weight
+from dra_fleet.review.wording import SentenceSubject, details, sentence, weight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.model.plan import FleetPlan
-    from dra_fleet.review.events import Preview, Step
+    from dra_fleet.review.events import EngineStep, Preview
     from dra_fleet.review.losses import Loss
     from dra_fleet.review.model import Action, LostPod
     from dra_fleet.review.offered import Offered
@@ -69,7 +69,7 @@ class Changes:
         self._offers = {item.cluster.name: item for item in offers}
         self._losses = Losses(plan, was, running)
         owners = Owners(preview.steps)
-        grouped: dict[Owner, dict[str, list[Step]]] = {}
+        grouped: dict[Owner, dict[str, list[EngineStep]]] = {}
         for step in preview.steps:
             if step.operation in _OPERATIONS and step.parent:
                 grouped.setdefault(owners.of(step), {}).setdefault(step.urn, []).append(step)
@@ -166,9 +166,9 @@ class Changes:
                 total += now if now is not None else known.max_nodes if known else 0
         return total
 
-    def _subject(self, owner: Owner, action: Action, fields: Sequence[str]) -> Subject:
+    def _subject(self, owner: Owner, action: Action, fields: Sequence[str]) -> SentenceSubject:
         clusters = {cluster.name: cluster for cluster in (self._plan.clusters if self._plan else ())}
-        return Subject(
+        return SentenceSubject(
             owner=owner,
             action=action,
             fields=fields,
@@ -178,7 +178,7 @@ class Changes:
             nodes=nodes_now(self._running, owner.cluster, owner.name) if owner.kind == "pool" else None,
         )
 
-    def _change(self, owner: Owner, steps: Mapping[str, Sequence[Step]]) -> Change:
+    def _change(self, owner: Owner, steps: Mapping[str, Sequence[EngineStep]]) -> Change:
         changed = [_resource(list(found)) for found in steps.values()]
         fields = dict.fromkeys(field for found in steps.values() for field in fields_of(found))
         subject = self._subject(owner, self.actions[owner], list(fields))
@@ -195,7 +195,7 @@ class Changes:
             resources=tuple(changed),
         )
 
-    def _particulars(self, owner: Owner, steps: Mapping[str, Sequence[Step]]) -> tuple[str, ...]:
+    def _particulars(self, owner: Owner, steps: Mapping[str, Sequence[EngineStep]]) -> tuple[str, ...]:
         found = [step for group in steps.values() for step in group]
         if owner.kind == "class" and self.actions[owner] in ("update", "replace"):
             told = (
@@ -207,7 +207,7 @@ class Changes:
             return ("the cloud changes it by new nodes, one after the other",)
         return ()
 
-    def _blast(self, owner: Owner, steps: Mapping[str, Sequence[Step]]) -> Blast:
+    def _blast(self, owner: Owner, steps: Mapping[str, Sequence[EngineStep]]) -> Blast:
         loss = self._lost[owner]
         return Blast(
             action=self.actions[owner],
@@ -242,7 +242,7 @@ class Changes:
                 )
 
 
-def _action(owner: Owner, steps: Mapping[str, Sequence[Step]]) -> Action:
+def _action(owner: Owner, steps: Mapping[str, Sequence[EngineStep]]) -> Action:
     """The strongest step of what an owner is made of; of a cluster only of the cluster itself.
 
     A pool whose nodes are replaced one after the other is replaced, whatever the engine calls it.
@@ -253,11 +253,11 @@ def _action(owner: Owner, steps: Mapping[str, Sequence[Step]]) -> Action:
     return max((_OPERATIONS[step.operation] for step in found), key=lambda action: _STRENGTH[action])
 
 
-def _firsts(steps: Mapping[str, Sequence[Step]]) -> list[Step]:
+def _firsts(steps: Mapping[str, Sequence[EngineStep]]) -> list[EngineStep]:
     return [found[0] for found in steps.values()]
 
 
-def _resource(steps: Sequence[Step]) -> ResourceChange:
+def _resource(steps: Sequence[EngineStep]) -> ResourceChange:
     """One resource; of a replacement's three steps, the one that has the differences."""
     step = next((item for item in steps if item.operation == "replace"), steps[0])
     old: object = (step.old or {}).get("inputs")

@@ -19,7 +19,7 @@ _NEVER = dt.datetime.fromtimestamp(0, dt.UTC)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class EngineStep:
     """One step of the engine on one resource.
 
     Attributes:
@@ -54,7 +54,7 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Violation:
+class ReportedViolation:
     """A policy violation as the engine reported it."""
 
     rule: str
@@ -76,8 +76,8 @@ class Preview:
     operations: dict[str, int] = field(default_factory=dict[str, int])
     config: dict[str, str] = field(default_factory=dict[str, str])
     outputs: Object = field(default_factory=dict[str, Any])
-    steps: list[Step] = field(default_factory=list[Step])
-    violations: list[Violation] = field(default_factory=list[Violation])
+    steps: list[EngineStep] = field(default_factory=list[EngineStep])
+    violations: list[ReportedViolation] = field(default_factory=list[ReportedViolation])
     errors: list[str] = field(default_factory=list[str])
     warnings: list[str] = field(default_factory=list[str])
     packs: dict[str, str] = field(default_factory=dict[str, str])
@@ -113,7 +113,7 @@ class Preview:
             self.stack = urn.partition("::")[0].rpartition(":")[2]
         diff: Mapping[str, Mapping[str, str]] = metadata.get("detailedDiff") or {}
         self.steps.append(
-            Step(
+            EngineStep(
                 urn=urn,
                 type=metadata["type"],
                 operation=metadata["op"],
@@ -168,8 +168,8 @@ def read_events(lines: Iterable[str | bytes], source: str) -> Preview:
     return preview
 
 
-def _violation(event: Mapping[str, Any]) -> Violation:
-    return Violation(
+def _violation(event: Mapping[str, Any]) -> ReportedViolation:
+    return ReportedViolation(
         rule=event["policyName"],
         pack=event.get("policyPackName", ""),
         level=event.get("enforcementLevel", ""),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.proof.answer.verdicts import Proof
-    from dra_fleet.review.events import Preview, Violation
+    from dra_fleet.review.events import Preview, ReportedViolation
     from dra_fleet.review.model import Severity
     from dra_fleet.settings import SettingsInvalid
 
@@ -53,7 +53,7 @@ def findings(
     return tuple(dict.fromkeys(ordered))
 
 
-def _policy(violation: Violation) -> Finding:
+def _policy(violation: ReportedViolation) -> Finding:
     mandatory = violation.level == _MANDATORY
     return Finding(
         severity=_SEVERITIES.get(violation.severity, _UNNAMED if mandatory else "medium"),

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.model.nodes import NodeGroup
-    from dra_fleet.review.events import Step
+    from dra_fleet.review.events import EngineStep
     from dra_fleet.review.offered import Offered
 
 _SELECTORS = "spec.selectors"
 
 
-def asked_before_and_after(steps: Sequence[Step]) -> str:
+def asked_before_and_after(steps: Sequence[EngineStep]) -> str:
     """What of a class's selectors changes, such as `memory.min 70Gi -> 60Gi`; empty where nothing does.
 
     Bounds and what attributes must be are told in the stack file's own words, other clauses as they are.
@@ -54,7 +54,7 @@ def _terms(expressions: Iterable[str]) -> dict[str, str]:
     return {name: " or ".join(dict.fromkeys(texts)) for name, texts in terms.items()}
 
 
-def matched_before_and_after(steps: Sequence[Step], offered: Offered | None) -> str:
+def matched_before_and_after(steps: Sequence[EngineStep], offered: Offered | None) -> str:
     """What a class matched on the nodes as they will be, and what it will, as one sentence; empty if unknown.
 
     Args:
@@ -82,7 +82,7 @@ def matched_before_and_after(steps: Sequence[Step], offered: Offered | None) -> 
     return f"matches {amounts}, at most nodes" + (f": {short_list(changed)}" if changed else "")
 
 
-def _changed(steps: Sequence[Step]) -> Step | None:
+def _changed(steps: Sequence[EngineStep]) -> EngineStep | None:
     """The step that has the selectors of before and after."""
     return next((item for item in steps if item.old and item.new and _expressions(item.old)), None)
 

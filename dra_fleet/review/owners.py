@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.clouds.resources import CloudResources
-    from dra_fleet.review.events import Step
+    from dra_fleet.review.events import EngineStep
     from dra_fleet.review.model import Kind
 
 PLATFORM = "dra-fleet:clouds:"
@@ -37,25 +37,25 @@ class Owner(NamedTuple):
 class Owners:
     """Looks owners up by the chain of parents."""
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[EngineStep]) -> None:
         self._steps = {step.urn: step for step in steps}
         self._known: dict[str, Owner] = {}
 
-    def of(self, step: Step) -> Owner:
+    def of(self, step: EngineStep) -> Owner:
         """The owner of a step's resource."""
         if step.urn not in self._known:
             self._known[step.urn] = self._find(step)
         return self._known[step.urn]
 
-    def _find(self, step: Step) -> Owner:
+    def _find(self, step: EngineStep) -> Owner:
         platform = next((item for item in self._chain(step) if item.type.startswith(PLATFORM)), None)
         if platform is None:
             kind = "credential" if step.type.startswith("pulumi:providers:") else "other"
             return Owner(kind, "", step.name)
         return _part(step, platform)
 
-    def _chain(self, step: Step) -> list[Step]:
-        found: list[Step] = []
+    def _chain(self, step: EngineStep) -> list[EngineStep]:
+        found: list[EngineStep] = []
         urn = step.urn
         while urn in self._steps and len(found) < len(self._steps):
             found.append(self._steps[urn])
@@ -63,7 +63,7 @@ class Owners:
         return found
 
 
-def _part(step: Step, platform: Step) -> Owner:
+def _part(step: EngineStep, platform: EngineStep) -> Owner:
     """What a cloud's own resource is to its cluster."""
     cluster = platform.name
     name = step.name.removeprefix(f"{cluster}-")

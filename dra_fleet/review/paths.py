@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.review.events import Step
+    from dra_fleet.review.events import EngineStep
 
 NAMED_BY_ITSELF = ("metadata.name", "__defaults")
 """Properties that follow from others."""
@@ -28,7 +28,7 @@ def value_at(value: object, path: str) -> object | None:
     return value
 
 
-def fields_of(steps: Sequence[Step]) -> list[str]:
+def fields_of(steps: Sequence[EngineStep]) -> list[str]:
     """The properties that change, by their last names, in order; without what the engine names by itself."""
     paths = dict.fromkeys(path for step in steps for path in step.diff)
     return [last_name(path) for path in paths if path not in NAMED_BY_ITSELF]

@@ -23,7 +23,7 @@ _STEP = '"resourcePreEvent"'
 
 
 @dataclass(frozen=True, kw_only=True)
-class Command:
+class PreviewCommand:
     """What to preview and where.
 
     Attributes:
@@ -58,7 +58,7 @@ class Command:
 class RunningPreview:
     """A preview that was started; what else is to be done can be done meanwhile."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: PreviewCommand) -> None:
         """Start it.
 
         Raises:

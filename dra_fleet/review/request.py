@@ -13,7 +13,7 @@ from dra_fleet.review.assemble import Fleet, Known, fleet_of, previewed_fleet
 from dra_fleet.review.errors import ReviewError
 from dra_fleet.review.events import read_events
 from dra_fleet.review.page import compile_templates
-from dra_fleet.review.previewing import Command, RunningPreview
+from dra_fleet.review.previewing import PreviewCommand, RunningPreview
 from dra_fleet.review.was import Was, was_exported
 from dra_fleet.review.writing import PLAN, StackText, prepare
 from dra_fleet.settings import SettingsInvalid
@@ -33,7 +33,7 @@ PACK = top_folder("policies") / "run-pack"
 ENGINE = "pulumi"
 
 
-class Step(Protocol):
+class ReviewStep(Protocol):
     """A step under way, that is told where it is."""
 
     def update(self, detail: str, *, done: int | None = None, total: int | None = None) -> None:
@@ -42,7 +42,7 @@ class Step(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class ReviewRequest:
     """What is reviewed.
 
     Attributes:
@@ -73,7 +73,7 @@ class Request:
         out: Path | None = None,
         directory: Path | None = None,
         packs: Sequence[Path] = (),
-    ) -> Request:
+    ) -> ReviewRequest:
         """Find the stack.
 
         Raises:
@@ -101,7 +101,7 @@ class Request:
 
     def known(
         self,
-        step: Callable[[str], AbstractContextManager[Step]],
+        step: Callable[[str], AbstractContextManager[ReviewStep]],
         running: Callable[[tuple[FleetPlan, ...], Was], Running | None],
     ) -> Known:
         """Run or read the preview, and prove the fleet meanwhile.
@@ -155,10 +155,10 @@ class Request:
             ) from None
 
     def _run(
-        self, plan: Path, step: Callable[[str], AbstractContextManager[Step]]
+        self, plan: Path, step: Callable[[str], AbstractContextManager[ReviewStep]]
     ) -> tuple[Preview, Fleet, Was]:
         own = self.directory / f"Pulumi.{self.name}.yaml"
-        command = Command(
+        command = PreviewCommand(
             pulumi=ENGINE,
             stack=self.name,
             directory=self.directory,

@@ -9,10 +9,10 @@ from dra_fleet.policy.reading.clouds import all_resources
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from dra_fleet.review.events import Step
+    from dra_fleet.review.events import EngineStep
 
 
-def rolls_nodes(steps: Iterable[Step]) -> bool:
+def rolls_nodes(steps: Iterable[EngineStep]) -> bool:
     """Whether an update of a pool replaces its nodes."""
     return any(
         path == prefix or path.startswith((f"{prefix}.", f"{prefix}["))

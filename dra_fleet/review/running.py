@@ -19,7 +19,7 @@ class _Saved(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class HeldDevice(_Saved):
+class SavedDevice(_Saved):
     """One device as an allocation names it; `pool` is the slice's."""
 
     driver: str
@@ -32,7 +32,7 @@ class RunningPod(_Saved):
 
     name: str
     node: str | None
-    devices: tuple[HeldDevice, ...]
+    devices: tuple[SavedDevice, ...]
 
 
 class RunningWorkload(_Saved):

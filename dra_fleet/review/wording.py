@@ -27,7 +27,7 @@ _DONE: dict[Action, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class SentenceSubject:
     """What a sentence is about.
 
     Attributes:
@@ -49,7 +49,7 @@ class Subject:
     nodes: int | None
 
 
-def sentence(subject: Subject) -> str:
+def sentence(subject: SentenceSubject) -> str:
     """What changes and whom it hits."""
     match subject.owner.kind:
         case "pool":
@@ -63,7 +63,7 @@ def sentence(subject: Subject) -> str:
             return f"{text}: {_lost(subject.loss)}" if _takes(subject) else text
 
 
-def weight(subject: Subject) -> Weight:
+def weight(subject: SentenceSubject) -> Weight:
     """How much a change can break."""
     kind, action = subject.owner.kind, subject.action
     if action == "delete" or (action == "replace" and kind not in ("template", "class", "other")):
@@ -73,7 +73,7 @@ def weight(subject: Subject) -> Weight:
     return "ordinary"
 
 
-def details(subject: Subject) -> tuple[str, ...]:
+def details(subject: SentenceSubject) -> tuple[str, ...]:
     """What else to know about a change of this sort."""
     kind, action = subject.owner.kind, subject.action
     if kind == "driver" and action in ("update", "replace"):
@@ -91,14 +91,14 @@ def details(subject: Subject) -> tuple[str, ...]:
     return ()
 
 
-def _name(subject: Subject) -> str:
+def _name(subject: SentenceSubject) -> str:
     owner = subject.owner
     if owner.kind in ("credential", "other"):
         return f"{owner.name} of cluster {owner.cluster}" if owner.cluster else owner.name
     return f"{owner.kind} {owner.name}"
 
 
-def _fields(subject: Subject) -> str:
+def _fields(subject: SentenceSubject) -> str:
     if subject.action not in ("update", "replace") or not subject.fields:
         return ""
     most = 4
@@ -107,7 +107,7 @@ def _fields(subject: Subject) -> str:
     return f" ({named}{more})"
 
 
-def _takes(subject: Subject) -> bool:
+def _takes(subject: SentenceSubject) -> bool:
     ends = subject.action in ("replace", "delete")
     return ends and subject.owner.kind in ("cluster", "pool", "workload", "claim", "namespace")
 
@@ -125,7 +125,7 @@ def _claims(count: int) -> str:
     return f"{count} running claims lose their device"
 
 
-def _pool(subject: Subject) -> str:
+def _pool(subject: SentenceSubject) -> str:
     was = subject.was.pools.get(subject.owner.name) if subject.was else None
     plan = _planned(subject)
     name = f"pool {subject.owner.name}"
@@ -139,12 +139,12 @@ def _pool(subject: Subject) -> str:
     return f"{name}: {what + ': ' if what else ''}{nodes} {done}, {_lost(subject.loss)}"
 
 
-def _planned(subject: Subject) -> PoolPlan | None:
+def _planned(subject: SentenceSubject) -> PoolPlan | None:
     pools = subject.plan.pools if subject.plan else ()
     return next((pool for pool in pools if pool.name == subject.owner.name), None)
 
 
-def _pool_change(subject: Subject, was: WasPool | None, plan: PoolPlan | None) -> str:
+def _pool_change(subject: SentenceSubject, was: WasPool | None, plan: PoolPlan | None) -> str:
     if subject.action == "delete":
         return "it goes"
     told: list[str] = []
@@ -164,7 +164,7 @@ def _pool_change(subject: Subject, was: WasPool | None, plan: PoolPlan | None) -
     return ", ".join(told)
 
 
-def _gone(subject: Subject, was: WasPool | None) -> str:
+def _gone(subject: SentenceSubject, was: WasPool | None) -> str:
     if subject.nodes is not None:
         count = subject.nodes
         return f"{count} GPU {'node is' if count == 1 else 'nodes are'}"
@@ -175,7 +175,7 @@ def _gone(subject: Subject, was: WasPool | None) -> str:
     return "its GPU nodes are"
 
 
-def _driver(subject: Subject) -> str:
+def _driver(subject: SentenceSubject) -> str:
     owner = subject.owner
     release = next(
         (item for item in (subject.plan.releases if subject.plan else ()) if item.name == owner.name), None
@@ -188,7 +188,7 @@ def _driver(subject: Subject) -> str:
     return f"driver {owner.name} {_DONE[subject.action]}{_fields(subject)}"
 
 
-def _definition(subject: Subject) -> str:
+def _definition(subject: SentenceSubject) -> str:
     whose = subject.loss.workloads
     word = "DeviceClass" if subject.owner.kind == "class" else "ResourceClaimTemplate"
     text = f"{word} {subject.owner.name} {_DONE[subject.action]}{_fields(subject)}"

@@ -5,7 +5,7 @@ from pydantic import BaseModel, ConfigDict
 from dra_fleet.kubernetes.devices.base import camel
 
 
-class Settings(BaseModel):
+class SettingsModel(BaseModel):
     """A part of the stack file. The field `node_selector` is `nodeSelector` in YAML, `class_` is `class`."""
 
     model_config = ConfigDict(

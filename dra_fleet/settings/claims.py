@@ -19,11 +19,11 @@ from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelKey,
 from dra_fleet.kubernetes.devices.problem import choose, refuse
 from dra_fleet.kubernetes.devices.quantity_text import QuantityText
 from dra_fleet.kubernetes.devices.selector import MAX_SELECTORS, Expression
-from dra_fleet.settings.base import Settings
+from dra_fleet.settings.base import SettingsModel
 from dra_fleet.settings.classes import OpaqueSettings
 
 
-class DeviceTolerationSettings(Settings):
+class DeviceTolerationSettings(SettingsModel):
     """A device taint that a request accepts."""
 
     key: Annotated[LabelKey | None, Field(description="Key of the taint; without it, any")] = None
@@ -37,7 +37,7 @@ class DeviceTolerationSettings(Settings):
     ] = None
 
 
-class CommonRequestSettings(Settings):
+class CommonRequestSettings(SettingsModel):
     """Devices of one class."""
 
     class_: Annotated[
@@ -81,7 +81,7 @@ class AlternativeRequest(CommonRequestSettings):
     name: Annotated[DnsLabel, Field(description="Name of the alternative")]
 
 
-class FirstAvailableRequest(Settings):
+class FirstAvailableRequest(SettingsModel):
     """Alternatives, most wanted first."""
 
     first_available: Annotated[
@@ -115,7 +115,7 @@ RequestSettings = Annotated[
 ]
 
 
-class ConstraintSettings(Settings):
+class ConstraintSettings(SettingsModel):
     """What the devices of some requests, or of all, must share or must not."""
 
     requests: Annotated[tuple[str, ...], Field(description="Names of requests; without it, all")] = ()
@@ -134,14 +134,14 @@ class ConstraintSettings(Settings):
         return self
 
 
-class ClaimConfigSettings(Settings):
+class ClaimConfigSettings(SettingsModel):
     """Configuration for the devices of some requests, or of all."""
 
     requests: Annotated[tuple[str, ...], Field(description="Names of requests; without it, all")] = ()
     opaque: OpaqueSettings
 
 
-class ClaimSettings(Settings):
+class ClaimSettings(SettingsModel):
     """A ResourceClaimTemplate, or with `shared` one ResourceClaim that all its pods hold together."""
 
     requests: Annotated[

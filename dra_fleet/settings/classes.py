@@ -10,13 +10,13 @@ from dra_fleet.kubernetes.devices.problem import choose, refuse
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.devices.quantity_text import QuantityText
 from dra_fleet.kubernetes.devices.selector import MAX_SELECTORS, Expression
-from dra_fleet.settings.base import Settings
+from dra_fleet.settings.base import SettingsModel
 
 _NOTHING = Quantity.parse("0")
 _LEAST_MEMORY = Quantity.parse("1Mi")
 
 
-class AmountRange(Settings):
+class AmountRange(SettingsModel):
     """Amounts of a capacity, at least and at most."""
 
     min: Annotated[QuantityText | None, Field(description="At least")] = None
@@ -49,7 +49,7 @@ class MemoryRange(AmountRange):
         return self
 
 
-class VersionRange(Settings):
+class VersionRange(SettingsModel):
     """Versions at least and at most, such as a compute capability of 8.0."""
 
     min: (
@@ -70,7 +70,7 @@ class VersionRange(Settings):
         return self
 
 
-class OpaqueSettings(Settings):
+class OpaqueSettings(SettingsModel):
     """Configuration for the driver that prepares the device."""
 
     driver: Annotated[str, Field(description="The driver's DNS name, such as gpu.nvidia.com")]
@@ -79,7 +79,7 @@ class OpaqueSettings(Settings):
     ]
 
 
-class CommonClassSettings(Settings):
+class CommonClassSettings(SettingsModel):
     """What both kinds of class have in common."""
 
     extended_resource_name: Annotated[

@@ -5,12 +5,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dra_fleet.settings.base import Settings
+from dra_fleet.settings.base import SettingsModel
 from dra_fleet.settings.kubernetes import KubernetesMinor
 from dra_fleet.settings.releases import DriverSettings
 
 
-class CommonClusterSettings(Settings):
+class CommonClusterSettings(SettingsModel):
     """A cluster with its drivers; each cloud adds its own `pools`."""
 
     kubernetes: KubernetesMinor | None = None

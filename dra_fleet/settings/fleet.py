@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from dra_fleet.kubernetes.devices.names import DnsLabel, DnsSubdomain, LabelValue
-from dra_fleet.settings.base import Settings
+from dra_fleet.settings.base import SettingsModel
 from dra_fleet.settings.claims import ClaimSettings
 from dra_fleet.settings.classes import ClassSettings
 from dra_fleet.settings.clusters import ClusterSettings
@@ -15,12 +15,12 @@ from dra_fleet.settings.of_drivers import section_model
 from dra_fleet.settings.workloads import WorkloadSettings
 
 if TYPE_CHECKING:
-    ComputeDomainSettings = Settings
+    ComputeDomainSettings = SettingsModel
 else:
     ComputeDomainSettings = section_model("computeDomains")
 
 
-class FleetSettings(Settings):
+class FleetSettings(SettingsModel):
     """Clusters, the classes and claims in them, and the workloads that hold devices."""
 
     owner: Annotated[

@@ -6,17 +6,17 @@ from typing import Annotated, Any, cast
 from pydantic import Field, Tag
 
 from dra_fleet.kubernetes.devices.problem import choose
-from dra_fleet.settings.base import Settings
+from dra_fleet.settings.base import SettingsModel
 
 
-class KubeconfigFile(Settings):
+class KubeconfigFile(SettingsModel):
     """A context of a kubeconfig file; without `file`, of $KUBECONFIG or ~/.kube/config."""
 
     context: Annotated[str, Field(min_length=1, description="Context of the kubeconfig")]
     file: Annotated[str, Field(min_length=1, description="Path of the kubeconfig")] | None = None
 
 
-class KubeconfigSecret(Settings):
+class KubeconfigSecret(SettingsModel):
     """A secret configuration key of its own that holds the whole kubeconfig."""
 
     secret: Annotated[
@@ -24,7 +24,7 @@ class KubeconfigSecret(Settings):
     ]
 
 
-class KubeconfigStack(Settings):
+class KubeconfigStack(SettingsModel):
     """An output of another stack."""
 
     stack: Annotated[str, Field(min_length=1, description="organisation/project/stack")]

@@ -13,7 +13,7 @@ from pydantic import Field
 from dra_fleet.settings.sharing import ExclusiveSharing
 
 if TYPE_CHECKING:
-    from dra_fleet.settings.base import Settings
+    from dra_fleet.settings.base import SettingsModel
 
 
 class NoDriverReads(LookupError):  # noqa: N818 - it says what is missing
@@ -34,7 +34,7 @@ def sharing_model() -> Any:  # noqa: ANN401 - the annotation of a field, made of
     return Annotated[union, Field(discriminator="strategy")]
 
 
-def section_model(key: str) -> type[Settings]:
+def section_model(key: str) -> type[SettingsModel]:
     """The model of a section that a driver reads.
 
     Raises:

@@ -7,7 +7,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
 from dra_fleet.kubernetes.devices.problem import refuse
-from dra_fleet.settings.base import Settings
+from dra_fleet.settings.base import SettingsModel
 from dra_fleet.settings.of_drivers import sharing_model
 from dra_fleet.settings.sharing import ExclusiveSharing
 
@@ -23,7 +23,7 @@ MAX_GPUS = 128
 MAX_AMOUNT = 1_000_000
 
 
-class NodeRange(Settings):
+class NodeRange(SettingsModel):
     """How many nodes a pool has at least and at most."""
 
     min: Annotated[int, Field(ge=0, le=MAX_NODES, description="Nodes at least")]
@@ -36,7 +36,7 @@ class NodeRange(Settings):
         return self
 
 
-class TaintSettings(Settings):
+class TaintSettings(SettingsModel):
     """A taint that the pool's nodes carry."""
 
     key: Annotated[LabelKey, Field(description="Key of the taint")]
@@ -47,7 +47,7 @@ class TaintSettings(Settings):
     ]
 
 
-class InlineMachine(Settings):
+class InlineMachine(SettingsModel):
     """A machine that the catalogue does not hold, described here. Memory in GiB."""
 
     gpu: Annotated[str, Field(description="GPU model of the catalogue")]
@@ -68,7 +68,7 @@ MachineSettings = Annotated[
 ]
 
 
-class CommonPoolSettings(Settings):
+class CommonPoolSettings(SettingsModel):
     """What the pools of all clouds have in common; each adds how its `machine` is named or described."""
 
     nodes: NodeRange

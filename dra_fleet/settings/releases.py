@@ -5,10 +5,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dra_fleet.kubernetes.devices.names import DnsLabel
-from dra_fleet.settings.base import Settings
+from dra_fleet.settings.base import SettingsModel
 
 
-class DriverSettings(Settings):
+class DriverSettings(SettingsModel):
     """One DRA driver: the version of its chart and what differs from this program's values."""
 
     version: Annotated[str, Field(min_length=1, description="Chart version, exact")]

@@ -2,7 +2,7 @@
 
 from typing import Literal, Protocol
 
-from dra_fleet.settings.base import Settings
+from dra_fleet.settings.base import SettingsModel
 
 
 class Sharing(Protocol):
@@ -14,7 +14,7 @@ class Sharing(Protocol):
         ...
 
 
-class ExclusiveSharing(Settings):
+class ExclusiveSharing(SettingsModel):
     """Whole GPUs, one claim each."""
 
     strategy: Literal["exclusive"] = "exclusive"

@@ -7,13 +7,13 @@ from pydantic import Field
 
 from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
 from dra_fleet.kubernetes.devices.quantity_text import QuantityText
-from dra_fleet.settings.base import Settings
+from dra_fleet.settings.base import SettingsModel
 
 Accepted = Literal["order", "unknown", "isolation"]
 DEFAULT_IMAGE = "registry.k8s.io/pause:3.10"
 
 
-class TolerationSettings(Settings):
+class TolerationSettings(SettingsModel):
     """A pod's toleration of node taints."""
 
     key: Annotated[LabelKey | None, Field(description="Key of the taint; without it, any")] = None
@@ -25,7 +25,7 @@ class TolerationSettings(Settings):
     ] = None
 
 
-class WorkloadSettings(Settings):
+class WorkloadSettings(SettingsModel):
     """A Job whose pods all run at once."""
 
     cluster: Annotated[str, Field(description="Cluster of this stack")]

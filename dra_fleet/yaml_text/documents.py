@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dra_fleet.yaml_text.nodes import MAX_DEPTH, MAX_VALUES, Node, Place, Unreadable, compose
+from dra_fleet.yaml_text.nodes import MAX_DEPTH, MAX_VALUES, Place, Unreadable, YamlNode, compose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,11 +152,11 @@ class _Reader:
         self.values = 0
         self.places: dict[Path, Place] = {}
 
-    def document(self, node: Node) -> Document:
+    def document(self, node: YamlNode) -> Document:
         self.places = {}
         return Document(file=self.file, value=self.value(node, ()), places=self.places)
 
-    def value(self, node: Node, path: Path) -> object:
+    def value(self, node: YamlNode, path: Path) -> object:
         self.values += 1
         self.places.setdefault(path, node.place)
         if self.values > MAX_VALUES:
@@ -171,9 +171,9 @@ class _Reader:
             return [self.value(item, (*path, index)) for index, item in enumerate(node.items)]
         return _scalar(node)
 
-    def _mapping(self, pairs: tuple[tuple[Node, Node], ...], path: Path) -> dict[str, object]:
+    def _mapping(self, pairs: tuple[tuple[YamlNode, YamlNode], ...], path: Path) -> dict[str, object]:
         result: dict[str, object] = {}
-        merged: list[Node] = []
+        merged: list[YamlNode] = []
         for key, item in pairs:
             if key.pairs is not None or key.items is not None:
                 raise Unreadable("has a key that is no text", key.place)
@@ -192,7 +192,7 @@ class _Reader:
         return result
 
 
-def _scalar(node: Node) -> object:
+def _scalar(node: YamlNode) -> object:
     match node.kind:
         case "null":
             return None

@@ -46,7 +46,7 @@ class Unreadable(Exception):  # noqa: N818 - it says what the file is
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Node:
+class YamlNode:
     """A value of a document; an anchor's node stands in every place that refers to it.
 
     Attributes:
@@ -60,11 +60,11 @@ class Node:
     kind: str
     place: Place
     text: str = ""
-    items: tuple[Node, ...] | None = None
-    pairs: tuple[tuple[Node, Node], ...] | None = None
+    items: tuple[YamlNode, ...] | None = None
+    pairs: tuple[tuple[YamlNode, YamlNode], ...] | None = None
 
 
-def compose(text: str, first_line: int = 1) -> Iterator[Node]:
+def compose(text: str, first_line: int = 1) -> Iterator[YamlNode]:
     """The root nodes of the documents of a text, one after the other; empty documents are left out.
 
     Args:
@@ -99,7 +99,7 @@ class _Composer:
     def __init__(self, text: str, first_line: int) -> None:
         self._first_line = first_line
         self._loader = _LOADER(text)
-        self._anchors: dict[str, Node | None] = {}
+        self._anchors: dict[str, YamlNode | None] = {}
         self._count = 0
 
     def place(self, mark: Any) -> Place:  # noqa: ANN401 - libyaml's marks have no type
@@ -108,7 +108,7 @@ class _Composer:
     def close(self) -> None:
         self._loader.dispose()
 
-    def documents(self) -> Iterator[Node]:
+    def documents(self) -> Iterator[YamlNode]:
         while True:
             event = self._loader.get_event()
             if isinstance(event, yaml.StreamEndEvent):
@@ -119,7 +119,7 @@ class _Composer:
                 if root.kind != "null":
                     yield root
 
-    def _node(self, event: Any, depth: int) -> Node:  # noqa: ANN401 - events have no common type
+    def _node(self, event: Any, depth: int) -> YamlNode:  # noqa: ANN401 - events have no common type
         place = self.place(event.start_mark)
         if isinstance(event, yaml.AliasEvent):
             return self._aliased(str(event.anchor), place)
@@ -135,7 +135,7 @@ class _Composer:
             self._anchors[event.anchor] = node
         return node
 
-    def _aliased(self, anchor: str, place: Place) -> Node:
+    def _aliased(self, anchor: str, place: Place) -> YamlNode:
         if anchor not in self._anchors:
             raise Unreadable(
                 f"is no YAML: found undefined alias {anchor}", place, f"define &{anchor} before it"
@@ -147,19 +147,19 @@ class _Composer:
             )
         return found
 
-    def _built(self, event: Any, place: Place, depth: int) -> Node:  # noqa: ANN401
+    def _built(self, event: Any, place: Place, depth: int) -> YamlNode:  # noqa: ANN401
         if isinstance(event, yaml.ScalarEvent):
             text = str(event.value)
-            return Node(kind=_kind(event.tag, text, plain=event.implicit[0]), place=place, text=text)
-        children: list[Node] = []
+            return YamlNode(kind=_kind(event.tag, text, plain=event.implicit[0]), place=place, text=text)
+        children: list[YamlNode] = []
         while True:
             following = self._loader.get_event()
             if isinstance(following, yaml.SequenceEndEvent | yaml.MappingEndEvent):
                 break
             children.append(self._node(following, depth + 1))
         if isinstance(event, yaml.SequenceStartEvent):
-            return Node(kind="seq", place=place, items=tuple(children))
-        return Node(kind="map", place=place, pairs=tuple(zip(children[::2], children[1::2], strict=True)))
+            return YamlNode(kind="seq", place=place, items=tuple(children))
+        return YamlNode(kind="map", place=place, pairs=tuple(zip(children[::2], children[1::2], strict=True)))
 
 
 def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.declared.resources import Resource
     from dra_fleet.drivers.common.facts import GateConflict
-    from dra_fleet.policy.reading.charts import Release
+    from dra_fleet.policy.reading.charts import ChartRelease
     from dra_fleet.policy.rule import Settings
 
 GATES: Final = "featureGates"
@@ -36,7 +36,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
         yield from _judge(resource, installed, conflict)
 
 
-def _judge(resource: Resource, installed: Release, conflict: GateConflict) -> Iterator[Finding]:
+def _judge(resource: Resource, installed: ChartRelease, conflict: GateConflict) -> Iterator[Finding]:
     gate, other = conflict.gate, conflict.other
     if not _is_on(installed, gate):
         return
@@ -57,7 +57,7 @@ def _judge(resource: Resource, installed: Release, conflict: GateConflict) -> It
     )
 
 
-def _is_on(installed: Release, gate: str) -> bool | None:
+def _is_on(installed: ChartRelease, gate: str) -> bool | None:
     """Whether a gate is on; None if nothing tells."""
     given = installed.value(f"{GATES}.{gate}")
     if not given.absent:

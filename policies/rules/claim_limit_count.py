@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.declared.resources import Resource
-    from dra_fleet.policy.reading.claims import Request
+    from dra_fleet.policy.reading.claims import ClassDemand
     from dra_fleet.policy.rule import Settings
 
 NAME: Final = "claim-limit-count"
@@ -50,7 +50,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
             yield Finding(resource, devices(resource).get("requests"), problem, allowed, fix)
 
 
-def _driver(request: Request) -> str:
+def _driver(request: ClassDemand) -> str:
     """The driver of a class that a chart installs, else the class."""
     name = request.value.get("deviceClassName").peek
     driver = drivers.of_class(name) if isinstance(name, str) else None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet import drivers
 from dra_fleet.cel import CelUnsupported
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
-from dra_fleet.policy.reading.devices import Selection, dividable, partitions, whole_devices
+from dra_fleet.policy.reading.devices import DeviceSelection, dividable, partitions, whole_devices
 from dra_fleet.policy.reading.partitions import divides
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 
@@ -100,7 +100,7 @@ def _judge(resource: Resource, place: Value, expressions: Sequence[str], *, divi
 @lru_cache(maxsize=_REMEMBERED)
 def _is_meant(expressions: tuple[str, ...]) -> bool:
     """Whether they select partitions for being partitions."""
-    selection = Selection.of(expressions)
+    selection = DeviceSelection.of(expressions)
     return selection is not None and any(
         selection.selects(device.cel) == "yes" and selection.selects(device.as_whole) in ("no", "error")
         for device in partitions()
@@ -110,7 +110,7 @@ def _is_meant(expressions: tuple[str, ...]) -> bool:
 @lru_cache(maxsize=_REMEMBERED)
 def _takes_partitions(expressions: tuple[str, ...]) -> bool:
     """Whether they may select partitions."""
-    selection = Selection.of(expressions)
+    selection = DeviceSelection.of(expressions)
     return selection is not None and any(
         selection.selects(device.cel) in ("yes", "maybe") for device in partitions()
     )
@@ -119,7 +119,7 @@ def _takes_partitions(expressions: tuple[str, ...]) -> bool:
 @lru_cache(maxsize=_REMEMBERED)
 def _reached(expressions: tuple[str, ...]) -> tuple[str, ...]:
     """The whole GPUs that they may select; none if one is no CEL: selector-require-valid-cel refuses it."""
-    selection = Selection.of(expressions)
+    selection = DeviceSelection.of(expressions)
     if selection is None:
         return ()
     return tuple(

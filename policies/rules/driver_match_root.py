@@ -19,10 +19,10 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.resources import Stack
     from dra_fleet.policy.reading.advertisers import Advertiser
-    from dra_fleet.policy.reading.charts import Release
+    from dra_fleet.policy.reading.charts import ChartRelease
     from dra_fleet.policy.reading.operators import InstalledOperator
     from dra_fleet.policy.rule import Settings
 
@@ -46,7 +46,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
                 yield from _judge(installed, key, told, root)
 
 
-def _judge(installed: Release, key: str, told: str, root: str) -> Iterator[Finding]:
+def _judge(installed: ChartRelease, key: str, told: str, root: str) -> Iterator[Finding]:
     value = installed.value(key)
     if value.unknown:
         return
@@ -75,7 +75,7 @@ def _judge_mount(operator: InstalledOperator) -> Iterator[Finding]:
 
 
 def _roots(
-    stack: Stack, driver: Advertiser, served: Sequence[Pool], nodes: Nodes
+    stack: Stack, driver: Advertiser, served: Sequence[NodePool], nodes: Nodes
 ) -> Iterator[tuple[str, str]]:
     """Who says where the GPU driver is, and where."""
     near = [each for each in operators(stack) if nodes.homes.together(driver.resource, each.resource)]
@@ -90,7 +90,7 @@ def _roots(
             yield f"{operator.kind.title} ({operator.resource.name})", operator.root
 
 
-def _root_of(pool: Pool, near: list[InstalledOperator], nodes: Nodes) -> str | None:
+def _root_of(pool: NodePool, near: list[InstalledOperator], nodes: Nodes) -> str | None:
     """Where the GPU driver is on a pool's nodes; None if nothing tells."""
     root = pool.cloud.gpu_driver_root(pool)
     if root != "":

@@ -23,7 +23,7 @@ from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.clouds.resources import GpuDriverOwner
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
@@ -71,14 +71,14 @@ class Installer:
     image: Value
     where: RequiredNodeAffinity
 
-    def reaches(self, pool: Pool, choice: GpuDriverOwner) -> bool:
+    def reaches(self, pool: NodePool, choice: GpuDriverOwner) -> bool:
         """Whether it may run on a pool's nodes, which carry the label of who else installs a driver there."""
         labels = pool_labels(pool, discovered=True)
         return self.where.may_match(lambda key: "default" if key == choice.label else labels(key))
 
 
 def _judge(
-    pool: Pool, choice: GpuDriverOwner, operator: InstalledOperator | None, near: Sequence[Installer]
+    pool: NodePool, choice: GpuDriverOwner, operator: InstalledOperator | None, near: Sequence[Installer]
 ) -> Iterator[Finding]:
     if choice.owner and operator is not None:
         switch = operator.switch

@@ -17,7 +17,7 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.resources import Stack
     from dra_fleet.policy.reading.plugins import DriverPlugin
     from dra_fleet.policy.rule import Settings
@@ -35,7 +35,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
             yield from _judge(plugin, pool)
 
 
-def _judge(plugin: DriverPlugin, pool: Pool) -> Iterator[Finding]:
+def _judge(plugin: DriverPlugin, pool: NodePool) -> Iterator[Finding]:
     given = plugin.tolerated.given
     key = ".".join(str(step) for step in given.path[1:])
     taints = (*declared_taints(pool), *added_taints(pool))

@@ -17,7 +17,7 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.resources import Stack
     from dra_fleet.declared.values import Value
     from dra_fleet.hardware.models import Machine
@@ -37,7 +37,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
                     yield from _judge(pool, value, machine)
 
 
-def _judge(pool: Pool, value: Value, machine: Machine) -> Iterator[Finding]:
+def _judge(pool: NodePool, value: Value, machine: Machine) -> Iterator[Finding]:
     layouts = _layouts(machine)
     if layouts is None:
         yield from _finding(pool, value, f"{machine.name} has no GPU with partitions")
@@ -64,7 +64,7 @@ def _layouts(machine: Machine) -> Mapping[str, int] | None:
     return next((layouts for layouts in found if layouts is not None), None)
 
 
-def _finding(pool: Pool, value: Value, reason: str) -> Iterator[Finding]:
+def _finding(pool: NodePool, value: Value, reason: str) -> Iterator[Finding]:
     yield Finding(
         pool.resource,
         value,

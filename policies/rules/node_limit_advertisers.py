@@ -17,7 +17,7 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.resources import Stack
     from dra_fleet.policy.reading.advertisers import Advertiser
     from dra_fleet.policy.rule import Settings
@@ -40,7 +40,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
 
 
 def _judge_pair(
-    driver: Advertiser, other: Advertiser, pools: Sequence[Pool], nodes: Nodes
+    driver: Advertiser, other: Advertiser, pools: Sequence[NodePool], nodes: Nodes
 ) -> Iterator[Finding]:
     pair = (driver, other)
     chosen = [pool for pool in pools if all(nodes.chosen(each, pool) for each in pair)]
@@ -60,7 +60,7 @@ def _judge_pair(
     )
 
 
-def _judge_pool(pool: Pool, chosen_by: Sequence[Advertiser], nodes: Nodes) -> Iterator[Finding]:
+def _judge_pool(pool: NodePool, chosen_by: Sequence[Advertiser], nodes: Nodes) -> Iterator[Finding]:
     plugin = pool.cloud.device_plugin(pool) if chosen_by else None
     drivers = [driver for driver in chosen_by if plugin is not None and nodes.tolerated(driver, pool)]
     if plugin is not None and drivers:

@@ -17,7 +17,7 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.resources import Stack
     from dra_fleet.policy.rule import Settings
 
@@ -33,7 +33,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
                 yield _finding(pool, reason, allowed)
 
 
-def _finding(pool: Pool, reason: str, allowed: str) -> Finding:
+def _finding(pool: NodePool, reason: str, allowed: str) -> Finding:
     return Finding(
         pool.resource,
         pool.fewest,

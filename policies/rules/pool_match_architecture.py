@@ -18,7 +18,7 @@ from dra_fleet.policy.rule import Finding, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.resources import Stack
     from dra_fleet.policy.rule import Settings
 
@@ -32,7 +32,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
                 yield Finding(pool.resource, fault.at, fault.problem, fault.allowed, fault.fix)
 
 
-def _is_installed(stack: Stack, pool: Pool) -> bool:
+def _is_installed(stack: Stack, pool: NodePool) -> bool:
     """Whether an operator installs the GPU driver on a pool's nodes."""
     return installer_for(pool, operators(stack), Homes(stack)) is not None
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Iterator, Mapping
 
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.declared.resources import Resource
     from dra_fleet.policy.rule import Settings
@@ -36,7 +36,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
             yield Finding(resource, fault.at, fault.problem, fault.allowed, fault.fix)
 
 
-def _labels(resource: Resource, pool: Pool, needed: Mapping[str, str]) -> Iterator[Finding]:
+def _labels(resource: Resource, pool: NodePool, needed: Mapping[str, str]) -> Iterator[Finding]:
     for key, without in needed.items():
         label = pool.label(key)
         if label.unknown or label.text == "true":

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.declared.resources import Resource, Stack
-    from dra_fleet.policy.reading.charts import Release
+    from dra_fleet.policy.reading.charts import ChartRelease
     from dra_fleet.policy.rule import Settings
 
 GATES: Final = "featureGates"
@@ -37,7 +37,9 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
                     yield from _judge(resource, strategy.place, gate, installed, homes)
 
 
-def _judge(resource: Resource, place: str, gate: str, installed: Release, homes: Homes) -> Iterator[Finding]:
+def _judge(
+    resource: Resource, place: str, gate: str, installed: ChartRelease, homes: Homes
+) -> Iterator[Finding]:
     value = installed.value(f"{GATES}.{gate}")
     version = installed.driver_version
     if version is not None and gate not in version.feature_gates:

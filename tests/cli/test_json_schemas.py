@@ -12,8 +12,14 @@ import pytest
 from typer.testing import CliRunner
 
 from dra_fleet.cli import main
-from dra_fleet.cli.schemas import PUBLISHED, Published
-from dra_fleet.clusters.allocation import Allocation, HeldDevice, PodDevices, PoolDevices, WorkloadAllocation
+from dra_fleet.cli.schemas import PUBLISHED, PublishedSchema
+from dra_fleet.clusters.allocation import (
+    ClusterAllocation,
+    HeldDevice,
+    PodDevices,
+    PoolDevices,
+    WorkloadAllocation,
+)
 from dra_fleet.rehearsal.status import ClusterStatus, StackStatus
 from dra_fleet.settings import read_stack_file
 
@@ -40,7 +46,7 @@ def models(schema: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("published", PUBLISHED, ids=lambda published: published.file)
-def test_the_published_schema_is_exact(published: Published) -> None:
+def test_the_published_schema_is_exact(published: PublishedSchema) -> None:
     assert {model["additionalProperties"] for model in models(json.loads(published.text()))} == {False}
 
 
@@ -91,7 +97,7 @@ def test_where_a_rehearsed_stack_stands_keeps_to_the_schema() -> None:
         PodDevices(name="train-0", node="n1", devices=(HeldDevice("d", "n1", "gpu-0"),), running=True),
         PodDevices(name="train-1", node=None, devices=(), running=False),
     )
-    allocation = Allocation(
+    allocation = ClusterAllocation(
         pools={"a": PoolDevices(nodes=1, devices=2, held=1, claims=1, node_names=("n1",))},
         workloads={
             "train": WorkloadAllocation(name="train", namespace="ns", wanted=2, pods=pods, reason=None)

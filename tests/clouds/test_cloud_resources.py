@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.clouds.pools import Pool
+from dra_fleet.clouds.pools import NodePool
 from dra_fleet.clouds.resources import CloudResources
 from dra_fleet.declared.resources import Resource, Stack
 from dra_fleet.policy.reading.clouds import all_resources
@@ -72,8 +72,8 @@ def test_what_clouds_say_of_their_resources_loads_neither_settings_nor_plans() -
     assert [name for name in loaded if name.partition(".")[0] in unwanted] == []
 
 
-def pool_of(cloud: CloudResources, form: PoolForm) -> Pool:
-    return Pool(EMPTY, cloud, form, EMPTY.properties)
+def pool_of(cloud: CloudResources, form: PoolForm) -> NodePool:
+    return NodePool(EMPTY, cloud, form, EMPTY.properties)
 
 
 STACK = Stack(resources=[EMPTY])

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from dra_fleet.clusters.client import KubeApi
-from dra_fleet.clusters.preflight import Finding, Wanted, preflight
+from dra_fleet.clusters.preflight import PreflightFinding, Wanted, preflight
 
 WANTED = Wanted(
     kubernetes="1.36",
@@ -52,11 +52,11 @@ def nvidia_slice(node: str = "n1") -> dict[str, Any]:
     }
 
 
-def look(answers: dict[str, Any], wanted: Wanted = WANTED) -> list[Finding]:
+def look(answers: dict[str, Any], wanted: Wanted = WANTED) -> list[PreflightFinding]:
     def answer(request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(200, json=copy.deepcopy(answers[request.url.path]))
 
-    async def run() -> list[Finding]:
+    async def run() -> list[PreflightFinding]:
         http = httpx2.AsyncClient(base_url="https://cluster", transport=httpx2.MockTransport(answer))
         async with KubeApi(http) as api:
             return await preflight(api, wanted)

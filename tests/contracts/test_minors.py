@@ -12,7 +12,7 @@ from dra_fleet.cel import CelDevice, environment, minors
 from dra_fleet.kubernetes.devices.gates import GATED_FIELDS
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.places import ROOT
-from dra_fleet.proof.allocator import Allocation, Node, allocate
+from dra_fleet.proof.allocator import Allocation, CandidateNode, allocate
 from dra_fleet.rehearsal.tools import recipes
 from tests.proof.proof_helpers import fleet, pool, proved
 
@@ -144,7 +144,11 @@ def test_a_stock_1_37_rounds_fractions_of_a_capacity_up() -> None:
         "spec": {"devices": {"requests": [{"name": "part", "exactly": entry}]}},
     }
     found = allocate(
-        [claim], {"any": {"spec": {}}}, [{"metadata": {"name": "s"}, "spec": spec}], Node("n"), minor="1.37"
+        [claim],
+        {"any": {"spec": {}}},
+        [{"metadata": {"name": "s"}, "spec": spec}],
+        CandidateNode("n"),
+        minor="1.37",
     )
     assert isinstance(found, Allocation)
     assert found.claims[0][0].consumed == {"share": 2}

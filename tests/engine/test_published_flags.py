@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dra_fleet.clusters.client import KubeApi
-    from dra_fleet.clusters.pending import ClusterState, Reason
+    from dra_fleet.clusters.pending import ClusterState, WaitingReason
     from dra_fleet.rehearsal.tools import Toolset
     from tests.engine_support import RehearsalWorld, SimulatedCluster
 
@@ -84,13 +84,15 @@ class Recipe:
             check=False,
         )
 
-    def wait(self, *objects: dict[str, Any], until: Callable[[ClusterState, dict[str, Any]], bool]) -> Reason:
+    def wait(
+        self, *objects: dict[str, Any], until: Callable[[ClusterState, dict[str, Any]], bool]
+    ) -> WaitingReason:
         """Make these objects, and wait until the pod that wants devices is as expected; why it waits."""
         return asyncio.run(self._wait(objects, until))
 
     async def _wait(
         self, objects: tuple[dict[str, Any], ...], until: Callable[[ClusterState, dict[str, Any]], bool]
-    ) -> Reason:
+    ) -> WaitingReason:
         async with self.cluster.admin() as api:
             for item in objects:
                 await api.create({**item, "metadata": {"namespace": "default", **item["metadata"]}})
@@ -112,7 +114,7 @@ class Recipe:
         return asyncio.run(read())
 
 
-async def running(api: KubeApi, pod: dict[str, Any]) -> Reason:
+async def running(api: KubeApi, pod: dict[str, Any]) -> WaitingReason:
     return await explain_pending(api, pod)
 
 

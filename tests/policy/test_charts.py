@@ -10,7 +10,7 @@ import pytest
 from dra_fleet.declared.resources import Resource, Stack
 from dra_fleet.policy.judging import judge_resource
 from dra_fleet.policy.reading.advertisers import advertisers
-from dra_fleet.policy.reading.charts import Release, releases
+from dra_fleet.policy.reading.charts import ChartRelease, releases
 from policies.rules.class_forbid_chart_names import RULE as CHART_NAMES
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def resource(kind: str, properties: dict[str, Any], above: str = "") -> Resource
     )
 
 
-def of_chart(**properties: Any) -> list[Release]:
+def of_chart(**properties: Any) -> list[ChartRelease]:
     return list(releases(resource(RELEASE, properties)))
 
 

@@ -9,7 +9,7 @@ import pytest
 from dra_fleet.clouds.gke.labels import TRIPLE
 from dra_fleet.policy.gate import preset, running
 from dra_fleet.policy.gate.errors import GateError
-from dra_fleet.policy.gate.places import Place, places
+from dra_fleet.policy.gate.places import SourceLine, places
 from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.verdict import Expected, judge
 from dra_fleet.policy.gate.without_engine import judge_record
@@ -147,5 +147,5 @@ def test_a_finding_on_what_is_there_is_shown_on_the_program_s_line(
     assert project.run("up", "--yes", "--skip-preview").returncode == 0
     known = places(project.folder, "dev", running.resources_in_state("dev", project.folder))
     place = known.of("urn:pulumi:dev::other::aws:eks/cluster:Cluster::judged")
-    assert place == Place("__main__.py", WITH_A_CLUSTER.splitlines().index('Cluster("judged")') + 1)
+    assert place == SourceLine("__main__.py", WITH_A_CLUSTER.splitlines().index('Cluster("judged")') + 1)
     assert running.resources_in_state("no-such-stack", project.folder) == ()

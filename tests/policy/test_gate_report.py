@@ -11,12 +11,12 @@ import jsonschema
 import pytest
 
 from dra_fleet.policy import pack
-from dra_fleet.policy.gate.places import Place, Places, places
+from dra_fleet.policy.gate.places import Places, SourceLine, places
 from dra_fleet.policy.gate.report import to_junit, to_sarif
 from tests.policy.test_gate_verdict import FLOOR, URN, events, pack_of, verdict, violation
 
 if TYPE_CHECKING:
-    from dra_fleet.policy.gate.verdict import Verdict
+    from dra_fleet.policy.gate.verdict import GateVerdict
 
 SARIF = Path(__file__).parents[1] / "review" / "schemas" / "sarif-2.1.0-rtm.5.json"
 NOWHERE = Places(program={})
@@ -29,7 +29,7 @@ OTHERS = {
 }
 
 
-def sarif_of(found: Verdict, known: Places = NOWHERE) -> Any:
+def sarif_of(found: GateVerdict, known: Places = NOWHERE) -> Any:
     log: Any = to_sarif(found, known)
     schema = json.loads(SARIF.read_text(encoding="utf-8"))
     wrong: list[Any] = list(jsonschema.Draft4Validator(schema).iter_errors(log))  # pyright: ignore[reportUnknownMemberType]
@@ -68,18 +68,18 @@ def state(*positions: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("resource", "place"),
     [
-        (state("project:///infra/main.py#12"), Place("infra/main.py", 12)),
-        (state("project:///infra/main.py#12,5"), Place("infra/main.py", 12)),
+        (state("project:///infra/main.py#12"), SourceLine("infra/main.py", 12)),
+        (state("project:///infra/main.py#12,5"), SourceLine("infra/main.py", 12)),
         (
             state("project:///.venv/lib/python3.12/site-packages/acme.py#3", "project:///main.py#7"),
-            Place("main.py", 7),
+            SourceLine("main.py", 7),
         ),
-        (state("project:///../elsewhere/lib.py#3", "project:///main.py#7"), Place("main.py", 7)),
-        ({"urn": URN, "sourcePosition": "project:///main.py#4"}, Place("main.py", 4)),
+        (state("project:///../elsewhere/lib.py#3", "project:///main.py#7"), SourceLine("main.py", 7)),
+        ({"urn": URN, "sourcePosition": "project:///main.py#4"}, SourceLine("main.py", 4)),
     ],
 )
 def test_a_finding_is_shown_on_the_program_s_own_line(
-    resource: dict[str, Any], place: Place, tmp_path: Path
+    resource: dict[str, Any], place: SourceLine, tmp_path: Path
 ) -> None:
     known = places(tmp_path, "dev", [resource])
     assert known.of(URN) == place
@@ -93,12 +93,12 @@ def test_where_the_engine_tells_no_line_the_stack_file_s_is_shown(stack: str, tm
     text = "config:\n  other:clusters:\n    cc: {}\n    c: {}\n"
     (tmp_path / "Pulumi.dev.yaml").write_text(text, encoding="utf-8")
     known = places(tmp_path, stack, [state("project:///../site-packages/acme.py#3")])
-    assert known.of(URN) == Place("Pulumi.dev.yaml", 4)
-    assert known.of(f"{URN}-unnamed") == Place("Pulumi.dev.yaml", 1)
+    assert known.of(URN) == SourceLine("Pulumi.dev.yaml", 4)
+    assert known.of(f"{URN}-unnamed") == SourceLine("Pulumi.dev.yaml", 1)
 
 
 def test_without_a_stack_file_the_project_s_is_shown(tmp_path: Path) -> None:
-    assert places(tmp_path, "dev").of(URN) == Place("Pulumi.yaml", 1)
+    assert places(tmp_path, "dev").of(URN) == SourceLine("Pulumi.yaml", 1)
 
 
 def test_junit_has_a_case_for_each_finding_each_rule_without_one_and_each_problem() -> None:

@@ -11,7 +11,7 @@ from dra_fleet.policy import pack
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.preset import with_own
 from dra_fleet.policy.gate.record import read_record
-from dra_fleet.policy.gate.verdict import Expected, Verdict, judge
+from dra_fleet.policy.gate.verdict import Expected, GateVerdict, judge
 from dra_fleet.policy.rule import Preset, StackRule
 
 URN = "urn:pulumi:dev::other::aws:eks/cluster:Cluster::c"
@@ -35,7 +35,7 @@ def events() -> dict[str, dict[str, Any]]:
     }
 
 
-def verdict(given: dict[str, dict[str, Any]], preset: Preset = "standard", *without: str) -> Verdict:
+def verdict(given: dict[str, dict[str, Any]], preset: Preset = "standard", *without: str) -> GateVerdict:
     record = read_record([json.dumps(event) for event in given.values()], "events")
     return judge(record, Expected(preset=preset, without=frozenset(without)))
 

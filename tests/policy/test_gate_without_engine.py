@@ -15,7 +15,7 @@ from dra_fleet.declared.values import Secret
 from dra_fleet.policy import pack
 from dra_fleet.policy.gate import preset
 from dra_fleet.policy.gate.record import read_record
-from dra_fleet.policy.gate.verdict import Expected, Verdict, judge
+from dra_fleet.policy.gate.verdict import Expected, GateVerdict, judge
 from dra_fleet.policy.gate.without_engine import judge_record, was_judged
 from dra_fleet.policy.judging import judge_all
 from tests.policy.other_project import marked
@@ -70,7 +70,7 @@ def lines(*program: Declared) -> list[str]:
     return [json.dumps(event) for event in [*found, {"summaryEvent": {"result": "succeeded"}}]]
 
 
-def judged(*program: Declared, **settings: Mapping[str, object]) -> Verdict:
+def judged(*program: Declared, **settings: Mapping[str, object]) -> GateVerdict:
     record = read_record(lines(*program), "events")
     assert not was_judged(record)
     config = preset.config("standard")

@@ -16,7 +16,7 @@ from pulumi.runtime.proto import analyzer_pb2_grpc
 
 from dra_fleet.policy import pack
 from dra_fleet.policy.gate import preset, running
-from dra_fleet.policy.gate.verdict import Expected, Verdict, judge
+from dra_fleet.policy.gate.verdict import Expected, GateVerdict, judge
 from tests.policy.other_project import PACK, OtherProject
 from tests.policy.rule_cases import Declared
 
@@ -132,7 +132,9 @@ def serving(folder: Path, change: str) -> Path:
     return start
 
 
-def verdict(project: OtherProject, start: Path, patch: pytest.MonkeyPatch, *, levels: bool = True) -> Verdict:
+def verdict(
+    project: OtherProject, start: Path, patch: pytest.MonkeyPatch, *, levels: bool = True
+) -> GateVerdict:
     """The gate's, with a pack in place of this one; an engine refuses levels of rules that a pack lacks."""
     project.declare([NEW])
     patch.setattr(running, "RUN_PACK", start)

@@ -11,11 +11,11 @@ import pytest
 
 from dra_fleet.proof.allocator import (
     Allocation,
+    CandidateNode,
     DeviceId,
     Failure,
     InUse,
     Inventory,
-    Node,
     NoFit,
     Outcome,
     TimedOut,
@@ -58,7 +58,7 @@ def ours(case: Object, minor: int) -> list[Object]:
         case["claims"],
         CLASSES,
         Inventory(case["slices"]),
-        Node(case["node"], case["labels"]),
+        CandidateNode(case["node"], case["labels"]),
         in_use=InUse(exclusive, shared),
         minor=f"1.{minor}",
         most_steps=STEPS,

@@ -9,11 +9,11 @@ import pytest
 from dra_fleet.cel import UNKNOWN
 from dra_fleet.proof.allocator import (
     Allocation,
+    CandidateNode,
     DeviceId,
     Failure,
     InUse,
     Inventory,
-    Node,
     NoFit,
     Outcome,
     Undecided,
@@ -24,7 +24,7 @@ from dra_fleet.proof.allocator.inventory import amount
 Object = dict[str, Any]
 
 DRIVER = "gpu.example.com"
-HERE = Node("n1", {"zone": "one"})
+HERE = CandidateNode("n1", {"zone": "one"})
 CLASSES: dict[str, Object] = {
     "gpu": {"spec": {"selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}'"}}]}},
     "unguarded": {

@@ -18,7 +18,7 @@ from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.passed_on import PASSED_ON, PassedOn
 from dra_fleet.rehearsal.tools import Toolset
 from dra_fleet.rehearsal.tools.go import build_environment
-from dra_fleet.rehearsal.tools.on_path import Requirement, version_of
+from dra_fleet.rehearsal.tools.on_path import ToolRequirement, version_of
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -67,7 +67,7 @@ def test_no_variable_that_a_run_does_not_need_reaches_the_engine(home: Home) -> 
 
 def test_no_such_variable_reaches_builds_or_what_is_asked_on_the_path() -> None:
     assert CANARY not in build_environment().values()
-    shell = Requirement(
+    shell = ToolRequirement(
         name="sh", version_arguments=("-c", f"env | grep -q {CANARY} || echo 1.2.3"), at_least=(0, 0, 0)
     )
     assert version_of(Path("/bin/sh"), shell) == (1, 2, 3)

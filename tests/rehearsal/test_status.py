@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dra_fleet.clusters.allocation import Allocation
+from dra_fleet.clusters.allocation import ClusterAllocation
 from dra_fleet.rehearsal.status import ClusterStatus, StackStatus, plugin_not_started
 
 
@@ -34,7 +34,7 @@ def test_nothing_is_said_of_a_plugin_that_runs_or_of_another_pod() -> None:
 
 
 def test_a_stack_whose_plugin_does_not_run_is_not_complete() -> None:
-    nothing = Allocation(pools={}, workloads={})
+    nothing = ClusterAllocation(pools={}, workloads={})
 
     def stack(*told: str) -> StackStatus:
         cluster = ClusterStatus(kubernetes="v1.36.3", allocation=nothing, plugins_not_started=told)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.review.assemble import Known, fleet_of, make_review
-from dra_fleet.review.events import Preview, Step
+from dra_fleet.review.events import EngineStep, Preview
 from dra_fleet.review.running import Running, parse_running
 from dra_fleet.review.was import was_planned
 from dra_fleet.settings import parse
@@ -48,8 +48,8 @@ def pool_change(
     state: dict[str, Any] = {"inputs": {}}
     common: dict[str, Any] = {"old": state, "new": state, "keys": ()}
     steps = [
-        Step(urn=parent, type=parent.split("::")[2], operation="same", parent=stack, diff={}, **common),
-        Step(urn=pool, type=kind, operation=operation, parent=parent, diff=diff, **common),
+        EngineStep(urn=parent, type=parent.split("::")[2], operation="same", parent=stack, diff={}, **common),
+        EngineStep(urn=pool, type=kind, operation=operation, parent=parent, diff=diff, **common),
     ]
     preview = Preview(
         stack="dev", started=dt.datetime(2026, 11, 21, tzinfo=dt.UTC), result="succeeded", steps=steps

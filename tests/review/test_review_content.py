@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dra_fleet.review.assemble import Known, fleet_of, make_review, previewed_fleet
-from dra_fleet.review.events import Preview, Violation
+from dra_fleet.review.events import Preview, ReportedViolation
 from dra_fleet.review.losses import Losses
 from dra_fleet.review.owners import Owner
 from dra_fleet.review.was import Was, was_exported
@@ -82,7 +82,7 @@ def test_a_wrong_stack_file_is_refused_once_per_error_and_shows_no_fleet() -> No
 def test_a_mandatory_violation_refuses_and_an_advisory_grave_one_needs_a_person() -> None:
     base = known()
     for level, decision in (("mandatory", "refuse"), ("advisory", "person")):
-        violation = Violation(
+        violation = ReportedViolation(
             rule="theirs", pack="p", level=level, severity="high", message="wrong; fix: right", urn="u::n"
         )
         preview = replace(base.preview, violations=[violation])

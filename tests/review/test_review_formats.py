@@ -12,7 +12,7 @@ import pytest
 
 from dra_fleet.findings.engine_marks import UNKNOWN_TEXT
 from dra_fleet.review.comment import LONGEST, marker, render_markdown
-from dra_fleet.review.events import Preview, Step, Violation
+from dra_fleet.review.events import EngineStep, Preview, ReportedViolation
 from dra_fleet.review.masking import MASK, change_shown, scrub
 from dra_fleet.review.model import Review
 from dra_fleet.review.page import render_page
@@ -110,7 +110,9 @@ def test_the_comment_of_the_dev_stack_before_anything_is_deployed_is_the_golden_
 def test_what_others_wrote_is_no_markup_in_any_format() -> None:
     message = "<script>alert(1)</script> | @everyone ![x](https://example.com/x) `a`\n# title"
     base = known()
-    violation = Violation(rule="r", pack="p", level="advisory", severity="low", message=message, urn="u::n")
+    violation = ReportedViolation(
+        rule="r", pack="p", level="advisory", severity="low", message=message, urn="u::n"
+    )
     review = review_with(replace(base.preview, violations=[violation]))
     markdown = render_markdown(review)
     assert "&lt;script&gt;alert(1)&lt;/script&gt; \\| &#64;everyone !\\[x\\]" in markdown
@@ -124,7 +126,7 @@ def review_with(preview: Preview) -> Review:
     return make_review(replace(known(), preview=preview))
 
 
-def canary_step() -> Step:
+def canary_step() -> EngineStep:
     def inputs(number: int) -> dict[str, Any]:
         return {
             "marked": {**SIGNED, "ciphertext": f"{CANARY}-{number}"},
@@ -140,7 +142,7 @@ def canary_step() -> Step:
         ("marked", "nested.deep[0]", "password", "kubeconfig", "text", "values"), "update"
     )
     parent = samples.preview("same").steps[0].urn
-    return Step(
+    return EngineStep(
         urn="urn:pulumi:dev::dra-fleet::t::canary",
         type="t",
         operation="update",
@@ -154,7 +156,7 @@ def canary_step() -> Step:
 
 def test_no_secret_is_in_any_format() -> None:
     base = known()
-    violation = Violation(
+    violation = ReportedViolation(
         rule="r", pack="p", level="advisory", severity="low", message=f"got {KEY}", urn="u::n"
     )
     preview = replace(

@@ -12,7 +12,7 @@ from tests.review import samples
 from tests.review.test_review_content import known
 
 if TYPE_CHECKING:
-    from dra_fleet.review.events import Step
+    from dra_fleet.review.events import EngineStep
     from dra_fleet.review.model import Change
 
 IS_MIG = "device.attributes['gpu.nvidia.com'].type == 'mig'"
@@ -20,7 +20,7 @@ IS_GPU = "device.attributes['gpu.nvidia.com'].type == 'gpu'"
 NEVER_KNOWN = "device.attributes['gpu.nvidia.com'].uuid == 'GPU-1'"
 
 
-def with_expression(step: Step, state: str, expression: str) -> Step:
+def with_expression(step: EngineStep, state: str, expression: str) -> EngineStep:
     """A step on a class whose selector was, or will be, another one."""
     inputs: dict[str, Any] = {"spec": {"selectors": [{"cel": {"expression": expression}}]}}
     kept: dict[str, Any] = getattr(step, state) or {}

@@ -53,7 +53,7 @@ class AksClusterArgs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Place:
+class _AksPlace:
     """Where the cluster is in Azure, how its users get in, and what must be there before pools are added."""
 
     group: pulumi.Input[str]
@@ -107,7 +107,7 @@ class AksCluster(Platform):
 
     def _created(
         self, name: str, plan: AksClusterPlan, creation: AksCreation, azure: pulumi_azure_native.Provider
-    ) -> _Place:
+    ) -> _AksPlace:
         # Protected with the component: the options are its own, not those of what lives in the cluster.
         opts = pulumi.ResourceOptions(parent=self, provider=azure, depends_on=self._after)
         group = resources.ResourceGroup(
@@ -130,9 +130,9 @@ class AksCluster(Platform):
         ]
         after = [cluster, *windows]
         user = self._user(group.name, cluster.name, azure, after)
-        return _Place(group=group.name, name=cluster.name, user=user, after=after)
+        return _AksPlace(group=group.name, name=cluster.name, user=user, after=after)
 
-    def _adopted(self, name: str, plan: AksClusterPlan, azure: pulumi_azure_native.Provider) -> _Place:
+    def _adopted(self, name: str, plan: AksClusterPlan, azure: pulumi_azure_native.Provider) -> _AksPlace:
         user = readable(
             self._user(plan.resource_group, plan.name, azure, ()),
             name,
@@ -142,7 +142,7 @@ class AksCluster(Platform):
         )
         # Its pools wait for the answer: none is asked for in a cluster that is not there.
         there = pulumi.Output.unsecret(user).apply(lambda _: plan.name)
-        return _Place(group=plan.resource_group, name=there, user=user, after=[])
+        return _AksPlace(group=plan.resource_group, name=there, user=user, after=[])
 
     def _user(
         self,
@@ -160,7 +160,7 @@ class AksCluster(Platform):
         )
 
     def _pools(
-        self, name: str, plan: AksClusterPlan, place: _Place, azure: pulumi_azure_native.Provider
+        self, name: str, plan: AksClusterPlan, place: _AksPlace, azure: pulumi_azure_native.Provider
     ) -> list[aks.AgentPool]:
         home = PoolHome(group=place.group, cluster=place.name, kubernetes=plan.kubernetes)
         return [

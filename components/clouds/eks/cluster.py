@@ -53,7 +53,7 @@ class EksClusterArgs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Place:
+class _EksPlace:
     """A cluster as its node groups see it. `after`: what must be there before a node can join."""
 
     name: pulumi.Input[str]
@@ -115,7 +115,7 @@ class EksCluster(Platform):
         args = EksClusterArgs(plan=cast("EksClusterPlan", plan.own))
         return lambda opts: cls(plan.name, args, opts)
 
-    def _adopted(self, name: str, plan: EksClusterPlan, own: pulumi.ResourceOptions) -> _Place:
+    def _adopted(self, name: str, plan: EksClusterPlan, own: pulumi.ResourceOptions) -> _EksPlace:
         asked = eks.get_cluster_output(
             name=plan.name, opts=pulumi.InvokeOutputOptions(parent=self, provider=own.provider)
         )
@@ -127,7 +127,7 @@ class EksCluster(Platform):
             permission="the permission eks:DescribeCluster",
         )
         nodes = role(logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, plan.node_role, own)
-        return _Place(
+        return _EksPlace(
             # Its node groups wait for the answer: none is asked for in a cluster that is not there.
             name=found.apply(lambda _: plan.name),
             subnets=plan.subnets,
@@ -142,7 +142,7 @@ class EksCluster(Platform):
 
     def _created(
         self, name: str, plan: EksClusterPlan, creation: EksCreation, own: pulumi.ResourceOptions
-    ) -> _Place:
+    ) -> _EksPlace:
         network = (
             Network(subnets=plan.subnets, ready=[])
             if creation.network is None
@@ -177,7 +177,7 @@ class EksCluster(Platform):
         later = [
             self._addon(name, addon, creation, cluster, after_system) for addon in (*_AFTER_NODES, *chosen)
         ]
-        return _Place(
+        return _EksPlace(
             name=cluster.name,
             subnets=network.subnets,
             node_role=nodes.arn,
@@ -208,7 +208,7 @@ class EksCluster(Platform):
         )
 
     def _group(
-        self, name: str, group: EksGroupPlan, place: _Place, aws: pulumi_aws.Provider
+        self, name: str, group: EksGroupPlan, place: _EksPlace, aws: pulumi_aws.Provider
     ) -> eks.NodeGroup:
         part = logical(name, group.key)
         opts = self.child_opts(pulumi.ResourceOptions(provider=aws))
@@ -236,7 +236,7 @@ class EksCluster(Platform):
         )
 
     def _security_groups(
-        self, part: str, group: EksGroupPlan, place: _Place, opts: pulumi.ResourceOptions
+        self, part: str, group: EksGroupPlan, place: _EksPlace, opts: pulumi.ResourceOptions
     ) -> list[pulumi.Input[str]]:
         """The security groups of EFA cards: the cluster's, and one that allows all traffic to itself."""
         if group.cards is None:
@@ -262,7 +262,7 @@ class EksCluster(Platform):
         return pulumi.ResourceOptions.merge(opts, more)
 
 
-def _user_data(group: EksGroupPlan, place: _Place) -> pulumi.Input[str] | None:
+def _user_data(group: EksGroupPlan, place: _EksPlace) -> pulumi.Input[str] | None:
     """What the nodes are told; the images of EKS know how to join by themselves."""
     if group.image_id is not None:
         return pulumi.Output.all(

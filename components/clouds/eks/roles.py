@@ -24,7 +24,7 @@ _ADMIN = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Role:
+class IamRole:
     """A role, and what must be attached to it before it may be used."""
 
     arn: pulumi.Input[str]
@@ -37,7 +37,7 @@ def role(
     policies: Sequence[str],
     given: str | None,
     opts: pulumi.ResourceOptions,
-) -> Role:
+) -> IamRole:
     """The role that is given, or a new one.
 
     Args:
@@ -48,7 +48,7 @@ def role(
         opts: parent and provider.
     """
     if given is not None:
-        return Role(arn=given, attached=[])
+        return IamRole(arn=given, attached=[])
     statement = {
         "Effect": "Allow",
         "Principal": {"Service": service},
@@ -68,7 +68,7 @@ def role(
         )
         for policy in policies
     ]
-    return Role(arn=made.arn, attached=attached)
+    return IamRole(arn=made.arn, attached=attached)
 
 
 def administrators(

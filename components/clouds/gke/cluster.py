@@ -49,7 +49,7 @@ class GkeClusterArgs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Place:
+class _GkePlace:
     """The cluster's name in GKE, what Google tells of it, and what must be there before pools are added."""
 
     name: pulumi.Input[str]
@@ -103,7 +103,7 @@ class GkeCluster(Platform):
 
     def _created(
         self, name: str, plan: GkeClusterPlan, creation: GkeCreation, google: pulumi_gcp.Provider
-    ) -> _Place:
+    ) -> _GkePlace:
         # Protected with the component: the options are its own, not those of what lives in the cluster.
         opts = pulumi.ResourceOptions(parent=self, provider=google, depends_on=self._after)
         cluster = container.Cluster(name, cluster_arguments(plan, creation), opts=opts)
@@ -114,9 +114,9 @@ class GkeCluster(Platform):
         )
         # GKE taints GPU nodes by itself only where other nodes are there already.
         after = [cluster, system]
-        return _Place(name=cluster.name, found=self._found(cluster.name, plan, google, after), after=after)
+        return _GkePlace(name=cluster.name, found=self._found(cluster.name, plan, google, after), after=after)
 
-    def _adopted(self, name: str, plan: GkeClusterPlan, google: pulumi_gcp.Provider) -> _Place:
+    def _adopted(self, name: str, plan: GkeClusterPlan, google: pulumi_gcp.Provider) -> _GkePlace:
         found = readable(
             self._found(plan.name, plan, google, ()),
             name,
@@ -125,7 +125,7 @@ class GkeCluster(Platform):
             permission="the permission container.clusters.get",
         )
         # Its pools wait for the answer: none is asked for in a cluster that is not there.
-        return _Place(name=found.apply(lambda _: plan.name), found=found, after=[])
+        return _GkePlace(name=found.apply(lambda _: plan.name), found=found, after=[])
 
     def _found(
         self,
@@ -143,7 +143,7 @@ class GkeCluster(Platform):
         )
 
     def _pools(
-        self, name: str, plan: GkeClusterPlan, place: _Place, google: pulumi_gcp.Provider
+        self, name: str, plan: GkeClusterPlan, place: _GkePlace, google: pulumi_gcp.Provider
     ) -> list[container.NodePool]:
         return [
             container.NodePool(

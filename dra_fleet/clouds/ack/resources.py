@@ -18,8 +18,8 @@ from dra_fleet.clouds.resources import NO_TYPE, CloudResources, Support, nothing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dra_fleet.clouds.pools import Pool
-    from dra_fleet.clouds.resources import DevicePlugin, Fault
+    from dra_fleet.clouds.pools import NodePool
+    from dra_fleet.clouds.resources import CloudDevicePlugin, Fault
     from dra_fleet.declared.resources import Resource
     from dra_fleet.declared.values import Value
 
@@ -46,7 +46,7 @@ def _limit(size: str) -> Callable[[Value], Value]:
     return limit
 
 
-def _device_plugin(pool: Pool) -> DevicePlugin | None:
+def _device_plugin(pool: NodePool) -> CloudDevicePlugin | None:
     return plugin_unless_labelled(pool, _SCHEDULING, "disabled", "ACK's device plugin")
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from dra_fleet.clouds.aks.facts import AksFacts
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.resources import Resource
     from dra_fleet.declared.values import Value
     from dra_fleet.hardware.models import Machine
@@ -66,7 +66,7 @@ def _end(cluster: Resource, minor: str) -> dt.date | None:
     return entry.long_term_support_end if long_term else entry.standard_support_end
 
 
-def _named(holder: Resource | Pool, native: tuple[str, ...], classic: str) -> Value:
+def _named(holder: Resource | NodePool, native: tuple[str, ...], classic: str) -> Value:
     """A field by its name in either provider, by the one that is given."""
     found = holder.get(classic)
     return found if found.possible else holder.get(*native)
@@ -152,7 +152,7 @@ def _classic_pools(types: str, pools: str) -> PoolForm:
     )
 
 
-def _added_taints(pool: Pool) -> Iterator[tuple[str, str]]:
+def _added_taints(pool: NodePool) -> Iterator[tuple[str, str]]:
     """https://learn.microsoft.com/azure/aks/spot-node-pool."""
     if _named(pool, ("scaleSetPriority",), "priority").text == "Spot":
         yield SPOT, "spot"
@@ -168,7 +168,7 @@ def _management(resource: Resource) -> list[Value]:
     return [resource.get("properties", *_MANAGEMENT)] if kind.endswith("agentpools") else []
 
 
-def _gpu_driver_owner(pool: Pool) -> GpuDriverOwner | None:
+def _gpu_driver_owner(pool: NodePool) -> GpuDriverOwner | None:
     at = _named(pool, ("gpuProfile", "driver"), "gpuDriver")
     none = at.text == _NO_DRIVER
     place = "gpuDriver" if pool.resource.type.startswith("azure:") else "gpuProfile.driver"
@@ -176,18 +176,18 @@ def _gpu_driver_owner(pool: Pool) -> GpuDriverOwner | None:
     return None if at.unknown else GpuDriverOwner(at=at, owner="" if none else "AKS", other=other)
 
 
-def _gpu_driver_root(pool: Pool) -> str | None:
+def _gpu_driver_root(pool: NodePool) -> str | None:
     choice = _named(pool, ("gpuProfile", "driver"), "gpuDriver")
     if choice.unknown:
         return None
     return "" if choice.text == _NO_DRIVER else "/"
 
 
-def _partitions(pool: Pool) -> list[Value]:
+def _partitions(pool: NodePool) -> list[Value]:
     return [_named(pool, ("gpuInstanceProfile",), "gpuInstance")]
 
 
-def _unpredicted(pool: Pool, served: bool) -> Iterator[tuple[str, str]]:
+def _unpredicted(pool: NodePool, served: bool) -> Iterator[tuple[str, str]]:
     if served and pool.may_be_empty:
         yield "AKS's autoscaler does not know its devices", "1 or more"
 

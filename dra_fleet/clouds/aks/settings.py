@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 from dra_fleet.drivers.nvidia.operator_settings import GpuOperatorSettings
 from dra_fleet.kubernetes.devices.names import DnsLabel, LabelKey, LabelValue
 from dra_fleet.kubernetes.devices.problem import refuse
-from dra_fleet.settings.base import Settings
+from dra_fleet.settings.base import SettingsModel
 from dra_fleet.settings.cluster import CommonClusterSettings
 from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine, NodeRange, machine_form
 
@@ -80,7 +80,7 @@ Nodes = Annotated[
 ]
 
 
-class CreateCluster(Settings):
+class CreateCluster(SettingsModel):
     """The stack creates the resource group and the cluster, which is named after its entry in the stack."""
 
     resource_group: ResourceGroupName
@@ -90,7 +90,7 @@ class CreateCluster(Settings):
     ] = None
 
 
-class AdoptCluster(Settings):
+class AdoptCluster(SettingsModel):
     """The cluster exists; the stack adds node pools and what runs in it, and never deletes the cluster."""
 
     resource_group: ResourceGroupName
@@ -103,7 +103,7 @@ class AdoptCluster(Settings):
     ]
 
 
-class AksAccess(Settings):
+class AksAccess(SettingsModel):
     """Who reaches the API server, and how this program logs in. Local accounts are always off."""
 
     authorized_ranges: Annotated[
@@ -130,7 +130,7 @@ class AksAccess(Settings):
         return self
 
 
-class MaintenanceWindow(Settings):
+class MaintenanceWindow(SettingsModel):
     """When automatic upgrades may run, every week."""
 
     day: Annotated[
@@ -147,7 +147,7 @@ class MaintenanceWindow(Settings):
     hours: Annotated[int, Field(description="Length of the window", ge=4, le=24)] = 4
 
 
-class AksUpgrades(Settings):
+class AksUpgrades(SettingsModel):
     """Upgrades that AKS starts by itself; off unless asked for, and then only inside the window."""
 
     kubernetes: Annotated[
@@ -171,7 +171,7 @@ class AksUpgrades(Settings):
         return self
 
 
-class SystemPool(Settings):
+class SystemPool(SettingsModel):
     """The pool of the cluster's own pods; it carries the taint CriticalAddonsOnly."""
 
     machine: VmSize = "Standard_D4ds_v5"
@@ -185,7 +185,7 @@ class AksMachine(InlineMachine):
     vm_size: VmSize
 
 
-class PoolUpgrade(Settings):
+class PoolUpgrade(SettingsModel):
     """How the nodes of a pool are upgraded: with more nodes for a while (surge), or with fewer."""
 
     surge: Nodes | None = None

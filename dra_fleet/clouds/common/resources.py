@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.common.networks import is_open, network, prefix
 from dra_fleet.clouds.pools import steps
-from dra_fleet.clouds.resources import DevicePlugin, Fault, VersionField
+from dra_fleet.clouds.resources import CloudDevicePlugin, Fault, VersionField
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.clouds.resources import OtherPools
     from dra_fleet.declared.resources import Resource
     from dra_fleet.declared.values import Value
@@ -36,12 +36,12 @@ def no_machines() -> Mapping[str, Machine]:
     return {}
 
 
-def plugin_unless_labelled(pool: Pool, key: str, value: str, title: str) -> DevicePlugin | None:
+def plugin_unless_labelled(pool: NodePool, key: str, value: str, title: str) -> CloudDevicePlugin | None:
     """A device plugin that runs on a pool's nodes unless they carry a label."""
     label = pool.label(key)
     if label.unknown or label.text == value:
         return None
-    return DevicePlugin(title=title, at=pool.labels, off=f'add the label {key}: "{value}" to the pool')
+    return CloudDevicePlugin(title=title, at=pool.labels, off=f'add the label {key}: "{value}" to the pool')
 
 
 def open_ranges(ranges: Value, fix: str) -> Iterator[Fault]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet.clouds.pools import PoolForm
 
 if TYPE_CHECKING:
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.resources import Resource
     from dra_fleet.declared.values import Value
 
@@ -19,12 +19,12 @@ _GPUS: Final = re.compile(rf"{re.escape(_OF_AWS)}/instance-gpu-(count|name|manuf
 _WITHOUT: Final = frozenset({"DoesNotExist", "NotIn", "Lt"})
 
 
-def is_karpenter_s(pool: Pool) -> bool:
+def is_karpenter_s(pool: NodePool) -> bool:
     """Whether Karpenter makes a pool's nodes."""
     return KARPENTER.types.fullmatch(pool.resource.type) is not None
 
 
-def gpus_told(pool: Pool, families: re.Pattern[str]) -> bool | None:
+def gpus_told(pool: NodePool, families: re.Pattern[str]) -> bool | None:
     """Whether a pool's own words say that it has GPUs; None if only its machines may.
 
     https://karpenter.sh/docs/concepts/scheduling/#supported-labels

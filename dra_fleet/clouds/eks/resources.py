@@ -9,8 +9,8 @@ from dra_fleet.clouds.common.resources import no_other_pools, open_ranges, versi
 from dra_fleet.clouds.eks import CLOUD, other_pools
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import (
+    CloudDevicePlugin,
     CloudResources,
-    DevicePlugin,
     Fault,
     GpuDriverOwner,
     MachineTemplate,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from dra_fleet.clouds.eks.facts import EksFacts, EksImage
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
     from dra_fleet.hardware.models import Machine
@@ -59,7 +59,7 @@ def _machines() -> Mapping[str, Machine]:
     return CLOUD.machines
 
 
-def _image_of(pool: Pool) -> EksImage | None:
+def _image_of(pool: NodePool) -> EksImage | None:
     return _facts().image(pool.image.text or "")
 
 
@@ -88,7 +88,7 @@ def _public_addresses(cluster: Resource) -> Iterator[Fault]:
     yield from open_ranges(network.get("publicAccessCidrs"), fix)
 
 
-def _gpus_told(pool: Pool) -> bool | None:
+def _gpus_told(pool: NodePool) -> bool | None:
     """A node group whose launch template names the machine tells it by its image."""
     if not _IS_MANAGED.fullmatch(pool.resource.type):
         return other_pools.gpus_told(pool, _FAMILIES)
@@ -98,18 +98,18 @@ def _gpus_told(pool: Pool) -> bool | None:
     return image is not None and image.nvidia
 
 
-def _device_plugin(pool: Pool) -> DevicePlugin | None:
+def _device_plugin(pool: NodePool) -> CloudDevicePlugin | None:
     image = _image_of(pool)
     if image is None or not image.plugin or not pool.get("launchTemplate").absent:
         return None  # a launch template's user data may turn the plugin off
-    return DevicePlugin(
+    return CloudDevicePlugin(
         title="Bottlerocket's device plugin",
         at=pool.image,
         off="turn it off in a launch template: settings.kubelet-device-plugins.nvidia.enabled = false",
     )
 
 
-def _gpu_driver_owner(pool: Pool) -> GpuDriverOwner | None:
+def _gpu_driver_owner(pool: NodePool) -> GpuDriverOwner | None:
     image = _image_of(pool)
     if image is None:
         return None
@@ -118,21 +118,21 @@ def _gpu_driver_owner(pool: Pool) -> GpuDriverOwner | None:
     return GpuDriverOwner(at=pool.image, owner=owner, other=branded)
 
 
-def _gpu_driver_root(pool: Pool) -> str | None:
+def _gpu_driver_root(pool: NodePool) -> str | None:
     image = _image_of(pool)
     if image is None:
         return None
     return "/" if image.nvidia else ""
 
 
-def _unpredicted(pool: Pool, served: bool) -> Iterator[tuple[str, str]]:
+def _unpredicted(pool: NodePool, served: bool) -> Iterator[tuple[str, str]]:
     if served and pool.may_be_empty and other_pools.is_karpenter_s(pool):
         yield "Karpenter ignores claims unless its alpha support is on", "1 or more of static capacity"
     elif served and pool.may_be_empty:
         yield "EKS's autoscaler does not know its devices", "1 or more"
 
 
-def _wrong_images(stack: Stack, pool: Pool, _: Callable[[], bool]) -> Iterator[Fault]:
+def _wrong_images(stack: Stack, pool: NodePool, _: Callable[[], bool]) -> Iterator[Fault]:
     image = _image_of(pool)
     for machine in pool.machines_in(stack) if image is not None else []:
         wanted = _architecture(machine.text or "")
@@ -140,7 +140,7 @@ def _wrong_images(stack: Stack, pool: Pool, _: Callable[[], bool]) -> Iterator[F
             yield _wrong_image(pool, image, machine, wanted)
 
 
-def _wrong_image(pool: Pool, image: EksImage, machine: Value, wanted: str) -> Fault:
+def _wrong_image(pool: NodePool, image: EksImage, machine: Value, wanted: str) -> Fault:
     images = _facts().images
     allowed = [each.name for each in images if (each.arch, each.nvidia) == (wanted, image.nvidia)]
     return Fault(

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 from dra_fleet.drivers.nvidia.operator_settings import GpuOperatorSettings
 from dra_fleet.kubernetes.devices.names import DnsLabel, LabelKey, LabelValue
 from dra_fleet.kubernetes.devices.problem import refuse
-from dra_fleet.settings.base import Settings
+from dra_fleet.settings.base import SettingsModel
 from dra_fleet.settings.cluster import CommonClusterSettings
 from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine, NodeRange, machine_form
 
@@ -33,7 +33,7 @@ def _text(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-class SmallNetwork(Settings):
+class SmallNetwork(SettingsModel):
     """A VPC of the stack's own: per zone a private subnet for nodes and a public one with a NAT gateway."""
 
     cidr: Annotated[
@@ -45,7 +45,7 @@ class SmallNetwork(Settings):
     ]
 
 
-class CreateEks(Settings):
+class CreateEks(SettingsModel):
     """The stack creates the cluster, which is named after its entry in the stack."""
 
     subnets: Annotated[
@@ -68,7 +68,7 @@ class CreateEks(Settings):
         return self
 
 
-class AdoptEks(Settings):
+class AdoptEks(SettingsModel):
     """The cluster exists; the stack adds node groups and what runs in it, and never deletes the cluster."""
 
     name: Annotated[
@@ -82,7 +82,7 @@ class AdoptEks(Settings):
     node_role: RoleArn | None = None
 
 
-class EksAccess(Settings):
+class EksAccess(SettingsModel):
     """Who reaches the API server, and who administers the cluster. IAM decides; there is no other login."""
 
     public_ranges: Annotated[
@@ -104,7 +104,7 @@ class EksAccess(Settings):
         return self
 
 
-class EksSystemPool(Settings):
+class EksSystemPool(SettingsModel):
     """The node group of the cluster's own pods; it carries the taint CriticalAddonsOnly."""
 
     machine: InstanceType = "m6i.large"
@@ -118,7 +118,7 @@ class EksMachine(InlineMachine):
     arch: Annotated[Literal["amd64", "arm64"], Field(description="Architecture of its CPUs")] = "amd64"
 
 
-class OwnImage(Settings):
+class OwnImage(SettingsModel):
     """An image of your own, built on AL2023 with NVIDIA's driver at the root of its file system."""
 
     id: Annotated[
@@ -138,7 +138,7 @@ def image_form(value: object) -> str:
     return "<inline>" if isinstance(value, OwnImage | Mapping) else "<name>"
 
 
-class EksUpgrade(Settings):
+class EksUpgrade(SettingsModel):
     """How a node group is upgraded. MINIMAL takes nodes away before new ones come: no spare quota."""
 
     unavailable: Annotated[

@@ -7,7 +7,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
 from dra_fleet.kubernetes.devices.problem import refuse
-from dra_fleet.settings.base import Settings
+from dra_fleet.settings.base import SettingsModel
 from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine, machine_form
 
 Zone = Annotated[
@@ -30,7 +30,7 @@ class GkeMachine(InlineMachine):
     arch: Annotated[Literal["amd64", "arm64"], Field(description="Architecture of its CPUs")] = "amd64"
 
 
-class Reservation(Settings):
+class Reservation(SettingsModel):
     """Capacity reserved before: any that fits, or those named."""
 
     consume: Annotated[Consume, Field(description="Which reservations may be used")]
@@ -49,7 +49,7 @@ class Reservation(Settings):
         return self
 
 
-class Placement(Settings):
+class Placement(SettingsModel):
     """Nodes close to each other: a policy of the pool's own, or one that exists."""
 
     compact: Annotated[bool, Field(description="A policy that puts the nodes close together")] = True
@@ -59,14 +59,14 @@ class Placement(Settings):
     ] = None
 
 
-class GpuSharing(Settings):
+class GpuSharing(SettingsModel):
     """Sharing by GKE's own device plugin; never together with DRA."""
 
     strategy: Annotated[Literal["TIME_SHARING", "MPS"], Field(description="How pods share a GPU")]
     clients: Annotated[int, Field(ge=2, le=48, description="Pods per GPU at most")]
 
 
-class GkePoolUpgrade(Settings):
+class GkePoolUpgrade(SettingsModel):
     """How the nodes of a pool are upgraded, and whether Google does it by itself."""
 
     auto: Annotated[

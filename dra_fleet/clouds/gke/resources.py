@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from dra_fleet.clouds.gke.facts import GkeFacts
-    from dra_fleet.clouds.pools import Pool
-    from dra_fleet.clouds.resources import DevicePlugin, OtherPools
+    from dra_fleet.clouds.pools import NodePool
+    from dra_fleet.clouds.resources import CloudDevicePlugin, OtherPools
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
     from dra_fleet.hardware.models import Machine
@@ -85,11 +85,11 @@ def _other_pools(cluster: Resource) -> OtherPools:
     return "plain" if plain else "none"
 
 
-def _accelerators(pool: Pool) -> list[Value]:
+def _accelerators(pool: NodePool) -> list[Value]:
     return pool.node("guestAccelerators").items
 
 
-def _machines_told(pool: Pool) -> list[Machine]:
+def _machines_told(pool: NodePool) -> list[Machine]:
     kinds = [each.get("type").text or "none" for each in _accelerators(pool)]
     whole = [each for each in _machines().values() if each.gpu_fraction is None]
     found = [next((each for each in whole if each.accelerator == kind), None) for kind in kinds]
@@ -151,7 +151,7 @@ def _pools(types: str, pools: str, name: str, config: str) -> PoolForm:
     )
 
 
-def _added_taints(pool: Pool) -> Iterator[tuple[str, str]]:
+def _added_taints(pool: NodePool) -> Iterator[tuple[str, str]]:
     """https://cloud.google.com/kubernetes-engine/docs/how-to/node-taints; not all in every cluster."""
     machines = _machines()
     known = [machines[name] for name in (each.text or "" for each in pool.machines) if name in machines]
@@ -163,11 +163,11 @@ def _added_taints(pool: Pool) -> Iterator[tuple[str, str]]:
         yield "kubernetes.io/arch", "arm64"
 
 
-def _device_plugin(pool: Pool) -> DevicePlugin | None:
+def _device_plugin(pool: NodePool) -> CloudDevicePlugin | None:
     return plugin_unless_labelled(pool, NO_PLUGIN, "true", "GKE's device plugin")
 
 
-def _gpu_driver_owner(pool: Pool) -> GpuDriverOwner | None:
+def _gpu_driver_owner(pool: NodePool) -> GpuDriverOwner | None:
     at = pool.node("guestAccelerators", 0, "gpuDriverInstallationConfig", "gpuDriverVersion")
     off = at.text == _NOT_INSTALLED
     if at.unknown:
@@ -177,17 +177,17 @@ def _gpu_driver_owner(pool: Pool) -> GpuDriverOwner | None:
     return GpuDriverOwner(at=at, owner="GKE", other="", label=DRIVER)
 
 
-def _gpu_driver_root(pool: Pool) -> str | None:
+def _gpu_driver_root(pool: NodePool) -> str | None:
     images = _facts().images
     name = pool.image.text or (images[0].name if pool.image.absent else "")
     return next((image.driver_root for image in images if image.name == name.upper()), None)
 
 
-def _partitions(pool: Pool) -> list[Value]:
+def _partitions(pool: NodePool) -> list[Value]:
     return [each.get("gpuPartitionSize") for each in _accelerators(pool)]
 
 
-def _unpredicted(pool: Pool, _: bool) -> Iterator[tuple[str, str]]:
+def _unpredicted(pool: NodePool, _: bool) -> Iterator[tuple[str, str]]:
     """What its autoscaler expects rests on the pool alone, whoever serves it."""
     if not pool.may_be_empty or not any(pool.label(key).text == "true" for key in (GPU_DRA, NO_PLUGIN)):
         return
@@ -202,7 +202,7 @@ def _unpredicted(pool: Pool, _: bool) -> Iterator[tuple[str, str]]:
             yield "GKE's autoscaler expects whole GPUs of a new node, no partitions", "1 or more"
 
 
-def _wrong_images(stack: Stack, pool: Pool, has_installer: Callable[[], bool]) -> Iterator[Fault]:
+def _wrong_images(stack: Stack, pool: NodePool, has_installer: Callable[[], bool]) -> Iterator[Fault]:
     """Google builds its GPU driver for some images and processors only."""
     for machine in pool.known_machines(stack):
         allowed = _images_with_driver(machine) if machine.gpus else []
@@ -226,7 +226,7 @@ def _images_with_driver(machine: Machine) -> list[str]:
     return [] if found == {image.name for image in facts.images} else sorted(found)
 
 
-def _own_driver(pool: Pool) -> Iterator[Fault]:
+def _own_driver(pool: NodePool) -> Iterator[Fault]:
     for accelerator in _accelerators(pool):
         version = accelerator.get("gpuDriverInstallationConfig", "gpuDriverVersion")
         if version.unknown or version.text == _NOT_INSTALLED:

@@ -13,7 +13,7 @@ from dra_fleet.clouds.gke.pool_settings import GkePoolSettings, Zone
 from dra_fleet.kubernetes.devices.base import camel
 from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.kubernetes.devices.problem import refuse
-from dra_fleet.settings.base import Settings
+from dra_fleet.settings.base import SettingsModel
 from dra_fleet.settings.cluster import CommonClusterSettings
 from dra_fleet.settings.pools import NodeRange
 
@@ -29,7 +29,7 @@ _HOURS = 48
 """Google asks for this many hours of maintenance in every 32 days."""
 
 
-class CreateGkeCluster(Settings):
+class CreateGkeCluster(SettingsModel):
     """The stack creates the cluster, named after its entry in the stack, in a network that exists."""
 
     network: Network = "default"
@@ -39,7 +39,7 @@ class CreateGkeCluster(Settings):
     ] = False
 
 
-class AdoptGkeCluster(Settings):
+class AdoptGkeCluster(SettingsModel):
     """The cluster exists; the stack adds node pools and what runs in it, and never deletes the cluster."""
 
     name: Annotated[
@@ -51,7 +51,7 @@ class AdoptGkeCluster(Settings):
     ]
 
 
-class GkeAccess(Settings):
+class GkeAccess(SettingsModel):
     """Who reaches the API server. Its DNS name is guarded by IAM; there is no public address."""
 
     external: Annotated[
@@ -59,7 +59,7 @@ class GkeAccess(Settings):
     ]
 
 
-class GkeWindow(Settings):
+class GkeWindow(SettingsModel):
     """When upgrades may run, every week."""
 
     days: Annotated[
@@ -81,7 +81,7 @@ class GkeWindow(Settings):
         return self
 
 
-class GkeUpgrades(Settings):
+class GkeUpgrades(SettingsModel):
     """The release channel, from which Google upgrades by itself, and when. UNSPECIFIED: no channel."""
 
     channel: Annotated[
@@ -90,7 +90,7 @@ class GkeUpgrades(Settings):
     window: GkeWindow | None = None
 
 
-class GkeSystemPool(Settings):
+class GkeSystemPool(SettingsModel):
     """The pool of the cluster's own pods and of the drivers' controllers."""
 
     machine: Annotated[
@@ -100,7 +100,7 @@ class GkeSystemPool(Settings):
     zones: Annotated[tuple[Zone, ...], Field(description="Zones; without it, those of the location")] = ()
 
 
-class ComputeClassSettings(Settings):
+class ComputeClassSettings(SettingsModel):
     """Pools in the order in which the autoscaler grows them for pods that select this class."""
 
     priorities: Annotated[

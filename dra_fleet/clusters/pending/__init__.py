@@ -4,13 +4,13 @@ Reads only the API, so it serves real clusters as well as simulated ones.
 """
 
 from dra_fleet.clusters.pending.explain import explain, explain_missing_pods, explain_pending
-from dra_fleet.clusters.pending.reason import Cause, Reason
+from dra_fleet.clusters.pending.reason import Cause, WaitingReason
 from dra_fleet.clusters.pending.state import ClusterState, read_state
 
 __all__ = [
     "Cause",
     "ClusterState",
-    "Reason",
+    "WaitingReason",
     "explain",
     "explain_missing_pods",
     "explain_pending",

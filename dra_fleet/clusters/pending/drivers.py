@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
 from dra_fleet.clusters.pending.placement import label_problem, untolerated
-from dra_fleet.clusters.pending.reason import Cause, Reason
+from dra_fleet.clusters.pending.reason import Cause, WaitingReason
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
@@ -17,11 +17,11 @@ REGISTRY = "plugins_registry"
 """Every DRA driver's node plugin mounts the kubelet's registration directory."""
 
 
-def driver_problem(state: ClusterState, driver: str, nodes: list[Object]) -> Reason:
+def driver_problem(state: ClusterState, driver: str, nodes: list[Object]) -> WaitingReason:
     """Why none of these nodes has devices of the driver; the most telling of the nodes' reasons."""
     daemonsets = [item for item in state.daemonsets if _runs(item["spec"]["template"]["spec"], driver)]
     if not daemonsets:
-        return Reason(
+        return WaitingReason(
             Cause.NO_DRIVER,
             f"no DaemonSet of this cluster runs DRA driver {driver}: install its chart, "
             "or let the claim ask for a class of a driver that is installed",
@@ -48,7 +48,7 @@ def _runs(spec: Object, driver: str) -> bool:
     return driver in text or (known is not None and known.publishers[driver] in text)
 
 
-def _on_node(state: ClusterState, driver: str, daemonset: Object, node: Object) -> Reason:
+def _on_node(state: ClusterState, driver: str, daemonset: Object, node: Object) -> WaitingReason:
     name, meta = node["metadata"]["name"], daemonset["metadata"]
     who = f"DaemonSet {meta['namespace']}/{meta['name']}"
     spec = daemonset["spec"]["template"]["spec"]
@@ -56,16 +56,16 @@ def _on_node(state: ClusterState, driver: str, daemonset: Object, node: Object) 
     known = drivers.publishing(driver)
     awaited = known.awaits(spec, node) if labels and known else None
     if awaited:
-        return Reason(Cause.NOT_PARTITIONED, awaited)
+        return WaitingReason(Cause.NOT_PARTITIONED, awaited)
     if labels:
-        return Reason(
+        return WaitingReason(
             Cause.DRIVER_LABEL_MISSING,
             f"no pod of driver {driver} on node {name} because {labels}: label the node's pool as "
             f"{who} asks, or change the chart's kubeletPlugin.affinity",
         )
     taint = untolerated(spec, node, daemon=True)
     if taint:
-        return Reason(
+        return WaitingReason(
             Cause.DRIVER_TAINT_NOT_TOLERATED,
             f"no pod of driver {driver} on node {name} because {who} does not tolerate its taint {taint}: "
             "add the toleration to the chart's kubeletPlugin.tolerations",
@@ -73,22 +73,22 @@ def _on_node(state: ClusterState, driver: str, daemonset: Object, node: Object) 
     for pod in state.pods_on(name):
         if any(owner["uid"] == meta["uid"] for owner in pod["metadata"].get("ownerReferences", [])):
             return _of_pod(driver, pod, name)
-    return Reason(
+    return WaitingReason(
         Cause.DRIVER_NOT_READY, f"{who} has made no pod of driver {driver} on node {name} yet: see its events"
     )
 
 
-def _of_pod(driver: str, pod: Object, node: str) -> Reason:
+def _of_pod(driver: str, pod: Object, node: str) -> WaitingReason:
     who = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
     trouble = pod_trouble(pod)
     if trouble:
-        return Reason(
+        return WaitingReason(
             Cause.DRIVER_NOT_READY,
             f"the pod of driver {driver} on node {node} ({who}) is not ready: {trouble}",
         )
     known = drivers.publishing(driver)
     why = known.unusable() if known else ""
-    return Reason(
+    return WaitingReason(
         Cause.NO_DEVICES,
         f"the pod of driver {driver} on node {node} ({who}) runs but publishes no device: the host has no "
         "usable device for it" + (f" ({why})" if why else ""),

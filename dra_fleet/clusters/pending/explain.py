@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.clusters.pending.drivers import serves
 from dra_fleet.clusters.pending.placement import label_problem, untolerated
-from dra_fleet.clusters.pending.reason import Cause, Reason
+from dra_fleet.clusters.pending.reason import Cause, WaitingReason
 from dra_fleet.clusters.pending.requests import request_problem
 from dra_fleet.clusters.pending.state import read_state
 
@@ -18,7 +18,7 @@ CLAIM_FAILED = "FailedResourceClaimCreation"
 PREPARE_FAILED = "FailedPrepareDynamicResources"
 
 
-async def explain_pending(api: KubeApi, pod: Object) -> Reason:
+async def explain_pending(api: KubeApi, pod: Object) -> WaitingReason:
     """Say why a pod waits. For many pods, read the state once and call `explain`.
 
     Raises:
@@ -27,17 +27,17 @@ async def explain_pending(api: KubeApi, pod: Object) -> Reason:
     return explain(await read_state(api), pod)
 
 
-def explain(state: ClusterState, pod: Object) -> Reason:
+def explain(state: ClusterState, pod: Object) -> WaitingReason:
     """Say why a pod waits, from a snapshot."""
     if "deletionTimestamp" in pod["metadata"]:
         return _terminating(state, pod)
     if pod["spec"].get("nodeName"):
         return _bound(state, pod)
     specs = _claim_specs(state, pod)
-    if isinstance(specs, Reason):
+    if isinstance(specs, WaitingReason):
         return specs
     nodes = _allowed_nodes(state, pod)
-    if isinstance(nodes, Reason):
+    if isinstance(nodes, WaitingReason):
         return nodes
     for spec in specs:
         reason = request_problem(state, spec, nodes)
@@ -46,7 +46,7 @@ def explain(state: ClusterState, pod: Object) -> Reason:
     return _scheduler_says(pod)
 
 
-def explain_missing_pods(state: ClusterState, job: str, namespace: str) -> Reason:
+def explain_missing_pods(state: ClusterState, job: str, namespace: str) -> WaitingReason:
     """Say why a Job has fewer pods than it should.
 
     Args:
@@ -62,38 +62,38 @@ def explain_missing_pods(state: ClusterState, job: str, namespace: str) -> Reaso
         and event["involvedObject"]["name"].startswith(job)
     ]
     if not texts:
-        return Reason(Cause.STARTING, f"Job {namespace}/{job} has not made its pods yet")
+        return WaitingReason(Cause.STARTING, f"Job {namespace}/{job} has not made its pods yet")
     if "exceeded quota" in texts[-1]:
-        return Reason(
+        return WaitingReason(
             Cause.QUOTA_EXCEEDED,
             f"a ResourceQuota refuses its pods: {texts[-1]}; raise the quota or run fewer copies",
         )
-    return Reason(Cause.OTHER, f"Job {namespace}/{job} cannot make its pods: {texts[-1]}")
+    return WaitingReason(Cause.OTHER, f"Job {namespace}/{job} cannot make its pods: {texts[-1]}")
 
 
-def _terminating(state: ClusterState, pod: Object) -> Reason:
+def _terminating(state: ClusterState, pod: Object) -> WaitingReason:
     node = pod["spec"].get("nodeName", "")
     for driver in state.drivers_held_by(pod) if node else ():
         if not serves(state, driver, node):
-            return Reason(
+            return WaitingReason(
                 Cause.UNPREPARE_FAILED,
                 f"it cannot end: no ready pod of DRA driver {driver} on node {node} unprepares its devices; "
                 "bring the driver back until its pods are gone",
             )
-    return Reason(Cause.ENDING, "it is ending")
+    return WaitingReason(Cause.ENDING, "it is ending")
 
 
-def _bound(state: ClusterState, pod: Object) -> Reason:
+def _bound(state: ClusterState, pod: Object) -> WaitingReason:
     texts = state.warnings_about(pod, PREPARE_FAILED)
     if texts:
-        return Reason(
+        return WaitingReason(
             Cause.PREPARE_FAILED,
             f"its devices cannot be prepared on node {pod['spec']['nodeName']}: {texts[-1]}",
         )
-    return Reason(Cause.STARTING, f"it is starting on node {pod['spec']['nodeName']}")
+    return WaitingReason(Cause.STARTING, f"it is starting on node {pod['spec']['nodeName']}")
 
 
-def _claim_specs(state: ClusterState, pod: Object) -> list[Object] | Reason:
+def _claim_specs(state: ClusterState, pod: Object) -> list[Object] | WaitingReason:
     """The specs of all claims of a pod that are not allocated yet; a reason when one cannot be."""
     specs: list[Object] = []
     namespace = pod["metadata"]["namespace"]
@@ -118,8 +118,8 @@ def _claim_specs(state: ClusterState, pod: Object) -> list[Object] | Reason:
     return specs
 
 
-def _absent(cause: Cause, kind: str, name: str, namespace: str) -> Reason:
-    return Reason(
+def _absent(cause: Cause, kind: str, name: str, namespace: str) -> WaitingReason:
+    return WaitingReason(
         cause,
         f"{kind} {name} does not exist in namespace {namespace}: create it, or correct the name in the pod",
     )
@@ -134,37 +134,37 @@ def _has_claim(state: ClusterState, pod: Object, reference: str) -> bool:
     return bool(name) and state.named(state.claims, str(name), pod["metadata"]["namespace"]) is not None
 
 
-def _refused(message: str) -> Reason:
+def _refused(message: str) -> WaitingReason:
     if "exceeded quota" in message:
-        return Reason(
+        return WaitingReason(
             Cause.QUOTA_EXCEEDED,
             f"a ResourceQuota refuses its claim: {message}; raise the quota or run fewer copies",
         )
-    return Reason(Cause.CLAIM_REFUSED, f"its claim is refused: {message}")
+    return WaitingReason(Cause.CLAIM_REFUSED, f"its claim is refused: {message}")
 
 
-def _allowed_nodes(state: ClusterState, pod: Object) -> list[Object] | Reason:
+def _allowed_nodes(state: ClusterState, pod: Object) -> list[Object] | WaitingReason:
     labelled = [node for node in state.nodes if label_problem(pod["spec"], node) is None]
     if not labelled:
         wish = label_problem(pod["spec"], state.nodes[0]) if state.nodes else "there are no nodes"
-        return Reason(
+        return WaitingReason(
             Cause.NO_NODE, f"no node is allowed for it: {wish}; correct its nodeSelector or label a pool"
         )
     tolerated = [node for node in labelled if untolerated(pod["spec"], node) is None]
     if tolerated:
         return tolerated
     taints = sorted({untolerated(pod["spec"], node) or "" for node in labelled})
-    return Reason(
+    return WaitingReason(
         Cause.TAINT_NOT_TOLERATED,
         f"it does not tolerate taint {', '.join(taints)} of node {labelled[0]['metadata']['name']}: add the "
         "toleration to the workload",
     )
 
 
-def _scheduler_says(pod: Object) -> Reason:
+def _scheduler_says(pod: Object) -> WaitingReason:
     for condition in pod.get("status", {}).get("conditions", []):
         if condition["type"] == "PodScheduled" and condition["status"] == "False":
             message = str(condition.get("message", ""))
             cause = Cause.NODE_RESOURCES if "Insufficient" in message else Cause.OTHER
-            return Reason(cause, f"the scheduler says: {message}")
-    return Reason(Cause.STARTING, "the scheduler has not looked at it yet")
+            return WaitingReason(cause, f"the scheduler says: {message}")
+    return WaitingReason(Cause.STARTING, "the scheduler has not looked at it yet")

@@ -36,7 +36,7 @@ class Cause(StrEnum):
 
 
 @dataclass(frozen=True)
-class Reason:
+class WaitingReason:
     """Why a pod waits: the cause, and a sentence that names what to change."""
 
     cause: Cause

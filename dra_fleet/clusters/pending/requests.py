@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from dra_fleet import drivers
 from dra_fleet.cel import CelInvalid, CelUnsupported, asked
 from dra_fleet.clusters.pending.drivers import driver_problem
-from dra_fleet.clusters.pending.reason import Cause, Reason
+from dra_fleet.clusters.pending.reason import Cause, WaitingReason
 from dra_fleet.clusters.pending.selectors import (
-    Device,
-    Miss,
+    FalseClause,
+    LocatedDevice,
     devices_in,
     drivers_named,
     expressions,
@@ -28,7 +28,7 @@ SHOWN_HOLDERS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ask:
+class PendingRequest:
     """One request, or one alternative of it, with its class looked up."""
 
     name: str
@@ -42,17 +42,17 @@ class Ask:
         return f"request {self.name} (class {self.class_name})"
 
 
-def asks_of(state: ClusterState, spec: Object) -> list[list[Ask]] | Reason:
+def asks_of(state: ClusterState, spec: Object) -> list[list[PendingRequest]] | WaitingReason:
     """The requests of a claim spec, each as its alternatives; a reason when a class is missing."""
-    found: list[list[Ask]] = []
+    found: list[list[PendingRequest]] = []
     for request in spec["devices"].get("requests", []):
         bodies = [request["exactly"]] if "exactly" in request else request.get("firstAvailable", [])
-        alternatives: list[Ask] = []
+        alternatives: list[PendingRequest] = []
         for body in bodies:
             name = f"{request['name']}/{body['name']}" if "name" in body else request["name"]
             device_class = state.named(state.classes, body["deviceClassName"])
             if device_class is None:
-                return Reason(
+                return WaitingReason(
                     Cause.CLASS_MISSING,
                     f"DeviceClass {body['deviceClassName']} of request {name} does not exist: create it, or "
                     "install the driver whose chart brings it",
@@ -60,7 +60,7 @@ def asks_of(state: ClusterState, spec: Object) -> list[list[Ask]] | Reason:
             selectors = [*device_class["spec"].get("selectors", []), *body.get("selectors", [])]
             count = 1 if body.get("allocationMode") == "All" else body.get("count", 1)
             alternatives.append(
-                Ask(
+                PendingRequest(
                     name=name,
                     class_name=body["deviceClassName"],
                     selectors=expressions(selectors),
@@ -71,10 +71,10 @@ def asks_of(state: ClusterState, spec: Object) -> list[list[Ask]] | Reason:
     return found
 
 
-def request_problem(state: ClusterState, spec: Object, nodes: list[Object]) -> Reason | None:
+def request_problem(state: ClusterState, spec: Object, nodes: list[Object]) -> WaitingReason | None:
     """The first request of a claim spec that none of these nodes can meet now."""
     asks = asks_of(state, spec)
-    if isinstance(asks, Reason):
+    if isinstance(asks, WaitingReason):
         return asks
     for alternatives in asks:
         reasons = [_ask_problem(state, ask, spec, nodes) for ask in alternatives]
@@ -83,11 +83,13 @@ def request_problem(state: ClusterState, spec: Object, nodes: list[Object]) -> R
     return None
 
 
-def _ask_problem(state: ClusterState, ask: Ask, spec: Object, nodes: list[Object]) -> Reason | None:
+def _ask_problem(
+    state: ClusterState, ask: PendingRequest, spec: Object, nodes: list[Object]
+) -> WaitingReason | None:
     names = {node["metadata"]["name"] for node in nodes}
     seen = [device for device in devices_in(state.slices) if device.node is None or device.node in names]
-    matching: list[Device] = []
-    misses: list[Miss] = []
+    matching: list[LocatedDevice] = []
+    misses: list[FalseClause] = []
     try:
         for device in seen:
             miss = first_miss(ask.selectors, device, state.minor)
@@ -96,7 +98,7 @@ def _ask_problem(state: ClusterState, ask: Ask, spec: Object, nodes: list[Object
             else:
                 misses.append(miss)
     except (CelInvalid, CelUnsupported, ValueError) as error:
-        return Reason(Cause.OTHER, f"the selectors of {ask.what} cannot be judged here: {error}")
+        return WaitingReason(Cause.OTHER, f"the selectors of {ask.what} cannot be judged here: {error}")
     failed = next((miss for miss in misses if miss.outcome == "error"), None)
     if failed:
         return _error_reason(ask, failed)
@@ -106,15 +108,15 @@ def _ask_problem(state: ClusterState, ask: Ask, spec: Object, nodes: list[Object
     return _room_problem(state, ask, spec, matching, silent)
 
 
-def _error_reason(ask: Ask, miss: Miss) -> Reason:
-    return Reason(
+def _error_reason(ask: PendingRequest, miss: FalseClause) -> WaitingReason:
+    return WaitingReason(
         Cause.SELECTOR_ERROR,
         f"clause `{miss.clause}` of {ask.what} fails on device {miss.device} ({miss.message}), which stops "
         "scheduling on every node: guard it with device.driver, has() or orValue()",
     )
 
 
-def _silent_nodes(state: ClusterState, ask: Ask, nodes: list[Object]) -> Reason | None:
+def _silent_nodes(state: ClusterState, ask: PendingRequest, nodes: list[Object]) -> WaitingReason | None:
     """A reason if some of the nodes have no device of the driver that is asked for."""
     for driver in sorted(drivers_named(ask.selectors)):
         publishing = {
@@ -128,17 +130,21 @@ def _silent_nodes(state: ClusterState, ask: Ask, nodes: list[Object]) -> Reason 
     return None
 
 
-def _nearest(ask: Ask, misses: list[Miss], silent: Reason | None, nodes: list[Object]) -> Reason:
+def _nearest(
+    ask: PendingRequest, misses: list[FalseClause], silent: WaitingReason | None, nodes: list[Object]
+) -> WaitingReason:
     """What the closest device lacks; a silent node comes first where its driver shows no device."""
     drivers = drivers_named(ask.selectors)
     told = [miss for miss in misses if not drivers or miss.device.driver in drivers]
     if not told and silent:
         return silent
     if not misses:
-        return Reason(Cause.NO_DEVICES, f"no driver has published any device that {ask.what} could be given")
+        return WaitingReason(
+            Cause.NO_DEVICES, f"no driver has published any device that {ask.what} could be given"
+        )
     near = max(told or misses, key=lambda miss: miss.held)
     value = value_named_in(near.clause, near.device)
-    return Reason(
+    return WaitingReason(
         Cause.SELECTOR_FALSE,
         f"no device matches {ask.what}: clause `{near.clause}` is false on the nearest one, {near.device}"
         + (f", whose {value}" if value else "")
@@ -148,13 +154,17 @@ def _nearest(ask: Ask, misses: list[Miss], silent: Reason | None, nodes: list[Ob
 
 
 def _room_problem(
-    state: ClusterState, ask: Ask, spec: Object, matching: list[Device], silent: Reason | None
-) -> Reason | None:
+    state: ClusterState,
+    ask: PendingRequest,
+    spec: Object,
+    matching: list[LocatedDevice],
+    silent: WaitingReason | None,
+) -> WaitingReason | None:
     held = state.holders()
     free = [device for device in matching if device.key not in held]
     most = max(Counter(device.node for device in matching).values())
     if most < ask.count:
-        return Reason(
+        return WaitingReason(
             Cause.TOO_MANY,
             f"{ask.what} wants {ask.count} devices, but no node has more than {most} that match",
         )
@@ -164,7 +174,7 @@ def _room_problem(
         more = f" and {len(users) - SHOWN_HOLDERS} more" if len(users) > SHOWN_HOLDERS else ""
         users_text = ", ".join(users[:SHOWN_HOLDERS]) + more
         left = f" ({len(free)} are free, but not {ask.count} on one node)" if free else ""
-        return Reason(
+        return WaitingReason(
             Cause.NO_FREE_DEVICE,
             f"no free device for {ask.what}: {len(matching) - len(free)} of {len(matching)} matching "
             f"devices are held by {users_text}{left}; add nodes or run fewer copies{_also(silent)}",
@@ -172,7 +182,7 @@ def _room_problem(
     return _constraint_problem(ask, spec, free)
 
 
-def _unpartitioned(near: Miss, nodes: list[Object]) -> str:
+def _unpartitioned(near: FalseClause, nodes: list[Object]) -> str:
     """A word about the node's partitions, where one was asked for and a whole device is there."""
     node = next((item for item in nodes if item["metadata"]["name"] == near.device.node), None)
     driver = drivers.publishing(near.device.driver)
@@ -180,11 +190,11 @@ def _unpartitioned(near: Miss, nodes: list[Object]) -> str:
     return f"; {why}" if why else ""
 
 
-def _also(silent: Reason | None) -> str:
+def _also(silent: WaitingReason | None) -> str:
     return f"; besides, {silent.sentence}" if silent else ""
 
 
-def _constraint_problem(ask: Ask, spec: Object, free: list[Device]) -> Reason | None:
+def _constraint_problem(ask: PendingRequest, spec: Object, free: list[LocatedDevice]) -> WaitingReason | None:
     for constraint in spec["devices"].get("constraints", []):
         attribute = constraint.get("matchAttribute")
         subject = constraint.get("requests", [])
@@ -195,7 +205,7 @@ def _constraint_problem(ask: Ask, spec: Object, free: list[Device]) -> Reason | 
         most = max(groups.values(), default=0)
         if most < ask.count:
             missing = "none of them publishes it" if not groups else f"at most {most} share it on one node"
-            return Reason(
+            return WaitingReason(
                 Cause.CONSTRAINT,
                 f"{ask.what} wants {ask.count} devices of equal {attribute}, and of {len(free)} free ones "
                 f"{missing}",
@@ -203,7 +213,7 @@ def _constraint_problem(ask: Ask, spec: Object, free: list[Device]) -> Reason | 
     return None
 
 
-def _value(device: Device, attribute: str) -> str | None:
+def _value(device: LocatedDevice, attribute: str) -> str | None:
     attributes = device.body.get("attributes", {})
     domain, _, name = attribute.rpartition("/")
     value = attributes.get(attribute) or (attributes.get(name) if domain == device.driver else None)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Device:
+class LocatedDevice:
     """A published device and where it is."""
 
     driver: str
@@ -33,17 +33,17 @@ class Device:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Miss:
+class FalseClause:
     """The first clause that does not hold on a device, and how many hold."""
 
-    device: Device
+    device: LocatedDevice
     clause: str
     outcome: str
     message: str
     held: int
 
 
-def devices_in(slices: Iterable[Object]) -> list[Device]:
+def devices_in(slices: Iterable[Object]) -> list[LocatedDevice]:
     """All devices of the newest generation of each pool."""
     slices = list(slices)
     newest: dict[tuple[str, str], int] = {}
@@ -51,7 +51,7 @@ def devices_in(slices: Iterable[Object]) -> list[Device]:
         pool = (item["spec"]["driver"], item["spec"]["pool"]["name"])
         newest[pool] = max(newest.get(pool, 0), item["spec"]["pool"].get("generation", 0))
     return [
-        Device(
+        LocatedDevice(
             driver=item["spec"]["driver"],
             pool=item["spec"]["pool"]["name"],
             node=item["spec"].get("nodeName"),
@@ -75,7 +75,7 @@ def drivers_named(selectors: Iterable[str]) -> set[str]:
     return {name for text in selectors for name in asked(text).drivers}
 
 
-def first_miss(selectors: Sequence[str], device: Device, minor: str) -> Miss | None:
+def first_miss(selectors: Sequence[str], device: LocatedDevice, minor: str) -> FalseClause | None:
     """The first clause that is not true on a device; None when it matches.
 
     Raises:
@@ -92,15 +92,17 @@ def first_miss(selectors: Sequence[str], device: Device, minor: str) -> Miss | N
         for clause in judgeable_clauses(expression, minor):
             verdict = cel.compile(clause).evaluate(subject)
             if verdict.outcome == whole.outcome:
-                return Miss(
+                return FalseClause(
                     device=device, clause=clause, outcome=whole.outcome, message=verdict.message, held=held
                 )
             held += 1
-        return Miss(device=device, clause=expression, outcome=whole.outcome, message=whole.message, held=held)
+        return FalseClause(
+            device=device, clause=expression, outcome=whole.outcome, message=whole.message, held=held
+        )
     return None
 
 
-def value_named_in(clause: str, device: Device) -> str:
+def value_named_in(clause: str, device: LocatedDevice) -> str:
     """What the device really has for the attribute or capacity a clause reads, for people; may be empty."""
     values = {**device.body.get("attributes", {}), **device.body.get("capacity", {})}
     for key, value in values.items():

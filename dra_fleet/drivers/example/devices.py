@@ -5,7 +5,7 @@ Source: https://github.com/kubernetes-sigs/dra-example-driver, `internal/profile
 
 from __future__ import annotations
 
-from dra_fleet.model.published import PublishedDevice, Version, stable_uuid
+from dra_fleet.model.published import PublishedDevice, VersionAttribute, stable_uuid
 
 MODEL = "LATEST-GPU-MODEL"
 MEMORY = "80Gi"
@@ -26,7 +26,7 @@ def example_devices(*, node: str, count: int) -> list[PublishedDevice]:
                 "index": index,
                 "uuid": f"gpu-{stable_uuid('example', node, index)}",
                 "model": MODEL,
-                "driverVersion": Version("1.0.0"),
+                "driverVersion": VersionAttribute("1.0.0"),
             },
             capacity={"memory": MEMORY, "compute": COMPUTE},
         )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.nodes import NodeDevice, Object
     from dra_fleet.model.plan import PoolPlan
-    from dra_fleet.model.published import AttributeValue, PublishedDevice, Version
+    from dra_fleet.model.published import AttributeValue, PublishedDevice, VersionAttribute
 
 MOST_WITH_COUNTERS = 64
 """Devices of one slice that may consume counters:
@@ -114,7 +114,7 @@ def _cut(driver: str, whole: PublishedDevice, index: int, parts: int) -> list[No
     made.append((f"gpu-{index}-full", {"partitionable": True, "full": True}, everything))
     found: list[NodeDevice] = []
     for name, marks, amounts in made:
-        attributes: dict[str, AttributeValue | Version] = {**whole.attributes, **marks}
+        attributes: dict[str, AttributeValue | VersionAttribute] = {**whole.attributes, **marks}
         published = replace(whole, name=name, attributes=attributes, capacity=amounts)
         device = known_device(driver, published, _PER_HOST)
         consumed = {key: {"value": value} for key, value in amounts.items()}

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from dra_fleet.kubernetes.devices.names import DnsLabel
-from dra_fleet.settings.base import Settings
+from dra_fleet.settings.base import SettingsModel
 
 
-class ComputeDomainSettings(Settings):
+class ComputeDomainSettings(SettingsModel):
     """A ComputeDomain of the NVIDIA driver. Workloads join it by `computeDomain`."""
 
     cluster: Annotated[str, Field(description="Cluster of this stack")]

@@ -20,7 +20,7 @@ from dra_fleet.model.published import (
     PCIE_ROOT,
     AttributeValue,
     PublishedDevice,
-    Version,
+    VersionAttribute,
     mebibytes,
     stable_uuid,
 )
@@ -38,7 +38,7 @@ BRAND = "Nvidia"
 NOTHING: frozenset[str] = frozenset()
 GRACE = ("GB", "GH")
 
-Attributes = dict[str, AttributeValue | Version]
+Attributes = dict[str, AttributeValue | VersionAttribute]
 
 
 class MigLayoutImpossible(ValueError):  # noqa: N818 - a state of hardware, not a bug
@@ -70,7 +70,7 @@ class GpuOnHost:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placement:
+class PartitionPlacement:
     """A partition and the memory slice it starts at."""
 
     profile: MigProfile
@@ -125,7 +125,7 @@ def compute_domain_devices() -> list[PublishedDevice]:
     ]
 
 
-def place(model: GpuModel, layout: Sequence[tuple[str, int]]) -> list[Placement]:
+def place(model: GpuModel, layout: Sequence[tuple[str, int]]) -> list[PartitionPlacement]:
     """Where the partitions of a layout lie on a GPU, the largest first.
 
     Raises:
@@ -152,7 +152,7 @@ def place(model: GpuModel, layout: Sequence[tuple[str, int]]) -> list[Placement]
 
 def _place_all(
     wanted: Sequence[MigProfile], taken: frozenset[int], compute_left: int
-) -> list[Placement] | None:
+) -> list[PartitionPlacement] | None:
     if not wanted:
         return []
     profile = wanted[0]
@@ -164,7 +164,7 @@ def _place_all(
             continue
         rest = _place_all(wanted[1:], taken | cells, compute_left - profile.compute_slices)
         if rest is not None:
-            return [Placement(profile=profile, start=start), *rest]
+            return [PartitionPlacement(profile=profile, start=start), *rest]
     return None
 
 
@@ -193,7 +193,7 @@ def _memory_of(model: GpuModel) -> str:
 
 def _partition(
     gpu: GpuOnHost,
-    placement: Placement,
+    placement: PartitionPlacement,
     index: int,
     how: _Discovery,
     *,
@@ -234,7 +234,7 @@ def _partition(
     )
 
 
-def _partition_name(gpu: GpuOnHost, placement: Placement, how: _Discovery) -> str:
+def _partition_name(gpu: GpuOnHost, placement: PartitionPlacement, how: _Discovery) -> str:
     profile = placement.profile
     number = profile.gi_profile or 0
     if how.chart.partition_names == "placement":
@@ -257,9 +257,9 @@ def _common(gpu: GpuOnHost, how: _Discovery) -> tuple[Attributes, frozenset[str]
         "productName": model.product_name or f"NVIDIA {model.name}",
         "brand": model.brand or BRAND,
         "architecture": model.architecture,
-        "cudaComputeCapability": Version(as_semver(model.compute_capability)),
-        "driverVersion": Version(as_semver(how.driver_version)),
-        "cudaDriverVersion": Version(as_semver(how.cuda_version)),
+        "cudaComputeCapability": VersionAttribute(as_semver(model.compute_capability)),
+        "driverVersion": VersionAttribute(as_semver(how.driver_version)),
+        "cudaDriverVersion": VersionAttribute(as_semver(how.cuda_version)),
         "addressingMode": _addressing_mode(model),
         **{key: value for key, value in optional.items() if value is not None},
     }

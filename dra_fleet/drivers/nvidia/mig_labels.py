@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.kubernetes.scheduling.node_affinity import Missing
+from dra_fleet.kubernetes.scheduling.node_affinity import MissingLabel
 
 if TYPE_CHECKING:
     from dra_fleet.kubernetes.scheduling.node_affinity import Held, Labels, RequiredNodeAffinity
@@ -16,7 +16,7 @@ CONFIG: Final = "nvidia.com/mig.config"
 """The name of a layout, which the MIG manager makes."""
 STATE: Final = "nvidia.com/mig.config.state"
 READY: Final = "success"
-_BEFORE: Final[tuple[Held, ...]] = (Missing.ABSENT, "pending", "rebooting", "failed")
+_BEFORE: Final[tuple[Held, ...]] = (MissingLabel.ABSENT, "pending", "rebooting", "failed")
 """What `STATE` is as long as there are no partitions."""
 
 

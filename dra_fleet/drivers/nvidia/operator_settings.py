@@ -5,10 +5,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from dra_fleet.kubernetes.devices.names import DnsLabel
-from dra_fleet.settings.base import Settings
+from dra_fleet.settings.base import SettingsModel
 
 
-class GpuOperatorSettings(Settings):
+class GpuOperatorSettings(SettingsModel):
     """The version of the operator's chart and what differs from this program's values."""
 
     version: Annotated[str, Field(min_length=1, description="Chart version, exact, with its v")]

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from dra_fleet.settings.base import Settings
+from dra_fleet.settings.base import SettingsModel
 
 
-class MigSharing(Settings):
+class MigSharing(SettingsModel):
     """Every GPU of the pool is cut into the same MIG partitions, each a device of its own."""
 
     strategy: Literal["mig"] = "mig"

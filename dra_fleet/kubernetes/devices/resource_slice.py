@@ -121,7 +121,7 @@ class DeviceTaint(DeviceModel):
     time_added: str | None = None
 
 
-class Device(DeviceModel):
+class SliceDevice(DeviceModel):
     """One device of a node, or a partition of one."""
 
     name: DnsLabel
@@ -215,7 +215,7 @@ class ResourceSliceSpec(DeviceModel):
     node_selector: NodeSelector | None = None
     all_nodes: OnlyTrue | None = None
     per_device_node_selection: OnlyTrue | None = None
-    devices: tuple[Device, ...] | None = None
+    devices: tuple[SliceDevice, ...] | None = None
     shared_counters: Annotated[tuple[CounterSet, ...], Field(max_length=MAX_COUNTER_SETS)] | None = None
     partition_type_attribute: FullyQualifiedName | None = None
     skip_node_operations: tuple[str, ...] = ()

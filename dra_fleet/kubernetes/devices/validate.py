@@ -71,7 +71,7 @@ _Annotations = Annotated[
 ]
 
 
-class _Metadata(BaseModel):
+class _ObjectMetadata(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True, alias_generator=camel)
 
     name: DnsSubdomain | None = None
@@ -95,7 +95,7 @@ class _TemplateMetadata(DeviceModel):
 class _Object(DeviceModel):
     api_version: str
     kind: str
-    metadata: _Metadata
+    metadata: _ObjectMetadata
 
 
 class _DeviceClass(_Object):

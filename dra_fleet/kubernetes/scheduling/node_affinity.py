@@ -19,14 +19,14 @@ from dra_fleet.kubernetes.scheduling.written import mapping, sequence, text
 Answer = Literal["yes", "no", "unknown"]
 
 
-class Missing(Enum):
+class MissingLabel(Enum):
     """Why a node's label has no value."""
 
     ABSENT = "absent"
     UNKNOWN = "unknown"
 
 
-Held = str | Missing
+Held = str | MissingLabel
 """What a node has under a key: a value, none, or nobody knows."""
 Labels = Callable[[str], Held]
 """A node's labels, asked for by key."""
@@ -38,7 +38,7 @@ _INT64: Final = 2**63
 
 def all_labels(labels: Mapping[str, str]) -> Labels:
     """The labels of a node that has no others."""
-    return lambda key: labels.get(key, Missing.ABSENT)
+    return lambda key: labels.get(key, MissingLabel.ABSENT)
 
 
 def some_labels(labels: Mapping[str, str], lacking: Collection[str] = ()) -> Labels:
@@ -48,7 +48,7 @@ def some_labels(labels: Mapping[str, str], lacking: Collection[str] = ()) -> Lab
         labels: those that are known.
         lacking: keys that it has not for certain.
     """
-    return lambda key: labels.get(key, Missing.ABSENT if key in lacking else Missing.UNKNOWN)
+    return lambda key: labels.get(key, MissingLabel.ABSENT if key in lacking else MissingLabel.UNKNOWN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +70,9 @@ class Requirement:
         """Whether a node with this under the key meets the demand."""
         if not self._is_valid:
             return "no"
-        if held is Missing.UNKNOWN:
+        if held is MissingLabel.UNKNOWN:
             return "unknown"
-        return "yes" if self._holds(None if held is Missing.ABSENT else held) else "no"
+        return "yes" if self._holds(None if held is MissingLabel.ABSENT else held) else "no"
 
     def may_meet(self, other: Requirement) -> bool:
         """Whether one node may meet both; only what is certain counts as no."""
@@ -140,7 +140,9 @@ class Term:
         if any(one.operator not in ("In", "NotIn") or len(one.values) != 1 for one in self.fields):
             return "no"
         on_labels = _all(one.holds(labels(one.key)) for one in self.labels)
-        on_fields = _all(one.holds(name if one.key == _NODE_NAME else Missing.ABSENT) for one in self.fields)
+        on_fields = _all(
+            one.holds(name if one.key == _NODE_NAME else MissingLabel.ABSENT) for one in self.fields
+        )
         return _all((on_labels, on_fields))
 
 
@@ -184,7 +186,7 @@ class RequiredNodeAffinity:
         asked = (*self.selector, *(one for term in self.terms or () for one in term.labels))
         return frozenset(one.key for one in asked)
 
-    def matches(self, labels: Labels, name: Held = Missing.UNKNOWN) -> Answer:
+    def matches(self, labels: Labels, name: Held = MissingLabel.UNKNOWN) -> Answer:
         """Whether a node with these labels and this name is meant."""
         on_selector = _all(one.holds(labels(one.key)) for one in self.selector)
         if self.terms is None:
@@ -195,7 +197,9 @@ class RequiredNodeAffinity:
         """Whether a node with these labels may be meant; no label is asked for that cannot change it."""
         if _all(one.holds(labels(one.key)) for one in self.selector) == "no":
             return False
-        return self.terms is None or any(term.matches(labels, Missing.UNKNOWN) != "no" for term in self.terms)
+        return self.terms is None or any(
+            term.matches(labels, MissingLabel.UNKNOWN) != "no" for term in self.terms
+        )
 
     def may_meet(self, other: RequiredNodeAffinity) -> bool:
         """Whether some node may be meant by both."""

@@ -17,7 +17,7 @@ _PROJECT_FILE: Final = "Pulumi.yaml"
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLine:
     """A line of a file, by its path from the project's folder."""
 
     file: str
@@ -34,11 +34,11 @@ class Places:
         lines: what the stack file says.
     """
 
-    program: Mapping[str, Place]
+    program: Mapping[str, SourceLine]
     stack_file: str = _PROJECT_FILE
     lines: tuple[str, ...] = ()
 
-    def of(self, urn: str) -> Place:
+    def of(self, urn: str) -> SourceLine:
         """Where a finding on a resource is shown."""
         if urn in self.program:
             return self.program[urn]
@@ -47,7 +47,7 @@ class Places:
         named = (
             number for number, line in enumerate(self.lines, 1) if word is not None and word.search(line)
         )
-        return Place(self.stack_file, next(named, 1))
+        return SourceLine(self.stack_file, next(named, 1))
 
 
 def places(directory: Path, stack: str, *states: Iterable[Mapping[str, Any]]) -> Places:
@@ -58,7 +58,7 @@ def places(directory: Path, stack: str, *states: Iterable[Mapping[str, Any]]) ->
         stack: the stack's name, without an organisation.
         states: the engine's own records of resources; of the same resource the first that tells counts.
     """
-    program: dict[str, Place] = {}
+    program: dict[str, SourceLine] = {}
     for state in states:
         for resource in state:
             place = _place(resource)
@@ -71,12 +71,12 @@ def places(directory: Path, stack: str, *states: Iterable[Mapping[str, Any]]) ->
     return Places(program=program, stack_file=file.name, lines=tuple(lines))
 
 
-def _place(resource: Mapping[str, Any]) -> Place | None:
+def _place(resource: Mapping[str, Any]) -> SourceLine | None:
     """The innermost line of the program itself: components of packages call the engine from elsewhere."""
     frames = cast("Iterable[Mapping[str, Any]]", resource.get("stackTrace") or ())
     told = (resource.get("sourcePosition"), *(frame.get("sourcePosition") for frame in frames))
     for position in told:
         found = _POSITION.fullmatch(str(position))
         if found is not None and not _NOT_THE_PROGRAM.search(found["file"]):
-            return Place(found["file"], int(found["line"]))
+            return SourceLine(found["file"], int(found["line"]))
     return None

@@ -11,13 +11,13 @@ from dra_fleet.policy import pack
 if TYPE_CHECKING:
     from dra_fleet.findings.sarif import Level as SarifLevel
     from dra_fleet.policy.gate.places import Places
-    from dra_fleet.policy.gate.verdict import GateFinding, Verdict
+    from dra_fleet.policy.gate.verdict import GateFinding, GateVerdict
     from dra_fleet.policy.rule import Preset, Rule
 
 LINK: Final = "https://www.pulumi.com/docs/iac/crossguard/"
 
 
-def to_sarif(verdict: Verdict, places: Places) -> dict[str, object]:
+def to_sarif(verdict: GateVerdict, places: Places) -> dict[str, object]:
     """The verdict as a SARIF log; each problem makes its run unsuccessful."""
     others = {found.title: _other_rule(found) for found in verdict.findings if found.pack != pack.NAME}
     run = SarifRun(
@@ -43,7 +43,7 @@ def to_sarif(verdict: Verdict, places: Places) -> dict[str, object]:
     return sarif(run, results)
 
 
-def to_junit(verdict: Verdict, places: Places) -> str:
+def to_junit(verdict: GateVerdict, places: Places) -> str:
     """The verdict as a JUnit report: a test case for each finding, each rule without one and each problem.
 
     What stops the gate is a failure, what keeps it from judging an error, and an advisory finding the output

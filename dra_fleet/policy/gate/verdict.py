@@ -43,7 +43,7 @@ class GateFinding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class GateVerdict:
     """What the gate says.
 
     Attributes:
@@ -130,7 +130,7 @@ _RULES: Final = {rule.name: rule for rule in pack.RULES}
 _SEVERITIES: Final[Mapping[str, int]] = {"critical": 0, "high": 1, "medium": 2, "low": 3}
 
 
-def judge(record: Record, expected: Expected) -> Verdict:
+def judge(record: Record, expected: Expected) -> GateVerdict:
     """Compare what ran with what must have run, and weigh what was found."""
     findings = sorted(
         (_finding(violation, expected) for violation in record.violations),
@@ -158,7 +158,7 @@ def judge(record: Record, expected: Expected) -> Verdict:
         for rule, told in record.not_judged.items()
         if expected.level(rule) in _STOPPING
     ]
-    return Verdict(
+    return GateVerdict(
         stack=record.stack,
         preset=expected.preset,
         findings=tuple(findings),

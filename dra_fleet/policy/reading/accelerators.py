@@ -18,11 +18,11 @@ from dra_fleet.policy.reading.unread import WORKLOAD, unread
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.clouds.resources import CloudResources, OtherPools
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
-    from dra_fleet.policy.reading.charts import Release
+    from dra_fleet.policy.reading.charts import ChartRelease
 
 _DRA: Final = re.compile(r"kubernetes:resource\.k8s\.io/.*|dra-fleet:.*")
 _HOLDERS: Final = ("spec", "template", "containers", "resources", "limits", "requests", "resourceClaims")
@@ -47,7 +47,7 @@ def may_have_accelerators(stack: Stack) -> bool:
     )
 
 
-def _may_serve(installed: Release) -> bool:
+def _may_serve(installed: ChartRelease) -> bool:
     """Whether a chart is a driver's, an operator's or a device plugin's, or an unknown one."""
     plugins = [driver.resources.device_plugin for driver in drivers.known()]
     return (
@@ -77,7 +77,7 @@ def _asks_at(value: Value) -> bool:
     )
 
 
-def _may_accelerate(stack: Stack, pool: Pool) -> bool:
+def _may_accelerate(stack: Stack, pool: NodePool) -> bool:
     names = pool.machines_in(stack)
     if pool.has_gpus or any(_may_be(pool.cloud, name) for name in names):
         return True

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
     from dra_fleet.drivers.resources import DevicePlugin, Operator
-    from dra_fleet.policy.reading.charts import Release
+    from dra_fleet.policy.reading.charts import ChartRelease
 
 Kind = Literal["dra", "plugin"]
 
@@ -67,7 +67,7 @@ def discovers(stack: Stack) -> list[Resource]:
     return [each.resource for each in installed if _discovers(each)]
 
 
-def plugin_of(installed: Release) -> DevicePlugin | None:
+def plugin_of(installed: ChartRelease) -> DevicePlugin | None:
     """What is known of the device plugin whose chart is installed; None for other charts."""
     return next((each for each in _device_plugins() if each.chart == installed.chart_name), None)
 
@@ -77,7 +77,7 @@ def _device_plugins() -> list[DevicePlugin]:
     return [each for each in found if each is not None]
 
 
-def _discovers(installed: Release) -> bool:
+def _discovers(installed: ChartRelease) -> bool:
     operator, plugin = installed.operator, plugin_of(installed)
     if operator is not None and installed.value(operator.discovers.key).flag is not False:
         return True
@@ -86,7 +86,7 @@ def _discovers(installed: Release) -> bool:
     return any(installed.chart_name in driver.resources.discovery_charts for driver in drivers.known())
 
 
-def _of_chart(resource: Resource, installed: Release) -> Iterator[Advertiser]:
+def _of_chart(resource: Resource, installed: ChartRelease) -> Iterator[Advertiser]:
     driver, charted = installed.installs, plugin_of(installed)
     if installed.operator is not None:
         yield from _of_operator(resource, installed, installed.operator)
@@ -115,7 +115,7 @@ def _of_chart(resource: Resource, installed: Release) -> Iterator[Advertiser]:
         )
 
 
-def _of_operator(resource: Resource, installed: Release, operator: Operator) -> Iterator[Advertiser]:
+def _of_operator(resource: Resource, installed: ChartRelease, operator: Operator) -> Iterator[Advertiser]:
     if is_on(installed, operator.dra):
         yield Advertiser(
             resource=resource,

@@ -52,7 +52,7 @@ _LOCAL: Final = (".", "/", "file://")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Release:
+class ChartRelease:
     """One installed chart; values are read when they are asked for.
 
     Attributes:
@@ -162,14 +162,14 @@ def _bare(version: str) -> str:
     return version.removeprefix(_VERSION_PREFIX)
 
 
-def release(resource: Resource) -> Release | None:
+def release(resource: Resource) -> ChartRelease | None:
     """The chart that a resource installs, of several the first that is known; None for other resources."""
     found = list(releases(resource))
     known = (each for each in found if each.installs is not None or each.operator is not None)
     return next(known, found[0] if found else None)
 
 
-def releases(resource: Resource) -> Iterator[Release]:
+def releases(resource: Resource) -> Iterator[ChartRelease]:
     """The charts that a resource installs, with those that a chart of the project brings along.
 
     An unknown chart name is noted.
@@ -185,13 +185,13 @@ def releases(resource: Resource) -> Iterator[Release]:
             yield _of_policy(resource, operator)
 
 
-def _read(resource: Resource, form: ChartForm, at: Value) -> Iterator[Release]:
+def _read(resource: Resource, form: ChartForm, at: Value) -> Iterator[ChartRelease]:
     places = [at.get(*steps(field)) for field in form.chart]
     chart = next((place for place in places if place.possible), places[0])
     said = (chart.text or "").rstrip("/")
     files = at.get(*steps(form.files)).items
     inside = local_chart(said if said.startswith(_LOCAL) else "")
-    installed = Release(
+    installed = ChartRelease(
         resource=resource,
         chart_name=inside.get("name").text or own_name(said),
         chart=chart,
@@ -212,10 +212,10 @@ def _read(resource: Resource, form: ChartForm, at: Value) -> Iterator[Release]:
         yield _brought(installed, each)
 
 
-def _brought(by: Release, told: Value) -> Release:
+def _brought(by: ChartRelease, told: Value) -> ChartRelease:
     """A chart that another one depends on: its values are below its name in the other's."""
     name = told.get("name").text or ""
-    return Release(
+    return ChartRelease(
         resource=by.resource,
         chart_name=name,
         chart=by.chart,
@@ -228,9 +228,9 @@ def _brought(by: Release, told: Value) -> Release:
     )
 
 
-def _of_policy(resource: Resource, operator: Operator) -> Release:
+def _of_policy(resource: Resource, operator: Operator) -> ChartRelease:
     label = resource.get("metadata", "labels", _LABEL)
-    return Release(
+    return ChartRelease(
         resource=resource,
         chart_name=operator.chart,
         chart=label,
@@ -248,14 +248,14 @@ def is_rendered(resource: Resource) -> bool:
     return any(CHART_TYPES.fullmatch(above) for each in types for above in each.split("$")[:-1])
 
 
-def rendered(resource: Resource) -> Release | None:
+def rendered(resource: Resource) -> ChartRelease | None:
     """The chart that a DaemonSet says it was rendered from, without its values; None of other charts."""
     label = resource.get("metadata", "labels", _LABEL)
     name = _NAME_AND_VERSION.fullmatch(label.peek if isinstance(label.peek, str) else "")
     if name is None:
         return None
     nothing = resource.get("", "")
-    return Release(
+    return ChartRelease(
         resource=resource,
         chart_name=name["name"],
         chart=label,

@@ -23,7 +23,7 @@ VERSIONED_TYPES = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class ClassDemand:
     """One demand for devices of a class: a request, or one of its alternatives.
 
     Attributes:
@@ -43,19 +43,21 @@ def devices(resource: Resource) -> Value:
     return resource.get(*inner, "devices")
 
 
-def requests(resource: Resource) -> list[Request]:
+def requests(resource: Resource) -> list[ClassDemand]:
     """Every demand of a claim or template; v1's `exactly` and the beta forms without it alike."""
-    found: list[Request] = []
+    found: list[ClassDemand] = []
     for request in devices(resource).get("requests").items:
         name = request.get("name").text or ""
         alternatives = request.get("firstAvailable")
         if alternatives.given:
             for alternative in alternatives.items:
                 inner = f"{name}/{alternative.get('name').text or ''}"
-                found.append(Request(name=inner, value=alternative, is_alternative=True))
+                found.append(ClassDemand(name=inner, value=alternative, is_alternative=True))
             continue
         exactly = request.get("exactly")
-        found.append(Request(name=name, value=request if exactly.absent else exactly, is_alternative=False))
+        found.append(
+            ClassDemand(name=name, value=request if exactly.absent else exactly, is_alternative=False)
+        )
     return found
 
 

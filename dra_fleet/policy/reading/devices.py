@@ -48,13 +48,13 @@ def dividable() -> tuple[Dividable, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection:
+class DeviceSelection:
     """Selectors that are all true for the devices they select."""
 
     programs: tuple[Program, ...]
 
     @classmethod
-    def of(cls, expressions: Sequence[str]) -> Selection | None:
+    def of(cls, expressions: Sequence[str]) -> DeviceSelection | None:
         """Compile expressions; None where one is no valid CEL.
 
         Raises:

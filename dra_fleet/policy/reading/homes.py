@@ -23,7 +23,7 @@ CLUSTER_TYPES: Final = re.compile(rf"{_OF_CLOUDS.pattern}|{OWN_CLUSTERS.pattern}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Home:
+class ClusterHome:
     """A cluster as far as it is told apart from others.
 
     Attributes:
@@ -35,7 +35,7 @@ class Home:
     by: Literal["cluster", "server", "context", "sent", "needs", "provider", "unknown"]
     key: tuple[str, ...] = ()
 
-    def is_other(self, other: Home) -> bool | None:
+    def is_other(self, other: ClusterHome) -> bool | None:
         """Whether another is another cluster; None if nothing tells."""
         if self == other:
             return None if self.by == "unknown" else False
@@ -46,7 +46,7 @@ class Home:
         return None if self.by == "needs" and {*self.key} & {*other.key} else True
 
 
-_UNKNOWN: Final = Home(by="unknown")
+_UNKNOWN: Final = ClusterHome(by="unknown")
 _SENT: Final = re.compile(r"kubernetes:argoproj\.io/v1alpha1:Application(Patch)?")
 _HERE: Final = "https://kubernetes.default.svc"
 """The cluster of Argo CD: https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/."""
@@ -59,9 +59,9 @@ class Homes:
         """Find the clusters."""
         self._stack = stack
         self._clusters = stack.of(CLUSTER_TYPES)
-        self._found: dict[str, Home] = {}
+        self._found: dict[str, ClusterHome] = {}
 
-    def of(self, resource: Resource) -> Home:
+    def of(self, resource: Resource) -> ClusterHome:
         """Its cluster; a stack with one has one home: whatever is not tied to another belongs to it."""
         if resource.urn not in self._found:
             self._found[resource.urn] = self._home(resource)
@@ -78,29 +78,29 @@ class Homes:
         asked = [each.provider_properties.get("kubeconfig").unknown for each in (first, second)]
         return any(asked)
 
-    def _home(self, resource: Resource) -> Home:
+    def _home(self, resource: Resource) -> ClusterHome:
         sent = resource.get("spec", "destination") if _SENT.fullmatch(resource.type) else None
         if sent is not None and sent.get("server").peek != _HERE:
             named = tuple(str(each) for key in ("server", "name") if (each := sent.get(key).peek))
-            return Home(by="sent", key=named) if named else _UNKNOWN
+            return ClusterHome(by="sent", key=named) if named else _UNKNOWN
         cluster = self._reached(resource)
         if cluster is not None:
-            return Home(by="cluster", key=(self._outermost(cluster),))
+            return ClusterHome(by="cluster", key=(self._outermost(cluster),))
         if len({self._outermost(found) for found in self._clusters}) == 1:
-            return Home(by="cluster", key=(self._outermost(self._clusters[0]),))
+            return ClusterHome(by="cluster", key=(self._outermost(self._clusters[0]),))
         provider = resource.provider
         if provider is None or not resource.type.startswith("kubernetes:"):
             return _UNKNOWN
         return self._home_of_provider(resource, provider)
 
-    def _home_of_provider(self, resource: Resource, provider: Provider) -> Home:
+    def _home_of_provider(self, resource: Resource, provider: Provider) -> ClusterHome:
         reached = reached_by(resource)
         if reached.by != "unknown":
-            return Home(by=reached.by, key=reached.key)
+            return ClusterHome(by=reached.by, key=reached.key)
         made = self._stack.by_urn.get(provider.urn)
         if made is not None and made.dependencies:
-            return Home(by="needs", key=tuple(sorted(made.dependencies)))
-        return Home(by="provider", key=(provider.urn,))
+            return ClusterHome(by="needs", key=tuple(sorted(made.dependencies)))
+        return ClusterHome(by="provider", key=(provider.urn,))
 
     def _outermost(self, cluster: Resource) -> str:
         """A cluster component and the cloud's own resource within it are one."""

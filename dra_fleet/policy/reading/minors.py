@@ -12,7 +12,7 @@ from dra_fleet.policy.rule import Parameter
 if TYPE_CHECKING:
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.kubernetes.minors import FeatureGate
-    from dra_fleet.policy.reading.homes import Home
+    from dra_fleet.policy.reading.homes import ClusterHome
     from dra_fleet.policy.rule import Settings
 
 KUBERNETES: Final = Parameter(
@@ -54,7 +54,7 @@ class Minors:
         self._stack = stack
         self._homes = Homes(stack)
         self._otherwise = settings.text(KUBERNETES.name) or None
-        self._found: dict[Home, str | None] = {}
+        self._found: dict[ClusterHome, str | None] = {}
 
     def of(self, resource: Resource) -> str | None:
         """The minor, such as 1.36, of the cluster that a resource lives in; None if nothing says it."""
@@ -63,7 +63,7 @@ class Minors:
             self._found[home] = self._said_by(home) or self._otherwise
         return self._found[home]
 
-    def _said_by(self, home: Home) -> str | None:
+    def _said_by(self, home: ClusterHome) -> str | None:
         for cluster in self._stack.of(CLUSTER_TYPES):
             if self._homes.of(cluster) != home:
                 continue

@@ -13,7 +13,7 @@ from dra_fleet.policy.reading.taints import declared_taints
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.policy.reading.advertisers import Advertiser
     from dra_fleet.policy.reading.plugins import DriverPlugin
@@ -32,11 +32,11 @@ class Nodes:
         self._stack = stack
         self._labelling = discovers(stack)
 
-    def with_gpus(self, drivers: Sequence[Advertiser]) -> list[Pool]:
+    def with_gpus(self, drivers: Sequence[Advertiser]) -> list[NodePool]:
         """The pools with GPUs in the clusters of drivers."""
         return [pool for pool in self._near([driver.resource for driver in drivers]) if pool.has_gpus]
 
-    def served(self, plugin: DriverPlugin) -> list[Pool]:
+    def served(self, plugin: DriverPlugin) -> list[NodePool]:
         """The pools whose devices a driver's plugin publishes, if it tolerates their taints."""
         return [
             pool
@@ -44,19 +44,19 @@ class Nodes:
             if plugin.publishes(self._stack, pool) and self.chosen(plugin, pool)
         ]
 
-    def give_out(self, drivers: Sequence[Advertiser], pool: Pool) -> bool:
+    def give_out(self, drivers: Sequence[Advertiser], pool: NodePool) -> bool:
         """Whether one of some drivers may run on a pool and give its GPUs out."""
         near = any(self.homes.together(pool.resource, driver.resource) for driver in drivers)
         return near and pool.has_gpus and any(self.chosen(driver, pool) for driver in drivers)
 
-    def chosen(self, found: Advertiser | DriverPlugin, pool: Pool) -> bool:
+    def chosen(self, found: Advertiser | DriverPlugin, pool: NodePool) -> bool:
         """Whether the labels of a pool let something run there."""
         labelled = any(self.homes.together(pool.resource, chart) for chart in self._labelling)
         together = self.homes.together(pool.resource, found.resource)
         labels = pool_labels(pool, discovered=labelled or pool.cloud.labels_gpus)
         return together and found.where.may_match(labels)
 
-    def tolerated(self, found: Advertiser, pool: Pool) -> bool:
+    def tolerated(self, found: Advertiser, pool: NodePool) -> bool:
         """Whether the taints that a pool declares let something run there; not if unknown, which is noted."""
         taints = declared_taints(pool)
         if pool.taint_list.possible and pool.taint_list.plain is None:
@@ -65,7 +65,7 @@ class Nodes:
             return True
         return not found.tolerated.unknown and not found.tolerated.missing(taints)
 
-    def _near(self, installed: Sequence[Resource]) -> list[Pool]:
+    def _near(self, installed: Sequence[Resource]) -> list[NodePool]:
         """The pools in the clusters of resources."""
         return [
             pool

@@ -9,11 +9,11 @@ from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
 from dra_fleet.policy.reading.plugins import is_on
 
 if TYPE_CHECKING:
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
     from dra_fleet.drivers.resources import Operator
-    from dra_fleet.policy.reading.charts import Release
+    from dra_fleet.policy.reading.charts import ChartRelease
     from dra_fleet.policy.reading.homes import Homes
 
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class InstalledOperator:
     """An operator's chart in a program."""
 
-    release: Release
+    release: ChartRelease
     kind: Operator
 
     @property
@@ -55,7 +55,7 @@ def operators(stack: Stack) -> list[InstalledOperator]:
     ]
 
 
-def installer_for(pool: Pool, among: list[InstalledOperator], homes: Homes) -> InstalledOperator | None:
+def installer_for(pool: NodePool, among: list[InstalledOperator], homes: Homes) -> InstalledOperator | None:
     """The operator that installs the GPU driver on a pool's nodes."""
     near = [
         each

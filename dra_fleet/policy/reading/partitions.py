@@ -11,12 +11,12 @@ from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.resources import Stack
     from dra_fleet.declared.values import Value
 
 
-def asked(pool: Pool) -> list[Value]:
+def asked(pool: NodePool) -> list[Value]:
     """Where a pool asks for partitions or may do so: labels of drivers, and the cloud's own fields."""
     labels = [(pool.label(dividing.label), dividing.whole_label) for dividing in dividable()]
     found = [value for value, whole in labels if value.peek != whole]

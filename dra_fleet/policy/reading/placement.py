@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.kubernetes.scheduling.node_affinity import (
-    Missing,
+    MissingLabel,
     RequiredNodeAffinity,
     Requirement,
     Term,
@@ -16,7 +16,7 @@ from dra_fleet.kubernetes.scheduling.node_affinity import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.values import Value
     from dra_fleet.kubernetes.scheduling.node_affinity import Held, Labels
 
@@ -42,7 +42,7 @@ def placement(pods: Value, default: Mapping[str, str] | None = None) -> Required
     return RequiredNodeAffinity(selector=chosen, terms=tuple(terms) or None)
 
 
-def pool_labels(pool: Pool, *, discovered: bool) -> Labels:
+def pool_labels(pool: NodePool, *, discovered: bool) -> Labels:
     """The labels of a pool's nodes; asking for one that is unknown notes it.
 
     Args:
@@ -69,14 +69,14 @@ def _demand(demand: Value) -> Requirement:
     )
 
 
-def _held(pool: Pool, key: str, *, discovered: bool) -> Held:
+def _held(pool: NodePool, key: str, *, discovered: bool) -> Held:
     label = pool.label(key)
     if not key or label.unknown:
-        return Missing.UNKNOWN
+        return MissingLabel.UNKNOWN
     if label.given:
-        return Missing.UNKNOWN if label.text is None else label.text
+        return MissingLabel.UNKNOWN if label.text is None else label.text
     if key.startswith(_DISCOVERED):
-        return Missing.UNKNOWN if discovered else Missing.ABSENT
+        return MissingLabel.UNKNOWN if discovered else MissingLabel.ABSENT
     cloud = pool.cloud
     by_platform = _OF_KUBERNETES.search(key) or cloud.own_labels.search(key)
-    return Missing.UNKNOWN if by_platform and key not in cloud.labels_by_hand else Missing.ABSENT
+    return MissingLabel.UNKNOWN if by_platform and key not in cloud.labels_by_hand else MissingLabel.ABSENT

@@ -11,20 +11,20 @@ from dra_fleet.policy.reading.placement import placement
 from dra_fleet.policy.reading.tolerations import Tolerated
 
 if TYPE_CHECKING:
-    from dra_fleet.clouds.pools import Pool
+    from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
     from dra_fleet.drivers import Driver
     from dra_fleet.drivers.resources import Switch
     from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity
-    from dra_fleet.policy.reading.charts import Release
+    from dra_fleet.policy.reading.charts import ChartRelease
 
 
 @dataclass(frozen=True, kw_only=True)
 class DriverPlugin:
     """The kubelet plugin of a DRA driver's chart."""
 
-    release: Release
+    release: ChartRelease
     driver: Driver
 
     @property
@@ -50,7 +50,7 @@ class DriverPlugin:
         )
         return Tolerated(given=given, otherwise=default, always=fixed)
 
-    def publishes(self, stack: Stack, pool: Pool) -> bool:
+    def publishes(self, stack: Stack, pool: NodePool) -> bool:
         """Whether a pool's nodes have devices of the driver, as far as its machines are known."""
         match self.driver.resources.told_by:
             case "gpus":
@@ -67,7 +67,7 @@ class DriverPlugin:
         return self.release.values.get(section) if section else self.release.values
 
 
-def driver_plugin(installed: Release) -> DriverPlugin | None:
+def driver_plugin(installed: ChartRelease) -> DriverPlugin | None:
     """The plugin that a chart brings; None for other charts, and where it publishes no devices."""
     driver = installed.installs
     if driver is None:
@@ -85,7 +85,7 @@ def driver_plugins(stack: Stack) -> list[DriverPlugin]:
     return [plugin for plugin in found if plugin is not None]
 
 
-def is_on(installed: Release, switch: Switch) -> bool:
+def is_on(installed: ChartRelease, switch: Switch) -> bool:
     """Whether a chart is told to turn something on; not if unknown, which is noted."""
     given = installed.value(switch.key)
     return switch.default if given.absent else given.flag is True

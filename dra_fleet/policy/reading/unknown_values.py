@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from dra_fleet.declared.values import Value
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.findings.refusal import Refusal
-    from dra_fleet.policy.reading.charts import Release
+    from dra_fleet.policy.reading.charts import ChartRelease
 
 
-def unknown_values(resource: Resource, installed: Release, version: ChartVersion) -> Iterator[Finding]:
+def unknown_values(resource: Resource, installed: ChartRelease, version: ChartVersion) -> Iterator[Finding]:
     """Find values that a version of a chart lacks, or has of another type."""
     for value in _dotted(version, installed.values, ""):
         nested = ": {".join(str(value.path[-1]).split("."))
@@ -33,7 +33,7 @@ def unknown_values(resource: Resource, installed: Release, version: ChartVersion
         yield _finding(resource, installed, refusal)
 
 
-def _finding(resource: Resource, installed: Release, refusal: Refusal) -> Finding:
+def _finding(resource: Resource, installed: ChartRelease, refusal: Refusal) -> Finding:
     place = installed.value(refusal.path)
     mistyped = refusal.what.startswith("must")
     return Finding(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet.cel import environment
 from dra_fleet.proof.allocator import features
-from dra_fleet.proof.allocator.inventory import InUse, Inventory, Node
+from dra_fleet.proof.allocator.inventory import CandidateNode, InUse, Inventory
 from dra_fleet.proof.allocator.outcome import Allocation, NoFit, Outcome, Stop
 from dra_fleet.proof.allocator.pools import gather
 from dra_fleet.proof.allocator.prepare import Preparation
@@ -19,7 +19,7 @@ from dra_fleet.proof.allocator.selection import Selection
 if TYPE_CHECKING:
     from dra_fleet.cel.program import DeviceCel
     from dra_fleet.proof.allocator.features import Features
-    from dra_fleet.proof.allocator.pools import Pool
+    from dra_fleet.proof.allocator.pools import DevicePool
     from dra_fleet.proof.allocator.search import AnyOrder
 
 Object = Mapping[str, Any]
@@ -31,7 +31,7 @@ def allocate(
     claims: Sequence[Object],
     classes: Mapping[str, Object],
     slices: Inventory | Iterable[Object],
-    node: Node,
+    node: CandidateNode,
     *,
     in_use: InUse = NOTHING_IN_USE,
     minor: str,
@@ -60,7 +60,7 @@ def allocate_alike(
     claims: Sequence[Object],
     classes: Mapping[str, Object],
     slices: Inventory | Iterable[Object],
-    node: Node,
+    node: CandidateNode,
     *,
     in_use: InUse = NOTHING_IN_USE,
     minor: str,
@@ -91,7 +91,7 @@ def outcomes(
     claims: Sequence[Object],
     classes: Mapping[str, Object],
     slices: Inventory | Iterable[Object],
-    node: Node,
+    node: CandidateNode,
     *,
     in_use: InUse = NOTHING_IN_USE,
     minor: str,
@@ -117,7 +117,7 @@ class _Question:
 
     wanted: Sequence[Object]
     classes: Mapping[str, Object]
-    node: Node
+    node: CandidateNode
     in_use: InUse
     cel: DeviceCel
     steps: Steps
@@ -127,11 +127,11 @@ class _Question:
     def features(self) -> Features:
         return features.of_minor(self.cel.number)
 
-    def pools(self, slices: Inventory | Iterable[Object]) -> Sequence[Pool]:
+    def pools(self, slices: Inventory | Iterable[Object]) -> Sequence[DevicePool]:
         inventory = slices if isinstance(slices, Inventory) else Inventory(slices)
         return gather(inventory, self.node, self.features)
 
-    def answer(self, pools: Sequence[Pool]) -> list[Outcome]:
+    def answer(self, pools: Sequence[DevicePool]) -> list[Outcome]:
         gates = self.features
         selection = Selection(self.cel, gates, self.node)
         try:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from dra_fleet.kubernetes.devices.quantity import Quantity
 
 if TYPE_CHECKING:
-    from dra_fleet.proof.allocator.inventory import Capacity, Device
+    from dra_fleet.proof.allocator.inventory import AllocatableDevice, Capacity
 
 Amounts = Mapping[str, Fraction]
 
 
-def fits(device: Device, requested: Amounts, held: Amounts, tried: Amounts) -> bool:
+def fits(device: AllocatableDevice, requested: Amounts, held: Amounts, tried: Amounts) -> bool:
     """Whether a request can be had from a device beside what is held and tried already."""
     if any(name not in device.capacity for name in requested):
         return False
@@ -36,7 +36,7 @@ def fits(device: Device, requested: Amounts, held: Amounts, tried: Amounts) -> b
     return True
 
 
-def wrong_amount(device: Device, requested: Amounts) -> str:
+def wrong_amount(device: AllocatableDevice, requested: Amounts) -> str:
     """Why Kubernetes from 1.37 on gives up on a pod for a request or a policy; empty where it does not.
 
     Source:
@@ -70,7 +70,7 @@ _LARGEST = 2**63 - 1
 _NOT_REPRESENTABLE = "capacity request cannot be represented in the device's range arithmetic"
 
 
-def consumed_by(device: Device, requested: Amounts) -> dict[str, Fraction]:
+def consumed_by(device: AllocatableDevice, requested: Amounts) -> dict[str, Fraction]:
     """What a request takes from a shared device."""
     return {name: _consumption(capacity, requested.get(name)) for name, capacity in device.capacity.items()}
 

@@ -15,7 +15,7 @@ from dra_fleet.proof.allocator.outcome import Failure, Stop, Undecided
 
 if TYPE_CHECKING:
     from dra_fleet.proof.allocator.features import Features
-    from dra_fleet.proof.allocator.inventory import Device
+    from dra_fleet.proof.allocator.inventory import AllocatableDevice
 
 Object = Mapping[str, Any]
 _SCALARS = ("string", "int", "bool", "version")
@@ -42,7 +42,7 @@ class Constraint(ABC):
         self._requests = frozenset(requests)
         self._attribute = attribute
 
-    def add(self, request: RequestName, device: Device) -> bool:
+    def add(self, request: RequestName, device: AllocatableDevice) -> bool:
         """Take a device in if the constraint allows."""
         if not self._applies(request):
             return True
@@ -57,7 +57,7 @@ class Constraint(ABC):
     def _applies(self, request: RequestName) -> bool:
         return not self._requests or request.main in self._requests or request.full in self._requests
 
-    def _value(self, device: Device) -> Object | None:
+    def _value(self, device: AllocatableDevice) -> Object | None:
         attributes: Object = device.published.get("attributes") or {}
         found = attributes.get(self._attribute)
         if found is None:

@@ -9,8 +9,8 @@ from dra_fleet.proof.allocator.inventory import PoolId
 
 if TYPE_CHECKING:
     from dra_fleet.proof.allocator.features import Features
-    from dra_fleet.proof.allocator.inventory import Device, InUse
-    from dra_fleet.proof.allocator.pools import Counters, Pool
+    from dra_fleet.proof.allocator.inventory import AllocatableDevice, InUse
+    from dra_fleet.proof.allocator.pools import Counters, DevicePool
 
 
 class CounterLedger:
@@ -25,7 +25,7 @@ class CounterLedger:
         self._available: dict[PoolId, Counters] = {}
         self._consumed: dict[PoolId, Counters] = {}
 
-    def reserve(self, pool: Pool, device: Device) -> bool:
+    def reserve(self, pool: DevicePool, device: AllocatableDevice) -> bool:
         """Take a device's counters if none runs out."""
         key = self._key(pool)
         available = self._available.get(key)
@@ -40,21 +40,21 @@ class CounterLedger:
                 return False
         return True
 
-    def release(self, pool: Pool, device: Device) -> None:
+    def release(self, pool: DevicePool, device: AllocatableDevice) -> None:
         """Give a device's counters back."""
         self._book(pool, device, -1)
 
-    def _book(self, pool: Pool, device: Device, sign: int) -> None:
+    def _book(self, pool: DevicePool, device: AllocatableDevice, sign: int) -> None:
         consumed = self._consumed.setdefault(self._key(pool), {})
         for name, counters in device.consumes:
             taken = consumed.setdefault(name, {})
             for counter, value in counters.items():
                 taken[counter] = taken.get(counter, Fraction(0)) + sign * value
 
-    def _key(self, pool: Pool) -> PoolId:
+    def _key(self, pool: DevicePool) -> PoolId:
         return PoolId("", pool.id.pool) if self._by_name else pool.id
 
-    def _left(self, pool: Pool) -> Counters:
+    def _left(self, pool: DevicePool) -> Counters:
         left = {name: dict(counters) for name, counters in pool.counters.items()}
         for device in (*pool.devices, *pool.devices_elsewhere):
             if not self._in_use.holds(device.id):

@@ -32,7 +32,7 @@ class PoolId(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Node:
+class CandidateNode:
     """The node a pod is tried on."""
 
     name: str
@@ -108,7 +108,7 @@ def _optional(text: object) -> Fraction | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Device:
+class AllocatableDevice:
     """A published device.
 
     Attributes:
@@ -170,7 +170,7 @@ class Slice:
     generation: int
     slices_in_pool: int
     spec: Object
-    devices: tuple[Device, ...]
+    devices: tuple[AllocatableDevice, ...]
 
     @classmethod
     def of(cls, published: Object) -> Slice:
@@ -186,7 +186,7 @@ class Slice:
             slices_in_pool=int(pool["resourceSliceCount"]),
             spec=spec,
             devices=tuple(
-                Device(DeviceId(driver, name, device["name"]), device, per_node)
+                AllocatableDevice(DeviceId(driver, name, device["name"]), device, per_node)
                 for device in spec.get("devices") or ()
             ),
         )
@@ -223,7 +223,7 @@ class Inventory:
             self.of_pool[found.pool].append(found)
         self._indexes: dict[bool, _Index] = {}
 
-    def candidates(self, node: Node, *, counters_everywhere: bool) -> list[Slice]:
+    def candidates(self, node: CandidateNode, *, counters_everywhere: bool) -> list[Slice]:
         """The slices that may concern a node; the rest certainly do not.
 
         Args:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from dra_fleet.kubernetes.scheduling.node_affinity import all_labels, selects
 
 if TYPE_CHECKING:
-    from dra_fleet.proof.allocator.inventory import Node, Object
+    from dra_fleet.proof.allocator.inventory import CandidateNode, Object
 
 
-def matches(node: Node, selection: Object) -> bool:
+def matches(node: CandidateNode, selection: Object) -> bool:
     """Whether a node is meant by ``nodeName``, ``allNodes`` or ``nodeSelector``, the first that is set."""
     name = selection.get("nodeName")
     if name:

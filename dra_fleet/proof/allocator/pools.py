@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dra_fleet.proof.allocator.features import Features
-    from dra_fleet.proof.allocator.inventory import Device, Inventory, Node, PoolId, Slice
+    from dra_fleet.proof.allocator.inventory import AllocatableDevice, CandidateNode, Inventory, PoolId, Slice
 
 Counters = dict[str, dict[str, Fraction]]
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class DevicePool:
     """A pool as one node sees it.
 
     Attributes:
@@ -35,8 +35,8 @@ class Pool:
     """
 
     id: PoolId
-    devices: tuple[Device, ...] = ()
-    devices_elsewhere: tuple[Device, ...] = ()
+    devices: tuple[AllocatableDevice, ...] = ()
+    devices_elsewhere: tuple[AllocatableDevice, ...] = ()
     counters: Counters = field(default_factory=dict[str, dict[str, Fraction]])
     is_incomplete: bool = False
     invalid: str = ""
@@ -47,7 +47,7 @@ class Pool:
         return any(device.has_binding_conditions for device in self.devices)
 
 
-def gather(inventory: Inventory, node: Node, features: Features) -> list[Pool]:
+def gather(inventory: Inventory, node: CandidateNode, features: Features) -> list[DevicePool]:
     """The pools a node can use, in the order they are tried."""
     found: dict[PoolId, list[Slice]] = {}
     for candidate in inventory.candidates(node, counters_everywhere=features.counters_everywhere):
@@ -61,7 +61,7 @@ def gather(inventory: Inventory, node: Node, features: Features) -> list[Pool]:
     return sorted(pools, key=lambda pool: (pool.is_bound_late, pool.id))
 
 
-def _is_relevant(candidate: Slice, node: Node, features: Features) -> bool:
+def _is_relevant(candidate: Slice, node: CandidateNode, features: Features) -> bool:
     spec = candidate.spec
     drops_counters = not features.partitionable_devices and features.ignores_counter_slices
     if (drops_counters and candidate.has_counters) or (features.leaves_groups_out and candidate.has_groups):
@@ -86,7 +86,7 @@ def _keep_newest(found: dict[PoolId, list[Slice]], candidate: Slice) -> None:
     known.append(candidate)
 
 
-def _pool(inventory: Inventory, name: PoolId, slices: list[Slice], features: Features) -> Pool | None:
+def _pool(inventory: Inventory, name: PoolId, slices: list[Slice], features: Features) -> DevicePool | None:
     """The pool of the relevant slices; None if a newer generation exists that does not concern the node."""
     generation, wanted = slices[0].generation, slices[0].slices_in_pool
     if features.uses_incomplete_pools:
@@ -99,7 +99,7 @@ def _pool(inventory: Inventory, name: PoolId, slices: list[Slice], features: Fea
         if features.leaves_groups_out:
             everything = [found for found in everything if not found.has_groups]
     if len(everything) != wanted:
-        return Pool(name, is_incomplete=True)
+        return DevicePool(name, is_incomplete=True)
     relevant = {found.name for found in slices}
     elsewhere = [found for found in everything if found.name not in relevant]
     return _built(name, slices, elsewhere, features, is_incomplete=False)
@@ -107,7 +107,7 @@ def _pool(inventory: Inventory, name: PoolId, slices: list[Slice], features: Fea
 
 def _built(
     name: PoolId, slices: list[Slice], elsewhere: list[Slice], features: Features, *, is_incomplete: bool
-) -> Pool:
+) -> DevicePool:
     ordered = sorted(slices, key=lambda found: found.name)
     with_devices = [found for found in ordered if not (features.partitionable_devices and found.has_counters)]
     devices = tuple(device for found in with_devices for device in found.devices)
@@ -118,12 +118,12 @@ def _built(
         invalid = _collect_counters(with_counters, counters) or _wrong_consumption(ordered, counters)
         invalid = invalid or _wrong_consumption(elsewhere, counters)
     if invalid:
-        return Pool(name, is_incomplete=is_incomplete, invalid=invalid)
+        return DevicePool(name, is_incomplete=is_incomplete, invalid=invalid)
     others = tuple(device for found in elsewhere for device in found.devices)
-    return Pool(name, devices, others, counters, is_incomplete)
+    return DevicePool(name, devices, others, counters, is_incomplete)
 
 
-def _duplicate_device(devices: Iterable[Device]) -> str:
+def _duplicate_device(devices: Iterable[AllocatableDevice]) -> str:
     seen: set[str] = set()
     for device in devices:
         if device.id.device in seen:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from dra_fleet.proof.allocator.constraints import Constraint
     from dra_fleet.proof.allocator.features import Features
-    from dra_fleet.proof.allocator.inventory import Device, InUse
-    from dra_fleet.proof.allocator.pools import Pool
+    from dra_fleet.proof.allocator.inventory import AllocatableDevice, InUse
+    from dra_fleet.proof.allocator.pools import DevicePool
     from dra_fleet.proof.allocator.selection import Selection
 
 Object = Mapping[str, Any]
@@ -41,7 +41,7 @@ class Preparation:
     """Turns claims into demands on one node."""
 
     classes: Mapping[str, Object]
-    pools: Sequence[Pool]
+    pools: Sequence[DevicePool]
     selection: Selection
     features: Features
     in_use: InUse
@@ -121,7 +121,7 @@ class Preparation:
     def _demand(self, claim: str, request: Request) -> Demand:
         if not request.takes_all:
             return Demand(request, request.count)
-        everything: list[tuple[Pool, Device]] = []
+        everything: list[tuple[DevicePool, AllocatableDevice]] = []
         for pool in self.pools:
             problem = "being updated" if pool.is_incomplete else "invalid" if pool.invalid else ""
             if problem:
@@ -132,7 +132,7 @@ class Preparation:
             everything += [(pool, device) for device in pool.devices if self._wanted(claim, request, device)]
         return Demand(request, len(everything), tuple(everything))
 
-    def _wanted(self, claim: str, request: Request, device: Device) -> bool:
+    def _wanted(self, claim: str, request: Request, device: AllocatableDevice) -> bool:
         known_as = request.slot
         if self.features.mixes_alternatives:
             known_as = known_as._replace(alternative=max(known_as.alternative - 1, 0))

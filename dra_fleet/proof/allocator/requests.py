@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dra_fleet.proof.allocator.inventory import Device, amount
+from dra_fleet.proof.allocator.inventory import AllocatableDevice, amount
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from dra_fleet.kubernetes.scheduling.taints import Toleration
-    from dra_fleet.proof.allocator.pools import Pool
+    from dra_fleet.proof.allocator.pools import DevicePool
 
 Object = Mapping[str, Any]
 
@@ -66,7 +66,7 @@ class Request:
         """Index of the claim among the pod's claims."""
         return self.slot.claim
 
-    def tolerates(self, device: Device) -> bool:
+    def tolerates(self, device: AllocatableDevice) -> bool:
         """Whether every taint of a device is borne."""
         return all(any(one.tolerates(taint) for one in self.tolerations) for taint in device.taints)
 
@@ -77,7 +77,7 @@ class Demand:
 
     request: Request
     devices: int
-    everything: tuple[tuple[Pool, Device], ...] = ()
+    everything: tuple[tuple[DevicePool, AllocatableDevice], ...] = ()
 
 
 def amounts(published: Object | None) -> dict[str, Fraction]:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from dra_fleet.proof.allocator.features import Features
-    from dra_fleet.proof.allocator.inventory import Device, DeviceId, InUse
-    from dra_fleet.proof.allocator.pools import Pool
+    from dra_fleet.proof.allocator.inventory import AllocatableDevice, DeviceId, InUse
+    from dra_fleet.proof.allocator.pools import DevicePool
     from dra_fleet.proof.allocator.requests import Demand, Request
     from dra_fleet.proof.allocator.selection import Selection
 
@@ -76,7 +76,7 @@ class _Result(Enum):
     TOO_MANY = "too many devices"
 
 
-class _Place(NamedTuple):
+class _Position(NamedTuple):
     """Where the search stands: the next device of one alternative of one request of one claim."""
 
     claim: int
@@ -93,7 +93,7 @@ class Search:
     def __init__(
         self,
         claims: Sequence[ClaimDemand],
-        pools: Sequence[Pool],
+        pools: Sequence[DevicePool],
         selection: Selection,
         features: Features,
         in_use: InUse,
@@ -118,7 +118,7 @@ class Search:
             Stop: The search cannot go on.
         """
         self._steps = steps
-        found = self._next(_Place(0))
+        found = self._next(_Position(0))
         if found is _Result.TOO_MANY:
             raise Stop(Failure("allocation max size exceeded"))
         if found is _Result.DONE:
@@ -128,7 +128,7 @@ class Search:
     def _note(self) -> None:
         self._noted.append(tuple(tuple(results) for results in self._trial.results))
 
-    def _next(self, place: _Place) -> _Result:  # noqa: PLR0911 - the scheduler's ladder of cases
+    def _next(self, place: _Position) -> _Result:  # noqa: PLR0911 - the scheduler's ladder of cases
         self._steps.take()
         if place.claim >= len(self._claims):
             if self._any_order is None or self._any_order.first_only:
@@ -137,7 +137,7 @@ class Search:
             return _Result.NOTED
         claim = self._claims[place.claim]
         if place.request >= len(claim.alternatives):
-            found = self._next(_Place(place.claim + 1))
+            found = self._next(_Position(place.claim + 1))
             return _Result.NO if found is _Result.TOO_MANY else found
         if place.alternative is None and claim.is_choice[place.request]:
             return self._choose(place, len(claim.alternatives[place.request]))
@@ -145,7 +145,7 @@ class Search:
         if demand.request.takes_all and not demand.everything:
             return _Result.NO
         if place.device >= demand.devices:
-            return self._next(_Place(place.claim, place.request + 1))
+            return self._next(_Position(place.claim, place.request + 1))
         if len(self._trial.results[place.claim]) + demand.devices - place.device > MOST_DEVICES:
             return _Result.TOO_MANY
         return (
@@ -154,16 +154,16 @@ class Search:
             else self._take_one(place, demand.request)
         )
 
-    def _choose(self, place: _Place, alternatives: int) -> _Result:
+    def _choose(self, place: _Position, alternatives: int) -> _Result:
         all_too_many = True
         for index in range(alternatives):
-            found = self._next(_Place(place.claim, place.request, index))
+            found = self._next(_Position(place.claim, place.request, index))
             if found in (_Result.DONE, _Result.NOTED):
                 return found
             all_too_many = all_too_many and found is _Result.TOO_MANY
         return _Result.TOO_MANY if all_too_many else _Result.NO
 
-    def _take_all(self, place: _Place, demand: Demand) -> _Result:
+    def _take_all(self, place: _Position, demand: Demand) -> _Result:
         pool, device = demand.everything[place.device]
         undo = self._trial.add(demand.request, pool, device, must=True)
         if undo is None:
@@ -171,16 +171,16 @@ class Search:
         alternative = place.alternative
         if alternative is not None and self._features.mixes_alternatives:
             alternative = 0
-        following = _Place(place.claim, place.request, alternative, place.device + 1)
+        following = _Position(place.claim, place.request, alternative, place.device + 1)
         return self._go_on(following, undo)
 
-    def _go_on(self, following: _Place, undo: Callable[[], None]) -> _Result:
+    def _go_on(self, following: _Position, undo: Callable[[], None]) -> _Result:
         found = self._next(following)
         if found is not _Result.DONE:
             undo()
         return found
 
-    def _take_one(self, place: _Place, request: Request) -> _Result:
+    def _take_one(self, place: _Position, request: Request) -> _Result:
         for pool_index in range(place.pool, len(self._pools)):
             pool = self._pools[pool_index]
             if not self._is_usable(pool):
@@ -195,7 +195,7 @@ class Search:
                 return found
         return _Result.NO
 
-    def _take_first(self, following: _Place, request: Request, pool: Pool, first: int) -> _Result:
+    def _take_first(self, following: _Position, request: Request, pool: DevicePool, first: int) -> _Result:
         for position in range(first, len(pool.devices)):
             undo = self._try(request, pool, pool.devices[position])
             if undo is None:
@@ -205,7 +205,7 @@ class Search:
                 return found
         return _Result.NO
 
-    def _take_any(self, following: _Place, request: Request, pool: Pool, first: int) -> _Result:
+    def _take_any(self, following: _Position, request: Request, pool: DevicePool, first: int) -> _Result:
         """Go on with every device that may come first; one of those that are alike stands for them all."""
         any_order = self._any_order
         if any_order is None:
@@ -234,12 +234,14 @@ class Search:
             result = found if found is _Result.NOTED else result
         return result
 
-    def _is_usable(self, pool: Pool) -> bool:
+    def _is_usable(self, pool: DevicePool) -> bool:
         if pool.invalid and self._features.invalid_pool_is_fatal:
             raise Stop(Failure(f"pool {pool.id.pool} is invalid: {pool.invalid}"))
         return not pool.invalid and (not pool.is_incomplete or self._features.uses_incomplete_pools)
 
-    def _try(self, request: Request, pool: Pool, device: Device) -> Callable[[], None] | None:
+    def _try(
+        self, request: Request, pool: DevicePool, device: AllocatableDevice
+    ) -> Callable[[], None] | None:
         self._steps.take()
         if self._trial.is_taken(request, device):
             return None

@@ -11,7 +11,7 @@ from dra_fleet.proof.allocator.outcome import Failure, Stop, Undecided
 if TYPE_CHECKING:
     from dra_fleet.cel.program import DeviceCel, Program
     from dra_fleet.proof.allocator.features import Features
-    from dra_fleet.proof.allocator.inventory import Device, Node
+    from dra_fleet.proof.allocator.inventory import AllocatableDevice, CandidateNode
     from dra_fleet.proof.allocator.requests import Request, Slot
 
 _HINT = (
@@ -23,13 +23,13 @@ _HINT = (
 class Selection:
     """Answers, and remembers, whether a device matches a request."""
 
-    def __init__(self, environment: DeviceCel, features: Features, node: Node) -> None:
+    def __init__(self, environment: DeviceCel, features: Features, node: CandidateNode) -> None:
         self._environment = environment
         self._features = features
         self._node = node
         self._known: dict[tuple[Slot, int], bool] = {}
 
-    def matches(self, request: Request, device: Device, known_as: Slot | None = None) -> bool:
+    def matches(self, request: Request, device: AllocatableDevice, known_as: Slot | None = None) -> bool:
         """Whether a device matches.
 
         Args:
@@ -48,14 +48,14 @@ class Selection:
             known = self._known[key] = self._decide(request, device)
         return known
 
-    def _decide(self, request: Request, device: Device) -> bool:
+    def _decide(self, request: Request, device: AllocatableDevice) -> bool:
         if not all(
             self._holds(selector.expression, selector.place, device) for selector in request.selectors
         ):
             return False
         return not device.is_selected_per_node or nodes.matches(self._node, device.published)
 
-    def _holds(self, expression: str, place: str, device: Device) -> bool:
+    def _holds(self, expression: str, place: str, device: AllocatableDevice) -> bool:
         verdict = self._program(expression, place).evaluate(device.for_selectors)
         if verdict.outcome == "error":
             raise Stop(Failure(self._error(place, device, verdict.message)))
@@ -63,7 +63,7 @@ class Selection:
             raise Stop(Undecided(f"{place}: {verdict.message}"))
         return bool(verdict)
 
-    def _error(self, place: str, device: Device, message: str) -> str:
+    def _error(self, place: str, device: AllocatableDevice, message: str) -> str:
         if not self._features.names_device_in_errors:
             return f"{place}: CEL runtime error: {message}"
         hint = _HINT if "no such key:" in message else ""

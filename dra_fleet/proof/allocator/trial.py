@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from dra_fleet.proof.allocator.counters import CounterLedger
     from dra_fleet.proof.allocator.features import Features
-    from dra_fleet.proof.allocator.inventory import Device, DeviceId, InUse
-    from dra_fleet.proof.allocator.pools import Pool
+    from dra_fleet.proof.allocator.inventory import AllocatableDevice, DeviceId, InUse
+    from dra_fleet.proof.allocator.pools import DevicePool
     from dra_fleet.proof.allocator.prepare import ClaimDemand
     from dra_fleet.proof.allocator.requests import Request
 
@@ -36,13 +36,13 @@ class Trial:
         self._holders: dict[DeviceId, set[int]] = defaultdict(set)
         self._shares: dict[DeviceId, dict[str, Fraction]] = {}
 
-    def is_taken(self, request: Request, device: Device) -> bool:
+    def is_taken(self, request: Request, device: AllocatableDevice) -> bool:
         """Whether a device is out of question because somebody has it."""
         if request.admin_access:
             return request.claim in self._holders[device.id]
         return device.id in self._in_use.devices or bool(self._holders[device.id])
 
-    def has_capacity(self, request: Request, device: Device) -> bool:
+    def has_capacity(self, request: Request, device: AllocatableDevice) -> bool:
         """Whether a device has what a request asks of it, beside what is held and tried.
 
         Raises:
@@ -57,7 +57,9 @@ class Trial:
         tried = self._shares.get(device.id, {})
         return capacity.fits(device, request.capacity, held, tried)
 
-    def add(self, request: Request, pool: Pool, device: Device, *, must: bool) -> Undo | None:
+    def add(
+        self, request: Request, pool: DevicePool, device: AllocatableDevice, *, must: bool
+    ) -> Undo | None:
         """Take a device, if everything allows; the answer gives it back.
 
         Raises:
@@ -71,16 +73,16 @@ class Trial:
         _undo(steps)
         return None
 
-    def _is_out(self, request: Request, device: Device) -> bool:
+    def _is_out(self, request: Request, device: AllocatableDevice) -> bool:
         if not request.admin_access:
             return self.is_taken(request, device)
         return not self._is_shareable(device) and self.is_taken(request, device)
 
-    def _is_shareable(self, device: Device) -> bool:
+    def _is_shareable(self, device: AllocatableDevice) -> bool:
         return self._features.consumable_capacity and device.is_shareable
 
     def _reserve(
-        self, request: Request, pool: Pool, device: Device, steps: list[Undo], *, must: bool
+        self, request: Request, pool: DevicePool, device: AllocatableDevice, steps: list[Undo], *, must: bool
     ) -> bool:
         if not self._reserve_counters(pool, device, steps):
             return False
@@ -93,7 +95,7 @@ class Trial:
         self._record(request, device, steps)
         return True
 
-    def _reserve_counters(self, pool: Pool, device: Device, steps: list[Undo]) -> bool:
+    def _reserve_counters(self, pool: DevicePool, device: AllocatableDevice, steps: list[Undo]) -> bool:
         if not device.consumes:
             return True
         if not self._features.partitionable_devices:
@@ -108,7 +110,7 @@ class Trial:
         return True
 
     def _satisfy_constraints(
-        self, request: Request, device: Device, steps: list[Undo], *, must: bool
+        self, request: Request, device: AllocatableDevice, steps: list[Undo], *, must: bool
     ) -> bool:
         claim = self._claims[request.claim]
         for constraint in claim.constraints:
@@ -122,7 +124,7 @@ class Trial:
                 return False
         return True
 
-    def _record(self, request: Request, device: Device, steps: list[Undo]) -> None:
+    def _record(self, request: Request, device: AllocatableDevice, steps: list[Undo]) -> None:
         consumed: dict[str, Fraction] = {}
         if self._is_shareable(device):
             consumed = capacity.consumed_by(device, request.capacity)

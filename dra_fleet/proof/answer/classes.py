@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.model.plan import ClusterPlan
-    from dra_fleet.proof.answer.messages import Findings
+    from dra_fleet.proof.answer.messages import ProofFindings
     from dra_fleet.proof.demand.asks import Ask, Object
     from dra_fleet.proof.search.matching import Miss
 
@@ -73,7 +73,7 @@ def tell_unmatched(
     proofs: Iterable[ClassProof],
     missed: dict[str, Missed],
     clusters: Iterable[ClusterPlan],
-    findings: Findings,
+    findings: ProofFindings,
 ) -> None:
     """Tell once of each class that no device of any cluster is of, and not of all that asks for it.
 

@@ -21,7 +21,7 @@ ACCEPT = {"possible": "order", "unknown": "unknown"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failure:
+class ProofFailure:
     """What stops the program.
 
     Attributes:
@@ -36,11 +36,11 @@ class Failure:
 
 
 @dataclass(kw_only=True)
-class Findings:
+class ProofFindings:
     """Collects both while a plan is proved."""
 
     strict: bool
-    failures: list[Failure] = field(default_factory=list[Failure])
+    failures: list[ProofFailure] = field(default_factory=list[ProofFailure])
     warnings: list[str] = field(default_factory=list[str])
 
     def refuse(
@@ -62,7 +62,7 @@ class Findings:
         )
         error = SettingsError(path=under(*path), what=what, got=got, allowed=allowed, fix=fix)
         about = (str(path[0]), str(path[1])) if len(path) > 1 else ("", "")
-        self.failures.append(Failure(text=f"{error}{steps}", about=about, classes=classes))
+        self.failures.append(ProofFailure(text=f"{error}{steps}", about=about, classes=classes))
 
     def without(self, class_name: str) -> str:
         """Take away what is refused for want of a class; in words whose it was, empty where there is none."""
@@ -80,7 +80,7 @@ class Findings:
         self.warnings.append(f"{under(*path)}: {what}{f'; {fix}' if fix else ''}")
 
 
-def refuse_broken(cluster: ClusterPlan, asks: Mapping[str, ClaimAsk], findings: Findings) -> set[str]:
+def refuse_broken(cluster: ClusterPlan, asks: Mapping[str, ClaimAsk], findings: ProofFindings) -> set[str]:
     """Refuse selectors that do not compile; the answer are the claims that cannot be judged for it."""
     broken: set[str] = set()
     minor = cluster.kubernetes
@@ -103,7 +103,9 @@ def refuse_broken(cluster: ClusterPlan, asks: Mapping[str, ClaimAsk], findings: 
     return broken
 
 
-def tell(proof: WorkloadProof, growth: Sequence[str], classes: frozenset[str], findings: Findings) -> None:
+def tell(
+    proof: WorkloadProof, growth: Sequence[str], classes: frozenset[str], findings: ProofFindings
+) -> None:
     """Say what a workload's verdict comes to.
 
     Args:

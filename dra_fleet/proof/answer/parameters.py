@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.findings.refusal import Refusal
     from dra_fleet.model.plan import ClusterPlan
-    from dra_fleet.proof.answer.messages import Findings
+    from dra_fleet.proof.answer.messages import ProofFindings
     from dra_fleet.proof.demand.asks import Ask, ClaimAsk
 
 _GATE = "feature gate"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class JudgedParameters:
     """A refusal, and whether it hangs on what somebody else's driver was installed with."""
 
     refusal: Refusal
@@ -34,7 +34,7 @@ class Judged:
 
 def judged_parameters(
     cluster: ClusterPlan, installed: Sequence[Installed], driver: str, parameters: Mapping[str, Any]
-) -> list[Judged]:
+) -> list[JudgedParameters]:
     """What the driver of a cluster would refuse; nothing where it is not there or not known.
 
     Args:
@@ -47,7 +47,7 @@ def judged_parameters(
     if running is None:
         return []
     return [
-        Judged(refusal=refusal, is_guess=_GATE in refusal.what and not cluster.settings.drivers)
+        JudgedParameters(refusal=refusal, is_guess=_GATE in refusal.what and not cluster.settings.drivers)
         for refusal in check_parameters(driver, parameters, running)
     ]
 
@@ -73,7 +73,10 @@ def wrong_types(kind: str, expressions: Iterable[str]) -> tuple[tuple[str, ...],
 
 
 def refuse_parameters(
-    cluster: ClusterPlan, installed: Sequence[Installed], asks: Mapping[str, ClaimAsk], findings: Findings
+    cluster: ClusterPlan,
+    installed: Sequence[Installed],
+    asks: Mapping[str, ClaimAsk],
+    findings: ProofFindings,
 ) -> None:
     """Refuse what a driver would not decode in the configuration of the stack's own classes and claims.
 
@@ -86,29 +89,31 @@ def refuse_parameters(
     for item in cluster.classes:
         for number, config in enumerate(item.spec.config):
             path = ("classes", item.name, "config", number, "parameters")
-            where = _Place(path=path, cluster=cluster)
+            where = _ParametersPlace(path=path, cluster=cluster)
             _tell(where, installed, config.opaque.driver, config.opaque.parameters, findings)
     for name, ask in asks.items():
         for number, config in enumerate(ask.body["spec"].get("devices", {}).get("config", [])):
             path = ("claims", name, "config", number)
             opaque = config.get("opaque", {})
-            where = _Place(path=(*path, "opaque", "parameters"), cluster=cluster)
+            where = _ParametersPlace(path=(*path, "opaque", "parameters"), cluster=cluster)
             _tell(where, installed, opaque.get("driver", ""), opaque.get("parameters", {}), findings)
-            _refuse_types(_Place(path=(*path, "requests"), cluster=cluster), config, ask.asks, findings)
+            _refuse_types(
+                _ParametersPlace(path=(*path, "requests"), cluster=cluster), config, ask.asks, findings
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Place:
+class _ParametersPlace:
     path: tuple[str | int, ...]
     cluster: ClusterPlan
 
 
 def _tell(
-    where: _Place,
+    where: _ParametersPlace,
     installed: Sequence[Installed],
     driver: str,
     parameters: Mapping[str, Any],
-    findings: Findings,
+    findings: ProofFindings,
 ) -> None:
     for item in judged_parameters(where.cluster, installed, driver, parameters):
         refusal = item.refusal
@@ -126,7 +131,9 @@ def _tell(
             )
 
 
-def _refuse_types(where: _Place, config: Mapping[str, Any], asks: Sequence[Ask], findings: Findings) -> None:
+def _refuse_types(
+    where: _ParametersPlace, config: Mapping[str, Any], asks: Sequence[Ask], findings: ProofFindings
+) -> None:
     """A configuration for named requests must be for their devices; without names others are passed over."""
     kind = str(config.get("opaque", {}).get("parameters", {}).get("kind", ""))
     for number, name in enumerate(config.get("requests", [])):

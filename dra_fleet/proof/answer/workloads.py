@@ -16,7 +16,7 @@ from dra_fleet.proof.demand.asks import drivers_of
 from dra_fleet.proof.search import counting
 from dra_fleet.proof.search.contention import contentions
 from dra_fleet.proof.search.orders import explore
-from dra_fleet.proof.search.packing import Filled, Packing, Place, Undecidable
+from dra_fleet.proof.search.packing import Filled, NodeInUse, Packing, Undecidable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -230,7 +230,7 @@ def _told(
     Where drivers publish in any order, also which devices the pods get.
     """
     nodes = [
-        Place(f"{contention.groups[group].pool}-{number}", packing.empty(group), Filled())
+        NodeInUse(f"{contention.groups[group].pool}-{number}", packing.empty(group), Filled())
         for group, count in enumerate(contention.counts)
         for number in range(count)
     ]

@@ -28,7 +28,7 @@ class Filled(NamedTuple):
     resources: ComputeResources = NOTHING
 
 
-class Place(NamedTuple):
+class NodeInUse(NamedTuple):
     """One node by name: the id of its sort, and what is in use of its own devices."""
 
     name: str
@@ -113,7 +113,7 @@ class Packing:
         """Whether the order of some devices is open."""
         return any(likeness is not None for likeness in self._likeness)
 
-    def step(self, pod_set: int, place: Place, after: int) -> tuple[Place, tuple[str, ...]]:
+    def step(self, pod_set: int, place: NodeInUse, after: int) -> tuple[NodeInUse, tuple[str, ...]]:
         """A node by name after one more pod, as the id of what it then is demands, and the pod's devices."""
         number = self.nodes[place.node][0]
         shape, claim = self._shapes[number], self._units[pod_set].claim
@@ -121,11 +121,11 @@ class Packing:
         wanted = self.nodes[after][1]
         if likeness is None:
             given = tuple(device for _, _, device in self.given(pod_set, place.node))
-            return Place(place.name, after, wanted), given
+            return NodeInUse(place.name, after, wanted), given
         found = self._placements.choices(claim, shape, place.filled.held, likeness).placed
         placed = next(one for one in found if likeness.canonical(one.held) == wanted.held)
         given = tuple(device for _, _, device in placed.given)
-        return Place(place.name, after, Filled(placed.held, wanted.resources)), given
+        return NodeInUse(place.name, after, Filled(placed.held, wanted.resources)), given
 
     def room(self, pod_set: int, shape: int, limit: int) -> tuple[int, int] | None:
         """How many copies of a pod set an empty node takes, at least and at most, up to `limit`.

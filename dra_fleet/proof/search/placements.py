@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import (
     Allocation,
-    Node,
+    CandidateNode,
     NoFit,
     Outcome,
     Steps,
@@ -132,7 +132,7 @@ class Placements:
             [claim.body],
             self.classes,
             inventory_of(shape),
-            Node(NODE, shape.labels),
+            CandidateNode(NODE, shape.labels),
             in_use=held.in_use,
             minor=self.minor,
             alike=None if likeness is None else likeness.after(held),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet import drivers
 from dra_fleet.cel import UNKNOWN
-from dra_fleet.kubernetes.scheduling.node_affinity import Missing, all_labels, carries, some_labels
+from dra_fleet.kubernetes.scheduling.node_affinity import MissingLabel, all_labels, carries, some_labels
 from dra_fleet.kubernetes.scheduling.taints import untolerated_taints
 from dra_fleet.model.nodes import GIVE_SLICES
 from dra_fleet.proof.demand.asks import drivers_of
@@ -98,7 +98,7 @@ def _labels(shape: NodeShape) -> Labels:
 def _doubt(pod_set: PodSet, shape: NodeShape, matches: tuple[tuple[tuple[Ask, Match], ...], ...]) -> str:
     labels = _labels(shape)
     for key in pod_set.node_selector:
-        if labels(key) is Missing.UNKNOWN:
+        if labels(key) is MissingLabel.UNKNOWN:
             return f"it is not known whether its nodes have label {key}; put it into the pool's nodeSelector"
     for choices in matches:
         for ask, one in choices:

@@ -30,7 +30,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(strict=True)
 
 
-class NodeTaint(_Part):
+class RecordedTaint(_Part):
     """A taint of a node."""
 
     key: str
@@ -44,7 +44,7 @@ class _Metadata(_Part):
 
 
 class _Spec(_Part):
-    taints: list[NodeTaint] = Field(default_factory=list[NodeTaint])
+    taints: list[RecordedTaint] = Field(default_factory=list[RecordedTaint])
 
 
 class _Status(_Part):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Resource:
+class PluginResource:
     """A resource as a plugin speaks of it.
 
     `urn` names the declaration, `name` is its last part; `config` are the settings of its provider;
@@ -31,7 +31,7 @@ class Resource:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failure:
+class WrongInput:
     """One input that is wrong; `path` is empty where it concerns all."""
 
     path: str
@@ -39,15 +39,15 @@ class Failure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checked:
+class CheckedInputs:
     """Completed inputs and what is wrong with them."""
 
     inputs: Properties
-    failures: list[Failure] = field(default_factory=list[Failure])
+    failures: list[WrongInput] = field(default_factory=list[WrongInput])
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class UpdateDiff:
     """What an update would do: the changed paths, and those of them that need a new resource."""
 
     changed: list[str]
@@ -66,27 +66,31 @@ class Found:
 class SimulatedCloud(Protocol):
     """One simulated cloud. Every method raises `WorldError` with what the user must read."""
 
-    def check(self, resource: Resource, olds: Properties, news: Properties, digits: str) -> Checked:
+    def check(
+        self, resource: PluginResource, olds: Properties, news: Properties, digits: str
+    ) -> CheckedInputs:
         """Complete and check inputs; `digits` are random, for made names."""
         ...
 
-    def diff(self, resource: Resource, olds: Properties, news: Properties) -> Change:
+    def diff(self, resource: PluginResource, olds: Properties, news: Properties) -> UpdateDiff:
         """Compare old and new inputs."""
         ...
 
-    async def create(self, resource: Resource, inputs: Properties, *, preview: bool) -> Found:
+    async def create(self, resource: PluginResource, inputs: Properties, *, preview: bool) -> Found:
         """Make a resource; in a preview say only what is known in advance."""
         ...
 
-    async def read(self, resource: Resource) -> Found | None:
+    async def read(self, resource: PluginResource) -> Found | None:
         """A resource as it is, None where it is gone."""
         ...
 
-    async def update(self, resource: Resource, olds: Properties, news: Properties, *, preview: bool) -> Found:
+    async def update(
+        self, resource: PluginResource, olds: Properties, news: Properties, *, preview: bool
+    ) -> Found:
         """Change a resource."""
         ...
 
-    async def delete(self, resource: Resource) -> None:
+    async def delete(self, resource: PluginResource) -> None:
         """Delete a resource; harmless where it is gone."""
         ...
 

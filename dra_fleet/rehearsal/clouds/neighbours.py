@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from dra_fleet.rehearsal.clouds.account import CloudAccount, Record
-    from dra_fleet.rehearsal.clouds.cloud import Failure
+    from dra_fleet.rehearsal.clouds.cloud import WrongInput
     from dra_fleet.rehearsal.clouds.values import Properties
 
 
@@ -92,7 +92,7 @@ class NeighbourType:
         """The input with its place."""
         return self.facts.place
 
-    def faults(self, inputs: Properties) -> list[Failure]:
+    def faults(self, inputs: Properties) -> list[WrongInput]:
         """None: inputs are taken as they are."""
         del inputs
         return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from dra_fleet.rehearsal.clouds.cloud import Change, Failure, Found
+from dra_fleet.rehearsal.clouds.cloud import Found, UpdateDiff, WrongInput
 from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.values import changed_paths, has_unknown
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.rehearsal.clouds.account import CloudAccount, Record
-    from dra_fleet.rehearsal.clouds.cloud import Resource
+    from dra_fleet.rehearsal.clouds.cloud import PluginResource
     from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
     from dra_fleet.rehearsal.clouds.values import Properties
 
@@ -27,7 +27,7 @@ class ResourceType(Protocol):
     @property
     def replacing(self) -> frozenset[str]: ...  # noqa: D102
 
-    def faults(self, inputs: Properties) -> list[Failure]:
+    def faults(self, inputs: Properties) -> list[WrongInput]:
         """What in the inputs does not fit the type's model."""
         ...
 
@@ -56,11 +56,11 @@ class TypedCloud(ABC, Generic[Account, Kind]):
         self._types = types
 
     @abstractmethod
-    def identify(self, resource: Resource, inputs: Properties) -> str:
+    def identify(self, resource: PluginResource, inputs: Properties) -> str:
         """The id that a resource to be created gets."""
 
     @abstractmethod
-    def begun(self, resource: Resource) -> Record:
+    def begun(self, resource: PluginResource) -> Record:
         """What the record of a resource to be created has beside its id, type, URN and inputs."""
 
     @abstractmethod
@@ -71,18 +71,18 @@ class TypedCloud(ABC, Generic[Account, Kind]):
     def absent(self, identifier: str) -> CloudRefusal:
         """The refusal where a resource is not there."""
 
-    def foreseen(self, resource: Resource, inputs: Properties) -> Properties:
+    def foreseen(self, resource: PluginResource, inputs: Properties) -> Properties:
         """Outputs of a preview: inputs that are known."""
         del resource
         return {key: value for key, value in inputs.items() if not has_unknown(value)}
 
-    def diff(self, resource: Resource, olds: Properties, news: Properties) -> Change:
+    def diff(self, resource: PluginResource, olds: Properties, news: Properties) -> UpdateDiff:
         """Compare old and new inputs."""
         places = self.kind_of(resource).replacing
         changed = changed_paths(olds, news)
-        return Change(changed=changed, replacing=[path for path in changed if _is_below(path, places)])
+        return UpdateDiff(changed=changed, replacing=[path for path in changed if _is_below(path, places)])
 
-    async def create(self, resource: Resource, inputs: Properties, *, preview: bool) -> Found:
+    async def create(self, resource: PluginResource, inputs: Properties, *, preview: bool) -> Found:
         """Make a resource.
 
         The same declaration may create its resource again: an engine that was killed does. The real provider
@@ -103,13 +103,15 @@ class TypedCloud(ABC, Generic[Account, Kind]):
         await kind.create(record)
         return _found(record)
 
-    async def read(self, resource: Resource) -> Found | None:
+    async def read(self, resource: PluginResource) -> Found | None:
         """A resource as it is, None where it is gone."""
         self.kind_of(resource)
         record = self.account.find(resource.type, resource.identifier)
         return _found(record) if record else None
 
-    async def update(self, resource: Resource, olds: Properties, news: Properties, *, preview: bool) -> Found:
+    async def update(
+        self, resource: PluginResource, olds: Properties, news: Properties, *, preview: bool
+    ) -> Found:
         """Change a resource.
 
         Raises:
@@ -123,7 +125,7 @@ class TypedCloud(ABC, Generic[Account, Kind]):
         await kind.update(record, news)
         return _found(record)
 
-    async def delete(self, resource: Resource) -> None:
+    async def delete(self, resource: PluginResource) -> None:
         """Delete a resource; harmless where it is gone."""
         kind = self.kind_of(resource)
         record = self.account.find(resource.type, resource.identifier)
@@ -146,7 +148,7 @@ class TypedCloud(ABC, Generic[Account, Kind]):
             raise self.absent(identifier)
         return record
 
-    def kind_of(self, resource: Resource) -> Kind:
+    def kind_of(self, resource: PluginResource) -> Kind:
         """A resource's type.
 
         Raises:
@@ -159,10 +161,10 @@ class TypedCloud(ABC, Generic[Account, Kind]):
             raise TypeNotCoveredError(title, "resource type", resource.type, known) from None
 
 
-def missing_faults(kind: ResourceType, inputs: Properties) -> list[Failure]:
+def missing_faults(kind: ResourceType, inputs: Properties) -> list[WrongInput]:
     """A failure for each required input that is not given."""
     missing = [key for key in kind.required if inputs.get(key) is None]
-    return [Failure(path=key, reason=f"missing required property '{key}'") for key in missing]
+    return [WrongInput(path=key, reason=f"missing required property '{key}'") for key in missing]
 
 
 def _is_below(path: str, places: frozenset[str]) -> bool:

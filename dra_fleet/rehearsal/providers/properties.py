@@ -1,7 +1,7 @@
 """Property values as the engine sends them: protobuf Structs with marks for secrets and unknowns.
 
-Inside a provider they are plain Python values in which a secret is a `Secret` and a value that is not yet
-known is `UNKNOWN`. Assets, archives and resource references are not understood: nothing here takes them.
+Inside a provider they are plain Python values in which a secret is a `SecretValue` and a value that is not
+yet known is `UNKNOWN`. Assets, archives and resource references are not understood: nothing here takes them.
 Encoding: https://github.com/pulumi/pulumi/blob/master/developer-docs/providers/provider-implementers-guide.md
 """
 
@@ -15,21 +15,21 @@ from google.protobuf import struct_pb2
 from dra_fleet.findings.engine_marks import SECRET, SIGNATURE, UNKNOWN_TEXT, UNKNOWNS
 
 Properties = dict[str, Any]
-"""Decoded properties: JSON values, `Secret` and `UNKNOWN`."""
+"""Decoded properties: JSON values, `SecretValue` and `UNKNOWN`."""
 
 
-class Unknown:
+class UnknownValue:
     """A value that becomes known only when something is created."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"
 
 
-UNKNOWN: Final = Unknown()
+UNKNOWN: Final = UnknownValue()
 
 
 @dataclass(frozen=True)
-class Secret:
+class SecretValue:
     """A value the engine must encrypt in its state and hide in its output."""
 
     value: Any
@@ -48,7 +48,7 @@ def _decode(value: struct_pb2.Value) -> Any:  # noqa: ANN401, PLR0911 - one retu
         case "struct_value":
             fields = value.struct_value.fields
             if SIGNATURE in fields and fields[SIGNATURE].string_value == SECRET:
-                return Secret(_decode(fields["value"]))
+                return SecretValue(_decode(fields["value"]))
             return {key: _decode(item) for key, item in fields.items()}
         case "list_value":
             return [_decode(item) for item in value.list_value.values]
@@ -72,9 +72,9 @@ def _encode(value: Any) -> struct_pb2.Value:  # noqa: ANN401, PLR0911 - one retu
     match value:
         case None:
             return struct_pb2.Value(null_value=struct_pb2.NULL_VALUE)
-        case Unknown():
+        case UnknownValue():
             return struct_pb2.Value(string_value=UNKNOWN_TEXT)
-        case Secret():
+        case SecretValue():
             marked = {SIGNATURE: SECRET, "value": value.value}
             return struct_pb2.Value(struct_value=encode(marked))
         case bool():
@@ -95,7 +95,7 @@ def _encode(value: Any) -> struct_pb2.Value:  # noqa: ANN401, PLR0911 - one retu
 def plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     """The value without its secret marks; unknowns stay."""
     match value:
-        case Secret():
+        case SecretValue():
             return plain(value.value)
         case dict():
             return {key: plain(item) for key, item in cast("Properties", value).items()}
@@ -108,8 +108,8 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value
 def without_nulls(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     """The value without keys that are null, at any depth: to Kubernetes a null says nothing."""
     match value:
-        case Secret():
-            return Secret(without_nulls(value.value))
+        case SecretValue():
+            return SecretValue(without_nulls(value.value))
         case dict():
             items = cast("Properties", value).items()
             return {key: without_nulls(item) for key, item in items if item is not None}
@@ -122,9 +122,9 @@ def without_nulls(value: Any) -> Any:  # noqa: ANN401 - any JSON value
 def has_unknown(value: Any) -> bool:  # noqa: ANN401 - any JSON value
     """Whether a value that is not yet known is anywhere inside."""
     match value:
-        case Unknown():
+        case UnknownValue():
             return True
-        case Secret():
+        case SecretValue():
             return has_unknown(value.value)
         case dict():
             return any(has_unknown(item) for item in cast("Properties", value).values())
@@ -137,7 +137,7 @@ def has_unknown(value: Any) -> bool:  # noqa: ANN401 - any JSON value
 def has_secret(value: Any) -> bool:  # noqa: ANN401 - any JSON value
     """Whether a secret is anywhere inside."""
     match value:
-        case Secret():
+        case SecretValue():
             return True
         case dict():
             return any(has_secret(item) for item in cast("Properties", value).values())
@@ -152,21 +152,21 @@ def with_secrets_of(value: Any, marked: Any) -> Any:  # noqa: ANN401 - any JSON 
 
     A list with a secret anywhere inside becomes secret as a whole: its items may have moved.
     """
-    if isinstance(marked, Secret):
-        return Secret(plain(value))
+    if isinstance(marked, SecretValue):
+        return SecretValue(plain(value))
     if isinstance(marked, dict) and isinstance(value, dict):
         marks = cast("Properties", marked)
         items = cast("Properties", value).items()
         return {key: with_secrets_of(item, marks.get(key)) for key, item in items}
     if isinstance(marked, list) and has_secret(cast("list[Any]", marked)):
-        return Secret(plain(value))
+        return SecretValue(plain(value))
     return value
 
 
 def secret_texts(value: Any, *, inside: bool = False) -> set[str]:  # noqa: ANN401 - any JSON value
     """Every text that is secret, so that it can be kept out of messages."""
     match value:
-        case Secret():
+        case SecretValue():
             return secret_texts(value.value, inside=True)
         case dict():
             parts = list(cast("Properties", value).values())

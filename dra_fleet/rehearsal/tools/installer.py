@@ -27,7 +27,7 @@ REFUSAL_SECONDS = 24 * 3600
 
 
 @dataclass(frozen=True)
-class Refusal:
+class InstallerRefusal:
     """Why the official installer did not install."""
 
     reason: str
@@ -38,7 +38,7 @@ def default_version() -> str:
     return importlib.metadata.version("pulumi")
 
 
-def install(version: str, directory: Path) -> Refusal | None:
+def install(version: str, directory: Path) -> InstallerRefusal | None:
     """Install the official CLI into the directory; its programs are then in bin/. None is success.
 
     Args:
@@ -60,14 +60,14 @@ def install(version: str, directory: Path) -> Refusal | None:
             _, errors = process.communicate(timeout=INSTALL_SECONDS)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            return Refusal(f"not finished after {INSTALL_SECONDS} s")
+            return InstallerRefusal(f"not finished after {INSTALL_SECONDS} s")
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
             raise
     if process.returncode == 0:
         return None
     lines = errors.strip().splitlines()
-    return Refusal(lines[-1] if lines else f"exit code {process.returncode}")
+    return InstallerRefusal(lines[-1] if lines else f"exit code {process.returncode}")
 
 
 class Refusals:
@@ -76,16 +76,16 @@ class Refusals:
     def __init__(self, cache: Cache) -> None:
         self._file = cache.root / "pulumi-installer-refused.json"
 
-    def recent(self) -> Refusal | None:
+    def recent(self) -> InstallerRefusal | None:
         """The failure that was met less than `REFUSAL_SECONDS` ago."""
         try:
             told = json.loads(self._file.read_text(encoding="utf-8"))
             age, reason = time.time() - float(told["at"]), str(told["reason"])
         except (OSError, ValueError, KeyError, TypeError):
             return None  # never met, or not a file of ours: asking again does no harm
-        return Refusal(reason) if 0 <= age < REFUSAL_SECONDS else None
+        return InstallerRefusal(reason) if 0 <= age < REFUSAL_SECONDS else None
 
-    def remember(self, refusal: Refusal) -> None:
+    def remember(self, refusal: InstallerRefusal) -> None:
         """Keep this failure."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
         self._file.write_text(json.dumps({"at": time.time(), "reason": refusal.reason}), encoding="utf-8")

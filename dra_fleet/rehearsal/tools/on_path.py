@@ -17,7 +17,7 @@ Version = tuple[int, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Requirement:
+class ToolRequirement:
     """A tool as it has to be to serve a rehearsal."""
 
     name: str
@@ -32,16 +32,16 @@ class Rejected:
     reason: str
 
 
-PULUMI = Requirement(name="pulumi", version_arguments=("version",), at_least=(3, 255, 0))
+PULUMI = ToolRequirement(name="pulumi", version_arguments=("version",), at_least=(3, 255, 0))
 """3.255 is the first that runs a policy pack given as an executable file."""
-HELM = Requirement(name="helm", version_arguments=("version", "--short"), at_least=(3, 8, 0))
+HELM = ToolRequirement(name="helm", version_arguments=("version", "--short"), at_least=(3, 8, 0))
 """3.8 is the first with OCI registries: https://helm.sh/docs/topics/registries/"""
-KWOK = Requirement(name="kwok", version_arguments=("--version",), at_least=(0, 8, 0))
+KWOK = ToolRequirement(name="kwok", version_arguments=("--version",), at_least=(0, 8, 0))
 
 LANGUAGE_HOST_FILES = ("pulumi-language-python", "pulumi-language-python-exec")
 
 
-def find(requirement: Requirement) -> Path | Rejected:
+def find(requirement: ToolRequirement) -> Path | Rejected:
     """The tool on PATH, or why it does not serve."""
     found = shutil.which(requirement.name)
     if found is None:
@@ -67,7 +67,7 @@ def find_pulumi() -> Path | Rejected:
     return Rejected(f"{program} has no Python language host beside it")
 
 
-def version_of(program: Path, requirement: Requirement) -> Version | None:
+def version_of(program: Path, requirement: ToolRequirement) -> Version | None:
     """What the tool says its version is; None when it fails, hangs or says something else."""
     try:
         asked = subprocess.run(

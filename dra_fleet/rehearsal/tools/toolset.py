@@ -101,7 +101,7 @@ def ensure(reporter: Reporter | None = None, *, schedulers_of: Iterable[str] = (
     go = _go()
     notes: list[str] = []
 
-    def found_or_built(requirement: on_path.Requirement, recipe: Recipe) -> Path:
+    def found_or_built(requirement: on_path.ToolRequirement, recipe: Recipe) -> Path:
         found = on_path.find(requirement)
         if isinstance(found, Path):
             return found
@@ -193,7 +193,7 @@ def _pulumi(
     return engine, host
 
 
-def official_cli(cache: Cache, reporter: Reporter) -> Path | installer.Refusal:
+def official_cli(cache: Cache, reporter: Reporter) -> Path | installer.InstallerRefusal:
     """The CLI from the official installer, kept in the cache; or why it cannot be had."""
     version = installer.default_version()
     entry = f"pulumi-official-{version}"
@@ -219,6 +219,6 @@ def official_cli(cache: Cache, reporter: Reporter) -> Path | installer.Refusal:
 
 
 class _RefusedError(Exception):
-    def __init__(self, refusal: installer.Refusal) -> None:
+    def __init__(self, refusal: installer.InstallerRefusal) -> None:
         super().__init__(refusal.reason)
         self.refusal = refusal

@@ -46,7 +46,7 @@ class WorldUnreachableError(WorldError):
     """No world answers on this home."""
 
 
-class RefusedError(WorldError):
+class WorldAnswerError(WorldError):
     """The world answered with an error; `status` is its HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -55,7 +55,7 @@ class RefusedError(WorldError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterState:
+class SimulatedState:
     """One simulated cluster. `state` is ready, creating, degraded, failed or deleting."""
 
     name: str
@@ -100,7 +100,7 @@ class WorldClient:
         """
         return self._call("GET", "/v1/status")
 
-    def create_cluster(self, name: str, *, version: str, hardware: Mapping[str, Any]) -> ClusterState:
+    def create_cluster(self, name: str, *, version: str, hardware: Mapping[str, Any]) -> SimulatedState:
         """Make a cluster and wait until it is ready; the same call again changes nothing.
 
         Args:
@@ -114,7 +114,7 @@ class WorldClient:
         """
         body: dict[str, Any] = {"version": version, "hardware": dict(hardware)}
         answer = self._call("PUT", f"/v1/clusters/{name}", body)
-        return ClusterState(
+        return SimulatedState(
             name=answer["name"], state=answer["state"], server=answer["server"], version=answer["version"]
         )
 
@@ -163,7 +163,7 @@ class WorldClient:
             ) from error
         answer = cast("dict[str, Any]", response.json())
         if response.is_error:
-            raise RefusedError(response.status_code, str(answer["error"]))
+            raise WorldAnswerError(response.status_code, str(answer["error"]))
         return answer
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from dra_fleet.rehearsal.clouds.cloud import Resource
+from dra_fleet.rehearsal.clouds.cloud import PluginResource
 from dra_fleet.rehearsal.world.bodies import json_body, mapping, text
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ class _CloudApi:
         return _answer({})
 
 
-def _resource(body: dict[str, Any]) -> Resource:
-    return Resource(
+def _resource(body: dict[str, Any]) -> PluginResource:
+    return PluginResource(
         type=text(body, "type"),
         urn=text(body, "urn"),
         config=mapping(body, "config"),

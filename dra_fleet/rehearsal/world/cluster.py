@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from dra_fleet.rehearsal.world.agents import SupervisedAgent
 from dra_fleet.rehearsal.world.controlplane.components import Layout
 from dra_fleet.rehearsal.world.controlplane.plane import ControlPlane
-from dra_fleet.rehearsal.world.controlplane.version import KubernetesVersion
-from dra_fleet.rehearsal.world.errors import ConflictError, NotReadyError, WorldError
+from dra_fleet.rehearsal.world.controlplane.version import FullVersion
+from dra_fleet.rehearsal.world.errors import ClusterNotReadyError, ConflictError, WorldError
 from dra_fleet.rehearsal.world.files import remove_tree
 from dra_fleet.rehearsal.world.hardware import ClusterHardware
 from dra_fleet.rehearsal.world.toolpaths import ToolPaths
@@ -42,7 +42,7 @@ class Cluster:
         self._restarting_agent: asyncio.Task[None] | None = None
         self.plane = ControlPlane(
             record.name,
-            version=KubernetesVersion.parse(record.version),
+            version=FullVersion.parse(record.version),
             layout=self._layout,
             store=store,
             tools=lambda: ToolPaths.read(home),
@@ -127,7 +127,7 @@ class Cluster:
             NotReadyError: it cannot now.
         """
         if self.state not in ("ready", "degraded"):
-            raise NotReadyError(
+            raise ClusterNotReadyError(
                 f"cluster {self.name!r} is {self.state}, not ready"
                 + (
                     f": {self.problem}"

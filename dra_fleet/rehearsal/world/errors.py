@@ -37,7 +37,7 @@ class ConflictError(WorldError):
     status = 409
 
 
-class NotReadyError(WorldError):
+class ClusterNotReadyError(WorldError):
     """The cluster is there, but cannot answer now."""
 
     status = 503

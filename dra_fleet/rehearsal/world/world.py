@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from dra_fleet.rehearsal.world.cluster import Cluster
 from dra_fleet.rehearsal.world.controlplane.bootstrap import request_token
 from dra_fleet.rehearsal.world.controlplane.kubeconfig import merged_kubeconfig
-from dra_fleet.rehearsal.world.controlplane.version import KubernetesVersion
+from dra_fleet.rehearsal.world.controlplane.version import FullVersion
 from dra_fleet.rehearsal.world.errors import (
     ConflictError,
     InvalidRequestError,
@@ -112,7 +112,7 @@ class World:
             InvalidRequestError: no cluster of that version can be simulated.
             ComponentFailedError: it does not start.
         """
-        KubernetesVersion.parse(version)
+        FullVersion.parse(version)
         async with self._lock(name):
             cluster = self.get(name)
             if cluster.version != version:
@@ -187,7 +187,7 @@ def _wanted(name: str, version: str, hardware: Mapping[str, Any]) -> ClusterReco
         raise InvalidRequestError(
             f"cluster name {name!r} is not allowed; use 1 to 40 of a-z, 0-9 and -, not at either end"
         )
-    KubernetesVersion.parse(version)
+    FullVersion.parse(version)
     try:
         model = ClusterHardware.model_validate(hardware)
     except ValidationError as error:

@@ -34,7 +34,7 @@ _PARTITION = re.compile(r"^(gpu-\d+)-mig-")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Held:
+class DeviceRun:
     """Devices of a node that one pod holds, or that are free. `number`: the holder's.
 
     `xs` and `ys`: where its letter stands on each device. `mark`: a filled corner on each that it loses.
@@ -59,7 +59,7 @@ class NodeMap:
     times: int
     width: int
     height: int
-    held: tuple[Held, ...]
+    held: tuple[DeviceRun, ...]
     text: str
 
 
@@ -211,14 +211,14 @@ def _held(
     found: Sequence[tuple[Device, tuple[int, int]]],
     signs: dict[str, int],
     losing: frozenset[str],
-) -> Held:
+) -> DeviceRun:
     corners = [(column * CELL + 1, row * CELL + 1) for _, (column, row) in found]
     loses = bool(pod) and pod in losing
     devices = short_list([device.name for device, _ in found])
     kinds = short_list(sorted({device.kind for device, _ in found}))
     who = f"{holder}{f', pod {pod}' if pod else ''}" if holder else "free"
     sign = signs.get(holder)
-    return Held(
+    return DeviceRun(
         number=sign,
         label="" if sign is None else letter(sign),
         colour=None if sign is None else sign % COLOURS,

@@ -14,7 +14,7 @@ from dra_fleet.drivers.nvidia.devices import (
     nvidia_devices,
     place,
 )
-from dra_fleet.kubernetes.devices.resource_slice import Device
+from dra_fleet.kubernetes.devices.resource_slice import SliceDevice
 from dra_fleet.model.published import MAX_DEVICES, PublishedDevice, mebibytes, slice_specs
 
 NVIDIA = DRIVER.facts
@@ -183,7 +183,7 @@ def test_what_is_published_is_valid_for_the_api(name: str) -> None:
     layouts = [((profile.name, 1),) for profile in model.mig.profiles] if model.mig else []
     for layout in [None, *layouts]:
         (device,) = published(gpu(name, layout))
-        assert Device.from_object(device).to_object() == device
+        assert SliceDevice.from_object(device).to_object() == device
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.kubernetes.scheduling.node_affinity import (
-    Missing,
+    MissingLabel,
     RequiredNodeAffinity,
     Requirement,
     all_labels,
@@ -234,7 +234,7 @@ def test_a_requirement_judges_a_label_that_is_there_is_not_there_or_is_not_known
     demand: Object, present: Answer, absent: Answer, unknown: Answer
 ) -> None:
     wanted = Requirement.of(demand)
-    held: tuple[Held, ...] = ("5", Missing.ABSENT, Missing.UNKNOWN)
+    held: tuple[Held, ...] = ("5", MissingLabel.ABSENT, MissingLabel.UNKNOWN)
     assert tuple(wanted.holds(label) for label in held) == (present, absent, unknown)
 
 
@@ -268,7 +268,7 @@ def test_who_may_be_meant_is_judged_without_asking_for_more_labels_than_needed()
 
     def held(key: str) -> Held:
         asked.append(key)
-        return Missing.UNKNOWN
+        return MissingLabel.UNKNOWN
 
     terms = required(labels(one("b", "Exists")), labels(one("c", "Exists")))
     assert RequiredNodeAffinity.of({"a": "1"}, terms).may_match(held)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dra_fleet.policy.reading.devices import Selection, whole_devices
+from dra_fleet.policy.reading.devices import DeviceSelection, whole_devices
 from policies.rules.class_forbid_whole_gpus import RULE
 from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
@@ -25,7 +25,7 @@ def device_class(name: str) -> Declared:
 
 
 def wide(declared: Declared, expression: str, *, unknown: bool = False) -> Break:
-    selection = Selection.of([expression])
+    selection = DeviceSelection.of([expression])
     assert selection is not None
     reached = [
         device.title for device in whole_devices() if selection.selects(device.cel) in ("yes", "maybe")

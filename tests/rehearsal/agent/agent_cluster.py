@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.clusters.pending import Reason
+    from dra_fleet.clusters.pending import WaitingReason
     from tests.engine_support import SimulatedCluster
 
 T = TypeVar("T")
@@ -140,10 +140,10 @@ class AgentCluster:
 
         return self.run(guarded)
 
-    def reason(self, namespace: str, name: str) -> Reason:
+    def reason(self, namespace: str, name: str) -> WaitingReason:
         """Why a pod waits."""
 
-        async def ask(api: KubeApi) -> Reason:
+        async def ask(api: KubeApi) -> WaitingReason:
             state = await read_state(api)
             pod = state.named(state.pods, name, namespace)
             assert pod is not None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dra_fleet.rehearsal.clouds.cloud import Resource
+from dra_fleet.rehearsal.clouds.cloud import PluginResource
 
 if TYPE_CHECKING:
-    from dra_fleet.rehearsal.clouds.cloud import Checked, SimulatedCloud
+    from dra_fleet.rehearsal.clouds.cloud import CheckedInputs, SimulatedCloud
     from tests.rehearsal.clouds.remembering_planes import Planes
 
 
@@ -21,11 +21,11 @@ class CloudOnPlanes:
         self.cloud = cloud
         self.planes = planes
 
-    def resource(self, kind: str, name: str, identifier: str = "") -> Resource:
+    def resource(self, kind: str, name: str, identifier: str = "") -> PluginResource:
         urn = f"urn:pulumi:dev::tiny::{kind}::{name}"
-        return Resource(type=kind, urn=urn, config=dict(self.config), identifier=identifier)
+        return PluginResource(type=kind, urn=urn, config=dict(self.config), identifier=identifier)
 
-    def check(self, kind: str, inputs: dict[str, Any], name: str = "it") -> Checked:
+    def check(self, kind: str, inputs: dict[str, Any], name: str = "it") -> CheckedInputs:
         return self.cloud.check(self.resource(kind, name), {}, inputs, "1a2b3c4d")
 
     def make(self, kind: str, name: str, inputs: dict[str, Any]) -> dict[str, Any]:

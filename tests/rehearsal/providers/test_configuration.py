@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dra_fleet.rehearsal.providers.kubernetes.configuration import Configuration, compare, faults
-from dra_fleet.rehearsal.providers.properties import UNKNOWN, Secret
+from dra_fleet.rehearsal.providers.properties import UNKNOWN, SecretValue
 
 KUBECONFIG = """
 apiVersion: v1
@@ -20,7 +20,7 @@ current-context: x
 
 
 def settings(server: str, token: str = "t", **more: Any) -> dict[str, Any]:  # noqa: S107 - no real token
-    return {"kubeconfig": Secret(KUBECONFIG.replace("SERVER", server).replace("TOKEN", token)), **more}
+    return {"kubeconfig": SecretValue(KUBECONFIG.replace("SERVER", server).replace("TOKEN", token)), **more}
 
 
 def test_another_server_replaces_and_another_token_updates() -> None:

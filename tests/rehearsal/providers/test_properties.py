@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dra_fleet.rehearsal.providers.properties import (
     UNKNOWN,
-    Secret,
+    SecretValue,
     decode,
     encode,
     has_unknown,
@@ -25,7 +25,7 @@ VALUES = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(st.text(max_size=5), inner, max_size=3)
-        | inner.map(Secret)
+        | inner.map(SecretValue)
     ),
     max_leaves=10,
 )
@@ -42,14 +42,14 @@ def test_whole_numbers_come_back_as_integers() -> None:
 
 
 def test_an_unknown_is_found_inside_a_secret() -> None:
-    assert has_unknown({"a": [Secret({"b": UNKNOWN})]})
+    assert has_unknown({"a": [SecretValue({"b": UNKNOWN})]})
 
 
 def test_marks_are_carried_to_a_plain_copy_and_whole_lists_become_secret() -> None:
-    marked: dict[str, Any] = {"a": Secret("x"), "list": [{"b": Secret("y")}], "plain": 1}
+    marked: dict[str, Any] = {"a": SecretValue("x"), "list": [{"b": SecretValue("y")}], "plain": 1}
     value: dict[str, Any] = {**plain(marked), "added": True}
     again = with_secrets_of(value, marked)
-    assert again == {"a": Secret("x"), "list": Secret([{"b": "y"}]), "plain": 1, "added": True}
+    assert again == {"a": SecretValue("x"), "list": SecretValue([{"b": "y"}]), "plain": 1, "added": True}
 
 
 def test_nulls_say_nothing_at_any_depth() -> None:
@@ -57,8 +57,11 @@ def test_nulls_say_nothing_at_any_depth() -> None:
 
 
 def test_every_secret_text_is_found() -> None:
-    assert secret_texts({"a": Secret({"b": ["x", 1]}), "c": "open", "d": [Secret("y")]}) == {"x", "y"}
+    assert secret_texts({"a": SecretValue({"b": ["x", 1]}), "c": "open", "d": [SecretValue("y")]}) == {
+        "x",
+        "y",
+    }
 
 
 def test_a_secret_never_shows_itself() -> None:
-    assert "hunter2" not in repr({"password": Secret("hunter2")})
+    assert "hunter2" not in repr({"password": SecretValue("hunter2")})

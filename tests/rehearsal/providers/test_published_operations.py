@@ -13,7 +13,7 @@ from dra_fleet.rehearsal.providers.kubernetes.diffing import changes
 from dra_fleet.rehearsal.providers.kubernetes.readiness import readiness
 from dra_fleet.rehearsal.providers.kubernetes.replacing import replaces, replacing_fields
 from dra_fleet.rehearsal.providers.kubernetes.state import state_of
-from dra_fleet.rehearsal.providers.properties import Secret
+from dra_fleet.rehearsal.providers.properties import SecretValue
 
 PUBLISHED: dict[str, Any] = yaml.safe_load(
     Path(__file__).with_name("published_operations.yaml").read_text(encoding="utf-8")
@@ -56,7 +56,7 @@ def test_an_object_is_waited_for_where_the_published_provider_waits(row: dict[st
 def test_outputs_of_a_secret_are_secret_where_the_published_provider_s_are(row: dict[str, Any]) -> None:
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
     state = state_of({**body, **row["live"]}, {**body, **row["inputs"]}, "manager")
-    assert [key for key, value in state.items() if isinstance(value, Secret)] == row["answer"]
+    assert [key for key, value in state.items() if isinstance(value, SecretValue)] == row["answer"]
 
 
 @pytest.mark.parametrize("row", operations("settings"))

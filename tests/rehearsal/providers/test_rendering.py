@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.rehearsal.providers.kubernetes.configuration import Configuration
-from dra_fleet.rehearsal.providers.kubernetes.connection import Cluster
+from dra_fleet.rehearsal.providers.kubernetes.connection import ProviderCluster
 from dra_fleet.rehearsal.providers.kubernetes.errors import RefusedError
 from dra_fleet.rehearsal.providers.kubernetes.rendering import DECODE, TEMPLATE, decoded, invoke
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def ask(token: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    return asyncio.run(invoke(token, arguments, Cluster(Configuration()), asyncio.Event()))
+    return asyncio.run(invoke(token, arguments, ProviderCluster(Configuration()), asyncio.Event()))
 
 
 def test_each_document_is_an_object_and_empty_ones_are_none() -> None:

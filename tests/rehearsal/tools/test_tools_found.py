@@ -102,8 +102,8 @@ def test_the_official_installer_comes_before_a_build(workshop: Workshop) -> None
 def test_a_refusal_of_the_installer_is_remembered_for_a_day(workshop: Workshop) -> None:
     asked = workshop.refuse_installer()
     refusals = installer.Refusals(workshop.cache)
-    assert isinstance(toolset.official_cli(workshop.cache, Told()), installer.Refusal)
-    assert toolset.official_cli(workshop.cache, Told()) == installer.Refusal("no network")
+    assert isinstance(toolset.official_cli(workshop.cache, Told()), installer.InstallerRefusal)
+    assert toolset.official_cli(workshop.cache, Told()) == installer.InstallerRefusal("no network")
     assert len(asked) == 1
     later = time.time() + installer.REFUSAL_SECONDS
     workshop.monkeypatch.setattr(time, "time", lambda: later)
@@ -114,7 +114,7 @@ def test_a_refusal_of_the_installer_is_remembered_for_a_day(workshop: Workshop) 
 def test_the_installer_reports_why_the_network_refused(workshop: Workshop, tmp_path: Path) -> None:
     workshop.monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
     refused = installer.install(installer.default_version(), tmp_path / "pulumi")
-    assert refused == installer.Refusal("<urlopen error [Errno 111] Connection refused>")
+    assert refused == installer.InstallerRefusal("<urlopen error [Errno 111] Connection refused>")
 
 
 def test_a_second_run_builds_nothing(workshop: Workshop) -> None:

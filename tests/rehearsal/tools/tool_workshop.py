@@ -82,10 +82,10 @@ class Workshop:
         """The official installer refuses; returns the list of versions it is asked for."""
         asked: list[str] = []
 
-        def install(version: str, directory: Path) -> installer.Refusal:
+        def install(version: str, directory: Path) -> installer.InstallerRefusal:
             del directory
             asked.append(version)
-            return installer.Refusal(reason)
+            return installer.InstallerRefusal(reason)
 
         self.monkeypatch.setattr(installer, "install", install)
         return asked

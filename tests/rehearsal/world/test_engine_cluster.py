@@ -14,7 +14,7 @@ import pytest
 
 from dra_fleet.clusters.client import ApiError, KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
-from dra_fleet.rehearsal.world.client import RefusedError
+from dra_fleet.rehearsal.world.client import WorldAnswerError
 from tests.engine_support import FLOOR, NEWEST
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def test_another_version_under_the_same_name_is_refused_with_the_fix(
 ) -> None:
     message = f"'{newest.name}' is there already, but it runs v1.36.3, asked for is v1.35.1; remove it first "
     hardware: dict[str, Any] = {"kubernetes": NEWEST, "nodes": []}
-    with pytest.raises(RefusedError, match=message) as refused:
+    with pytest.raises(WorldAnswerError, match=message) as refused:
         rehearsal_world.client.create_cluster(newest.name, version="v1.35.1", hardware=hardware)
     assert refused.value.status == 409
 

@@ -16,13 +16,13 @@ from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.world.client import (
-    RefusedError,
+    WorldAnswerError,
     WorldClient,
     WorldUnreachableError,
     ensure_running,
     stop,
 )
-from dra_fleet.rehearsal.world.controlplane.version import KubernetesVersion
+from dra_fleet.rehearsal.world.controlplane.version import FullVersion
 from tests.engine_support import FLOOR, delete_cluster
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 VERSION = "v1.36.3"
-MINOR = KubernetesVersion.parse(FLOOR).minor
+MINOR = FullVersion.parse(FLOOR).minor
 HARDWARE: dict[str, Any] = {"kubernetes": VERSION, "nodes": []}
 COMPONENTS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kwok")
 
@@ -237,7 +237,9 @@ def test_a_component_that_cannot_start_is_named_with_its_last_words(lab: Lab) ->
         directory = lab.home.clusters / "broken"
         (directory / "etcd" / "member").mkdir(parents=True)
         (directory / "etcd" / "member" / "snap").write_text("not a directory")
-        with pytest.raises(RefusedError, match=r"etcd does not stay up: it ended with exit code 1; its log "):
+        with pytest.raises(
+            WorldAnswerError, match=r"etcd does not stay up: it ended with exit code 1; its log "
+        ):
             client.create_cluster("broken", version=VERSION, hardware=HARDWARE)
         shutil.rmtree(directory / "etcd")
         assert client.create_cluster("broken", version=VERSION, hardware=HARDWARE).state == "ready"

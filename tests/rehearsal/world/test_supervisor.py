@@ -10,7 +10,7 @@ import pytest
 
 from dra_fleet.rehearsal.world.controlplane import supervisor as module
 from dra_fleet.rehearsal.world.controlplane.components import Command
-from dra_fleet.rehearsal.world.controlplane.supervisor import Place, Supervisor
+from dra_fleet.rehearsal.world.controlplane.supervisor import ComponentPlace, Supervisor
 from dra_fleet.rehearsal.world.errors import ToolsMissingError
 from dra_fleet.rehearsal.world.processes import ProcessId, stop_processes
 from dra_fleet.rehearsal.world.store import ClusterRecord, Store
@@ -37,7 +37,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def supervise(store: Store, tmp_path: Path, prepare: Callable[[], Command]) -> Supervisor:
-    place = Place(
+    place = ComponentPlace(
         cluster="lab", component="sleeper", directory=tmp_path, log=tmp_path / "logs" / "sleeper.log"
     )
     return Supervisor(place, store, prepare)

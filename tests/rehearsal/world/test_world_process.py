@@ -16,7 +16,7 @@ import pytest
 
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.world.client import (
-    RefusedError,
+    WorldAnswerError,
     WorldClient,
     WorldUnreachableError,
     ensure_running,
@@ -178,7 +178,7 @@ def test_a_world_that_cannot_write_any_more_is_ended(
 ) -> None:
     def full(_: WorldClient, *, remove: bool) -> None:
         del remove
-        raise RefusedError(500, "the world cannot read or write its files: database or disk is full")
+        raise WorldAnswerError(500, "the world cannot read or write its files: database or disk is full")
 
     ensure_running(rehearsal_home, NO_TOOLS)
     process = world_process(rehearsal_home)
@@ -199,7 +199,7 @@ def test_a_world_that_cannot_write_any_more_is_ended(
 def test_a_wrong_request_is_refused_with_the_reason(
     client: WorldClient, name: str, version: str, hardware: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(RefusedError, match=re.escape(message)) as refused:
+    with pytest.raises(WorldAnswerError, match=re.escape(message)) as refused:
         client.create_cluster(name, version=version, hardware=hardware)
     assert refused.value.status == 400
     assert client.status()["clusters"] == []
@@ -207,7 +207,7 @@ def test_a_wrong_request_is_refused_with_the_reason(
 
 def test_an_unknown_cluster_is_named_with_those_there_are(client: WorldClient, home: Home) -> None:
     for ask in (client.cluster, client.wait_ready, client.token):
-        with pytest.raises(RefusedError, match="no simulated cluster 'x'; there are: none") as refused:
+        with pytest.raises(WorldAnswerError, match="no simulated cluster 'x'; there are: none") as refused:
             ask("x")
         assert refused.value.status == 404
     deleted = delete_cluster(home, "x")
@@ -219,10 +219,10 @@ def test_an_unknown_cluster_is_named_with_those_there_are(client: WorldClient, h
 
 def test_missing_tools_are_named(client: WorldClient, home: Home) -> None:
     message = "etcd does not stay up: it cannot be started: /nowhere/controlplane is not there"
-    with pytest.raises(RefusedError, match=message):
+    with pytest.raises(WorldAnswerError, match=message):
         client.create_cluster("lab", version="v1.36.3", hardware=HARDWARE)
     assert client.cluster("lab")["state"] == "failed"
-    with pytest.raises(RefusedError, match=message):
+    with pytest.raises(WorldAnswerError, match=message):
         client.wait_ready("lab")
     delete_cluster(home, "lab").raise_for_status()
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.values import Properties
 
 
-class Account(CloudAccount[AksLimits]):
+class AksAccount(CloudAccount[AksLimits]):
     """Records by id, the same in any case. Its token is good for every AKS cluster, as Entra's are."""
 
     cloud = "aks"

@@ -16,9 +16,9 @@ from dra_fleet.rehearsal.clouds.aks.versions import full_version, minor_of, refu
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.aks.account import Account
+    from dra_fleet.rehearsal.clouds.aks.account import AksAccount
     from dra_fleet.rehearsal.clouds.aks.managed_clusters import ManagedClusters
-    from dra_fleet.rehearsal.clouds.cloud import Failure
+    from dra_fleet.rehearsal.clouds.cloud import WrongInput
     from dra_fleet.rehearsal.clouds.values import Properties
 
 
@@ -37,12 +37,12 @@ class AgentPools:
         }
     )  # fmt: skip
 
-    def __init__(self, account: Account, clusters: ManagedClusters) -> None:
+    def __init__(self, account: AksAccount, clusters: ManagedClusters) -> None:
         self._account = account
         self._clusters = clusters
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    def faults(self, inputs: Properties) -> list[Failure]:
+    def faults(self, inputs: Properties) -> list[WrongInput]:
         """What does not fit the SDK's model."""
         path = frozenset({"resourceGroupName", "resourceName", "agentPoolName"})
         return models.faults("AgentPool", inputs, beside=path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from dra_fleet.rehearsal.clouds.aks.account import Account, subscription_of
+from dra_fleet.rehearsal.clouds.aks.account import AksAccount, subscription_of
 from dra_fleet.rehearsal.clouds.aks.agent_pools import AgentPools
 from dra_fleet.rehearsal.clouds.aks.kubeconfig import SERVER_ID, exec_kubeconfig
 from dra_fleet.rehearsal.clouds.aks.maintenance import MAINTENANCE, MaintenanceConfigurations
@@ -16,8 +16,8 @@ from dra_fleet.rehearsal.clouds.aks.managed_clusters import CLUSTER, POOL, Manag
 from dra_fleet.rehearsal.clouds.aks.names import cluster_id, name_faults
 from dra_fleet.rehearsal.clouds.aks.refusing import refuse
 from dra_fleet.rehearsal.clouds.aks.resource_groups import GROUP, ResourceGroups, require_group
-from dra_fleet.rehearsal.clouds.aks.resource_type import ResourceType
-from dra_fleet.rehearsal.clouds.cloud import Checked
+from dra_fleet.rehearsal.clouds.aks.resource_type import AksResourceType
+from dra_fleet.rehearsal.clouds.cloud import CheckedInputs
 from dra_fleet.rehearsal.clouds.neighbours import NeighbourType, neighbours
 from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.typed_cloud import TypedCloud, missing_faults
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import Resource
+    from dra_fleet.rehearsal.clouds.cloud import PluginResource
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
     from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
     from dra_fleet.rehearsal.clouds.values import Properties
@@ -39,13 +39,13 @@ GET_CLUSTER: Final = "azure-native:containerservice:getManagedCluster"
 TOKEN_VALID: Final = timedelta(hours=1)
 
 
-class SimulatedAks(TypedCloud[Account, ResourceType]):
+class SimulatedAks(TypedCloud[AksAccount, AksResourceType]):
     """The types that a rehearsed program declares, and AKS's functions."""
 
     def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:
-        account = Account(store, planes)
+        account = AksAccount(store, planes)
         clusters = ManagedClusters(account)
-        types: dict[str, ResourceType] = {
+        types: dict[str, AksResourceType] = {
             GROUP: ResourceGroups(account),
             CLUSTER: clusters,
             POOL: AgentPools(account, clusters),
@@ -63,7 +63,9 @@ class SimulatedAks(TypedCloud[Account, ResourceType]):
         }
         super().__init__(account, {**found, **types})
 
-    def check(self, resource: Resource, olds: Properties, news: Properties, digits: str) -> Checked:
+    def check(
+        self, resource: PluginResource, olds: Properties, news: Properties, digits: str
+    ) -> CheckedInputs:
         """Complete and check inputs: a made name, the provider's location, models, enums and names."""
         kind = self.kind_of(resource)
         inputs = dict(news)
@@ -73,14 +75,14 @@ class SimulatedAks(TypedCloud[Account, ResourceType]):
         if location and resource.type in self._located:
             inputs.setdefault("location", location)
         failures = [*missing_faults(kind, inputs), *name_faults(inputs), *kind.faults(inputs)]
-        return Checked(inputs=inputs, failures=failures)
+        return CheckedInputs(inputs=inputs, failures=failures)
 
     @override
-    def identify(self, resource: Resource, inputs: Properties) -> str:
+    def identify(self, resource: PluginResource, inputs: Properties) -> str:
         return self.kind_of(resource).identifier(subscription_of(resource.config), inputs)
 
     @override
-    def begun(self, resource: Resource) -> Record:
+    def begun(self, resource: PluginResource) -> Record:
         return {"state": {"provisioningState": "Creating"}}
 
     @override
@@ -99,7 +101,7 @@ class SimulatedAks(TypedCloud[Account, ResourceType]):
         )
 
     @override
-    def foreseen(self, resource: Resource, inputs: Properties) -> Properties:
+    def foreseen(self, resource: PluginResource, inputs: Properties) -> Properties:
         """The name too, which other resources are built from."""
         name = inputs.get(self.kind_of(resource).name_key or "", UNKNOWN_TEXT)
         return {**super().foreseen(resource, inputs), "name": name}

@@ -15,8 +15,8 @@ from dra_fleet.rehearsal.clouds.values import at
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.aks.account import Account
-    from dra_fleet.rehearsal.clouds.cloud import Failure
+    from dra_fleet.rehearsal.clouds.aks.account import AksAccount
+    from dra_fleet.rehearsal.clouds.cloud import WrongInput
     from dra_fleet.rehearsal.clouds.values import Properties
 
 MAINTENANCE: Final = "azure-native:containerservice:MaintenanceConfiguration"
@@ -34,10 +34,10 @@ class MaintenanceConfigurations:
     required = ("resourceGroupName", "resourceName")
     replacing = frozenset({"configName", "resourceGroupName", "resourceName"})
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: AksAccount) -> None:
         self._account = account
 
-    def faults(self, inputs: Properties) -> list[Failure]:
+    def faults(self, inputs: Properties) -> list[WrongInput]:
         """What does not fit the SDK's model."""
         path = frozenset({"resourceGroupName", "resourceName", "configName"})
         return models.faults("MaintenanceConfiguration", inputs, beside=path)

@@ -19,8 +19,8 @@ from dra_fleet.rehearsal.clouds.values import at
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.aks.account import Account
-    from dra_fleet.rehearsal.clouds.cloud import Failure
+    from dra_fleet.rehearsal.clouds.aks.account import AksAccount
+    from dra_fleet.rehearsal.clouds.cloud import WrongInput
     from dra_fleet.rehearsal.clouds.values import Properties
     from dra_fleet.rehearsal.world.node import NodeHardware
 
@@ -51,10 +51,10 @@ class ManagedClusters:
         }
     )  # fmt: skip
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: AksAccount) -> None:
         self._account = account
 
-    def faults(self, inputs: Properties) -> list[Failure]:
+    def faults(self, inputs: Properties) -> list[WrongInput]:
         """What does not fit the SDK's model."""
         return models.faults(
             "ManagedCluster", inputs, beside=frozenset({"resourceGroupName", "resourceName"})

@@ -14,7 +14,7 @@ import typing
 from enum import Enum
 from typing import Any, Final, cast
 
-from dra_fleet.rehearsal.clouds.cloud import Failure
+from dra_fleet.rehearsal.clouds.cloud import WrongInput
 from dra_fleet.rehearsal.clouds.values import Properties, is_unknown
 
 _LIST_INSTEAD_OF_MAP: Final = frozenset({"userAssignedIdentities"})
@@ -39,7 +39,7 @@ def _fields(model: str) -> dict[str, Any]:
     return fields
 
 
-def faults(model: str, inputs: Properties, *, beside: frozenset[str]) -> list[Failure]:
+def faults(model: str, inputs: Properties, *, beside: frozenset[str]) -> list[WrongInput]:
     """What in the inputs does not fit the model.
 
     Args:
@@ -51,18 +51,18 @@ def faults(model: str, inputs: Properties, *, beside: frozenset[str]) -> list[Fa
     return list(_model_faults(model, rest, ""))
 
 
-def _model_faults(model: str, value: Properties, path: str) -> typing.Iterator[Failure]:
+def _model_faults(model: str, value: Properties, path: str) -> typing.Iterator[WrongInput]:
     fields = _fields(model)
     for key, item in value.items():
         place = f"{path}.{key}" if path else key
         if key not in fields:
             allowed = ", ".join(sorted(fields))
-            yield Failure(path=place, reason=f"{key!r} is no property of {model}; it has: {allowed}")
+            yield WrongInput(path=place, reason=f"{key!r} is no property of {model}; it has: {allowed}")
         elif key not in _LIST_INSTEAD_OF_MAP:
             yield from _value_faults(fields[key], item, place)
 
 
-def _value_faults(hint: Any, value: object, path: str) -> typing.Iterator[Failure]:  # noqa: ANN401 - a type
+def _value_faults(hint: Any, value: object, path: str) -> typing.Iterator[WrongInput]:  # noqa: ANN401 - a type
     if value is None or is_unknown(value):
         return
     options = _options(hint)
@@ -70,12 +70,12 @@ def _value_faults(hint: Any, value: object, path: str) -> typing.Iterator[Failur
     if enum is not None:
         known = [str(item.value) for item in enum]
         if not isinstance(value, str) or value.lower() not in {item.lower() for item in known}:
-            yield Failure(path=path, reason=f"{value!r} is none of {', '.join(known)}")
+            yield WrongInput(path=path, reason=f"{value!r} is none of {', '.join(known)}")
         return
     yield from _shape_faults(options[0], value, path)
 
 
-def _shape_faults(kind: Any, value: object, path: str) -> typing.Iterator[Failure]:  # noqa: ANN401 - a type
+def _shape_faults(kind: Any, value: object, path: str) -> typing.Iterator[WrongInput]:  # noqa: ANN401 - a type
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is list and isinstance(value, list):
         for index, item in enumerate(cast("list[object]", value)):
@@ -87,7 +87,7 @@ def _shape_faults(kind: Any, value: object, path: str) -> typing.Iterator[Failur
         yield from _model_faults(kind.__name__, cast("Properties", value), path)
     elif not _is_a(kind, origin, value):
         wanted = _NAMES.get(origin or kind, "an object")
-        yield Failure(path=path, reason=f"{value!r} must be {wanted}")
+        yield WrongInput(path=path, reason=f"{value!r} must be {wanted}")
 
 
 _NAMES: Final[dict[Any, str]] = {

@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import Final
 
-from dra_fleet.rehearsal.clouds.cloud import Failure
+from dra_fleet.rehearsal.clouds.cloud import WrongInput
 from dra_fleet.rehearsal.clouds.values import Properties, is_unknown
 
 SUBSCRIPTION: Final = "00000000-0000-0000-0000-000000000000"
@@ -27,13 +27,13 @@ _RULES: Final = {
 """https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules"""
 
 
-def name_faults(inputs: Properties) -> list[Failure]:
+def name_faults(inputs: Properties) -> list[WrongInput]:
     """Names that Azure does not take."""
-    failures: list[Failure] = []
+    failures: list[WrongInput] = []
     for key, (pattern, allowed) in _RULES.items():
         name = inputs.get(key)
         if isinstance(name, str) and not is_unknown(name) and not pattern.fullmatch(name):
-            failures.append(Failure(path=key, reason=f"{name!r} is no allowed name; allowed: {allowed}"))
+            failures.append(WrongInput(path=key, reason=f"{name!r} is no allowed name; allowed: {allowed}"))
     return failures
 
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.rehearsal.clouds.aks.names import group_id
 from dra_fleet.rehearsal.clouds.aks.refusing import refuse
-from dra_fleet.rehearsal.clouds.cloud import Failure
+from dra_fleet.rehearsal.clouds.cloud import WrongInput
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.aks.account import Account
+    from dra_fleet.rehearsal.clouds.aks.account import AksAccount
     from dra_fleet.rehearsal.clouds.values import Properties
 
 GROUP: Final = "azure-native:resources:ResourceGroup"
@@ -24,13 +24,15 @@ class ResourceGroups:
     replacing = frozenset({"location", "resourceGroupName", "managedBy"})
     required = ("location",)
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: AksAccount) -> None:
         self._account = account
 
-    def faults(self, inputs: Properties) -> list[Failure]:
+    def faults(self, inputs: Properties) -> list[WrongInput]:
         """Keys a resource group has not."""
         return [
-            Failure(path=key, reason=f"{key!r} is no property of ResourceGroup; it has: {', '.join(_KNOWN)}")
+            WrongInput(
+                path=key, reason=f"{key!r} is no property of ResourceGroup; it has: {', '.join(_KNOWN)}"
+            )
             for key in inputs
             if key not in _KNOWN
         ]
@@ -71,7 +73,7 @@ class ResourceGroups:
             )
 
 
-def require_group(account: Account, subscription: str, name: str) -> Record:
+def require_group(account: AksAccount, subscription: str, name: str) -> Record:
     """The group of that name.
 
     Raises:

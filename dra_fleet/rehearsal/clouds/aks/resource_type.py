@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.values import Properties
 
 
-class ResourceType(typed_cloud.ResourceType, Protocol):
+class AksResourceType(typed_cloud.ResourceType, Protocol):
     """One type; `name_key` is the input with its name.
 
     The `provisioningState` in a record's state is Creating until all is done.

@@ -18,7 +18,7 @@ DEFAULT_REGION: Final = "us-east-1"
 USER: Final = f"arn:aws:iam::{ACCOUNT}:role/rehearsal"
 
 
-class Account(CloudAccount[EksLimits]):
+class EksAccount(CloudAccount[EksLimits]):
     """Records by type and id, each with its `region`. Its token is such as `aws eks get-token` prints."""
 
     cloud = "eks"

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
-from dra_fleet.rehearsal.clouds.cloud import Checked
-from dra_fleet.rehearsal.clouds.eks.account import Account, region_of
-from dra_fleet.rehearsal.clouds.eks.clusters import Clusters
+from dra_fleet.rehearsal.clouds.cloud import CheckedInputs
+from dra_fleet.rehearsal.clouds.eks.account import EksAccount, region_of
+from dra_fleet.rehearsal.clouds.eks.clusters import EksClusters
 from dra_fleet.rehearsal.clouds.eks.network_types import network_types
 from dra_fleet.rehearsal.clouds.eks.node_groups import NodeGroups
 from dra_fleet.rehearsal.clouds.eks.refusing import refuse
-from dra_fleet.rehearsal.clouds.eks.resource_type import ResourceType
+from dra_fleet.rehearsal.clouds.eks.resource_type import EksResourceType
 from dra_fleet.rehearsal.clouds.eks.small_types import CLUSTER, NODE_GROUP, small_types
 from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.typed_cloud import TypedCloud, missing_faults
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import Resource
+    from dra_fleet.rehearsal.clouds.cloud import PluginResource
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
     from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
     from dra_fleet.rehearsal.clouds.values import Properties
@@ -34,13 +34,13 @@ TOKEN_VALID: Final = timedelta(minutes=14)
 _DIGITS: Final = 7
 
 
-class SimulatedEks(TypedCloud[Account, ResourceType]):
+class SimulatedEks(TypedCloud[EksAccount, EksResourceType]):
     """The types that a rehearsed program declares, and EKS's function."""
 
     def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:
-        account = Account(store, planes)
-        clusters = Clusters(account)
-        types: dict[str, ResourceType] = {
+        account = EksAccount(store, planes)
+        clusters = EksClusters(account)
+        types: dict[str, EksResourceType] = {
             CLUSTER: clusters,
             NODE_GROUP: NodeGroups(account, clusters),
             **network_types(account),
@@ -48,21 +48,23 @@ class SimulatedEks(TypedCloud[Account, ResourceType]):
         }
         super().__init__(account, types)
 
-    def check(self, resource: Resource, olds: Properties, news: Properties, digits: str) -> Checked:
+    def check(
+        self, resource: PluginResource, olds: Properties, news: Properties, digits: str
+    ) -> CheckedInputs:
         """Complete and check inputs: a made name, shapes, enums and patterns of the API."""
         kind = self.kind_of(resource)
         inputs = dict(news)
         if kind.name_key is not None and inputs.get(kind.name_key) is None:
             inputs[kind.name_key] = olds.get(kind.name_key) or f"{resource.name}-{digits[:_DIGITS]}"
         failures = missing_faults(kind, inputs) or kind.faults(inputs)
-        return Checked(inputs=inputs, failures=failures)
+        return CheckedInputs(inputs=inputs, failures=failures)
 
     @override
-    def identify(self, resource: Resource, inputs: Properties) -> str:
+    def identify(self, resource: PluginResource, inputs: Properties) -> str:
         return self.kind_of(resource).identifier(resource.urn, inputs)
 
     @override
-    def begun(self, resource: Resource) -> Record:
+    def begun(self, resource: PluginResource) -> Record:
         return {"region": region_of(resource.config), "state": {}}
 
     @override

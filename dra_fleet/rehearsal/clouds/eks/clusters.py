@@ -20,8 +20,8 @@ from dra_fleet.rehearsal.clouds.values import at
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import Failure
-    from dra_fleet.rehearsal.clouds.eks.account import Account
+    from dra_fleet.rehearsal.clouds.cloud import WrongInput
+    from dra_fleet.rehearsal.clouds.eks.account import EksAccount
     from dra_fleet.rehearsal.clouds.values import Properties
 
 _MODEL: Final = Model(
@@ -33,7 +33,7 @@ _MODEL: Final = Model(
 _ZONES: Final = 2
 
 
-class Clusters:
+class EksClusters:
     """The type `aws:eks/cluster:Cluster`.
 
     What replaces: https://github.com/hashicorp/terraform-provider-aws/blob/main/internal/service/eks/cluster.go
@@ -49,10 +49,10 @@ class Clusters:
         }
     )  # fmt: skip
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: EksAccount) -> None:
         self._account = account
 
-    def faults(self, inputs: Properties) -> list[Failure]:
+    def faults(self, inputs: Properties) -> list[WrongInput]:
         """What does not fit the API's model."""
         return _MODEL.faults(inputs)
 

@@ -24,7 +24,7 @@ from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.eks.account import Account
+    from dra_fleet.rehearsal.clouds.eks.account import EksAccount
     from dra_fleet.rehearsal.clouds.eks.instance_types import InstanceType
     from dra_fleet.rehearsal.clouds.values import Properties
 
@@ -45,7 +45,7 @@ _PLUGIN_OFF: Final = re.compile(
 )
 
 
-def template_of(account: Account, group: Properties) -> Properties | None:
+def template_of(account: EksAccount, group: Properties) -> Properties | None:
     """The launch template that a node group names; None where it names none.
 
     Raises:
@@ -62,7 +62,7 @@ def template_of(account: Account, group: Properties) -> Properties | None:
     return cast("Properties", found["inputs"])
 
 
-def type_of(account: Account, group: Properties) -> InstanceType:
+def type_of(account: EksAccount, group: Properties) -> InstanceType:
     """The instance type of a node group, its own or its launch template's.
 
     Raises:
@@ -87,13 +87,13 @@ def size_of(group: Properties) -> int:
     return int(scaling.get("desiredSize", scaling.get("minSize", 1)))
 
 
-def zones_of(account: Account, group: Properties, region: str) -> list[str]:
+def zones_of(account: EksAccount, group: Properties, region: str) -> list[str]:
     """The zones of a group's subnets, in order."""
     subnets = cast("list[str]", group.get("subnetIds") or [])
     return sorted({zone_of(account, subnet, region) for subnet in subnets})
 
 
-def group_machines(account: Account, record: Record, minor: str) -> list[NodeHardware]:
+def group_machines(account: EksAccount, record: Record, minor: str) -> list[NodeHardware]:
     """All machines of a node group."""
     group, region = record["inputs"], str(record["region"])
     kind = type_of(account, group)
@@ -169,7 +169,9 @@ def _taint(item: Properties) -> NodeTaint:
     )
 
 
-def _driver(account: Account, template: Properties, kind: InstanceType, ami: str) -> dict[str, object] | None:
+def _driver(
+    account: EksAccount, template: Properties, kind: InstanceType, ami: str
+) -> dict[str, object] | None:
     """NVIDIA's driver, where the image has one: always at the root of the host."""
     if kind.gpu is None:
         return None

@@ -17,7 +17,7 @@ from dra_fleet.rehearsal.clouds.values import at
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.eks.account import Account
+    from dra_fleet.rehearsal.clouds.eks.account import EksAccount
     from dra_fleet.rehearsal.clouds.eks.instance_types import InstanceType
     from dra_fleet.rehearsal.clouds.values import Properties
 
@@ -26,7 +26,7 @@ _LAST_AL2: Final = 32
 _INVALID: Final = "InvalidParameterException"
 
 
-def refuse_invalid(account: Account, record: Record, minor: str) -> None:
+def refuse_invalid(account: EksAccount, record: Record, minor: str) -> None:
     """Check one group by itself.
 
     Raises:
@@ -110,7 +110,7 @@ def _refuse_template(group: Properties, template: Properties, kind: InstanceType
         )
 
 
-def _refuse_block(account: Account, record: Record, template: Properties | None) -> None:
+def _refuse_block(account: EksAccount, record: Record, template: Properties | None) -> None:
     market = at(template, "instanceMarketOptions.marketType")
     path = "capacityReservationSpecification.capacityReservationTarget.capacityReservationId"
     if market != "capacity-block" or not at(template, path):
@@ -128,7 +128,7 @@ def _refuse_block(account: Account, record: Record, template: Properties | None)
         )
 
 
-def refuse_beyond_limits(account: Account, record: Record, *, had: int) -> None:
+def refuse_beyond_limits(account: EksAccount, record: Record, *, had: int) -> None:
     """Check a group against the account's quota and the zones' stock.
 
     Args:
@@ -157,7 +157,7 @@ def refuse_beyond_limits(account: Account, record: Record, *, had: int) -> None:
         )
 
 
-def _refuse_quota(account: Account, record: Record, kind: InstanceType, more: int, *, had: int) -> None:
+def _refuse_quota(account: EksAccount, record: Record, kind: InstanceType, more: int, *, had: int) -> None:
     spot = record["inputs"].get("capacityType") == "SPOT"
     name = bucket(kind.name, spot=spot)
     quota = account.limits.quotas.get(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from dra_fleet.rehearsal.clouds.cloud import Failure
+from dra_fleet.rehearsal.clouds.cloud import WrongInput
 from dra_fleet.rehearsal.clouds.eks import shapes
 from dra_fleet.rehearsal.clouds.eks.account import ACCOUNT, arn, made_id
 from dra_fleet.rehearsal.clouds.eks.plain_type import PlainType
@@ -12,8 +12,8 @@ from dra_fleet.rehearsal.clouds.eks.resource_type import Model
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.eks.account import Account
-    from dra_fleet.rehearsal.clouds.eks.resource_type import ResourceType
+    from dra_fleet.rehearsal.clouds.eks.account import EksAccount
+    from dra_fleet.rehearsal.clouds.eks.resource_type import EksResourceType
     from dra_fleet.rehearsal.clouds.values import Properties
 
 VPC: Final = "aws:ec2/vpc:Vpc"
@@ -35,7 +35,7 @@ _RULE: Final = frozenset(
 class RouteTables(PlainType):
     """Route tables, whose routes are made by calls of their own."""
 
-    def faults(self, inputs: Properties) -> list[Failure]:
+    def faults(self, inputs: Properties) -> list[WrongInput]:
         """What does not fit, of the table and of each route."""
         found = super().faults(inputs)
         shape = shapes.operation_shape("ec2", "CreateRoute")
@@ -51,7 +51,7 @@ class RouteTables(PlainType):
 class SecurityGroups(PlainType):
     """Security groups with the rules written inside them."""
 
-    def faults(self, inputs: Properties) -> list[Failure]:
+    def faults(self, inputs: Properties) -> list[WrongInput]:
         """What does not fit, of the group and of each rule."""
         found = super().faults(inputs)
         for side in ("ingress", "egress"):
@@ -59,19 +59,19 @@ class SecurityGroups(PlainType):
             for index, rule in enumerate(rules):
                 place = f"{side}[{index}]"
                 found += [
-                    Failure(path=f"{place}.{key}", reason=f"{key!r} is none of {', '.join(sorted(_RULE))}")
+                    WrongInput(path=f"{place}.{key}", reason=f"{key!r} is none of {', '.join(sorted(_RULE))}")
                     for key in rule
                     if key not in _RULE
                 ]
                 found += [
-                    Failure(path=place, reason=f"a rule needs {key}")
+                    WrongInput(path=place, reason=f"a rule needs {key}")
                     for key in ("fromPort", "protocol", "toPort")
                     if rule.get(key) is None
                 ]
         return found
 
 
-def network_types(account: Account) -> dict[str, ResourceType]:
+def network_types(account: EksAccount) -> dict[str, EksResourceType]:
     """All of them, by token."""
     return {
         VPC: PlainType(

@@ -14,9 +14,9 @@ from dra_fleet.rehearsal.clouds.eks.versions import full_version
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import Failure
-    from dra_fleet.rehearsal.clouds.eks.account import Account
-    from dra_fleet.rehearsal.clouds.eks.clusters import Clusters
+    from dra_fleet.rehearsal.clouds.cloud import WrongInput
+    from dra_fleet.rehearsal.clouds.eks.account import EksAccount
+    from dra_fleet.rehearsal.clouds.eks.clusters import EksClusters
     from dra_fleet.rehearsal.clouds.values import Properties
 
 _MODEL: Final = Model(
@@ -42,12 +42,12 @@ class NodeGroups:
         }
     )  # fmt: skip
 
-    def __init__(self, account: Account, clusters: Clusters) -> None:
+    def __init__(self, account: EksAccount, clusters: EksClusters) -> None:
         self._account = account
         self._clusters = clusters
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    def faults(self, inputs: Properties) -> list[Failure]:
+    def faults(self, inputs: Properties) -> list[WrongInput]:
         """What does not fit the API's model."""
         return _MODEL.faults(inputs)
 

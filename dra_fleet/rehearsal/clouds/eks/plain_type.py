@@ -11,8 +11,8 @@ from dra_fleet.rehearsal.clouds.eks.refusing import refuse
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import Failure
-    from dra_fleet.rehearsal.clouds.eks.account import Account
+    from dra_fleet.rehearsal.clouds.cloud import WrongInput
+    from dra_fleet.rehearsal.clouds.eks.account import EksAccount
     from dra_fleet.rehearsal.clouds.eks.resource_type import Model
     from dra_fleet.rehearsal.clouds.values import Properties
 
@@ -35,7 +35,7 @@ class PlainType:
         not_found: AWS's code for one of those that is not.
     """
 
-    account: Account
+    account: EksAccount
     model: Model
     outputs: Outputs
     prefix: str = ""
@@ -47,7 +47,7 @@ class PlainType:
     needs: Mapping[str, str] = field(default_factory=dict[str, str])
     not_found: str = "ResourceNotFoundException"
 
-    def faults(self, inputs: Properties) -> list[Failure]:
+    def faults(self, inputs: Properties) -> list[WrongInput]:
         """What does not fit the model."""
         return self.model.faults(inputs)
 

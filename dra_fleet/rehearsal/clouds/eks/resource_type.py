@@ -11,7 +11,7 @@ from dra_fleet.rehearsal.clouds.eks import shapes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.rehearsal.clouds.cloud import Failure
+    from dra_fleet.rehearsal.clouds.cloud import WrongInput
     from dra_fleet.rehearsal.clouds.values import Properties
 
 
@@ -33,7 +33,7 @@ class Model:
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     beside: frozenset[str] = frozenset()
 
-    def faults(self, inputs: Properties) -> list[Failure]:
+    def faults(self, inputs: Properties) -> list[WrongInput]:
         """What does not fit."""
         skipped = self.beside | {"region", "tags", "tagsAll", "__defaults"}
         rest = {key: value for key, value in inputs.items() if key not in skipped}
@@ -41,7 +41,7 @@ class Model:
         return shapes.faults(shape, rest, self.names)
 
 
-class ResourceType(typed_cloud.ResourceType, Protocol):
+class EksResourceType(typed_cloud.ResourceType, Protocol):
     """One type; `name_key` is the input with its name, which is made up where none is given."""
 
     @property

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.rehearsal.clouds.cloud import Failure
+from dra_fleet.rehearsal.clouds.cloud import WrongInput
 from dra_fleet.rehearsal.clouds.values import Properties, is_unknown
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def operation_shape(service: str, operation: str, below: str = "") -> Shape:
     return shape.members()[below] if below else shape
 
 
-def faults(shape: Shape, inputs: Properties, names: Names, path: str = "") -> list[Failure]:
+def faults(shape: Shape, inputs: Properties, names: Names, path: str = "") -> list[WrongInput]:
     """What in the inputs does not fit a structure.
 
     Args:
@@ -86,7 +86,7 @@ def faults(shape: Shape, inputs: Properties, names: Names, path: str = "") -> li
     return list(_structure(shape, inputs, names, path))
 
 
-def _structure(shape: Shape, value: Properties, names: Names, path: str) -> Iterator[Failure]:
+def _structure(shape: Shape, value: Properties, names: Names, path: str) -> Iterator[WrongInput]:
     members = shape.members()
     found: set[str] = set()
     for key, item in value.items():
@@ -94,7 +94,7 @@ def _structure(shape: Shape, value: Properties, names: Names, path: str) -> Iter
         member = _member(members, names.get(_plain(place), key))
         if member is None:
             allowed = ", ".join(sorted(members))
-            yield Failure(path=place, reason=f"{key!r} is no member of {shape.name}; it has: {allowed}")
+            yield WrongInput(path=place, reason=f"{key!r} is no member of {shape.name}; it has: {allowed}")
             continue
         if item is not None:
             found.add(member)
@@ -102,7 +102,7 @@ def _structure(shape: Shape, value: Properties, names: Names, path: str) -> Iter
     for member in sorted(set(shape.facts.get("required", [])) - found):
         # A token that makes a request idempotent is the client's own affair.
         if "token" not in member.lower():
-            yield Failure(path=path, reason=f"{shape.name} needs {member}")
+            yield WrongInput(path=path, reason=f"{shape.name} needs {member}")
 
 
 def _member(members: Mapping[str, Any], wanted: str) -> str | None:
@@ -114,7 +114,7 @@ def _plain(path: str) -> str:
     return re.sub(r"\[\d+\]", "", path)
 
 
-def _value(shape: Shape, value: object, names: Names, path: str) -> Iterator[Failure]:
+def _value(shape: Shape, value: object, names: Names, path: str) -> Iterator[WrongInput]:
     kind = shape.kind
     if value is None or is_unknown(value):
         return
@@ -129,7 +129,7 @@ def _value(shape: Shape, value: object, names: Names, path: str) -> Iterator[Fai
             yield from _value(shape.part("key"), key, names, f"{path}.{key}")
             yield from _value(shape.part("value"), item, names, f"{path}.{key}")
     elif not _is_a(kind, value):
-        yield Failure(path=path, reason=f"{value!r} must be {_WORDS.get(kind, kind)}")
+        yield WrongInput(path=path, reason=f"{value!r} must be {_WORDS.get(kind, kind)}")
     elif kind == "string":
         yield from _text(shape, str(value), path)
     elif kind in ("integer", "long"):
@@ -152,14 +152,14 @@ def _is_a(kind: str, value: object) -> bool:
             return False
 
 
-def _text(shape: Shape, value: str, path: str) -> Iterator[Failure]:
+def _text(shape: Shape, value: str, path: str) -> Iterator[WrongInput]:
     enum: list[str] = shape.facts.get("enum", [])
     if enum and value not in enum:
-        yield Failure(path=path, reason=f"{value!r} is none of {', '.join(enum)}")
+        yield WrongInput(path=path, reason=f"{value!r} is none of {', '.join(enum)}")
         return
     pattern = shape.facts.get("pattern")
     if pattern and _fits(pattern, value) is False:
-        yield Failure(path=path, reason=f"{value!r} does not match {pattern}")
+        yield WrongInput(path=path, reason=f"{value!r} does not match {pattern}")
     yield from _range(shape, len(value), path, "characters")
 
 
@@ -171,8 +171,8 @@ def _fits(pattern: str, value: str) -> bool | None:
         return None
 
 
-def _range(shape: Shape, number: int, path: str, unit: str) -> Iterator[Failure]:
+def _range(shape: Shape, number: int, path: str, unit: str) -> Iterator[WrongInput]:
     least, most = shape.facts.get("min"), shape.facts.get("max")
     if (least is not None and number < least) or (most is not None and number > most):
         bounds = f"{'' if least is None else least} to {'' if most is None else most}".strip()
-        yield Failure(path=path, reason=f"{number} {unit} must be {bounds}".replace("  ", " "))
+        yield WrongInput(path=path, reason=f"{number} {unit} must be {bounds}".replace("  ", " "))

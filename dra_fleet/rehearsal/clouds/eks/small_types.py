@@ -10,8 +10,8 @@ from dra_fleet.rehearsal.clouds.eks.resource_type import Model
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.eks.account import Account
-    from dra_fleet.rehearsal.clouds.eks.resource_type import ResourceType
+    from dra_fleet.rehearsal.clouds.eks.account import EksAccount
+    from dra_fleet.rehearsal.clouds.eks.resource_type import EksResourceType
     from dra_fleet.rehearsal.clouds.values import Properties
 
 ROLE: Final = "aws:iam/role:Role"
@@ -34,7 +34,7 @@ class LaunchTemplates(PlainType):
         await super().update(record, news)
 
 
-def small_types(account: Account) -> dict[str, ResourceType]:
+def small_types(account: EksAccount) -> dict[str, EksResourceType]:
     """All of them, by token."""
     return {
         ROLE: PlainType(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from dra_fleet.rehearsal.clouds.eks.network_types import SUBNET
 
 if TYPE_CHECKING:
-    from dra_fleet.rehearsal.clouds.eks.account import Account
+    from dra_fleet.rehearsal.clouds.eks.account import EksAccount
 
 
-def zone_of(account: Account, subnet: str, region: str) -> str:
+def zone_of(account: EksAccount, subnet: str, region: str) -> str:
     """The zone a subnet is in; one that no stack made is in the hardware file, or in the first zone."""
     found = account.find(SUBNET, subnet)
     if found is not None:

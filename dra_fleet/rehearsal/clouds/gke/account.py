@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 USER: Final = "rehearsal-user@example.com"
 
 
-class Account(CloudAccount[GkeLimits]):
+class GkeAccount(CloudAccount[GkeLimits]):
     """Records by id. Its token is good for every GKE cluster, as Google's are."""
 
     cloud = "gke"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 from typing_extensions import override
 
 from dra_fleet.rehearsal.clouds import typed_cloud
-from dra_fleet.rehearsal.clouds.cloud import Checked
-from dra_fleet.rehearsal.clouds.gke.account import Account, project_of
-from dra_fleet.rehearsal.clouds.gke.clusters import CLUSTER, POOL, Clusters
+from dra_fleet.rehearsal.clouds.cloud import CheckedInputs
+from dra_fleet.rehearsal.clouds.gke.account import GkeAccount, project_of
+from dra_fleet.rehearsal.clouds.gke.clusters import CLUSTER, POOL, GkeClusters
 from dra_fleet.rehearsal.clouds.gke.names import cluster_id
 from dra_fleet.rehearsal.clouds.gke.node_pools import NodePools
 from dra_fleet.rehearsal.clouds.gke.refusing import refuse
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import Resource
+    from dra_fleet.rehearsal.clouds.cloud import PluginResource
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
     from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
     from dra_fleet.rehearsal.clouds.values import Properties
@@ -32,7 +32,7 @@ GET_CLUSTER: Final = "gcp:container/getCluster:getCluster"
 TOKEN_VALID: Final = timedelta(hours=1)
 
 
-class ResourceType(typed_cloud.ResourceType, Protocol):
+class GkeResourceType(typed_cloud.ResourceType, Protocol):
     """One type. The `status` in a record's state is PROVISIONING until all is done."""
 
     @property
@@ -46,23 +46,25 @@ class ResourceType(typed_cloud.ResourceType, Protocol):
         ...
 
 
-class SimulatedGke(typed_cloud.TypedCloud[Account, ResourceType]):
+class SimulatedGke(typed_cloud.TypedCloud[GkeAccount, GkeResourceType]):
     """The types that a rehearsed program declares, and GKE's function."""
 
     def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:
-        account = Account(store, planes)
-        self._clusters = Clusters(account)
+        account = GkeAccount(store, planes)
+        self._clusters = GkeClusters(account)
         beside = {
             kind: NeighbourType(account=account, facts=facts) for kind, facts in neighbours("gke").items()
         }
-        types: dict[str, ResourceType] = {
+        types: dict[str, GkeResourceType] = {
             **beside,
             CLUSTER: self._clusters,
             POOL: NodePools(account, self._clusters),
         }
         super().__init__(account, types)
 
-    def check(self, resource: Resource, olds: Properties, news: Properties, digits: str) -> Checked:
+    def check(
+        self, resource: PluginResource, olds: Properties, news: Properties, digits: str
+    ) -> CheckedInputs:
         """Complete and check inputs: a made name, the provider's project and place, messages, enums."""
         kind = self.kind_of(resource)
         inputs = dict(news)
@@ -74,14 +76,14 @@ class SimulatedGke(typed_cloud.TypedCloud[Account, ResourceType]):
         if kind.place_key and place:
             inputs.setdefault(kind.place_key, place)
         missing = typed_cloud.missing_faults(kind, inputs)
-        return Checked(inputs=inputs, failures=[*missing, *kind.faults(inputs)])
+        return CheckedInputs(inputs=inputs, failures=[*missing, *kind.faults(inputs)])
 
     @override
-    def identify(self, resource: Resource, inputs: Properties) -> str:
+    def identify(self, resource: PluginResource, inputs: Properties) -> str:
         return self.kind_of(resource).identifier(project_of(inputs, resource.config), inputs)
 
     @override
-    def begun(self, resource: Resource) -> Record:
+    def begun(self, resource: PluginResource) -> Record:
         return {"state": {"status": "PROVISIONING"}}
 
     @override
@@ -93,7 +95,7 @@ class SimulatedGke(typed_cloud.TypedCloud[Account, ResourceType]):
         return refuse("NOT_FOUND", f"Not found: {identifier}")
 
     @override
-    def foreseen(self, resource: Resource, inputs: Properties) -> Properties:
+    def foreseen(self, resource: PluginResource, inputs: Properties) -> Properties:
         """The name too, which other resources are built from."""
         name = {"name": inputs.get("name", UNKNOWN_TEXT)} if self.kind_of(resource).name_key else {}
         return {**super().foreseen(resource, inputs), **name}

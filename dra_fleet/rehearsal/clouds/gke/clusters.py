@@ -17,8 +17,8 @@ from dra_fleet.rehearsal.clouds.values import at
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import Failure
-    from dra_fleet.rehearsal.clouds.gke.account import Account
+    from dra_fleet.rehearsal.clouds.cloud import WrongInput
+    from dra_fleet.rehearsal.clouds.gke.account import GkeAccount
     from dra_fleet.rehearsal.clouds.values import Properties
     from dra_fleet.rehearsal.world.node import NodeHardware
 
@@ -26,7 +26,7 @@ CLUSTER: Final = "gcp:container/cluster:Cluster"
 POOL: Final = "gcp:container/nodePool:NodePool"
 
 
-class Clusters:
+class GkeClusters:
     """The type `gcp:container/cluster:Cluster`.
 
     What replaces: ForceNew of google_container_cluster in
@@ -45,10 +45,10 @@ class Clusters:
         }
     )  # fmt: skip
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: GkeAccount) -> None:
         self._account = account
 
-    def faults(self, inputs: Properties) -> list[Failure]:
+    def faults(self, inputs: Properties) -> list[WrongInput]:
         """What does not fit the API's message."""
         return [*name_faults(inputs), *models.faults("Cluster", inputs)]
 

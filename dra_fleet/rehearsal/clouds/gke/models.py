@@ -9,7 +9,7 @@ import functools
 import warnings
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.rehearsal.clouds.cloud import Failure
+from dra_fleet.rehearsal.clouds.cloud import WrongInput
 from dra_fleet.rehearsal.clouds.values import Properties, is_unknown
 
 if TYPE_CHECKING:
@@ -51,20 +51,20 @@ BESIDE: Final = {
 """What the plugin takes for itself: it is no part of the message."""
 
 
-def faults(model: str, inputs: Properties) -> list[Failure]:
+def faults(model: str, inputs: Properties) -> list[WrongInput]:
     """What in the inputs does not fit the message, one failure per key at most.
 
     Args:
         model: "Cluster" or "NodePool".
         inputs: as the plugin's SDK names them.
     """
-    failures: list[Failure] = []
+    failures: list[WrongInput] = []
     for key, value in inputs.items():
         if key in BESIDE[model] or is_unknown(value):
             continue
         reason = _parse(model, _placed(model, key, value))
         if reason:
-            failures.append(Failure(path=key, reason=reason))
+            failures.append(WrongInput(path=key, reason=reason))
     return failures
 
 

@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import Final
 
-from dra_fleet.rehearsal.clouds.cloud import Failure
+from dra_fleet.rehearsal.clouds.cloud import WrongInput
 from dra_fleet.rehearsal.clouds.values import Properties, is_unknown
 
 PROJECT: Final = "rehearsal"
@@ -15,11 +15,11 @@ _ALLOWED: Final = "1 to 40 lower-case letters, digits and '-', a letter first, n
 _ZONE: Final = re.compile(r"[a-z]+-[a-z]+[0-9]+-[a-z]")
 
 
-def name_faults(inputs: Properties) -> list[Failure]:
+def name_faults(inputs: Properties) -> list[WrongInput]:
     """A name that GKE does not take."""
     name = inputs.get("name")
     if isinstance(name, str) and not is_unknown(name) and not _NAME.fullmatch(name):
-        return [Failure(path="name", reason=f"{name!r} is no allowed name; allowed: {_ALLOWED}")]
+        return [WrongInput(path="name", reason=f"{name!r} is no allowed name; allowed: {_ALLOWED}")]
     return []
 
 

@@ -15,9 +15,9 @@ from dra_fleet.rehearsal.clouds.gke.refusing import refuse
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import Failure
-    from dra_fleet.rehearsal.clouds.gke.account import Account
-    from dra_fleet.rehearsal.clouds.gke.clusters import Clusters
+    from dra_fleet.rehearsal.clouds.cloud import WrongInput
+    from dra_fleet.rehearsal.clouds.gke.account import GkeAccount
+    from dra_fleet.rehearsal.clouds.gke.clusters import GkeClusters
     from dra_fleet.rehearsal.clouds.values import Properties
 
 _FIXED_CONFIG: Final = (
@@ -45,12 +45,12 @@ class NodePools:
         }
     )  # fmt: skip
 
-    def __init__(self, account: Account, clusters: Clusters) -> None:
+    def __init__(self, account: GkeAccount, clusters: GkeClusters) -> None:
         self._account = account
         self._clusters = clusters
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    def faults(self, inputs: Properties) -> list[Failure]:
+    def faults(self, inputs: Properties) -> list[WrongInput]:
         """What does not fit the API's message."""
         return [*name_faults(inputs), *models.faults("NodePool", inputs)]
 

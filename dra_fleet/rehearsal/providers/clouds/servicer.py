@@ -15,8 +15,8 @@ from dra_fleet.rehearsal.providers.plugin_servicer import PluginServicer
 from dra_fleet.rehearsal.providers.properties import (
     UNKNOWN,
     Properties,
-    Secret,
-    Unknown,
+    SecretValue,
+    UnknownValue,
     decode,
     encode,
     plain,
@@ -93,7 +93,7 @@ class CloudServicer(PluginServicer):
             "invoke", {"token": request.tok, "arguments": arguments, "config": self._config}
         )
         if request.tok in self._plugin.secret_results:
-            result = {key: Secret(value) for key, value in result.items()}
+            result = {key: SecretValue(value) for key, value in result.items()}
         answer = provider_pb2.InvokeResponse()
         getattr(answer, "return").CopyFrom(encode(result))
         return answer
@@ -203,9 +203,9 @@ def _digits(seed: bytes) -> str:
 def _json(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     """The value without secret marks and with the engine's text for what is unknown."""
     match value:
-        case Secret():
+        case SecretValue():
             return _json(value.value)
-        case Unknown():
+        case UnknownValue():
             return UNKNOWN_TEXT
         case dict():
             return {str(key): _json(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]

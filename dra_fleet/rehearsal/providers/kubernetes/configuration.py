@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
-from dra_fleet.rehearsal.providers.properties import Unknown, plain
+from dra_fleet.rehearsal.providers.properties import UnknownValue, plain
 
 if TYPE_CHECKING:
     from lightkube.config.kubeconfig import SingleConfig
@@ -93,7 +93,7 @@ def faults(properties: Properties) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for key, raw in properties.items():
         value = plain(raw)
-        if value is None or isinstance(value, Unknown):
+        if value is None or isinstance(value, UnknownValue):
             continue
         if key not in known:
             found.append(
@@ -141,11 +141,11 @@ def compare(old: Properties, new: Properties) -> ConfigurationChange:
 
 
 def _differs(old: object, new: object) -> bool:
-    return isinstance(new, Unknown) or (old or None) != (new or None)
+    return isinstance(new, UnknownValue) or (old or None) != (new or None)
 
 
 def _another_cluster(before: dict[str, Any], after: dict[str, Any]) -> bool:
-    if any(isinstance(after.get(key), Unknown) for key in _WHERE):
+    if any(isinstance(after.get(key), UnknownValue) for key in _WHERE):
         return True
     try:
         old, new = (_cluster(settings) for settings in (before, after))

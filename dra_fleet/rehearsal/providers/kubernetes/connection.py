@@ -30,7 +30,7 @@ _GLOBAL_KINDS: Final = frozenset(
 )  # fmt: skip
 
 
-class Cluster:
+class ProviderCluster:
     """One provider's cluster."""
 
     def __init__(self, configuration: Configuration) -> None:

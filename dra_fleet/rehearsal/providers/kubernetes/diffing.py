@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.rehearsal.providers.properties import Unknown
+from dra_fleet.rehearsal.providers.properties import UnknownValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ class ChangeKind(Enum):
 
 
 @dataclass(frozen=True)
-class Change:
+class FieldChange:
     """One field that would change; `new` is None for a deletion."""
 
     path: Path
@@ -60,12 +60,12 @@ class Change:
         return text
 
 
-def changes(old: Object, new: Object) -> list[Change]:
+def changes(old: Object, new: Object) -> list[FieldChange]:
     """The fields in which two objects differ, deepest place first named, lists item by item."""
     return list(_walk((), old, new))
 
 
-def _walk(path: Path, old: Any, new: Any) -> Iterator[Change]:  # noqa: ANN401 - any JSON value
+def _walk(path: Path, old: Any, new: Any) -> Iterator[FieldChange]:  # noqa: ANN401 - any JSON value
     if isinstance(old, dict) and isinstance(new, dict):
         olds, news = cast("Object", old), cast("Object", new)
         for key in sorted({*olds, *news}):
@@ -75,11 +75,11 @@ def _walk(path: Path, old: Any, new: Any) -> Iterator[Change]:  # noqa: ANN401 -
         for index in range(max(len(before), len(after))):
             yield from _walk((*path, index), _item(before, index), _item(after, index))
     elif old is _MISSING:
-        yield Change(path, ChangeKind.ADD, new)
+        yield FieldChange(path, ChangeKind.ADD, new)
     elif new is _MISSING:
-        yield Change(path, ChangeKind.DELETE, None)
+        yield FieldChange(path, ChangeKind.DELETE, None)
     elif not _equal(old, new):
-        yield Change(path, ChangeKind.UPDATE, new)
+        yield FieldChange(path, ChangeKind.UPDATE, new)
 
 
 def _item(items: list[Any], index: int) -> Any:  # noqa: ANN401 - any JSON value
@@ -87,12 +87,12 @@ def _item(items: list[Any], index: int) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def _equal(old: Any, new: Any) -> bool:  # noqa: ANN401 - any JSON value
-    if isinstance(old, Unknown) or isinstance(new, Unknown):
+    if isinstance(old, UnknownValue) or isinstance(new, UnknownValue):
         return False
     return old == new and isinstance(old, bool) == isinstance(new, bool)
 
 
-def real_changes(found: list[Change], live: Object, dry_run: Object) -> list[Change]:
+def real_changes(found: list[FieldChange], live: Object, dry_run: Object) -> list[FieldChange]:
     """Those changes that a dry run on the server confirms.
 
     The server writes some values its own way (`1000m` is `1`): such a field differs from the program's text
@@ -111,7 +111,7 @@ def real_changes(found: list[Change], live: Object, dry_run: Object) -> list[Cha
     ]
 
 
-def _is_dropped(change: Change, dry_run: Object) -> bool:
+def _is_dropped(change: FieldChange, dry_run: Object) -> bool:
     """Whether the server takes nothing of a value; empty ones say nothing."""
     return change.kind is ChangeKind.ADD and bool(change.new) and _at(dry_run, change.path) is _MISSING
 
@@ -162,7 +162,7 @@ def wanted(inputs: Object) -> Object:
 def _with_data(secret: Object) -> Object:
     texts: Any = secret.get("stringData")
     data: Any = secret.get("data")
-    if not isinstance(texts, dict) or isinstance(data, Unknown):
+    if not isinstance(texts, dict) or isinstance(data, UnknownValue):
         return secret
     encoded = {key: _base64(value) for key, value in cast("Object", texts).items()}
     rest = {key: value for key, value in secret.items() if key != "stringData"}

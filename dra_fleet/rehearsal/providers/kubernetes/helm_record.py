@@ -9,7 +9,7 @@ from dra_fleet.rehearsal.providers.kubernetes.awaiting import pod_reasons
 from dra_fleet.rehearsal.providers.kubernetes.errors import RefusedError
 from dra_fleet.rehearsal.providers.kubernetes.following import Reference, read
 from dra_fleet.rehearsal.providers.kubernetes.readiness import readiness
-from dra_fleet.rehearsal.providers.properties import Secret, Unknown, plain, with_secrets_of
+from dra_fleet.rehearsal.providers.properties import SecretValue, UnknownValue, plain, with_secrets_of
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object
@@ -62,14 +62,14 @@ def inputs_now(old: Properties, metadata: dict[str, Any], values: Object) -> Pro
     """
     now = {**old} if old else {"chart": metadata["chart"], "version": metadata["version"]}
     now |= {"name": metadata["name"], "namespace": metadata["namespace"]}
-    if "version" in old and not isinstance(old["version"], Unknown):
+    if "version" in old and not isinstance(old["version"], UnknownValue):
         now["version"] = metadata["version"]
     given = plain(old.get("values"))
     known = helm_options.values_of({**cast("Object", plain(old)), "values": given})
     if values != known:
         now["values"] = with_secrets_of(values, old.get("values"))
-        if isinstance(old.get("values"), Secret):
-            now["values"] = Secret(values)
+        if isinstance(old.get("values"), SecretValue):
+            now["values"] = SecretValue(values)
     return now
 
 

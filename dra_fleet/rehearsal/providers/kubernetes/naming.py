@@ -14,7 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.rehearsal.providers.kubernetes.errors import RefusedError
-from dra_fleet.rehearsal.providers.properties import Unknown
+from dra_fleet.rehearsal.providers.properties import UnknownValue
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
@@ -60,7 +60,7 @@ def assign_name(body: Object, urn: Urn, seed: bytes, autonaming: Autonaming | No
     Raises:
         RefusedError: the project turned autonaming off and the program gives no name.
     """
-    if isinstance(body.get("metadata"), Unknown) or name_of(body):
+    if isinstance(body.get("metadata"), UnknownValue) or name_of(body):
         return
     if autonaming and autonaming.mode is NamingMode.DISABLE:
         raise RefusedError(
@@ -73,7 +73,7 @@ def assign_name(body: Object, urn: Urn, seed: bytes, autonaming: Autonaming | No
 
 def adopt_name(body: Object, old: Object) -> bool:
     """Keep the made name an earlier run gave to a still nameless object. Returns whether it has one."""
-    if isinstance(body.get("metadata"), Unknown) or name_of(body):
+    if isinstance(body.get("metadata"), UnknownValue) or name_of(body):
         return True
     if is_autonamed(old):
         _set_made_name(body, str(name_of(old)))
@@ -85,7 +85,7 @@ def _set_made_name(body: Object, name: str) -> None:
     metadata = body.setdefault("metadata", {})
     metadata["name"] = name
     annotations = metadata.get("annotations")
-    if not isinstance(annotations, Unknown):
+    if not isinstance(annotations, UnknownValue):
         metadata["annotations"] = {**(annotations or {}), AUTONAMED: "true"}
 
 
@@ -99,7 +99,7 @@ def random_digits(seed: bytes) -> str:
 def name_of(body: Object) -> Any:  # noqa: ANN401 - a text, None or UNKNOWN
     """`metadata.name`, None where absent, UNKNOWN where the metadata or the name is not yet known."""
     metadata: Any = body.get("metadata")
-    return metadata if metadata is None or isinstance(metadata, Unknown) else metadata.get("name")
+    return metadata if metadata is None or isinstance(metadata, UnknownValue) else metadata.get("name")
 
 
 def annotation(body: Object, key: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from dra_fleet.clusters.client import ApiError
 from dra_fleet.rehearsal.providers.kubernetes import applying, awaiting
 from dra_fleet.rehearsal.providers.kubernetes.diffing import (
-    Change,
+    FieldChange,
     changes,
     inputs_of,
     pruned,
@@ -33,7 +33,7 @@ from dra_fleet.rehearsal.providers.kubernetes.replacing import replaces, replaci
 from dra_fleet.rehearsal.providers.kubernetes.state import Remembered, for_program, for_server, state_of
 from dra_fleet.rehearsal.providers.properties import (
     UNKNOWN,
-    Unknown,
+    UnknownValue,
     has_unknown,
     with_secrets_of,
     without_nulls,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.rehearsal.providers.kubernetes.awaiting import Waiting
-    from dra_fleet.rehearsal.providers.kubernetes.connection import Cluster
+    from dra_fleet.rehearsal.providers.kubernetes.connection import ProviderCluster
     from dra_fleet.rehearsal.providers.kubernetes.naming import Autonaming, Urn
     from dra_fleet.rehearsal.providers.properties import Properties
 
@@ -57,8 +57,8 @@ _SERVER_MADE: Final = ("uid", "resourceVersion", "creationTimestamp")
 class Difference:
     """What an update would do."""
 
-    changes: list[Change]
-    replacing: list[Change] = field(default_factory=list[Change])
+    changes: list[FieldChange]
+    replacing: list[FieldChange] = field(default_factory=list[FieldChange])
     delete_before_replace: bool = False
 
 
@@ -67,7 +67,7 @@ class Operation:
     """One call about one resource."""
 
     urn: Urn
-    cluster: Cluster
+    cluster: ProviderCluster
     waiting: Waiting
     warn: Callable[[str], Awaitable[None]]
     preview: bool = False
@@ -134,7 +134,7 @@ def _is_ignored(path: str, ignored: list[str]) -> bool:
 
 def _is_another_object(live: Object, body: Object) -> bool:
     old, new = live.get("metadata", {}), body.get("metadata")
-    if isinstance(new, Unknown) or new is None:
+    if isinstance(new, UnknownValue) or new is None:
         return True
     return (
         any(old.get(key) != new.get(key) for key in ("name", "namespace")) or live.get("kind") != body["kind"]
@@ -142,8 +142,12 @@ def _is_another_object(live: Object, body: Object) -> bool:
 
 
 async def _confirmed(
-    cluster: Cluster, found: list[Change], remembered: Remembered, body: Object, ignored: list[str]
-) -> list[Change]:
+    cluster: ProviderCluster,
+    found: list[FieldChange],
+    remembered: Remembered,
+    body: Object,
+    ignored: list[str],
+) -> list[FieldChange]:
     api = await cluster.api_or_none()
     if api is None:
         return found

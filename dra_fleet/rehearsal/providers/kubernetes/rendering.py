@@ -18,7 +18,7 @@ from dra_fleet.rehearsal.providers.kubernetes.helm_command import HelmCommand
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.providers.kubernetes.connection import Cluster
+    from dra_fleet.rehearsal.providers.kubernetes.connection import ProviderCluster
 
 DECODE: Final = "kubernetes:yaml:decode"
 TEMPLATE: Final = "kubernetes:helm:template"
@@ -36,7 +36,7 @@ def unserved(token: str) -> RefusedError:
     )
 
 
-async def invoke(token: str, arguments: Object, cluster: Cluster, stopping: asyncio.Event) -> Object:
+async def invoke(token: str, arguments: Object, cluster: ProviderCluster, stopping: asyncio.Event) -> Object:
     """Answer a function.
 
     Raises:
@@ -68,7 +68,7 @@ def decoded(text: str) -> list[Object]:
     return documents
 
 
-async def _rendered(options: Object, cluster: Cluster, stopping: asyncio.Event) -> str:
+async def _rendered(options: Object, cluster: ProviderCluster, stopping: asyncio.Event) -> str:
     unknown = sorted(set(options) - {*_CHART, *_FLAGS, *_SDK_S_OWN})
     if unknown:
         raise unserved(f"option {', '.join(unknown)} of helm.v3.Chart")

@@ -16,7 +16,7 @@ from pulumi.runtime.proto import provider_pb2
 from dra_fleet.rehearsal.providers.kubernetes import NAME, VERSION, helm_release, objects, rendering
 from dra_fleet.rehearsal.providers.kubernetes.awaiting import Waiting
 from dra_fleet.rehearsal.providers.kubernetes.configuration import Configuration, compare, faults
-from dra_fleet.rehearsal.providers.kubernetes.connection import Cluster
+from dra_fleet.rehearsal.providers.kubernetes.connection import ProviderCluster
 from dra_fleet.rehearsal.providers.kubernetes.diffing import ChangeKind
 from dra_fleet.rehearsal.providers.kubernetes.errors import ClusterUnreachableError, RefusedError
 from dra_fleet.rehearsal.providers.kubernetes.naming import Autonaming, NamingMode, Urn
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.providers.engine_log import EngineLog
-    from dra_fleet.rehearsal.providers.kubernetes.diffing import Change
+    from dra_fleet.rehearsal.providers.kubernetes.diffing import FieldChange
 
 _KIND: Final = {
     (ChangeKind.ADD, False): provider_pb2.PropertyDiff.ADD,
@@ -51,7 +51,7 @@ class KubernetesServicer(PluginServicer):
     def __init__(self, log: EngineLog) -> None:
         super().__init__(NAME, VERSION)
         self.log = log
-        self._cluster = Cluster(Configuration())
+        self._cluster = ProviderCluster(Configuration())
         self._stopping = asyncio.Event()
 
     def _operation(self, urn: str, *, timeout: float = 0.0, preview: bool = False) -> Operation:
@@ -98,7 +98,7 @@ class KubernetesServicer(PluginServicer):
         self, request: provider_pb2.ConfigureRequest, context: object
     ) -> provider_pb2.ConfigureResponse:
         """Take the settings; the cluster is asked only when something needs it."""
-        self._cluster = Cluster(Configuration.parse(decode(request.args)))
+        self._cluster = ProviderCluster(Configuration.parse(decode(request.args)))
         return provider_pb2.ConfigureResponse(
             acceptSecrets=True, supportsPreview=True, supports_autonaming_configuration=True
         )
@@ -218,7 +218,7 @@ def _autonaming(request: provider_pb2.CheckRequest) -> Autonaming | None:
 def _diff_response(difference: Difference) -> provider_pb2.DiffResponse:
     replacing: set[Any] = {str(change) for change in difference.replacing}
 
-    def kind(change: Change) -> provider_pb2.PropertyDiff:
+    def kind(change: FieldChange) -> provider_pb2.PropertyDiff:
         value = _KIND[change.kind, str(change) in replacing]
         return provider_pb2.PropertyDiff(kind=value, inputDiff=change.kind is ChangeKind.DELETE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.rehearsal.providers.properties import Properties, Secret, plain, with_secrets_of
+from dra_fleet.rehearsal.providers.properties import Properties, SecretValue, plain, with_secrets_of
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
@@ -48,7 +48,7 @@ def state_of(live: Object, inputs: Properties, manager: str) -> Properties:
     if live.get("kind") == "Secret" and live.get("apiVersion") == "v1":
         marked = {
             **marked,
-            **{key: Secret(plain(marked[key])) for key in ("data", "stringData") if key in marked},
+            **{key: SecretValue(plain(marked[key])) for key in ("data", "stringData") if key in marked},
         }
     return {
         **marked,

@@ -15,7 +15,7 @@ from dra_fleet.rehearsal.world.controlplane.pki import Pki
 from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK
 
 if TYPE_CHECKING:
-    from dra_fleet.rehearsal.world.controlplane.version import KubernetesVersion
+    from dra_fleet.rehearsal.world.controlplane.version import FullVersion
     from dra_fleet.rehearsal.world.toolpaths import ToolPaths
 
 ETCD = "etcd"
@@ -81,7 +81,7 @@ class Components:
 
     tools: ToolPaths
     layout: Layout
-    version: KubernetesVersion
+    version: FullVersion
 
     def etcd(self) -> Command:
         """The store. Without fsync: a rehearsal survives kill -9, not a power cut."""

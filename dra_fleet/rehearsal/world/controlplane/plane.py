@@ -25,7 +25,7 @@ from dra_fleet.rehearsal.world.controlplane.ending import end_components
 from dra_fleet.rehearsal.world.controlplane.kubeconfig import component_kubeconfig
 from dra_fleet.rehearsal.world.controlplane.pki import USERS
 from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK, keep_or_choose
-from dra_fleet.rehearsal.world.controlplane.supervisor import Place, Supervisor
+from dra_fleet.rehearsal.world.controlplane.supervisor import ComponentPlace, Supervisor
 from dra_fleet.rehearsal.world.errors import ComponentFailedError
 from dra_fleet.rehearsal.world.files import write_private
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from dra_fleet.rehearsal.world.controlplane.components import Command, Layout
-    from dra_fleet.rehearsal.world.controlplane.version import KubernetesVersion
+    from dra_fleet.rehearsal.world.controlplane.version import FullVersion
     from dra_fleet.rehearsal.world.store import Store
     from dra_fleet.rehearsal.world.toolpaths import ToolPaths
 
@@ -53,7 +53,7 @@ class ControlPlane:
         self,
         name: str,
         *,
-        version: KubernetesVersion,
+        version: FullVersion,
         layout: Layout,
         store: Store,
         tools: Callable[[], ToolPaths],
@@ -143,7 +143,7 @@ class ControlPlane:
             self._store.clear_process(cluster, component)
 
     def _supervisor(self, component: str, prepare: Callable[[], Command]) -> Supervisor:
-        place = Place(
+        place = ComponentPlace(
             cluster=self.name,
             component=component,
             directory=self.layout.directory,

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class ComponentPlace:
     """Where a component runs and what it is recorded as."""
 
     cluster: str
@@ -47,7 +47,7 @@ class Place:
 class Supervisor:
     """One component's life. `prepare` is asked for the command before every start."""
 
-    def __init__(self, place: Place, store: Store, prepare: Callable[[], Command]) -> None:
+    def __init__(self, place: ComponentPlace, store: Store, prepare: Callable[[], Command]) -> None:
         self.place = place
         self.ends = 0
         self.ends_in_a_row = 0

@@ -13,13 +13,13 @@ GRAMMAR = re.compile(r"v(?P<minor>1\.\d+)\.\d+([-+][0-9A-Za-z.+-]+)?")
 
 
 @dataclass(frozen=True)
-class KubernetesVersion:
+class FullVersion:
     """A full version such as v1.34.9-gke.1234000."""
 
     text: str
 
     @classmethod
-    def parse(cls, text: str) -> KubernetesVersion:
+    def parse(cls, text: str) -> FullVersion:
         """Read a version.
 
         Raises:

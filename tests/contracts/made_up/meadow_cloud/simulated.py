@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from typing_extensions import override
 
 from dra_fleet.rehearsal.clouds.account import CloudAccount
-from dra_fleet.rehearsal.clouds.cloud import Checked
+from dra_fleet.rehearsal.clouds.cloud import CheckedInputs
 from dra_fleet.rehearsal.clouds.clusters import free_name
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.typed_cloud import ResourceType, TypedCloud, missing_faults
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.rehearsal.clouds.account import Record
-    from dra_fleet.rehearsal.clouds.cloud import Failure, Resource
+    from dra_fleet.rehearsal.clouds.cloud import PluginResource, WrongInput
     from dra_fleet.rehearsal.clouds.clusters import ManagedControlPlanes
     from dra_fleet.rehearsal.clouds.values import Properties
     from dra_fleet.rehearsal.world.store import Store
@@ -55,7 +55,7 @@ class Clusters:
     def __init__(self, account: Account) -> None:
         self._account = account
 
-    def faults(self, inputs: Properties) -> list[Failure]:
+    def faults(self, inputs: Properties) -> list[WrongInput]:
         """None: this cloud takes everything."""
         del inputs
         return []
@@ -87,7 +87,7 @@ class Pools:
     def __init__(self, account: Account) -> None:
         self._account = account
 
-    def faults(self, inputs: Properties) -> list[Failure]:
+    def faults(self, inputs: Properties) -> list[WrongInput]:
         """None: this cloud takes everything."""
         del inputs
         return []
@@ -134,19 +134,21 @@ class SimulatedMeadow(TypedCloud[Account, ResourceType]):
         account = Account(store, planes)
         super().__init__(account, {CLUSTER: Clusters(account), POOL: Pools(account)})
 
-    def check(self, resource: Resource, olds: Properties, news: Properties, digits: str) -> Checked:
+    def check(
+        self, resource: PluginResource, olds: Properties, news: Properties, digits: str
+    ) -> CheckedInputs:
         """Check inputs."""
         del olds, digits
-        return Checked(inputs=news, failures=missing_faults(self.kind_of(resource), news))
+        return CheckedInputs(inputs=news, failures=missing_faults(self.kind_of(resource), news))
 
     @override
-    def identify(self, resource: Resource, inputs: Properties) -> str:
+    def identify(self, resource: PluginResource, inputs: Properties) -> str:
         if resource.type == POOL:
             return f"{inputs['cluster']}/{inputs['name']}"
         return str(inputs["name"])
 
     @override
-    def begun(self, resource: Resource) -> Record:
+    def begun(self, resource: PluginResource) -> Record:
         return {"state": {}}
 
     @override

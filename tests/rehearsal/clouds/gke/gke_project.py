@@ -9,7 +9,7 @@ from tests.rehearsal.clouds.cloud_on_planes import CloudOnPlanes
 from tests.rehearsal.clouds.remembering_planes import Planes
 
 if TYPE_CHECKING:
-    from dra_fleet.rehearsal.clouds.cloud import Change
+    from dra_fleet.rehearsal.clouds.cloud import UpdateDiff
     from dra_fleet.rehearsal.world.store import Store
     from tests.rehearsal.clouds.remembering_planes import Entry
 
@@ -62,7 +62,7 @@ class Project(CloudOnPlanes):
         }
         return self.make(POOL, name, {**inputs, **more})
 
-    def diff(self, kind: str, olds: dict[str, Any], news: dict[str, Any]) -> Change:
+    def diff(self, kind: str, olds: dict[str, Any], news: dict[str, Any]) -> UpdateDiff:
         return self.cloud.diff(self.resource(kind, "it"), olds, news)
 
     @property

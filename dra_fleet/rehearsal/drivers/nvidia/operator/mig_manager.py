@@ -16,8 +16,8 @@ from dra_fleet.rehearsal.drivers.nvidia.operator.mig_walk import (
     REBOOTING,
     SUCCESS,
     Action,
+    MigStep,
     Situation,
-    Step,
     after_reset,
     next_step,
 )
@@ -76,13 +76,13 @@ class MigManager:
 
     async def _step(
         self, api: KubeApi, pod: Object, found: dict[str, str], config: str
-    ) -> tuple[Step, Layouts]:
+    ) -> tuple[MigStep, Layouts]:
         host = self._machines.host(pod["spec"]["nodeName"])
         current = tuple(gpu.mig for gpu in parts_of(host).gpus)
         try:
             wanted = mig_config.choose(await self._file(api, pod), config, parts_of(host).gpus)
         except mig_config.MigConfigInvalid as error:
-            return Step(Action.FAIL, str(error)), current
+            return MigStep(Action.FAIL, str(error)), current
         models = [gpu.model.mig for gpu in parts_of(host).gpus]
         environment = environment_of(pod["spec"]["containers"][0])
         situation = Situation(
@@ -124,7 +124,7 @@ class MigManager:
         return text
 
     async def _do(
-        self, api: KubeApi, pod: Object, found: dict[str, str], step: Step, wanted: Layouts
+        self, api: KubeApi, pod: Object, found: dict[str, str], step: MigStep, wanted: Layouts
     ) -> str | None:
         name = pod["spec"]["nodeName"]
         resumed = {key: "true" for key in _PAUSABLE if found.get(key) == labels.PAUSED}

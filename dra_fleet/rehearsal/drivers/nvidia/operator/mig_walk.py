@@ -62,33 +62,33 @@ class Situation:
 
 
 @dataclass(frozen=True)
-class Step:
+class MigStep:
     """An action and why."""
 
     action: Action
     reason: str = ""
 
 
-def next_step(now: Situation) -> Step:
+def next_step(now: Situation) -> MigStep:
     """What the manager does in a situation."""
     agree = _modes(now.wanted) == _modes(now.current)
     if now.state == REBOOTING and not agree:
-        return Step(Action.FAIL, NOT_IN_EFFECT)
+        return MigStep(Action.FAIL, NOT_IN_EFFECT)
     if now.current == now.wanted:
-        return Step(Action.NOTHING if now.state == SUCCESS else Action.SUCCEED)
-    return _change(now, agree=agree) if now.state == PENDING else Step(Action.BEGIN)
+        return MigStep(Action.NOTHING if now.state == SUCCESS else Action.SUCCEED)
+    return _change(now, agree=agree) if now.state == PENDING else MigStep(Action.BEGIN)
 
 
-def _change(now: Situation, *, agree: bool) -> Step:
+def _change(now: Situation, *, agree: bool) -> MigStep:
     if now.holders:
-        return Step(Action.WAIT, f"In use by another client: {', '.join(now.holders)}")
+        return MigStep(Action.WAIT, f"In use by another client: {', '.join(now.holders)}")
     if not now.paused:
-        return Step(Action.PAUSE)
+        return MigStep(Action.PAUSE)
     if now.clients:
-        return Step(Action.WAIT, f"waiting for {', '.join(now.clients)} to shut down")
+        return MigStep(Action.WAIT, f"waiting for {', '.join(now.clients)} to shut down")
     if agree or not now.needs_reset:
-        return Step(Action.APPLY)
-    return Step(Action.REBOOT) if now.with_reboot else Step(Action.FAIL, RESET_REFUSED)
+        return MigStep(Action.APPLY)
+    return MigStep(Action.REBOOT) if now.with_reboot else MigStep(Action.FAIL, RESET_REFUSED)
 
 
 def after_reset(wanted: Layouts, current: Layouts) -> Layouts:

@@ -28,7 +28,7 @@ class Component:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MigManager(Component):
+class MigManagerPart(Component):
     """The MIG manager's part: which ConfigMap it reads, and the layout of nodes that name none."""
 
     config_map: str
@@ -60,7 +60,7 @@ class Policy:
     feature_discovery: Component
     dcgm: Component
     dcgm_exporter: Component
-    mig_manager: MigManager
+    mig_manager: MigManagerPart
     labels_clients: bool
     config_per_node: bool
 
@@ -95,7 +95,7 @@ def read(body: Object, version: str) -> Policy:
         feature_discovery=_component(_part(spec, "gfd")),
         dcgm=_component(_part(spec, "dcgm")),
         dcgm_exporter=_component(_part(spec, "dcgmExporter")),
-        mig_manager=MigManager(
+        mig_manager=MigManagerPart(
             **vars(_component(manager)),
             config_map=config.get("name") or BUILT_IN_CONFIG,
             default_config="all-disabled" if config.get("default") is None else config["default"],
