@@ -18,7 +18,7 @@ from dra_fleet.rehearsal.tools.cache import Cache, ToolsError, no_space
 from dra_fleet.rehearsal.tools.recipes import ModuleFile, Recipe, needed_go
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
     from typing import IO
 
     from dra_fleet.rehearsal.reporting import Reporter, Step
@@ -37,6 +37,7 @@ BUILD_SETTINGS = {
 """Variables of every build: nothing of this user's that changes what is built, no C compiler, no download of
 another toolchain, no debugging data that the linker would strip. Where modules come from (GOPROXY and
 the like) stays this user's choice."""
+C_COMPILERS = ("gcc", "clang")
 COMPILER_MEMORY = {"GOGC": "400"}
 """The compiler collects its garbage less often: it takes up to 630 MB, and less processor time
 (docs/benchmarks.md). What is built stays the same."""
@@ -76,7 +77,7 @@ class GoToolchain:
 
     def entry(self, recipe: Recipe) -> str:
         """Name of the cache entry that a build of this recipe fills."""
-        return f"{recipe.name}-{recipe.version}-{recipe.fingerprint(f'{self.version} {BUILD_SETTINGS}')}"
+        return f"{recipe.name}-{recipe.version}-{recipe.fingerprint(f'{self.version} {settings_of(recipe)}')}"
 
     def build(self, recipe: Recipe, cache: Cache, reporter: Reporter) -> Path:
         """Return the built program, from the cache where it is there.
@@ -88,6 +89,8 @@ class GoToolchain:
         program = cache.place(entry) / recipe.name
         if cache.has(entry):
             return program
+        if recipe.cgo:
+            c_compiler(f"{recipe.title} {recipe.version}")
         with reporter.step(f"{recipe.title} {recipe.version}") as step:
 
             def fill(directory: Path) -> None:
@@ -100,9 +103,32 @@ class GoToolchain:
         return program
 
 
-def build_environment() -> dict[str, str]:
+def settings_of(recipe: Recipe | None) -> Mapping[str, str]:
+    """The settings that decide what is built."""
+    return {**BUILD_SETTINGS, "CGO_ENABLED": "1"} if recipe and recipe.cgo else BUILD_SETTINGS
+
+
+def build_environment(recipe: Recipe | None = None) -> dict[str, str]:
     """All variables that Go runs with."""
-    return {**passed_on(), **BUILD_SETTINGS, **COMPILER_MEMORY}
+    return {**passed_on(), **settings_of(recipe), **COMPILER_MEMORY}
+
+
+def c_compiler(wanted_by: str) -> str:
+    """The C compiler on PATH.
+
+    Args:
+        wanted_by: what cannot be built without it.
+
+    Raises:
+        ToolsError: there is none.
+    """
+    found = next(filter(None, map(shutil.which, C_COMPILERS)), None)
+    if found is None:
+        raise ToolsError(
+            f"{wanted_by} calls C and there is no C compiler on PATH; install gcc or clang. "
+            "The simulated drivers need none"
+        )
+    return found
 
 
 @dataclass(frozen=True)
@@ -153,7 +179,7 @@ class _Build:
     def _go(self, module: Path, arguments: list[str]) -> Generator[str]:
         """Run go; yield the lines it prints as they come."""
         self.log.write(f"$ cd {module} && go {' '.join(arguments)}\n")
-        with _started([str(self.go.program), *arguments], module) as process:
+        with _started([str(self.go.program), *arguments], module, self.recipe) as process:
             for line in process.stdout or ():
                 self.log.write(line)
                 yield line.rstrip("\n")
@@ -187,12 +213,12 @@ class _Build:
 
 
 @contextmanager
-def _started(command: list[str], directory: Path) -> Generator[subprocess.Popen[str]]:
+def _started(command: list[str], directory: Path, recipe: Recipe) -> Generator[subprocess.Popen[str]]:
     """A process with its output in one stream; it and its children end with the context."""
     process = subprocess.Popen(
         command,
         cwd=directory,
-        env=build_environment(),
+        env=build_environment(recipe),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -53,6 +53,8 @@ class Recipe:
     """A file that has to lie next to the program."""
     shared: Path | None = None
     """The directory of a Go module of ours that is compiled in, if there is one."""
+    cgo: bool = False
+    """Whether it calls C, so that a C compiler takes part in the build."""
 
     @property
     def version(self) -> str:
