@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 PYTEST = $(BIN)/pytest -n logical --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help up down unit test test-full check bench generate lock setup tools browser
+.PHONY: help up down unit test test-full check bench generate record lock setup tools browser
 
 # Everything here starts Python often; modules are compiled once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -45,6 +45,9 @@ bench: setup tools ## Run the benchmarks; each prints ratios
 generate: setup ## Write every file that is made from the code, and the golden files of tests
 	@PYTHONPATH=. $(BIN)/python scripts/generate.py
 	@$(PYTEST) -q --write-golden
+
+record: setup tools ## Record what NVIDIA's own driver publishes for every machine (needs gcc or clang)
+	@PYTHONPATH=. $(BIN)/python scripts/record.py
 
 lock: setup ## Renew requirements.lock and requirements-dev.lock from the pins
 	@$(BIN)/python scripts/lock.py

@@ -1,4 +1,4 @@
-"""Tells at the end of a run how often the proof was compared with Kubernetes itself. A pytest plugin.
+"""Tells at the end of a run how often the proof was compared with Kubernetes and drivers. A plugin.
 
 Workers of pytest-xdist hand their counts to the process that started them.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Tally = dict[str, Counter[str]]
 _TALLY = pytest.StashKey[Tally]()
 _HANDED_OVER = "oracle_counts"
-_TITLE = "compared with Kubernetes itself"
+_TITLE = "compared with Kubernetes and drivers themselves"
 _ALL = "cases"
 _NO_SHARES = ("agreed", "pairs of features", "answers true", "answers false", "answers error")
 

@@ -29,7 +29,7 @@ CAPACITIES = (
     "ofaEngines",
 )
 _EXTENDED = "+"
-_EXTENSIONS = "media-extensions"
+MEDIA_EXTENSIONS = "media-extensions"
 """Stands in for the engines of which a GPU has one set, where their numbers are not public."""
 
 
@@ -57,13 +57,13 @@ def dynamic_partitions(
     counted = [key for key in known if all(_known(part, key) is not None for part, _, _ in made)]
     everything = {_kebab(key): known[key] for key in counted} | _slices(range(memory_slices))
     if any(_EXTENDED in profile.name for _, profile, _ in made):
-        everything[_EXTENSIONS] = "1"
+        everything[MEDIA_EXTENSIONS] = "1"
     devices = [_consuming(_with_capacities(whole, known), name, everything)]
     for part, profile, start in made:
         consumed = {_kebab(key): str(_known(part, key)) for key in counted}
         consumed |= _slices(range(start, start + profile.memory_slices))
         if _EXTENDED in profile.name:
-            consumed[_EXTENSIONS] = "1"
+            consumed[MEDIA_EXTENSIONS] = "1"
         devices.append(_consuming(part, name, consumed))
     counters = {counter: {"value": value} for counter, value in everything.items()}
     group = whole.name

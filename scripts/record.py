@@ -1,0 +1,177 @@
+"""Records what NVIDIA's own driver publishes for every machine of the catalogue: `make record` runs it.
+
+Each driver is built from its Go module and runs as a plain process over the NVML stand-in; no GPU, container
+or kubelet takes part. The recordings lie in tests/data/recorded-slices, one file per version of the driver.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from dra_fleet.rehearsal.drivers.nvidia import binaries
+from dra_fleet.rehearsal.drivers.nvidia.hardware import NvidiaNode, parts_of
+from dra_fleet.rehearsal.drivers.nvidia.nvml_machine import machine_text, write_sysfs
+from dra_fleet.rehearsal.passed_on import passed_on
+from scripts.recorded_cases import Case, cases
+from scripts.recorded_slices import FOLDER, GPUS
+from scripts.slices_api import SlicesApi, slices_api
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+GPU_DRIVER: Final = "580.126.09"
+WITHIN: Final = 120.0
+"""Seconds in which a driver has published or ended."""
+AT_ONCE: Final = 3
+
+Object = dict[str, Any]
+
+
+class NothingPublished(Exception):  # noqa: N818 - a state of the driver
+    """A driver ended, or did not publish in time; the message is what it said last."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorder:
+    """Runs one version of the driver."""
+
+    plugin: Path
+    library: Path
+    api: SlicesApi
+    calls: Path
+    """Collects the names of the NVML functions that were called."""
+
+    def record(self, case: Case) -> Object:
+        """What the driver publishes in a case, each list in the order of names."""
+        with (
+            tempfile.TemporaryDirectory(prefix="recorded-") as folder,
+            self._running(case, Path(folder)) as node,
+        ):
+            process, name = node
+            slices = self._published(process, name, Path(folder) / "log")
+        return {"devices": _by_name("devices", slices), "counters": _by_name("sharedCounters", slices)}
+
+    @contextmanager
+    def _running(self, case: Case, folder: Path) -> Generator[tuple[subprocess.Popen[bytes], str]]:
+        name = folder.name.replace("_", "0").lower()
+        self.api.add_node(name)
+        environment = {**passed_on(), **self._environment(case, folder, name)}
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(
+                [str(self.plugin), "-v", "2"],
+                env=environment,
+                cwd=folder,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            yield process, name
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+
+    def _environment(self, case: Case, folder: Path, name: str) -> dict[str, str]:
+        host = NvidiaNode.model_validate(
+            {
+                "name": "node",
+                "machine": case.machine,
+                "nvidia": {"driverVersion": GPU_DRIVER, "mig": dict(case.layout)},
+            }
+        ).hosts()[0]
+        found, machine = parts_of(host), host.machine
+        if found.nvidia is None:
+            raise NothingPublished(f"{case.machine} has no GPU driver")
+        is_vgpu = machine is not None and machine.gpu_fraction is not None
+        root = folder / "root"
+        for place in ("usr/lib64", "usr/bin", "dev"):
+            (root / place).mkdir(parents=True)
+        shutil.copy(self.library, root / "usr/lib64" / binaries.LIBRARY)
+        smi = root / "usr/bin/nvidia-smi"
+        smi.write_text("#!/bin/sh\n")
+        smi.chmod(0o755)
+        (folder / "machine").write_text(machine_text(found.gpus, found.nvidia, is_vgpu=is_vgpu))
+        write_sysfs(found.gpus, folder / "sys")
+        chosen = {
+            "NODE_NAME": name,
+            "NAMESPACE": "default",
+            "IMAGE_NAME": "registry.example/driver:1",
+            "KUBECONFIG": str(self.api.kubeconfig),
+            "CDI_ROOT": str(folder / "cdi"),
+            "DRIVER_ROOT_CTR_PATH": str(root),
+            "NVIDIA_DRIVER_ROOT": "/",
+            "NVIDIA_CDI_HOOK_PATH": "/usr/bin/nvidia-cdi-hook",
+            "KUBELET_REGISTRAR_DIRECTORY_PATH": str(folder / "registry"),
+            "KUBELET_PLUGINS_DIRECTORY_PATH": str(folder / "plugins"),
+            "NVIDIA_DRA_SYSFS_ROOT": str(folder / "sys"),
+            "NVML_STANDIN": str(folder / "machine"),
+            "NVML_STANDIN_CALLS": str(self.calls),
+            "FEATURE_GATES": ",".join(f"{gate}={str(on).lower()}" for gate, on in case.gates.items()),
+            "GOMAXPROCS": "1",
+        }
+        for made in ("registry", "plugins", "cdi"):
+            (folder / made).mkdir()
+        return chosen | ({"CONSUMABLE_SHARES": case.shares} if case.shares else {})
+
+    def _published(self, process: subprocess.Popen[bytes], name: str, log: Path) -> list[Object]:
+        until = time.monotonic() + WITHIN
+        while (slices := self.api.whole(name, GPUS)) is None:
+            if process.poll() is not None or time.monotonic() > until:
+                said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                raise NothingPublished(said[-1] if said else f"exit code {process.returncode}")
+            time.sleep(0.3)
+        return slices
+
+
+def _by_name(field: str, slices: list[Object]) -> list[Object]:
+    found = [item for one in slices for item in cast("list[Object]", one.get(field) or [])]
+    return sorted(found, key=lambda item: item["name"])
+
+
+def record(version: str, machines: Sequence[str]) -> None:
+    """Record a version: all of it, or some machines alone, which are not stored but printed."""
+    with tempfile.TemporaryDirectory() as folder, slices_api() as api:
+        recorder = Recorder(
+            plugin=binaries.gpu_plugin(version),
+            library=binaries.nvml_standin(),
+            api=api,
+            calls=Path(folder) / "calls",
+        )
+        chosen = [case for case in cases(version) if not machines or case.machine in machines]
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            found = dict(zip([case.key for case in chosen], pool.map(recorder.record, chosen), strict=True))
+        calls = sorted(set(recorder.calls.read_text(encoding="utf-8").split()))
+    told = {"module": f"{binaries.DRIVER} {binaries.recipe(version).version}", "nvml": calls, "slices": found}
+    if machines:
+        sys.stdout.write(json.dumps(told, indent=1) + "\n")
+        return
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(told, sort_keys=True, separators=(",", ":")).encode()
+    (FOLDER / f"nvidia-{version}.json.gz").write_bytes(gzip.compress(text, mtime=0))
+    sys.stdout.write(f"{version}: {len(found)} starts of the driver recorded\n")
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--version", action="append", choices=binaries.versions())
+    parser.add_argument("machine", nargs="*", help="print what these machines publish; nothing is stored")
+    arguments = parser.parse_args()
+    for version in arguments.version or binaries.versions():
+        record(version, arguments.machine)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""The page of how predictions compare with what drivers publish, docs/truth.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet.drivers.nvidia import DRIVER
+from scripts.recorded_cases import DYNAMIC, EXCLUSIVE, SHARES, STATIC, same_hardware
+from scripts.recorded_slices import GPUS, comparisons, recorded, recorded_versions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from scripts.recorded_slices import Comparison
+
+MODES: Final = (EXCLUSIVE, STATIC, DYNAMIC, SHARES)
+EQUAL, DIFFERS, NOT_COMPARABLE = "equal", "differs", "not comparable"
+
+_INTRODUCTION: Final = """\
+# How true the predictions are
+
+Made by `make generate` from the recordings in `tests/data/recorded-slices`, which `make record` makes:
+NVIDIA's own `gpu-kubelet-plugin`, built from its Go module, runs as a plain process over a library that
+stands in for NVML and shows it each machine of the catalogue. What it then publishes is held to what the
+proof predicts, attribute by attribute.
+
+- What the driver does with what it reads is real; what it reads is the catalogue's. A value that no public
+  source tells is `unknown` in a prediction and equals every other; the library makes it up.
+- The driver publishes whole GPUs and the partitions of a layout in another order after each start (it ranges
+  over a Go map), so devices are compared by name.
+- The name of a partition holds its profile's id; where that is not public (A30, RTX PRO) it is not compared.
+- With DynamicMIG a prediction leaves out the counters of figures that are not public, and has one of its own
+  for the engines of which a GPU has one set; neither is compared.
+- Machines whose GPUs a driver cannot tell apart are in one row; `-` is what they do not have, or no layout of
+  theirs is public.
+"""
+
+
+def page() -> str:
+    """The page, Markdown."""
+    versions = recorded_versions()
+    others = [one.version for one in DRIVER.facts.versions if one.version not in versions]
+    lines = [
+        _INTRODUCTION,
+        f"## {GPUS}",
+        "",
+        *(f"- Chart {one}: `{recorded(one)['module']}`; {_calls(one)}." for one in versions),
+        f"- Not comparable: charts {', '.join(others)}; no Go module of them was to be had.",
+        "",
+        *(f"{line}" for line in counts()),
+        "",
+        *_table(versions),
+        "",
+        *_reasons(versions),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _calls(version: str) -> str:
+    """The functions of NVML that a version calls."""
+    names = [name.removeprefix("nvml") for name in recorded(version)["nvml"]]
+    return f"it called {len(names)} functions of NVML: {', '.join(names)}"
+
+
+def counts() -> list[str]:
+    """How many machines and starts of each version are equal, differ or cannot be compared."""
+    lines: list[str] = []
+    for version in recorded_versions():
+        found = Counter(map(_verdict, comparisons(version)))
+        machines = len({one.machine for one in comparisons(version)})
+        told = ", ".join(f"{found[verdict]} {verdict}" for verdict in (EQUAL, DIFFERS, NOT_COMPARABLE))
+        lines.append(f"{version}: {machines} machines, {found.total()} comparisons: {told}.")
+    return lines
+
+
+def _verdict(one: Comparison) -> str:
+    return NOT_COMPARABLE if one.unpredictable else DIFFERS if one.differences else EQUAL
+
+
+def _table(versions: Iterable[str]) -> list[str]:
+    cells: dict[tuple[str, str, str], set[str]] = {}
+    for version in versions:
+        for one in comparisons(version):
+            cells.setdefault((one.case.machine, version, one.case.mode), set()).add(_verdict(one))
+    columns = [
+        (version, mode)
+        for version in versions
+        for mode in MODES
+        if any(key[1:] == (version, mode) for key in cells)
+    ]
+    head = ["Machine", *(f"{version} {mode}" for version, mode in columns)]
+    rows = [
+        [_machines(names), *(_cell(cells.get((first, *column), set())) for column in columns)]
+        for first, names in same_hardware().items()
+    ]
+    return [_row(head), _row(["---"] * len(head)), *map(_row, rows)]
+
+
+def _machines(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
+def _cell(verdicts: set[str]) -> str:
+    return " / ".join(verdict for verdict in (EQUAL, DIFFERS, NOT_COMPARABLE) if verdict in verdicts) or "-"
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _reasons(versions: Iterable[str]) -> list[str]:
+    """Why comparisons differ or cannot be made, each with the machines that it is about."""
+    found: dict[str, dict[str, None]] = {}
+    for version in versions:
+        for one in comparisons(version):
+            for text in one.differences or filter(None, [one.unpredictable]):
+                found.setdefault(text, {})[f"{one.machine} ({version} {one.case.mode})"] = None
+    return [_reason(text, where) for text, where in found.items()]
+
+
+def _reason(text: str, where: Mapping[str, None]) -> str:
+    first = next(iter(where))
+    more = f" and {len(where) - 1} more" if len(where) > 1 else ""
+    return f"- {first}{more}: {text}"
