@@ -45,6 +45,7 @@ def environment(minor: str) -> DeviceCel:
     return program.environment(minor)
 
 
+@lru_cache(maxsize=4096)
 def asked(expression: str) -> Asked:
     """What an expression asks of a device, by its syntax tree; nothing if no server would take it."""
     from dra_fleet.cel import intent  # noqa: PLC0415 - as above

@@ -9,6 +9,7 @@ import math
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 Format = Literal["BinarySI", "DecimalSI", "DecimalExponent"]
@@ -39,17 +40,7 @@ class Quantity:
         Raises:
             ValueError: The text is no quantity.
         """
-        match = _TEXT.fullmatch(text)
-        if match is None or not text:
-            msg = f"{text!r} is no quantity; allowed: {ALLOWED}"
-            raise ValueError(msg)
-        sign, number, suffix = match[1], match[2], match[3] or ""
-        scale, form = _scale(suffix)
-        # Go reads missing digits as 0, rounds up to nano, caps binary amounts at int64, applies the sign.
-        amount = Fraction(math.ceil(Fraction(number.rstrip(".") or "0") * scale * _NANO), _NANO)
-        if form == "BinarySI":
-            amount = min(amount, Fraction(_LARGEST))
-        return cls(-amount if sign == "-" else amount, form)
+        return cls(*_parsed(text))
 
     def __str__(self) -> str:
         """The canonical text, which is what the API server stores."""
@@ -73,6 +64,21 @@ class Quantity:
         if self.format == "DecimalExponent" and exponent:
             return f"{number}e{exponent}"
         return f"{number}{_DECIMAL_SUFFIX[exponent]}"
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> tuple[Fraction, Format]:
+    match = _TEXT.fullmatch(text)
+    if match is None or not text:
+        msg = f"{text!r} is no quantity; allowed: {ALLOWED}"
+        raise ValueError(msg)
+    sign, number, suffix = match[1], match[2], match[3] or ""
+    scale, form = _scale(suffix)
+    # Go reads missing digits as 0, rounds up to nano, caps binary amounts at int64, applies the sign.
+    amount = Fraction(math.ceil(Fraction(number.rstrip(".") or "0") * scale * _NANO), _NANO)
+    if form == "BinarySI":
+        amount = min(amount, Fraction(_LARGEST))
+    return -amount if sign == "-" else amount, form
 
 
 def _scale(suffix: str) -> tuple[Fraction, Format]:

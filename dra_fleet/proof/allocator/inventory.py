@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dra_fleet.cel import CelDevice
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.scheduling.taints import Taint
+
+if TYPE_CHECKING:
+    from dra_fleet.proof.allocator.pools import DevicePool
 
 Object = Mapping[str, Any]
 
@@ -221,6 +224,8 @@ class Inventory:
         self.of_pool: dict[PoolId, list[Slice]] = defaultdict(list)
         for found in self.slices:
             self.of_pool[found.pool].append(found)
+        self.gathered: dict[Hashable, Sequence[DevicePool]] = {}
+        """The pools that nodes can use, as they were asked for."""
         self._indexes: dict[bool, _Index] = {}
 
     def candidates(self, node: CandidateNode, *, counters_everywhere: bool) -> list[Slice]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.proof.allocator import nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from dra_fleet.proof.allocator.features import Features
     from dra_fleet.proof.allocator.inventory import AllocatableDevice, CandidateNode, Inventory, PoolId, Slice
@@ -47,8 +47,15 @@ class DevicePool:
         return any(device.has_binding_conditions for device in self.devices)
 
 
-def gather(inventory: Inventory, node: CandidateNode, features: Features) -> list[DevicePool]:
+def gather(inventory: Inventory, node: CandidateNode, features: Features) -> Sequence[DevicePool]:
     """The pools a node can use, in the order they are tried."""
+    key = (node.name, frozenset(node.labels.items()), features)
+    if key not in inventory.gathered:
+        inventory.gathered[key] = _gather(inventory, node, features)
+    return inventory.gathered[key]
+
+
+def _gather(inventory: Inventory, node: CandidateNode, features: Features) -> Sequence[DevicePool]:
     found: dict[PoolId, list[Slice]] = {}
     for candidate in inventory.candidates(node, counters_everywhere=features.counters_everywhere):
         if _is_relevant(candidate, node, features):

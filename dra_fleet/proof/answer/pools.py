@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
+from dra_fleet.model.nodes import NOTHING
 from dra_fleet.proof.answer.costs import Cost, Shares, cost
 from dra_fleet.proof.answer.misses import why_too_few
 from dra_fleet.proof.answer.verdicts import PoolFit
@@ -16,22 +19,28 @@ if TYPE_CHECKING:
 
     from dra_fleet.model.nodes import NodeGroup, NodeShape
     from dra_fleet.proof.demand.asks import Ask
+    from dra_fleet.proof.demand.pod_sets import PodSet
     from dra_fleet.proof.search.contention import Question
     from dra_fleet.proof.search.matching import Match
+    from dra_fleet.proof.search.placements import Placements
     from dra_fleet.proof.search.suitability import Suitability
 
 MOST_ON_NODE = 256
 """Copies of one pod that are counted on one node."""
+_Filling = tuple[int | None, "Cost | None", str]
+_known: WeakKeyDictionary[Placements, dict[tuple[object, ...], _Filling]] = WeakKeyDictionary()
+"""By cluster: claims that are alike fill nodes with the same devices and room alike."""
 
 
 def pool_fits(question: Question, pod_set: int) -> tuple[PoolFit, ...]:
     """What each pool gives a pod set that has it to itself."""
-    names = list(dict.fromkeys(group.pool for group in question.groups))
-    return tuple(_pool_fit(question, pod_set, name) for name in names)
+    numbers: defaultdict[str, list[int]] = defaultdict(list)
+    for number, group in enumerate(question.groups):
+        numbers[group.pool].append(number)
+    return tuple(_pool_fit(question, pod_set, name, found) for name, found in numbers.items())
 
 
-def _pool_fit(question: Question, pod_set: int, pool: str) -> PoolFit:
-    numbers = [number for number, group in enumerate(question.groups) if group.pool == pool]
+def _pool_fit(question: Question, pod_set: int, pool: str, numbers: Sequence[int]) -> PoolFit:
     found = [_group_fit(question, pod_set, number) for number in numbers]
     first = found[0]
     if len(found) == 1:
@@ -84,16 +93,28 @@ def _group_fit(question: Question, pod_set: int, number: int) -> PoolFit:
     )
 
 
-def _filled(
-    question: Question, pod_set: int, group: NodeGroup, found: Suitability
-) -> tuple[int | None, Cost | None, str]:
+def _filled(question: Question, pod_set: int, group: NodeGroup, found: Suitability) -> _Filling:
     """How many copies a node takes one after the other, what one costs, and what cannot be told."""
-    item = question.pod_sets[pod_set]
-    packing = Packing([group.shape], [item], question.placements, counts_resources=[True])
+    item, shape = question.pod_sets[pod_set], group.shape
+    known = _known.setdefault(question.placements, {})
+    fewest = item.claim.fewest
+    most = len(found.maybe) // fewest if fewest and shape.is_simple else MOST_ON_NODE
+    is_tight = not shape.sure_resources.holds(NOTHING.plus(item.resources, most))
+    room = (item.resources, shape.sure_resources) if is_tight else None
+    key = (item.claim.likeness, shape.devices, room)
+    if key not in known:
+        known[key] = _fill(question, item, shape, found, is_tight=is_tight)
+    return known[key]
+
+
+def _fill(
+    question: Question, item: PodSet, shape: NodeShape, found: Suitability, *, is_tight: bool
+) -> _Filling:
+    packing = Packing([shape], [item], question.placements, counts_resources=[is_tight])
     anyhow = (
         None
-        if counting.is_free_of_order(item, group.shape)
-        else Packing([group.shape], [item], question.placements, counts_resources=[True], in_any_order=True)
+        if counting.is_free_of_order(item, shape)
+        else Packing([shape], [item], question.placements, counts_resources=[is_tight], in_any_order=True)
     )
     node, count = packing.empty(0), 0
     chosen: tuple[tuple[str, str, str], ...] = ()
@@ -118,9 +139,9 @@ def _filled(
         return 0, None, ""
     held = packing.nodes[node][1].held
     used = {(device.driver, device.device) for device in held.devices}
-    unusable = blocked(group.shape.devices, group.shape.counters, used)
+    unusable = blocked(shape.devices, shape.counters, used)
     left = found.certain - used - unusable
-    return room[0], cost(item.claim, group.shape, chosen, left, (of_one, held.shares)), ""
+    return room[0], cost(item.claim, shape, chosen, left, (of_one, held.shares)), ""
 
 
 def _why_not(requests: Sequence[Sequence[Ask]], found: Suitability, group: NodeGroup) -> tuple[str, str]:

@@ -7,8 +7,9 @@ arrival (search/orders.py: exact up to a number of states); a sample of orders, 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from dra_fleet.model.published import MAX_DEVICES
@@ -234,10 +235,14 @@ def _told(
         for group, count in enumerate(contention.counts)
         for number in range(count)
     ]
+    by_id: defaultdict[int, list[int]] = defaultdict(list)
+    for number, place in enumerate(nodes):
+        by_id[place.node].append(number)
     runs: list[tuple[str, str, list[str]]] = []
     for pod_set, node, after in steps:
-        number = next(number for number, place in enumerate(nodes) if place.node == node)
+        number = heappop(by_id[node])
         nodes[number], given = packing.step(pod_set, nodes[number], after)
+        heappush(by_id[after], number)
         key = (contention.pod_sets[pod_set].name, nodes[number].name)
         if not runs or runs[-1][:2] != key:
             runs.append((*key, []))

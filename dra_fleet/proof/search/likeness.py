@@ -63,13 +63,16 @@ class Likeness:
         self.drivers = shape.any_order
         self._first_only = first_only
         self._tree = _tree(shape, claims, minor)
+        self._canonical: dict[Held, Held] = {}
 
     def canonical(self, held: Held) -> Held:
         """What is in use, on those of alike devices that stand for all that are."""
-        marks = _marks(held)
-        found: dict[DeviceId, Mark] = {}
-        _assign(self._tree, _form(self._tree, marks), found)
-        return _held(found)
+        if held not in self._canonical:
+            marks = _marks(held)
+            found: dict[DeviceId, Mark] = {}
+            _assign(self._tree, _form(self._tree, marks), found)
+            self._canonical[held] = _held(found)
+        return self._canonical[held]
 
     def after(self, held: Held) -> _After:
         """The same for the allocator, where some devices are in use."""

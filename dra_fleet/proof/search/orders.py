@@ -7,6 +7,7 @@ Pods come and stay; none of them ends.
 from __future__ import annotations
 
 import random
+from bisect import insort
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from math import prod
@@ -170,29 +171,40 @@ def _play(
 ) -> None:
     steps: list[Step] = []
     full: set[int] = set()
+    ranked = sorted(nodes, key=lambda node: _rank(packing, node, policy))
     for pod_set in order:
         if pod_set in full:
             continue
-        options = [node for node in sorted(nodes) if packing.choices(pod_set, node)]
-        if not options:
+        node = _choose(packing, pod_set, ranked, chance if policy == "any" else None)
+        if node is None:
             full.add(pod_set)
             if pod_set not in found.waits or len(steps) < len(found.waits[pod_set]):
                 found.waits[pod_set] = tuple(steps)
             continue
-        node = _choose(packing, options, policy, chance)
         after = chance.choice(packing.choices(pod_set, node))
-        nodes -= Counter([node])
+        nodes[node] -= 1
+        if not nodes[node]:
+            ranked.remove(node)
+        if not nodes[after]:
+            insort(ranked, after, key=lambda one: _rank(packing, one, policy))
         nodes[after] += 1
         steps.append((pod_set, node, after))
     found.completes = found.completes or not full
     found.placed |= set(order) - full
 
 
-def _choose(packing: Packing, options: Sequence[int], policy: str, chance: random.Random) -> int:
-    if policy == "any":
-        return chance.choice(options)
+def _rank(packing: Packing, node: int, policy: str) -> tuple[int, int]:
+    """Before which other nodes a policy takes a node."""
+    used = len(packing.nodes[node][1].held.devices)
+    return {"spread": used, "pack": -used, "any": 0}[policy], node
 
-    def used(node: int) -> int:
-        return len(packing.nodes[node][1].held.devices)
 
-    return min(options, key=used) if policy == "spread" else max(options, key=used)
+def _choose(
+    packing: Packing, pod_set: int, ranked: Sequence[int], chance: random.Random | None
+) -> int | None:
+    """The first node that takes a pod, or, by chance, any that does."""
+    taking = (node for node in ranked if packing.choices(pod_set, node))
+    if chance is None:
+        return next(taking, None)
+    options = list(taking)
+    return chance.choice(options) if options else None

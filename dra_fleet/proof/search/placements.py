@@ -15,14 +15,17 @@ from dra_fleet.proof.allocator import (
     TimedOut,
     allocate_alike,
 )
+from dra_fleet.proof.allocator.prepare import MOST_DEVICES
 from dra_fleet.proof.search.held import Held, after
 from dra_fleet.proof.search.likeness import Likeness
+from dra_fleet.proof.search.matching import match
 from dra_fleet.proof.supply.node_slices import inventory_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.model.nodes import NodeDevice, NodeShape
+    from dra_fleet.proof.allocator import DeviceId
     from dra_fleet.proof.demand.asks import ClaimAsk
 
 MOST_STEPS = 60_000
@@ -78,6 +81,7 @@ class Placements:
         self.classes = classes
         self._known: dict[tuple[str, tuple[NodeDevice, ...], Held], Placed | Undecidable | None] = {}
         self._choices: dict[tuple[str, Likeness, Held], Choices] = {}
+        self._plain: dict[tuple[str, tuple[NodeDevice, ...]], Sequence[DeviceId] | None] = {}
 
     def place(self, claim: ClaimAsk, shape: NodeShape, held: Held) -> Placed | None:
         """What a claim gets where some devices are in use, as they stand; None where it does not fit.
@@ -107,7 +111,33 @@ class Placements:
             self._choices[key] = self._ask_for_all(claim, shape, held, likeness)
         return self._choices[key]
 
+    def _wanted(self, claim: ClaimAsk, shape: NodeShape) -> Sequence[DeviceId] | None:
+        """The devices of which a claim gets the first free ones; None where that takes a search."""
+        key = (claim.likeness, shape.devices)
+        if key not in self._plain:
+            self._plain[key] = self._in_turn(claim, shape) if _is_plain(claim, shape) else None
+        return self._plain[key]
+
+    def _in_turn(self, claim: ClaimAsk, shape: NodeShape) -> Sequence[DeviceId] | None:
+        (ask,) = claim.asks
+        found = match(ask, shape, self.minor)
+        if ask.class_name not in self.classes or found.first("error") or found.first("unknown"):
+            return None
+        published = (device.id for part in inventory_of(shape).slices for device in part.devices)
+        return [device for device in published if (device.driver, device.device) in found.certain]
+
     def _ask_for_all(self, claim: ClaimAsk, shape: NodeShape, held: Held, likeness: Likeness) -> Choices:
+        wanted = self._wanted(claim, shape) if claim.fewest == 1 else None
+        if wanted is not None:
+            free = [device for device in wanted if device not in held.devices]
+            of_pool = [device for device in free if device.driver == free[0].driver]
+            if of_pool and of_pool[0].driver in likeness.drivers:
+                kind = likeness.after(held).kinds([])
+                of_pool = {kind(device): device for device in reversed(of_pool)}.values()
+                of_pool = sorted(of_pool, key=wanted.index)
+            else:
+                of_pool = of_pool[:1]
+            return Choices(tuple(_given(claim, [device], held) for device in of_pool), are_all=True)
         outcomes = self._ask_alike(claim, shape, held, likeness)
         if isinstance(outcomes[0], TimedOut):
             one = self.place(claim, shape, held)
@@ -116,6 +146,10 @@ class Placements:
         return Choices(tuple(found), are_all=True)
 
     def _ask(self, claim: ClaimAsk, shape: NodeShape, held: Held) -> Placed | None:
+        wanted = self._wanted(claim, shape)
+        if wanted is not None:
+            free = [device for device in wanted if device not in held.devices]
+            return None if len(free) < claim.fewest else _given(claim, free[: claim.fewest], held)
         (outcome,) = self._ask_alike(claim, shape, held, None, SIMPLE_STEPS)
         if isinstance(outcome, TimedOut):
             freely = replace(shape, in_order=frozenset())
@@ -140,6 +174,25 @@ class Placements:
         )
         self._steps.left -= before - max(steps.left, 0)
         return outcomes
+
+
+def _is_plain(claim: ClaimAsk, shape: NodeShape) -> bool:
+    """Whether a claim only wants so many whole devices, each of a name of its own and held whole or free."""
+    return (
+        len(claim.asks) == 1
+        and "/" not in claim.asks[0].name
+        and claim.asks[0].is_plain
+        and not claim.constraints
+        and claim.fewest <= MOST_DEVICES
+        and shape.is_simple
+        and not shape.counters
+        and len({device.key for device in shape.devices}) == len(shape.devices)
+    )
+
+
+def _given(claim: ClaimAsk, devices: Sequence[DeviceId], held: Held) -> Placed:
+    given = tuple((claim.asks[0].name, device.driver, device.device) for device in devices)
+    return Placed(given, Held(held.devices.union(devices), held.shares))
 
 
 def _placed(outcome: Outcome, held: Held) -> Placed | None:

@@ -17,6 +17,9 @@ def blocked(
     devices: Sequence[NodeDevice], counters: Mapping[str, Sequence[Object]], used: Iterable[tuple[str, str]]
 ) -> frozenset[tuple[str, str]]:
     """The devices that cannot be had beside those in use, since their counters would run out."""
+    consuming = [device for device in devices if device.placed.get("consumesCounters")]
+    if not consuming:
+        return frozenset()
     left = {
         (driver, entry["name"], counter): Quantity.parse(value["value"]).amount
         for driver, sets in counters.items()
@@ -24,13 +27,13 @@ def blocked(
         for counter, value in entry["counters"].items()
     }
     taken = set(used)
-    for device in devices:
+    for device in consuming:
         if device.key in taken:
             for key, value in _consumption(device):
                 left[key] = left.get(key, Fraction(0)) - value
     return frozenset(
         device.key
-        for device in devices
+        for device in consuming
         if any(value > left.get(key, 0) for key, value in _consumption(device))
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import drivers
@@ -116,11 +116,16 @@ def _unknown_devices(ask: Ask, shape: NodeShape) -> str:
     for driver, reason in shape.unpredictable.items():
         if not named or driver in named:
             return reason
-    familiar = {name for driver in drivers.known() if driver.owns_names for name in driver.publishers}
-    strange = sorted(named - familiar - shape.told - {device.driver for device in shape.devices})
+    strange = sorted(named - _familiar() - shape.told - {device.driver for device in shape.devices})
     if strange and not shape.knows_labels:
         return f"what driver {strange[0]} publishes cannot be predicted; {GIVE_SLICES}"
     return ""
+
+
+@cache
+def _familiar() -> frozenset[str]:
+    """The names under which known drivers publish, and nobody else."""
+    return frozenset(name for driver in drivers.known() if driver.owns_names for name in driver.publishers)
 
 
 def _unknown_value(claim: ClaimAsk, ask: Ask, one: Match, shape: NodeShape) -> str:

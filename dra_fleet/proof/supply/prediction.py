@@ -43,6 +43,7 @@ def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGrou
     """
     installed = drivers_of(cluster, named)
     known: list[tuple[PoolPlan, list[Installed], Published]] = []
+    alike: dict[str, Published] = {}
     groups: list[NodeGroup] = []
     for pool in cluster.pools:
         lands: dict[Driver, Answer] = {one.driver: plugin_lands(cluster, pool, one) for one in installed}
@@ -50,6 +51,8 @@ def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGrou
         published = _known_already(pool, running, known)
         if published is None:
             published = _published(pool, running, cluster.kubernetes)
+            # Devices of machines that differ in nothing that drivers see are matched and placed once.
+            published = alike.setdefault(repr(published), published)
             known.append((pool, running, published))
         published = _where_plugins_land(published, lands)
         groups.append(
