@@ -1,0 +1,77 @@
+"""A claim for whole devices gets the first free ones that match, as the allocator gives them: no search."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dra_fleet.model.nodes import NODE
+from dra_fleet.proof.allocator import Allocation, Inventory, Node, Steps, allocate, allocate_alike
+from dra_fleet.proof.demand.asks import ask_of, class_objects
+from dra_fleet.proof.search.held import Held
+from dra_fleet.proof.search.likeness import Likeness
+from dra_fleet.proof.search.placements import Placements
+from dra_fleet.proof.supply.node_slices import inventory_of
+from dra_fleet.proof.supply.prediction import predict
+from tests.proof.proof_helpers import fleet, gpus, plan_of, pool
+
+if TYPE_CHECKING:
+    from dra_fleet.proof.allocator import DeviceId
+
+LARGE = "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('60Gi')) >= 0"
+MACHINES: dict[str, Any] = {
+    "alike": pool("hgx-h100-8", "p"),
+    "sizes": pool(gpus(6), "p"),
+    "parts": pool("dgx-a100-40-8", "p", sharing={"strategy": "mig", "layout": {"1g.5gb": 7}}),
+}
+
+
+def devices_of(inventory: Inventory) -> list[DeviceId]:
+    return [device.id for part in inventory.slices for device in part.devices]
+
+
+@pytest.mark.parametrize("minor", ["1.34", "1.36"])
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("selectors", [[], [{"cel": {"expression": LARGE}}]], ids=["any", "large"])
+def test_a_plain_claim_gets_what_the_allocator_gives_whatever_is_in_use(
+    machine: str, count: int, selectors: list[Any], minor: str
+) -> None:
+    settings = {**fleet({"p": MACHINES[machine]}), "kubernetes": minor}
+    cluster = plan_of(settings).clusters[0]
+    classes = class_objects(cluster)
+    (group,) = predict(cluster)
+    shape, inventory = group.shape, inventory_of(group.shape)
+    exactly = {"deviceClassName": "gpu.nvidia.com", "count": count, "selectors": selectors}
+    claim = ask_of("c", {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}, classes)
+    placements = Placements(classes, minor)
+    likeness = Likeness(shape, [claim], minor)
+    chance = random.Random(count)
+    node = Node(NODE, shape.labels)
+    for taken in range(len(shape.devices)):
+        held = Held(frozenset(chance.sample(devices_of(inventory), min(taken, 8))))
+        expected = allocate([claim.body], classes, inventory, node, in_use=held.in_use, minor=minor)
+        placed = placements.place(claim, shape, held)
+        given = None if placed is None else [device for _, _, device in placed.given]
+        assert given == (
+            [item.device.device for item in expected.claims[0]] if isinstance(expected, Allocation) else None
+        )
+        everything = allocate_alike(
+            [claim.body],
+            classes,
+            inventory,
+            node,
+            in_use=held.in_use,
+            minor=minor,
+            alike=likeness.after(held),
+            steps=Steps(100_000),
+        )
+        sorts = [
+            [item.device.device for item in one.claims[0]]
+            for one in everything
+            if isinstance(one, Allocation)
+        ]
+        found = placements.choices(claim, shape, held, likeness).placed
+        assert [[device for _, _, device in one.given] for one in found] == sorts
