@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.model.nodes import NODE
-from dra_fleet.proof.allocator import Allocation, Inventory, Node, Steps, allocate, allocate_alike
+from dra_fleet.proof.allocator import Allocation, CandidateNode, Inventory, Steps, allocate, allocate_alike
 from dra_fleet.proof.demand.asks import ask_of, class_objects
 from dra_fleet.proof.search.held import Held
 from dra_fleet.proof.search.likeness import Likeness
@@ -49,7 +49,7 @@ def test_a_plain_claim_gets_what_the_allocator_gives_whatever_is_in_use(
     placements = Placements(classes, minor)
     likeness = Likeness(shape, [claim], minor)
     chance = random.Random(count)
-    node = Node(NODE, shape.labels)
+    node = CandidateNode(NODE, shape.labels)
     for taken in range(len(shape.devices)):
         held = Held(frozenset(chance.sample(devices_of(inventory), min(taken, 8))))
         expected = allocate([claim.body], classes, inventory, node, in_use=held.in_use, minor=minor)
