@@ -42,6 +42,8 @@ _KUBECONFIG: Final = yaml.safe_dump(
 )
 _VPC: Final = {"vpcId": "vpc-0a", "clusterSecurityGroupId": "sg-0c"}
 _ANSWERS: Final[Mapping[str, dict[str, Any]]] = {
+    "azure-native:containerservice:getManagedCluster": {"agentPoolProfiles": []},
+    "aws:eks/getNodeGroups:getNodeGroups": {"names": []},
     "azure-native:containerservice:listManagedClusterUserCredentials": {
         "kubeconfigs": [{"name": "clusterUser", "value": base64.b64encode(_KUBECONFIG.encode()).decode()}]
     },

@@ -90,13 +90,16 @@ def declare_cluster(
     )
 
 
-def declare_pool(name: str, home: PoolHome, pool: AksPoolPlan, opts: pulumi.ResourceOptions) -> aks.AgentPool:
+def declare_pool(
+    name: str, home: PoolHome, pool: AksPoolPlan, count: pulumi.Input[int], opts: pulumi.ResourceOptions
+) -> aks.AgentPool:
     """A pool of GPU nodes.
 
     Args:
         name: logical.
         home: the cluster it is added to.
         pool: what is asked for.
+        count: how many nodes.
         opts: parent and provider, and what must be there before it.
     """
     least, most = pool.scale.bounds or (None, None)
@@ -111,7 +114,7 @@ def declare_pool(name: str, home: PoolHome, pool: AksPoolPlan, opts: pulumi.Reso
         os_type=pool.os_type,
         os_sku=pool.os_sku,
         orchestrator_version=home.kubernetes,
-        count=pool.scale.count,
+        count=count,
         enable_auto_scaling=pool.scale.bounds is not None,
         min_count=least,
         max_count=most,

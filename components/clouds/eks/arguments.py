@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.eks.cluster_plan import EksClusterPlan, EksCreation, EksGroupPlan
     from dra_fleet.kubernetes.scheduling.taints import Taint
 
+    from .sizes import GroupSizes
+
 _EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
 _MARKETS = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity-block"}
 
@@ -40,11 +42,12 @@ class Joining:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupHome:
-    """Where the nodes of a group are, by AWS's names: their cluster, role and subnets."""
+    """Where the nodes of a group are, by AWS's names: their cluster, role, subnets, and how many they are."""
 
     cluster: pulumi.Input[str]
     role: pulumi.Input[str]
     subnets: Sequence[pulumi.Input[str]]
+    sizes: GroupSizes
 
 
 def cluster_arguments(
@@ -87,7 +90,7 @@ def system_arguments(plan: EksClusterPlan, creation: EksCreation, home: GroupHom
         ami_type=system.ami_type,
         capacity_type="ON_DEMAND",
         instance_types=[system.instance_type],
-        scaling_config=_scale(system.least, system.most),
+        scaling_config=_scale(home.sizes, SYSTEM_POOL, system.least, system.most),
         labels={POOL: SYSTEM_POOL},
         taints=[eks.NodeGroupTaintArgs(key="CriticalAddonsOnly", value="true", effect="NO_SCHEDULE")],
         update_config=eks.NodeGroupUpdateConfigArgs(max_unavailable=1),
@@ -109,7 +112,7 @@ def group_arguments(
         release_version=group.release,
         ami_type=group.ami_type,
         capacity_type=group.capacity,
-        scaling_config=_scale(group.least, group.most),
+        scaling_config=_scale(home.sizes, group.name, group.least, group.most),
         labels=dict(group.labels),
         taints=[
             eks.NodeGroupTaintArgs(key=taint.key, value=taint.value or None, effect=_EFFECTS[taint.effect])
@@ -232,8 +235,9 @@ def _cards(
     ]
 
 
-def _scale(least: int, most: int) -> eks.NodeGroupScalingConfigArgs:
-    return eks.NodeGroupScalingConfigArgs(min_size=least, desired_size=least, max_size=most)
+def _scale(sizes: GroupSizes, group: str, least: int, most: int) -> eks.NodeGroupScalingConfigArgs:
+    desired = sizes.desired(group, least, most)
+    return eks.NodeGroupScalingConfigArgs(min_size=least, desired_size=desired, max_size=most)
 
 
 def _written(taint: Taint) -> str:

@@ -28,9 +28,10 @@ from .arguments import (
 from .kubeconfig import login_kubeconfig
 from .network import Network, small_network
 from .roles import CLUSTER_POLICIES, NODE_POLICIES, administrators, role
+from .sizes import GroupSizes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from dra_fleet.clouds.eks.cluster_plan import EksClusterPlan, EksCreation, EksGroupPlan
     from dra_fleet.model.plan import ClusterPlan
@@ -57,6 +58,7 @@ class _EksPlace:
     """A cluster as its node groups see it. `after`: what must be there before a node can join."""
 
     name: pulumi.Input[str]
+    sizes: GroupSizes
     subnets: Mapping[str, pulumi.Input[str]]
     node_role: pulumi.Input[str]
     vpc: pulumi.Output[str]
@@ -127,9 +129,11 @@ class EksCluster(Platform):
             permission="the permission eks:DescribeCluster",
         )
         nodes = role(logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, plan.node_role, own)
+        # Its node groups wait for the answer: none is asked for in a cluster that is not there.
+        there = found.apply(lambda _: plan.name)
         return _EksPlace(
-            # Its node groups wait for the answer: none is asked for in a cluster that is not there.
-            name=found.apply(lambda _: plan.name),
+            name=there,
+            sizes=GroupSizes(cluster=there, made=None, parent=self, provider=own.provider),
             subnets=plan.subnets,
             node_role=nodes.arn,
             vpc=found.vpc_config.vpc_id,
@@ -163,14 +167,15 @@ class EksCluster(Platform):
         admins = administrators(name, cluster.name, creation.admins, own)
         first = [self._addon(name, addon, creation, cluster, own) for addon in _BEFORE_NODES]
         joinable = [cluster, *nodes.attached, *network.ready, *first]
+        sizes = GroupSizes(cluster=cluster.name, made=cluster, parent=self, provider=own.provider)
         system = eks.NodeGroup(
             logical(name, "system"),
             system_arguments(
                 plan,
                 creation,
-                GroupHome(cluster=cluster.name, role=nodes.arn, subnets=subnets),
+                GroupHome(cluster=cluster.name, role=nodes.arn, subnets=subnets, sizes=sizes),
             ),
-            opts=self._group_opts(own, joinable, scaled=True),
+            opts=pulumi.ResourceOptions.merge(own, pulumi.ResourceOptions(depends_on=joinable)),
         )
         after_system = pulumi.ResourceOptions.merge(own, pulumi.ResourceOptions(depends_on=[system]))
         chosen = sorted(set(creation.addons) - {*_BEFORE_NODES, *_AFTER_NODES})
@@ -179,6 +184,7 @@ class EksCluster(Platform):
         ]
         return _EksPlace(
             name=cluster.name,
+            sizes=sizes,
             subnets=network.subnets,
             node_role=nodes.arn,
             vpc=cluster.vpc_config.apply(lambda config: config.vpc_id or ""),
@@ -227,12 +233,13 @@ class EksCluster(Platform):
             cluster=place.name,
             role=place.node_role,
             subnets=[place.subnets[zone] for zone in group.zones],
+            sizes=place.sizes,
         )
         version = eks.NodeGroupLaunchTemplateArgs(id=template.id, version=template.latest_version.apply(str))
         return eks.NodeGroup(
             part,
             group_arguments(group, home, version),
-            opts=self._group_opts(opts, place.after, scaled=group.least < group.most),
+            opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=place.after)),
         )
 
     def _security_groups(
@@ -252,14 +259,6 @@ class EksCluster(Platform):
             opts=opts,
         )
         return [place.security_group, made.id]
-
-    def _group_opts(
-        self, opts: pulumi.ResourceOptions, after: Sequence[pulumi.Resource], *, scaled: bool
-    ) -> pulumi.ResourceOptions:
-        # The autoscaler moves it between the bounds.
-        ignored = ["scalingConfig.desiredSize"] if scaled else None
-        more = pulumi.ResourceOptions(depends_on=list(after), ignore_changes=ignored)
-        return pulumi.ResourceOptions.merge(opts, more)
 
 
 def _user_data(group: EksGroupPlan, place: _EksPlace) -> pulumi.Input[str] | None:

@@ -114,11 +114,17 @@ class SimulatedAks(TypedCloud[AksAccount, AksResourceType]):
         group, name = str(arguments.get("resourceGroupName")), str(arguments.get("resourceName"))
         record = self.require(CLUSTER, cluster_id(subscription_of(config), group, name))
         if token == GET_CLUSTER:
-            return {**record["state"], "id": record["id"]}
+            return {**record["state"], "id": record["id"], "agentPoolProfiles": self._pools(record)}
         user = token == USER_CREDENTIALS
         text = self._user_kubeconfig(record, arguments) if user else self._admin_kubeconfig(record)
         value = base64.b64encode(text.encode()).decode()
         return {"kubeconfigs": [{"name": "clusterUser" if user else "clusterAdmin", "value": value}]}
+
+    def _pools(self, cluster: Record) -> list[Properties]:
+        """All agent pools of a cluster, wherever they were declared; a pool's own resource says more."""
+        inside = {str(pool["name"]): pool for pool in cluster["state"]["agentPoolProfiles"]}
+        own = {str(one["state"]["name"]): one["state"] for one in self.account.all(POOL, cluster["id"] + "/")}
+        return list({**inside, **own}.values())
 
     def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
         """The token `kubelogin` gets for the AKS server application."""

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.world.store import Store
 
 GET_CLUSTER: Final = "aws:eks/getCluster:getCluster"
+GET_GROUPS: Final = "aws:eks/getNodeGroups:getNodeGroups"
+GET_GROUP: Final = "aws:eks/getNodeGroup:getNodeGroup"
 TOKEN_VALID: Final = timedelta(minutes=14)
 """https://docs.aws.amazon.com/eks/latest/userguide/cluster-auth.html"""
 _DIGITS: Final = 7
@@ -78,15 +80,29 @@ class SimulatedEks(TypedCloud[EksAccount, EksResourceType]):
         return refuse("ResourceNotFoundException", f"{identifier} does not exist any more")
 
     async def invoke(self, token: str, arguments: Properties, config: Properties) -> Properties:
-        """Answer the one function: a cluster as it is."""
+        """Answer a function: a cluster, the names of its node groups, or one of them, as they are."""
         del config
-        if token != GET_CLUSTER:
-            raise TypeNotCoveredError(self.account.title, "function", token, [GET_CLUSTER])
-        name = str(arguments.get("name"))
-        record = self.account.find(CLUSTER, name)
-        if record is None:
+        known = {GET_CLUSTER: "name", GET_GROUPS: "clusterName", GET_GROUP: "clusterName"}
+        if token not in known:
+            raise TypeNotCoveredError(self.account.title, "function", token, list(known))
+        name = str(arguments.get(known[token]))
+        cluster = self.account.find(CLUSTER, name)
+        if cluster is None:
             raise refuse("ResourceNotFoundException", f"No cluster found for name: {name}.")
-        return _as_function(record)
+        if token == GET_CLUSTER:
+            return _as_function(cluster)
+        if token == GET_GROUPS:
+            groups = [one["inputs"] for one in self.account.all(NODE_GROUP)]
+            names = sorted(str(one["nodeGroupName"]) for one in groups if one["clusterName"] == name)
+            return {"id": name, "clusterName": name, "names": names}
+        return self._group(name, str(arguments.get("nodeGroupName")))
+
+    def _group(self, cluster: str, name: str) -> Properties:
+        record = self.account.find(NODE_GROUP, f"{cluster}:{name}")
+        if record is None:
+            raise refuse("ResourceNotFoundException", f"No node group found for name: {name}.")
+        state = record["state"]
+        return {**state, "id": record["id"], "scalingConfigs": [state["scalingConfig"]]}
 
     def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
         """The token `aws eks get-token` prints. As in reality nobody asks whether the cluster is there."""

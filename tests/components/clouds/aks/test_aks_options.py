@@ -15,6 +15,7 @@ from tests.components.clouds.aks.test_aks import (
     CLUSTER,
     CREDENTIALS,
     GROUP,
+    LIVE,
     POOL,
     WINDOW,
     no_secret,
@@ -62,6 +63,7 @@ def everything() -> dict[str, Any]:
 @pytest.fixture
 def declared(recorder: Recorder) -> Recorder:
     recorder.answers[CREDENTIALS] = returned({"exec": {"command": "kubelogin"}})
+    recorder.answers[LIVE] = {"agentPoolProfiles": []}
     recorder.outputs[GROUP] = {"name": "rg"}
     # Azure takes a list of identities and returns a map.
     recorder.outputs[CLUSTER] = {"name": "studio", "identity": {"type": "UserAssigned"}}
@@ -76,6 +78,7 @@ def test_every_option_is_declared_exactly_as_before(declared: Recorder, golden: 
 
 def test_an_adopted_cluster_is_declared_exactly_as_before(recorder: Recorder, golden: Golden) -> None:
     recorder.answers[CREDENTIALS] = returned({"exec": {"command": "kubelogin"}})
+    recorder.answers[LIVE] = {"agentPoolProfiles": []}
     fleet = vgpu()
     del cluster(fleet)["create"], cluster(fleet)["access"]
     cluster(fleet)["adopt"] = {"resourceGroup": "theirs", "name": "old"}

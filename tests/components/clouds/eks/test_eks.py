@@ -35,6 +35,8 @@ SECURITY = "aws:ec2/securityGroup:SecurityGroup"
 SUBNET = "aws:ec2/subnet:Subnet"
 ROLE = "aws:iam/role:Role"
 GET_CLUSTER = "aws:eks/getCluster:getCluster"
+GET_GROUPS = "aws:eks/getNodeGroups:getNodeGroups"
+GET_GROUP = "aws:eks/getNodeGroup:getNodeGroup"
 COMPONENT = "dra-fleet:clouds:EksCluster"
 TOLD = {
     "endpoint": "https://train.example.com",
@@ -50,6 +52,7 @@ def aws(recorder: Recorder) -> Recorder:
     """A recorded engine whose AWS tells what a cluster's address is."""
     recorder.outputs[CLUSTER] = {**TOLD, "vpcConfig": VPC}
     recorder.outputs[TEMPLATE] = {"latestVersion": 3}
+    recorder.answers[GET_GROUPS] = {"names": []}
     recorder.answers[GET_CLUSTER] = {
         "endpoint": TOLD["endpoint"],
         "certificateAuthorities": [TOLD["certificateAuthority"]],
@@ -137,7 +140,40 @@ def test_an_adopted_cluster_is_not_made_and_gets_its_node_groups(aws: Recorder) 
     assert CLUSTER not in {entry.type for entry in aws.registrations.values()}
     assert group(aws).inputs["clusterName"] == "old"
     provider = aws.only("pulumi:providers:aws")
-    assert aws.calls == [(GET_CLUSTER, {"name": "old"}, f"{provider.urn}::{provider.name}-id")]
+    identity = f"{provider.urn}::{provider.name}-id"
+    assert sorted(aws.calls) == [
+        (GET_CLUSTER, {"name": "old"}, identity),
+        (GET_GROUPS, {"clusterName": "old"}, identity),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("live", "asked"),
+    [(None, 3), (2, 3), (3, 3), (5, 5), (8, 6)],
+    ids=["absent", "at the old minimum", "at its minimum", "grown", "above a lowered maximum"],
+)
+def test_an_autoscaled_group_is_asked_for_the_nodes_it_has_within_its_bounds(
+    live: int | None, asked: int, aws: Recorder
+) -> None:
+    fleet = h100()
+    pool(fleet)["nodes"] = {"min": 3, "max": 6}
+    plan = fleet_plan(fleet)
+    declare(aws, plan)
+    name = group(aws).inputs["nodeGroupName"]
+    aws.registrations.clear()
+    if live is not None:
+        aws.answers[GET_GROUPS] = {"names": ["another", name]}
+        aws.answers[GET_GROUP] = {"scalingConfigs": [{"minSize": 2, "desiredSize": live, "maxSize": 9}]}
+
+    declare(aws, plan)
+
+    assert group(aws).inputs["scalingConfig"] == {"minSize": 3, "desiredSize": asked, "maxSize": 6}
+
+
+def test_the_groups_of_a_cluster_that_is_not_there_yet_are_not_asked_for(aws: Recorder) -> None:
+    aws.preview = True
+    declare(aws, fleet_plan(h100()))
+    assert aws.calls == []
 
 
 def test_a_gpu_group_has_the_image_with_the_driver_and_repairs_itself(aws: Recorder) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.rehearsal.clouds.aks.cloud import SimulatedAks
+from dra_fleet.rehearsal.clouds.aks.cloud import GET_CLUSTER, SimulatedAks
 from dra_fleet.rehearsal.clouds.aks.kubeconfig import SERVER_ID
 from dra_fleet.rehearsal.clouds.aks.limits import family
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
@@ -190,6 +190,13 @@ def test_the_users_kubeconfig_in_exec_form_holds_no_secret(aks: Subscription) ->
         aks.invoke(ADMIN_CREDENTIALS)
     with pytest.raises(CloudRefusal, match='ask for format "exec"'):
         aks.invoke(USER_CREDENTIALS)
+
+
+def test_a_cluster_tells_how_many_nodes_each_of_its_pools_has(aks: Subscription) -> None:
+    aks.cluster()
+    aks.pool(count=2)
+    found = aks.invoke(GET_CLUSTER)["agentPoolProfiles"]
+    assert {pool["name"]: pool["count"] for pool in found} == {"system": 1, "gpu": 2}
 
 
 def test_a_token_is_only_for_the_server_application_of_aks(aks: Subscription) -> None:

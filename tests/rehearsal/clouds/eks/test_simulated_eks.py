@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet.rehearsal.clouds.eks.cloud import GET_GROUP, GET_GROUPS
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
 from tests.rehearsal.clouds.eks.eks_region import CLUSTER, GROUP, TEMPLATE, cluster_inputs, group_inputs
@@ -157,3 +158,15 @@ def test_a_token_is_for_a_cluster(eks: Region) -> None:
     assert eks.cloud.credential({"clusterName": "train"})["token"].startswith("k8s-aws-v1.")
     with pytest.raises(CloudRefusal, match="--cluster-name"):
         eks.cloud.credential({})
+
+
+def test_only_groups_that_are_there_are_listed_and_tell_how_many_nodes_they_have(eks: Region) -> None:
+    eks.cluster()
+    cluster = {"clusterName": "train"}
+    assert asyncio.run(eks.cloud.invoke(GET_GROUPS, cluster, {}))["names"] == []
+    eks.group(scalingConfig={"minSize": 1, "desiredSize": 2, "maxSize": 3})
+    assert asyncio.run(eks.cloud.invoke(GET_GROUPS, cluster, {}))["names"] == ["gpu"]
+    found = asyncio.run(eks.cloud.invoke(GET_GROUP, {**cluster, "nodeGroupName": "gpu"}, {}))
+    assert found["scalingConfigs"] == [{"minSize": 1, "desiredSize": 2, "maxSize": 3}]
+    with pytest.raises(CloudRefusal, match="No node group found for name: other"):
+        asyncio.run(eks.cloud.invoke(GET_GROUP, {**cluster, "nodeGroupName": "other"}, {}))
