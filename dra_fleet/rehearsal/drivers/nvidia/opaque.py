@@ -129,7 +129,7 @@ def decode(parameters: Object, kinds: Mapping[str, Object]) -> str:
     if version != API_VERSION or kind not in kinds:
         raise PrepareFailed(
             f'error decoding config parameters: no kind "{kind}" is registered for version "{version}" '
-            "in scheme"
+            'in scheme "pkg/runtime/scheme.go:111"'
         )
     try:
         _strict(parameters, {"apiVersion": None, "kind": None, **kinds[kind]}, "")
