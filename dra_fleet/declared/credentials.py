@@ -8,11 +8,13 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final, cast
+from urllib.parse import unquote
 
 from dra_fleet.declared.credential_names import can_be, is_neutral, is_placeholder, named_kind
 from dra_fleet.declared.values import Value
@@ -25,6 +27,13 @@ if TYPE_CHECKING:
 _LAYERS: Final = 4
 """How many texts within texts are opened: a file in base64 within JSON, for example."""
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_\s-]{16,}={0,2}\s*")
+_DATA_URL: Final = re.compile(r"data:[\w/+.;=-]*?;base64,")
+"""https://www.rfc-editor.org/rfc/rfc2397"""
+_HEX: Final = re.compile(r"(?:[0-9a-fA-F]{2}){16,}")
+_ESCAPED: Final = re.compile(r"%[0-9a-fA-F]{2}")
+_GZIP: Final = b"\x1f\x8b"
+_MOST_BYTES: Final = 1 << 20
+"""What a packed text is unpacked to at most; of a longer one the beginning is judged."""
 _ASSIGNED: Final = re.compile(
     r"""(?m)^\s*(?:export\s+|set\s+|-\s+)?["']?(?P<name>\w[\w.-]{0,128})["']?\s*[:=]\s*["']?(?P<value>[^\s"',]+)"""
 )
@@ -90,6 +99,14 @@ def _in_mapping(value: Value, raw: Mapping[str, object], name: str, layer: int) 
     if isinstance(variable, str) and set(raw) == {"name", "value"}:
         yield from _found(value.get("value"), variable, layer)
         return
+    if raw.get("kind") == "Secret":
+        for key in ("data", "stringData"):
+            yield from (
+                HeldCredential(each, "a Kubernetes Secret")
+                for _, each in value.get(key).entries
+                if not each.secret
+            )
+        return
     plain = {not isinstance(below, Mapping | list) for below in raw.values()}
     for key in raw:
         inherits = len(plain) == 1 and named_kind(name) and not named_kind(key) and not is_neutral(key)
@@ -134,8 +151,11 @@ def _opened(text: str) -> object | None:
         return _structure(stripped)
     if ":\n" in stripped or ": " in stripped:
         return _structure(text)
-    if _BASE64.fullmatch(stripped):
-        decoded = _decoded(stripped)
+    if _ESCAPED.search(stripped) and unquote(stripped) != stripped:
+        return unquote(stripped)
+    packed = _DATA_URL.sub("", stripped, count=1)
+    if _HEX.fullmatch(packed) or _BASE64.fullmatch(packed):
+        decoded = _decoded(packed)
         if decoded is not None and _BASIC.fullmatch(decoded) and "://" not in decoded:
             return {"password": decoded.partition(":")[2]}
         return decoded
@@ -155,10 +175,17 @@ def _yaml(text: str) -> object | None:
 
 
 def _decoded(text: str) -> str | None:
-    """The text that is written in base64; None if it is none."""
+    """The text that is written in hexadecimal digits or base64, packed or not; None if it is none."""
     packed = "".join(text.split()).translate(str.maketrans("-_", "+/")).rstrip("=")
     try:
-        decoded = base64.b64decode(packed + "=" * (-len(packed) % 4), validate=True).decode()
-    except (binascii.Error, ValueError):
+        data = (
+            bytes.fromhex(text)
+            if _HEX.fullmatch(text)
+            else base64.b64decode(packed + "=" * (-len(packed) % 4), validate=True)
+        )
+        if data.startswith(_GZIP):
+            data = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, _MOST_BYTES)
+        decoded = data.decode()
+    except (binascii.Error, zlib.error, ValueError):
         return None
     return decoded if all(letter.isprintable() or letter.isspace() for letter in decoded) else None

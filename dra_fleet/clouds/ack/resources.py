@@ -31,11 +31,10 @@ _SCHEDULING: Final = "ack.node.gpu.schedule"
 
 
 def _public_addresses(cluster: Resource) -> Iterator[Fault]:
-    if cluster.type.endswith(":ServerlessKubernetes"):
-        return  # it says so in another place, which is not judged
-    public = cluster.get("slbInternetEnabled")
-    if not public.unknown and public.flag is not False:
-        yield open_address(public, "set slbInternetEnabled: false")
+    serverless = cluster.type.endswith(":ServerlessKubernetes")  # without a public address unless it asks
+    public = cluster.get("endpointPublicAccessEnabled" if serverless else "slbInternetEnabled")
+    if not public.unknown and (public.flag if serverless else public.flag is not False):
+        yield open_address(public, f"set {public.path[-1]}: false")
 
 
 def _limit(size: str) -> Callable[[Value], Value]:

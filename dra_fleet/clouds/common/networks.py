@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ipaddress import IPV6LENGTH, IPv4Network, IPv6Network, collapse_addresses, ip_network
+from ipaddress import IPV4LENGTH, IPV6LENGTH, IPv4Network, IPv6Network, collapse_addresses, ip_network
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -15,12 +15,22 @@ https://www.iana.org/assignments/ipv6-address-space
 """
 
 
+_MAPPED: Final = IPV6LENGTH - IPV4LENGTH
+
+
 def network(text: str | None) -> IPv4Network | IPv6Network | None:
-    """The range that a text says, bits behind its prefix or not; None if it is none."""
+    """The range that a text says, bits behind its prefix or not; None if it is none.
+
+    One of version 4 within version 6 is that of version 4: https://www.rfc-editor.org/rfc/rfc4291#section-2.5.5.2
+    """
     try:
-        return ip_network((text or "").strip(), strict=False)
+        read = ip_network((text or "").strip(), strict=False)
     except ValueError:
         return None
+    mapped = read.network_address.ipv4_mapped if isinstance(read, IPv6Network) else None
+    if mapped is None or read.prefixlen < _MAPPED:
+        return read
+    return ip_network(f"{mapped}/{read.prefixlen - _MAPPED}")
 
 
 def prefix(text: str | None) -> int:

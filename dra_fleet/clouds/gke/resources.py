@@ -120,6 +120,14 @@ def _public_addresses(cluster: Resource) -> Iterator[Fault]:
     )
     if networks.absent:
         yield open_address(networks, fix)
+    google = networks.get("gcpPublicCidrsAccessEnabled")
+    if google.flag:
+        yield Fault(
+            at=google,
+            problem="is true, so whoever has a machine of Google Cloud reaches the API server",
+            allowed="listed ranges, or no public address",
+            fix="set gcpPublicCidrsAccessEnabled: false",
+        )
     # Without a block nobody is let in but the cluster's nodes:
     # https://www.pulumi.com/registry/packages/gcp/api-docs/container/cluster/
     yield from open_to_everybody(networks.every("cidrBlocks", "*", "cidrBlock"), fix)

@@ -22,6 +22,7 @@ class ChartForm:
         parameters: single values by dotted names, laid over all others; empty where there are none.
         files: further values below all others, as files; empty where there are none.
         namespace: where its objects are made, from the resource.
+        changed: what changes its values or its objects in ways that nothing tells, where it is given.
     """
 
     types: re.Pattern[str]
@@ -33,6 +34,7 @@ class ChartForm:
     parameters: str = ""
     files: str
     namespace: str
+    changed: tuple[str, ...] = ()
 
 
 FORMS: Final = (
@@ -41,6 +43,7 @@ FORMS: Final = (
         types=re.compile(r"kubernetes:helm\.sh/v3:Release"),
         repository="repositoryOpts.repo",
         files="valueYamlFiles",
+        changed=("postrender", "reuseValues"),
         namespace="namespace",
     ),
     # https://argo-cd.readthedocs.io/en/stable/operator-manual/application.yaml
@@ -54,6 +57,7 @@ FORMS: Final = (
             values=("helm.values", "helm.valuesObject"),
             parameters="helm.parameters",
             files="helm.valueFiles",
+            changed=("helm.fileParameters.*",),
             namespace=f"{spec}.destination.namespace",
         )
         for kind, spec in (("Application", "spec"), ("ApplicationSet", "spec.template.spec"))
@@ -66,6 +70,7 @@ FORMS: Final = (
         version="chart.spec.version",
         repository="chart.spec.sourceRef.name",
         files="valuesFrom",
+        changed=("postRenderers.*",),
         namespace="spec.targetNamespace",
     ),
     # https://docs.k3s.io/add-ons/helm

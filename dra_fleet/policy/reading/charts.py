@@ -64,7 +64,7 @@ class ChartRelease:
         namespace: the namespace it is installed into.
         values: its values, from all the places where they are given.
         version_inside: the version that the chart itself says; empty where it is not at hand.
-        unread: the files with values that cannot be read here.
+        unread: the files with values that cannot be read here, and what changes values unseen.
     """
 
     resource: Resource
@@ -205,7 +205,15 @@ def _read(resource: Resource, form: ChartForm, at: Value) -> Iterator[ChartRelea
             resource.unknowns,
         ),
         version_inside=inside.get("version").text or "",
-        unread=tuple(file for file in files if file_contents(file) is None),
+        unread=(
+            *(file for file in files if file_contents(file) is None),
+            *(
+                each
+                for field in form.changed
+                for each in at.every(*steps(field))
+                if each.possible and each.peek
+            ),
+        ),
     )
     yield installed
     for each in inside.get("dependencies").items:
