@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import yaml12
@@ -134,8 +134,7 @@ def test_every_key_of_the_reference_is_explained() -> None:
 def written(below: str, value: Any) -> Iterator[str]:
     """A path to everything that stands in a mapping."""
     if isinstance(value, dict):
-        mapping: dict[str, Any] = value
-        for key, item in mapping.items():
+        for key, item in cast("dict[str, Any]", value).items():
             yield f"{below}.{key}"
             yield from written(f"{below}.{key}", item)
 
