@@ -46,13 +46,12 @@ def recover(
     from dra_fleet.plan import make_plan
     from dra_fleet.rehearsal import tools
     from dra_fleet.rehearsal.home import Home
-    from dra_fleet.rehearsal.interrupted import is_rehearsed
-    from dra_fleet.rehearsal.project import stack_file
+    from dra_fleet.rehearsal.project import recorded, stack_file
     from dra_fleet.settings import read_stack_file
 
     name, file = stack_file(stack)
     home, clusters = Home.default(), make_plan(read_stack_file(file).settings).clusters
-    simulated = not real and is_rehearsed(home.backend, name)
+    simulated = not real and recorded(home.backend, name).exists()
     found = asyncio.run(_look(clusters, name, home if simulated else None))
     if yes and found:
         helm = tools.helm()

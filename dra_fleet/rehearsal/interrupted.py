@@ -19,6 +19,7 @@ from dra_fleet.clusters.client import UnknownKindError
 from dra_fleet.clusters.releases import interrupted_releases
 from dra_fleet.rehearsal.access import connect, simulated_name
 from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.project import recorded
 from dra_fleet.rehearsal.world.client import WorldClient
 
 if TYPE_CHECKING:
@@ -121,18 +122,9 @@ async def _pending_releases(home: Home, clusters: Mapping[str, ClusterPlan]) -> 
     return found
 
 
-def is_rehearsed(backend: Path, stack: str) -> bool:
-    """Whether a home's engine knows a stack; asks no engine."""
-    return _state_file(backend, stack).exists()
-
-
-def _state_file(backend: Path, stack: str) -> Path:
-    return backend / ".pulumi" / "stacks" / "dra-fleet" / f"{stack}.json"
-
-
 def _has_pending(backend: Path, stack: str) -> bool:
     """Whether the stack's state remembers operations that were begun and never finished; asks no engine."""
-    file = _state_file(backend, stack)
+    file = recorded(backend, stack)
     if not file.exists():
         return False
     latest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))["checkpoint"].get("latest") or {}

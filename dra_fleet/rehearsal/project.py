@@ -112,7 +112,7 @@ def rehearsed_stack(home: Home, stack: str | None) -> tuple[str, Path] | None:
     Raises:
         RehearsalError: it is not rehearsed in this home, or nothing is.
     """
-    found = sorted(file.stem for file in _recorded(home, "*").parent.glob("*.json"))
+    found = sorted(file.stem for file in recorded(home.backend, "*").parent.glob("*.json"))
     name = stack_file(stack)[0] if stack else found[0] if len(found) == 1 else "dev"
     if name in found:
         copy = _copied(home, name)
@@ -129,9 +129,9 @@ def _copied(home: Home, stack: str) -> Path:
     return home.root / "projects" / stack
 
 
-def _recorded(home: Home, stack: str, project: str = stack_copy.PROJECT_NAME) -> Path:
-    """The engine's own record of a stack, there once the stack has been made."""
-    return home.backend / ".pulumi" / "stacks" / project / f"{stack}.json"
+def recorded(backend: Path, stack: str, project: str | None = None) -> Path:
+    """The engine's own record of a stack of this project or another, there once the stack has been made."""
+    return backend / ".pulumi" / "stacks" / (project or stack_copy.project_name()) / f"{stack}.json"
 
 
 def ensure_stack(
@@ -141,14 +141,14 @@ def ensure_stack(
     directory: Path,
     env: Mapping[str, str],
     *,
-    project: str = stack_copy.PROJECT_NAME,
+    project: str | None = None,
 ) -> None:
     """Create the stack in the rehearsal's backend unless it is there.
 
     Raises:
         RehearsalError: the engine refused; its own text.
     """
-    if _recorded(home, stack, project).exists():
+    if recorded(home.backend, stack, project).exists():
         return
     command = [str(pulumi), "stack", "init", stack, "--no-select", "--non-interactive"]
     made = subprocess.run(command, cwd=directory, env=dict(env), capture_output=True, text=True, check=False)

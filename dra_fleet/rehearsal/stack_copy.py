@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from functools import cache
 from io import StringIO
 from typing import TYPE_CHECKING, Any, cast
 
 from ruamel.yaml import YAML
 
 from dra_fleet.findings.errors import KEY
+from dra_fleet.places import ROOT
 from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:
@@ -28,7 +30,13 @@ ORGANIZATION = "organization"
 """The one organisation of a file backend: https://www.pulumi.com/docs/iac/concepts/state-and-backends/."""
 LONGEST_LINE = 100_000
 """No line of a stack file is broken where its author did not break it."""
-PROJECT_NAME = KEY.partition(":")[0]
+_NAMESPACE = KEY.partition(":")[0]
+
+
+@cache
+def project_name() -> str:
+    """What this project is called; the keys of its stack files keep their own namespace."""
+    return str(read(ROOT / "Pulumi.yaml")["name"])
 
 
 def read(file: Path) -> Document:
@@ -69,13 +77,13 @@ def reference(stack: str) -> tuple[str, str]:
     A stack of this very project gets a project of its own: its name may be that of a rehearsed stack.
     """
     *before, name = stack.split("/")
-    project = before[1] if len(before) > 1 else PROJECT_NAME
-    return (f"{project}-reference" if project == PROJECT_NAME else project), name
+    project = before[1] if len(before) > 1 else project_name()
+    return (f"{project}-reference" if project == project_name() else project), name
 
 
 def secret_key(key: str) -> str:
     """A secret's full configuration key."""
-    return key if ":" in key else f"{PROJECT_NAME}:{key}"
+    return key if ":" in key else f"{_NAMESPACE}:{key}"
 
 
 def _yaml() -> YAML:

@@ -6,6 +6,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from dra_fleet.places import ROOT as PROJECT
+from dra_fleet.rehearsal import stack_copy
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.project import (
@@ -13,6 +14,7 @@ from dra_fleet.rehearsal.project import (
     ensure_stack,
     find_stack,
     project_directory,
+    recorded,
     rehearsed_stack,
     stack_file,
 )
@@ -84,6 +86,22 @@ def test_any_other_file_runs_from_a_project_whose_program_is_this_one(home: Home
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "lab.yaml"]
 
 
+def test_a_renamed_project_s_stacks_are_found_under_its_name(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stack_copy, "project_name", lambda: "acme-gpus")
+    kept = recorded(home.backend, "dev")
+    assert kept == home.backend / ".pulumi" / "stacks" / "acme-gpus" / "dev.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("{}")
+    assert rehearsed_stack(home, None) == ("dev", PROJECT)
+    assert stack_copy.reference("organization/acme-gpus/site") == ("acme-gpus-reference", "site")
+
+
+def test_the_project_names_no_key_of_a_namespace_that_a_renamed_one_would_not_have() -> None:
+    assert "config" not in written(PROJECT / "Pulumi.yaml")
+
+
 def test_a_changed_file_is_copied_again(home: Home, tmp_path: Path) -> None:
     file = tmp_path / "lab.yaml"
     source = StackSource(name="lab", file=file, hardware=file)
@@ -122,7 +140,7 @@ def test_what_the_engine_says_against_a_stack_is_told(home: Home, tmp_path: Path
     assert str(refused.value) == "the engine could not create stack lab: error: invalid stack name"
 
 
-def recorded(home: Home, *stacks: str) -> Path:
+def remembers(home: Home, *stacks: str) -> Path:
     folder = home.backend / ".pulumi" / "stacks" / "dra-fleet"
     folder.mkdir(parents=True)
     for stack in stacks:
@@ -131,14 +149,14 @@ def recorded(home: Home, *stacks: str) -> Path:
 
 
 def test_the_only_rehearsed_stack_is_selected_with_its_own_project(home: Home) -> None:
-    projects = recorded(home, "lab")
+    projects = remembers(home, "lab")
     assert rehearsed_stack(home, None) == ("lab", PROJECT)
     (projects / "lab").mkdir(parents=True)
     assert rehearsed_stack(home, None) == ("lab", projects / "lab")
 
 
 def test_of_several_rehearsed_stacks_the_named_one_is_selected_else_dev(home: Home, tmp_path: Path) -> None:
-    recorded(home, "dev", "lab")
+    remembers(home, "dev", "lab")
     (tmp_path / "lab.yaml").touch()
     assert rehearsed_stack(home, None) == ("dev", PROJECT)
     assert rehearsed_stack(home, "dev") == ("dev", PROJECT)
@@ -146,7 +164,7 @@ def test_of_several_rehearsed_stacks_the_named_one_is_selected_else_dev(home: Ho
 
 
 def test_none_of_several_rehearsed_stacks_is_selected_where_none_is_dev(home: Home) -> None:
-    recorded(home, "lab", "train")
+    remembers(home, "lab", "train")
     assert rehearsed_stack(home, None) is None
 
 
