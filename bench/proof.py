@@ -228,7 +228,7 @@ def one_round(variables: dict[str, str], questions: dict[str, str], file: str) -
         "bare python": (sys.executable, "-c", "pass"),
         "prove dev": (COMMAND, "prove", "dev"),
         "--help": (COMMAND, "--help"),
-        "check of one file": (COMMAND, "check", file),
+        "check of one file": (COMMAND, "check", file, "--stack", "dev"),
         "import dra_fleet.proof.prove": (sys.executable, "-c", "import dra_fleet.proof.prove"),
     }
     return {**found, **{name: seconds_of(variables, *command) for name, command in commands.items()}}
