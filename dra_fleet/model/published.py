@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 MAX_DEVICES = 128
 """Devices in one slice; a driver with more publishes several."""
@@ -41,12 +41,16 @@ class PublishedDevice:
         capacity: quantities by qualified name.
         assumed: the attributes and capacities whose values no public source says. A rehearsal publishes
             them all the same; a proof must take them for unknown.
+        policies: how claims may take parts of a capacity, by its name.
+        more: further fields of the device, such as the counters that it consumes.
     """
 
     name: str
     attributes: Mapping[str, AttributeValue | VersionAttribute]
     capacity: Mapping[str, str] = field(default_factory=dict[str, str])
     assumed: frozenset[str] = frozenset()
+    policies: Mapping[str, Object] = field(default_factory=dict[str, Object])
+    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def to_object(self) -> Object:
         """The resource.k8s.io/v1 JSON."""
@@ -55,8 +59,14 @@ class PublishedDevice:
             "attributes": {key: _attribute(value) for key, value in sorted(self.attributes.items())},
         }
         if self.capacity:
-            body["capacity"] = {key: {"value": value} for key, value in sorted(self.capacity.items())}
-        return body
+            body["capacity"] = {
+                key: {
+                    "value": value,
+                    **({"requestPolicy": self.policies[key]} if key in self.policies else {}),
+                }
+                for key, value in sorted(self.capacity.items())
+            }
+        return {**body, **self.more}
 
 
 def _attribute(value: AttributeValue | VersionAttribute) -> Object:
@@ -71,22 +81,29 @@ def _attribute(value: AttributeValue | VersionAttribute) -> Object:
             return {"string": value}
 
 
-def slice_specs(driver: str, node: str, devices: list[Object], generation: int) -> list[Object]:
+def slice_specs(
+    driver: str, node: str, devices: list[Object], generation: int, counters: Sequence[Object] = ()
+) -> list[Object]:
     """The specs of the slices of one node-local pool; one empty slice when there are no devices.
+
+    Counters stand in a slice of their own, as Kubernetes wants them from 1.35 on.
 
     Args:
         driver: the driver's name.
         node: the node's name, which is the pool's name too.
         devices: resource.k8s.io/v1 device objects.
         generation: the pool's generation.
+        counters: what devices of the pool share.
     """
-    parts = [devices[start : start + MAX_DEVICES] for start in range(0, len(devices), MAX_DEVICES)] or [[]]
+    starts = range(0, len(devices), MAX_DEVICES)
+    parts: list[Object] = [{"devices": devices[start : start + MAX_DEVICES]} for start in starts]
+    parts = [*([{"sharedCounters": list(counters)}] if counters else []), *parts] or [{"devices": []}]
     return [
         {
             "driver": driver,
             "nodeName": node,
             "pool": {"name": node, "generation": generation, "resourceSliceCount": len(parts)},
-            "devices": part,
+            **part,
         }
         for part in parts
     ]

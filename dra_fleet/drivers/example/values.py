@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.example.devices import PROFILES
 from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers.driver import Release
     from dra_fleet.model.plan import ChartValues
-
-_PROFILES = ("gpu", "cpu", "net", "vfio-gpu")
 
 
 def values(release: Release) -> ChartValues:
@@ -34,13 +33,13 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
     """What the chart refuses."""
     found: list[Refusal] = []
     profile = value_at(final, "deviceProfile", default="gpu")
-    if profile not in _PROFILES:
+    if profile not in PROFILES:
         found.append(
             Refusal(
                 path="deviceProfile",
                 what="is refused by the chart",
                 got=str(profile),
-                allowed=", ".join(_PROFILES),
+                allowed=", ".join(PROFILES),
             )
         )
     return [*found, *default_namespace(release, final)]

@@ -16,7 +16,7 @@ from dra_fleet.clusters.pending.state import claim_names
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.discovered import Discovered
 from dra_fleet.rehearsal.agent.events import PodEvents
-from dra_fleet.rehearsal.agent.prepared import PreparedShares
+from dra_fleet.rehearsal.agent.prepared import PreparedShares, drivers_of
 from dra_fleet.rehearsal.agent.publishing import FieldsDropped, in_published_order, publish
 from dra_fleet.rehearsal.agent.view import POD, RESOURCE_API, ends_by_itself, has_claims
 from dra_fleet.rehearsal.agent.work_queue import Key
@@ -150,7 +150,8 @@ class Kubelets:
         for plugin, devices in outcome.published:
             ordered = in_published_order(devices, plugin.driver, seed=pod["metadata"]["uid"])
             try:
-                await publish(await self._identities.pod(pod), node, plugin.driver, ordered)
+                api = await self._identities.pod(pod)
+                await publish(api, node, plugin.driver, ordered, plugin.counters())
                 await self._label(pod, plugin)
             except (ApiError, FieldsDropped) as error:
                 if isinstance(error, ApiError) and error.code in (404, 409):
@@ -177,8 +178,9 @@ class Kubelets:
         wanted = plugin.node_labels(self._discovered.host(pod))
         present = self._view.nodes.objects.get(node, {}).get("metadata", {}).get("labels", {})
         if not wanted.items() <= present.items():
-            api = await self._identities.pod(pod)
-            await api.merge("v1", "Node", node, {"metadata": {"labels": wanted}})
+            await (await self._identities.pod(pod)).merge(
+                "v1", "Node", node, {"metadata": {"labels": wanted}}
+            )
 
     async def _report(self, pod: Object, outcome: driver_pod.Start) -> None:
         """Say as the kubelet why a pod does not start, and look at it again later."""
@@ -291,9 +293,3 @@ def _claims_to_prepare(pod: Object) -> list[str]:
     if len(names) < len(pod["spec"].get("resourceClaims", [])) + bool(extended):
         raise PrepareFailed("resource claims of the pod are not created yet")
     return names
-
-
-def drivers_of(claim: Object) -> list[str]:
-    """The drivers whose devices a claim was given."""
-    results = claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results", [])
-    return sorted({item["driver"] for item in results})

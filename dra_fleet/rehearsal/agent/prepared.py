@@ -62,7 +62,15 @@ class PreparedShares:
         self._read.add(node)
 
 
+def drivers_of(claim: Object) -> list[str]:
+    """The drivers whose devices a claim was given."""
+    return sorted({item["driver"] for item in _results(claim)})
+
+
 def holds_parts(claim: Object) -> bool:
     """Whether a claim has only a part of a device, beside which others may have theirs."""
-    allocated = claim.get("status", {}).get("allocation", {}).get("devices", {})
-    return any("shareID" in result for result in allocated.get("results", []))
+    return any("shareID" in result for result in _results(claim))
+
+
+def _results(claim: Object) -> list[Object]:
+    return claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results", [])

@@ -15,6 +15,8 @@ from dra_fleet.drivers import keeps_order
 from dra_fleet.model.published import slice_specs
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dra_fleet.clusters.client import KubeApi, Object
 
 logger = logging.getLogger(__name__)
@@ -41,7 +43,9 @@ def in_published_order(devices: list[Object], driver: str, *, seed: str) -> list
     return random.Random(f"{seed}/{driver}").sample(devices, len(devices))  # noqa: S311 - no secret
 
 
-async def publish(api: KubeApi, node_name: str, driver: str, devices: list[Object]) -> None:
+async def publish(
+    api: KubeApi, node_name: str, driver: str, devices: list[Object], counters: Sequence[Object] = ()
+) -> None:
     """Bring the slices of one driver on one node in line with its devices.
 
     Args:
@@ -49,6 +53,7 @@ async def publish(api: KubeApi, node_name: str, driver: str, devices: list[Objec
         node_name: whose devices they are; also the pool's name.
         driver: the driver's name.
         devices: resource.k8s.io/v1 device objects.
+        counters: what they share.
 
     Raises:
         ApiError: the pod may not do it, or the server refuses a slice.
@@ -58,10 +63,10 @@ async def publish(api: KubeApi, node_name: str, driver: str, devices: list[Objec
     listed = await api.list(SLICE_API, SLICE, params={"fieldSelector": selector})
     present = sorted(listed["items"], key=lambda item: item["metadata"]["name"])
     node = await api.get("v1", "Node", node_name)
-    if _same(present, devices, node_name, driver) and all(_owned_by(item, node) for item in present):
-        return
     newest = max((item["spec"]["pool"]["generation"] for item in present), default=0)
-    specs = slice_specs(driver, node_name, devices, newest + 1)
+    specs = slice_specs(driver, node_name, devices, newest + 1, counters)
+    if _same(present, specs) and all(_owned_by(item, node) for item in present):
+        return
     stored = [
         await _write(api, spec, present[index] if index < len(present) else None, node)
         for index, spec in enumerate(specs)
@@ -92,14 +97,16 @@ async def _write(api: KubeApi, spec: Object, present: Object | None, node: Objec
     return await api.replace({**body, "metadata": meta})
 
 
-def _same(present: list[Object], devices: list[Object], node: str, driver: str) -> bool:
-    if not present:
+def _same(present: list[Object], wanted: list[Object]) -> bool:
+    if len(present) != len(wanted):
         return False
-    generation = present[0]["spec"]["pool"]["generation"]
-    wanted = slice_specs(driver, node, devices, generation)
-    stored: list[Object] = [{"devices": [], **item["spec"]} for item in present]
-    return sorted(map(_devices_key, wanted)) == sorted(map(_devices_key, stored)) and all(
-        spec["pool"] == wanted[0]["pool"] for spec in stored
+    pools = [{**item["spec"]["pool"], "generation": 0} for item in present]
+    kept = [_content(item["spec"]) for item in present]
+    generations = {item["spec"]["pool"]["generation"] for item in present}
+    return (
+        len(generations) == 1
+        and sorted(kept) == sorted(map(_content, wanted))
+        and all(pool == {**wanted[0]["pool"], "generation": 0} for pool in pools)
     )
 
 
@@ -108,8 +115,8 @@ def _owned_by(item: Object, node: Object) -> bool:
     return any(owner["uid"] == node["metadata"]["uid"] for owner in owners)
 
 
-def _devices_key(spec: Object) -> str:
-    return json.dumps(spec["devices"], sort_keys=True)
+def _content(spec: Object) -> str:
+    return json.dumps([spec.get("devices", []), spec.get("sharedCounters", [])], sort_keys=True)
 
 
 def refuse_dropped_fields(pool: str, index: int, sent: Object, stored: Object) -> None:

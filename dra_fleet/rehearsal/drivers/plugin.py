@@ -70,6 +70,10 @@ class NodePlugin(ABC):
             StartFailed: the binary would exit instead.
         """
 
+    def counters(self) -> list[Object]:
+        """What the devices share, in slices of their own; nothing for most drivers."""
+        return []
+
     @abstractmethod
     def prepare(self, claim: Object, published: dict[str, Object], beside: Sequence[Object] = ()) -> None:
         """Prepare this driver's devices of a claim.

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from dra_fleet.drivers.example.devices import example_devices
+from dra_fleet.drivers.example.devices import Options, example_devices
 
 
 def test_the_example_driver_publishes_as_many_gpus_as_it_is_told() -> None:
-    first, second = example_devices(node="n1", count=2)
+    first, second = example_devices("n1", Options(count=2))
     assert (first.name, second.name) == ("gpu-0", "gpu-1")
     assert first.to_object()["attributes"]["model"] == {"string": "LATEST-GPU-MODEL"}
     assert first.to_object()["capacity"] == {
@@ -12,4 +12,4 @@ def test_the_example_driver_publishes_as_many_gpus_as_it_is_told() -> None:
         "memory": {"value": "80Gi"},
     }
     assert first.attributes["uuid"] != second.attributes["uuid"]
-    assert example_devices(node="n2", count=1)[0].attributes["uuid"] != first.attributes["uuid"]
+    assert example_devices("n2", Options(count=1))[0].attributes["uuid"] != first.attributes["uuid"]

@@ -79,11 +79,23 @@ def test_good_configuration_is_accepted(parameters: dict[str, Any]) -> None:
             config(sharing={"strategy": "MPS", "timeSlicingConfig": {"interval": "Long"}}),
             "error getting MPS configuration: cannot use TimeSlicingConfig with the 'MPS' strategy",
         ),
-        (config(sharing="MPS"), "json: cannot unmarshal string into Go struct field sharing"),
-        (config(sharing={"strategy": 4}), "cannot unmarshal number into Go struct field sharing.strategy"),
+        (
+            config(sharing="MPS"),
+            "json: cannot unmarshal string into Go struct field GpuConfig.sharing of type v1beta1.GpuSharing",
+        ),
+        (
+            config(sharing={"strategy": 4}),
+            (
+                "cannot unmarshal number into Go struct field GpuSharing.sharing.strategy of type "
+                "v1beta1.GpuSharingStrategy"
+            ),
+        ),
         (
             config(sharing={"strategy": "MPS", "mpsConfig": {"defaultActiveThreadPercentage": "50"}}),
-            "cannot unmarshal string into Go struct field sharing.mpsConfig.defaultActiveThreadPercentage",
+            (
+                "cannot unmarshal string into Go struct field "
+                "MpsConfig.sharing.mpsConfig.defaultActiveThreadPercentage of type int"
+            ),
         ),
     ],
 )

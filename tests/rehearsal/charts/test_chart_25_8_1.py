@@ -89,6 +89,16 @@ def test_all_parts_are_rendered_with_the_classes_of_25_8(tools: Toolset) -> None
     assert [container["name"] for container in pod["containers"]] == ["compute-domains", "gpus"]
     gates = {"name": "FEATURE_GATES", "value": "MPSSupport=true,"}
     assert all(gates in container["env"] for container in pod["containers"])
+    granted = {
+        item["metadata"]["name"]: {
+            resource: rule["verbs"] for rule in item["rules"] for resource in rule["resources"]
+        }
+        for item in objects
+        if item["kind"] == "ClusterRole"
+    }
+    # templates/rbac-controller.yaml and rbac-compute-domain-daemon.yaml of its time
+    assert "resourceclaims" not in granted["nvidia-dra-driver-gpu-clusterrole-controller"]
+    assert granted["compute-domain-daemon-role"]["pods"] == ["get", "list", "watch"]
 
 
 @pytest.mark.engine

@@ -88,12 +88,22 @@ def test_the_nvidia_chart_installs_the_plugin_its_rights_and_its_classes(tools: 
     objects = render(tools, NVIDIA, *GPUS_ONLY)
     names = sorted(f"{item['kind']}/{item['metadata']['name']}" for item in objects)
     assert names == [
+        "ClusterRole/compute-domain-daemon-role",
+        "ClusterRole/dra-driver-nvidia-gpu-clusterrole-controller",
         "ClusterRole/dra-driver-nvidia-gpu-clusterrole-kubeletplugin",
+        "ClusterRoleBinding/compute-domain-daemon-role-binding",
+        "ClusterRoleBinding/dra-driver-nvidia-gpu-clusterrole-binding-controller-drivers",
         "ClusterRoleBinding/dra-driver-nvidia-gpu-clusterrole-binding-kubeletplugin",
         "DaemonSet/dra-driver-nvidia-gpu-kubelet-plugin",
         "DeviceClass/gpu.nvidia.com",
         "DeviceClass/mig.nvidia.com",
         "DeviceClass/vfio.gpu.nvidia.com",
+        "Role/dra-driver-nvidia-gpu-role-controller",
+        "Role/dra-driver-nvidia-gpu-role-kubeletplugin",
+        "RoleBinding/dra-driver-nvidia-gpu-role-binding-controller",
+        "RoleBinding/dra-driver-nvidia-gpu-role-binding-kubeletplugin",
+        "ServiceAccount/compute-domain-daemon-service-account",
+        "ServiceAccount/release-dra-driver-nvidia-gpu-service-account-controller",
         "ServiceAccount/release-dra-driver-nvidia-gpu-service-account-kubeletplugin",
     ]
     whole = next(item for item in objects if item["metadata"]["name"] == "gpu.nvidia.com")
@@ -205,9 +215,26 @@ def test_an_old_cluster_is_refused(tools: Toolset) -> None:
 
 @pytest.mark.engine
 def test_the_example_chart_refuses_what_is_not_rehearsed(tools: Toolset) -> None:
-    assert "it rehearses deviceProfile 'gpu' with whole devices only" in refusal(
-        tools, EXAMPLE, "kubeletPlugin.gpuPartitions=4"
-    )
+    told = refusal(tools, EXAMPLE, "controller.plugins[0]=BindingConditions")
+    assert "it rehearses neither the webhook nor the controller" in told
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("value", "variable"),
+    [
+        ("deviceProfile=net", {"name": "DEVICE_PROFILE", "value": "net"}),
+        ("kubeletPlugin.gpuPartitions=4", {"name": "GPU_PARTITIONS", "value": "4"}),
+        ("gpuAllowMultipleAllocations=true", {"name": "GPU_ALLOW_MULTIPLE_ALLOCATIONS", "value": "true"}),
+        ("kubeletPlugin.bindingConditions=true", {"name": "BINDING_CONDITIONS", "value": "true"}),
+        ("kubeletPlugin.cpu.numaNodes=2", {"name": "CPU_NUMA_NODES", "value": "2"}),
+    ],
+)
+def test_the_example_chart_tells_the_plugin_what_to_publish(
+    tools: Toolset, value: str, variable: dict[str, str]
+) -> None:
+    [plugin] = [item for item in render(tools, EXAMPLE, value) if item["kind"] == "DaemonSet"]
+    assert variable in plugin["spec"]["template"]["spec"]["containers"][0]["env"]
 
 
 @pytest.mark.engine
@@ -255,18 +282,61 @@ def test_the_stand_in_renders_the_kinds_and_keys_of_the_published_chart(
     assert keys(their_values, schema) <= keys(own_values, schema)
 
 
-# templates/rbac-controller.yaml of chart 0.5.0
-@pytest.mark.engine
-def test_the_controller_may_touch_leases_and_no_claims(tools: Toolset) -> None:
-    objects = render(tools, NVIDIA, *GPUS_ONLY, "resources.computeDomains.enabled=true")
-    [role] = [
-        item
+RIGHTS: dict[str, dict[str, list[str]]] = {
+    "dra-driver-nvidia-gpu-clusterrole-controller": {
+        "computedomains": ["get", "list", "watch", "update"],
+        "computedomains/status": ["update"],
+        "resourceclaimtemplates": ["get", "list", "watch", "create", "update", "delete"],
+        "leases": ["get", "create", "update"],
+        "nodes": ["get", "list", "watch", "update"],
+        "pods": ["get", "list", "watch"],
+    },
+    "dra-driver-nvidia-gpu-clusterrole-kubeletplugin": {
+        "computedomains": ["get", "list", "watch"],
+        "resourceclaims": ["get", "list", "watch"],
+        "resourceslices": ["get", "list", "watch", "create", "update", "delete"],
+        "nodes": ["get", "list", "watch", "update", "patch"],
+        "pods": ["get", "list", "watch"],
+    },
+    "dra-driver-nvidia-gpu-role-controller": {
+        "daemonsets": ["get", "list", "watch", "create", "update", "patch", "delete"],
+        "computedomaincliques": ["get", "list", "watch", "update"],
+    },
+    "dra-driver-nvidia-gpu-role-kubeletplugin": {"computedomaincliques": ["get"]},
+    "compute-domain-daemon-role": {
+        "computedomains": ["get", "list", "watch", "update", "patch"],
+        "computedomains/status": ["get", "list", "watch", "update", "patch"],
+        "computedomaincliques": ["get", "list", "watch", "create", "update", "patch"],
+        "pods": ["get", "list", "watch", "patch"],
+    },
+}
+"""https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/tree/v0.5.0/deployments/helm/dra-driver-nvidia-gpu/templates,
+rbac-controller.yaml, rbac-kubeletplugin.yaml, rbac-compute-domain-daemon.yaml."""
+
+
+def rights(objects: list[dict[str, Any]]) -> dict[str, dict[str, list[str]]]:
+    """The verbs of each role, by resource."""
+    return {
+        item["metadata"]["name"]: {
+            resource: rule["verbs"] for rule in item["rules"] for resource in rule["resources"]
+        }
         for item in objects
-        if item["kind"] == "ClusterRole" and item["metadata"]["name"].endswith("-clusterrole-controller")
-    ]
-    verbs = {resource: rule["verbs"] for rule in role["rules"] for resource in rule["resources"]}
-    assert verbs["leases"] == ["get", "create", "update"]
-    assert "resourceclaims" not in verbs
+        if item["kind"] in ("ClusterRole", "Role")
+    }
+
+
+@pytest.mark.engine
+def test_the_nvidia_chart_grants_what_the_published_chart_grants(tools: Toolset) -> None:
+    assert rights(render(tools, NVIDIA, *GPUS_ONLY)) == RIGHTS
+
+
+@pytest.mark.engine
+def test_the_plugin_may_make_the_daemons_of_mps_where_its_gate_is_on(tools: Toolset) -> None:
+    granted = rights(render(tools, NVIDIA, *GPUS_ONLY, "featureGates.MPSSupport=true"))
+    assert granted["dra-driver-nvidia-gpu-role-kubeletplugin"] == {
+        "computedomaincliques": ["get"],
+        "deployments": ["get", "list", "watch", "create", "update", "patch", "delete"],
+    }
 
 
 @pytest.mark.engine

@@ -14,25 +14,27 @@ from dra_fleet.cel.semver import as_semver
 from dra_fleet.clusters.client import ApiError
 from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER, compute_domain_devices
 from dra_fleet.drivers.nvidia.objects.compute_domain import API, CLIQUE_LABEL, KIND
+from dra_fleet.rehearsal.drivers.decoding import STRING, decode
 from dra_fleet.rehearsal.drivers.nvidia.compute_domains.objects import CLIQUE_KIND, DOMAIN
 from dra_fleet.rehearsal.drivers.nvidia.gates import feature_gates
 from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
-from dra_fleet.rehearsal.drivers.nvidia.opaque import decode
+from dra_fleet.rehearsal.drivers.nvidia.opaque import API_VERSION
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, StartFailed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.rehearsal.drivers.decoding import Go
     from dra_fleet.rehearsal.drivers.plugin import AtWork
     from dra_fleet.rehearsal.world.node import Host
 
 DNS_NAMES_FLOOR = "570.158.1"
 """The lowest driver that takes DNS names for IMEX daemons (`main.go`)."""
 CHANNEL: Final = "ComputeDomainChannelConfig"
-_KINDS: Final[Mapping[str, Object]] = {
-    CHANNEL: {"domainID": None, "allocationMode": None},
-    "ComputeDomainDaemonConfig": {"domainID": None},
+_KINDS: Final[Mapping[str, Mapping[str, Go]]] = {
+    CHANNEL: {"domainID": STRING, "allocationMode": STRING},
+    "ComputeDomainDaemonConfig": {"domainID": STRING},
 }
 _TYPES: Final = {CHANNEL: "channel", "ComputeDomainDaemonConfig": "daemon"}
 
@@ -156,7 +158,7 @@ class ComputeDomainPlugin(NodePlugin):
             for item in configs
             if item.get("opaque", {}).get("driver") == self.driver
         ]
-        decoded = [(decode(parameters, _KINDS), parameters) for parameters in found]
+        decoded = [(decode(parameters, API_VERSION, _KINDS), parameters) for parameters in found]
         return decoded or [(CHANNEL, {})]
 
 

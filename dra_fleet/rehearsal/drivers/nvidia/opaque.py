@@ -7,11 +7,11 @@ Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `api/nvidia.co
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from dra_fleet.drivers.nvidia import DRIVER
-from dra_fleet.kubernetes.devices.quantity import Quantity
-from dra_fleet.rehearsal.drivers.nvidia.pinned_memory import refused_limits, section
+from dra_fleet.rehearsal.drivers.decoding import BOOL, INT, QUANTITY, Go, section
+from dra_fleet.rehearsal.drivers.nvidia.pinned_memory import refused_limits
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 
 if TYPE_CHECKING:
@@ -22,19 +22,35 @@ if TYPE_CHECKING:
 
 API_VERSION = "resource.nvidia.com/v1beta1"
 
-# Nested field names by kind; a type ends a branch, None stands for any, "*" for any key.
-_MPS: Object = {
-    "defaultActiveThreadPercentage": int,
-    "defaultPinnedDeviceMemoryLimit": Quantity,
-    "defaultPerDevicePinnedMemoryLimit": {"*": Quantity},
-    "multiUser": bool,
-}
-FIELDS: Mapping[str, Object] = {
-    "GpuConfig": {
-        "sharing": {"strategy": str, "timeSlicingConfig": {"interval": str}, "mpsConfig": _MPS},
+_MPS = Go(
+    "v1beta1.MpsConfig",
+    dict,
+    {
+        "defaultActiveThreadPercentage": INT,
+        "defaultPinnedDeviceMemoryLimit": QUANTITY,
+        "defaultPerDevicePinnedMemoryLimit": Go(
+            "v1beta1.MpsPerDevicePinnedMemoryLimit", dict, {"*": QUANTITY}
+        ),
+        "multiUser": BOOL,
     },
-    "MigDeviceConfig": {"sharing": {"strategy": str, "mpsConfig": _MPS}},
-    "VfioDeviceConfig": {"iommu": {"backendPolicy": str, "enableAPIDevice": bool}},
+)
+_STRATEGY = Go("v1beta1.GpuSharingStrategy", str)
+_SLICING = Go("v1beta1.TimeSlicingConfig", dict, {"interval": Go("v1beta1.TimeSliceInterval", str)})
+_BACKEND = Go("v1beta1.IOMMUBackendPolicy", str)
+FIELDS: Mapping[str, Mapping[str, Go]] = {
+    "GpuConfig": {
+        "sharing": Go(
+            "v1beta1.GpuSharing",
+            dict,
+            {"strategy": _STRATEGY, "timeSlicingConfig": _SLICING, "mpsConfig": _MPS},
+        )
+    },
+    "MigDeviceConfig": {
+        "sharing": Go("v1beta1.MigDeviceSharing", dict, {"strategy": _STRATEGY, "mpsConfig": _MPS})
+    },
+    "VfioDeviceConfig": {
+        "iommu": Go("v1beta1.IOMMUConfig", dict, {"backendPolicy": _BACKEND, "enableAPIDevice": BOOL})
+    },
 }
 DEVICE_TYPES: Mapping[str, str] = {"GpuConfig": "gpu", "MigDeviceConfig": "mig", "VfioDeviceConfig": "vfio"}
 _GATES: Mapping[str, str] = {"TimeSlicing": "TimeSlicingSettings", "MPS": "MPSSupport"}
@@ -60,7 +76,7 @@ class Applied:
     shares: bool
 
 
-def kinds_in(chart: ChartVersion) -> Mapping[str, Object]:
+def kinds_in(chart: ChartVersion) -> Mapping[str, Mapping[str, Go]]:
     """The kinds of configuration that a version of the driver decodes, with their fields."""
     known = DRIVER.facts.parameters_in(chart.version)
     return {kind: fields for kind, fields in FIELDS.items() if any(item.kind == kind for item in known)}
@@ -115,29 +131,6 @@ def normalized(parameters: Object, gates: Mapping[str, bool]) -> Object:
     return {"kind": parameters["kind"], "sharing": {**implied, **sharing}}
 
 
-def decode(parameters: Object, kinds: Mapping[str, Object]) -> str:
-    """Decode parameters strictly; returns their kind.
-
-    Args:
-        parameters: as they stand in the claim.
-        kinds: the names of the fields of each kind; None ends a branch.
-
-    Raises:
-        PrepareFailed: with the driver's words.
-    """
-    version, kind = parameters.get("apiVersion", ""), parameters.get("kind", "")
-    if version != API_VERSION or kind not in kinds:
-        raise PrepareFailed(
-            f'error decoding config parameters: no kind "{kind}" is registered for version "{version}" '
-            'in scheme "pkg/runtime/scheme.go:111"'
-        )
-    try:
-        _strict(parameters, {"apiVersion": None, "kind": None, **kinds[kind]}, "")
-    except PrepareFailed as error:
-        raise PrepareFailed(f"error decoding config parameters: {error}") from error
-    return str(kind)
-
-
 def _is_for_gpus(parameters: Object) -> bool:
     """Whether time slicing sets anything, which it does of whole GPUs alone."""
     return parameters["kind"] == "GpuConfig"
@@ -150,39 +143,6 @@ def _without_nothing(value: Object) -> Object:
         for key, item in value.items()
         if item is not None
     }
-
-
-def _strict(value: Mapping[str, Any], fields: Object, path: str) -> None:
-    for key, item in value.items():
-        below: Any = fields.get(key, fields.get("*", ...))
-        if below is ...:
-            raise PrepareFailed(f'strict decoding error: unknown field "{path}{key}"')
-        if item is None or below is None:
-            continue
-        if below is Quantity:
-            _require_quantity(item)
-            continue
-        wanted: type = dict if isinstance(below, dict) else below
-        if not isinstance(item, wanted) or (wanted is int and isinstance(item, bool)):
-            raise PrepareFailed(f"json: cannot unmarshal {_json_type(item)} into Go struct field {path}{key}")
-        if isinstance(item, dict):
-            _strict(cast("Object", item), cast("Object", below), f"{path}{key}.")
-
-
-def _require_quantity(item: object) -> None:
-    """Source: https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/api/resource/quantity.go#L125."""
-    try:
-        Quantity.parse(str(item))
-    except ValueError as error:
-        raise PrepareFailed(
-            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-        ) from error
-
-
-def _json_type(value: object) -> str:
-    """What Go calls a value of JSON."""
-    names: dict[type, str] = {str: "string", bool: "bool", list: "array", dict: "object"}
-    return names.get(type(value), "number")
 
 
 def invalid(parameters: Object, gates: Mapping[str, bool]) -> str:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.devices.quantity import Quantity
+from dra_fleet.rehearsal.drivers.decoding import section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,11 +19,6 @@ if TYPE_CHECKING:
 
 _MIB = 2**20
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
-
-
-def section(value: Object, key: str) -> Object:
-    """A mapping below a key; empty where it is not there, or null."""
-    return cast("Object", value.get(key) or {})
 
 
 def refused_limits(config: Object, uuids: Sequence[str]) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dra_fleet.rehearsal.drivers.decoding import decode
 from dra_fleet.rehearsal.drivers.nvidia.opaque import (
+    API_VERSION,
     DEVICE_TYPES,
     Applied,
-    decode,
     invalid,
     judge,
     normalized,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.clusters.client import Object
+    from dra_fleet.rehearsal.drivers.decoding import Go
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
 
 
@@ -43,7 +45,7 @@ class Preparing:
     plugin: NodePlugin
     published: Mapping[str, Object]
     gates: Mapping[str, bool]
-    kinds: Mapping[str, Object]
+    kinds: Mapping[str, Mapping[str, Go]]
     shares: bool
 
     def prepare(self, claim: Object, beside: Sequence[Object]) -> None:
@@ -137,7 +139,7 @@ class Preparing:
         """
         ours = sorted(self._ours(claim), key=lambda config: config.get("source") != "FromClass")
         try:
-            kinds = [decode(config["opaque"]["parameters"], self.kinds) for config in ours]
+            kinds = [decode(config["opaque"]["parameters"], API_VERSION, self.kinds) for config in ours]
         except PrepareFailed as error:
             raise PrepareFailed(f"error getting opaque device configs: {error}") from error
         assigned: dict[int, list[Object]] = {}

@@ -64,7 +64,7 @@ resource.k8s.io/v1beta1
 {{- end }}
 
 {{- define "driver.hostManagedIMEX" -}}
-{{- if eq .Values.resources.computeDomains.imex.mode "hostManaged" }}true{{ end }}
+{{- if eq (toString (dig "mode" "" (.Values.resources.computeDomains.imex | default dict))) "hostManaged" }}true{{ end }}
 {{- end }}
 
 {{/* The environment that both plugin containers share. */}}
