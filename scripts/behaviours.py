@@ -1,0 +1,47 @@
+"""The part of docs/truth.md on behaviours: from `tests/truth.yaml`, whose tests must exist."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import yaml
+
+PROJECT = Path(__file__).resolve().parents[1]
+_TABLE = PROJECT / "tests" / "truth.yaml"
+_HEAD = """
+# Behaviours held to the real thing
+
+What the program, the proof, `check` and the rehearsal say is what real clusters do. Each line is a test,
+whose name is the behaviour. `make generate` makes this page from `tests/truth.yaml`.
+
+"""
+_COLUMNS = "| Behaviour | Where it is real | How it is held |\n|---|---|---|\n"
+
+
+def text() -> str:
+    """That part.
+
+    Raises:
+        ValueError: a test that is named is not there.
+    """
+    groups = yaml.safe_load(_TABLE.read_text(encoding="utf-8"))
+    parts = [_HEAD]
+    for group in groups:
+        parts.append(f"## {group['about']}\n\n{_COLUMNS}")
+        for entry in group["behaviours"]:
+            parts += [f"| {_name(test)} | {entry['where']} | {entry['held']} |\n" for test in entry["tests"]]
+        parts.append("\n")
+    return "".join(parts).rstrip("\n") + "\n"
+
+
+def _name(test: str) -> str:
+    """A test's name in words."""
+    file, _, name = test.partition("::")
+    tree = ast.parse((PROJECT / "tests" / file).read_text(encoding="utf-8"))
+    defined = {item.name for item in tree.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)}
+    if name not in defined:
+        msg = f"tests/truth.yaml: {test} is no test; rename it there as in its file"
+        raise ValueError(msg)
+    words = name.removeprefix("test_").replace("_s_", "'s ").replace("_", " ")
+    return f"[{words}](../tests/{file})"
