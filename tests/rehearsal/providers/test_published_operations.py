@@ -8,17 +8,19 @@ from typing import Any
 import pytest
 import yaml
 
-from dra_fleet.rehearsal.providers.kubernetes.configuration import compare
+from dra_fleet.rehearsal.providers.kubernetes.configuration import Configuration, compare, faults
 from dra_fleet.rehearsal.providers.kubernetes.diffing import changes
+from dra_fleet.rehearsal.providers.kubernetes.errors import RefusedError
 from dra_fleet.rehearsal.providers.kubernetes.readiness import readiness
 from dra_fleet.rehearsal.providers.kubernetes.replacing import replaces, replacing_fields
 from dra_fleet.rehearsal.providers.kubernetes.state import state_of
+from dra_fleet.rehearsal.providers.kubernetes.wait_for import expectations, met
 from dra_fleet.rehearsal.providers.properties import SecretValue
 
 PUBLISHED: dict[str, Any] = yaml.safe_load(
     Path(__file__).with_name("published_operations.yaml").read_text(encoding="utf-8")
 )
-KINDS = ("replaced", "ready", "secret", "settings")
+KINDS = ("replaced", "ready", "waited", "refused_wait", "switches", "secret", "settings")
 KUBECONFIG = """
 apiVersion: v1
 kind: Config
@@ -33,8 +35,8 @@ def operations(kind: str) -> list[Any]:
     return [pytest.param(row, id=f"{kind}-{number}") for number, row in enumerate(PUBLISHED[kind], 1)]
 
 
-def test_there_are_sixty_operations_and_each_kind_has_its_source() -> None:
-    assert sum(len(PUBLISHED[kind]) for kind in KINDS) >= 60
+def test_there_are_a_hundred_operations_and_each_kind_has_its_source() -> None:
+    assert sum(len(PUBLISHED[kind]) for kind in KINDS) >= 100
     assert all(PUBLISHED["sources"][kind].startswith("https://") for kind in KINDS)
 
 
@@ -50,6 +52,31 @@ def test_a_change_replaces_where_the_published_provider_replaces(row: dict[str, 
 @pytest.mark.parametrize("row", operations("ready"))
 def test_an_object_is_waited_for_where_the_published_provider_waits(row: dict[str, Any]) -> None:
     assert readiness({"metadata": {}, **row["object"]}).ready is row["answer"]
+
+
+def waiting(expression: str) -> dict[str, Any]:
+    return {"metadata": {"annotations": {"pulumi.com/waitFor": expression}}}
+
+
+@pytest.mark.parametrize("row", operations("waited"))
+def test_what_a_program_waits_for_is_there_where_the_published_provider_sees_it(row: dict[str, Any]) -> None:
+    found = met({"metadata": {}, **row["object"]}, expectations(waiting(row["wait"])))
+    assert found.ready is row["answer"]
+    assert bool(found.reason) is not row["answer"]
+
+
+@pytest.mark.parametrize("row", operations("refused_wait"))
+def test_what_is_no_expectation_is_refused_as_the_published_provider_does(row: dict[str, Any]) -> None:
+    with pytest.raises(RefusedError) as refused:
+        expectations(waiting(row["wait"]))
+    assert str(refused.value) == f"annotation pulumi.com/waitFor: {row['answer']}"
+
+
+@pytest.mark.parametrize("row", operations("switches"))
+def test_a_switch_of_the_published_provider_is_taken(row: dict[str, Any]) -> None:
+    assert faults(row["settings"]) == []
+    parsed = Configuration.parse(row["settings"])
+    assert sorted(key for key, value in vars(parsed).items() if value is True) == row["answer"]
 
 
 @pytest.mark.parametrize("row", operations("secret"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import secrets
 from typing import TYPE_CHECKING, Final
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.rehearsal.providers.kubernetes.configuration import Configuration
 
 _FORCE: Final = "pulumi.com/patchForce"
 _PAUSES: Final = (
@@ -31,23 +31,31 @@ _TAKEN_OVER: Final = ("kubectl", "before-first-apply", "pulumi-")
 _NO_DRY_RUN: Final = "does not support dry run"
 
 
-def forced(body: Object) -> bool:
+def _forced(body: Object, configuration: Configuration) -> bool:
     """Whether the program takes fields away from other field managers."""
-    return annotation(body, _FORCE) == "true" or os.environ.get("PULUMI_K8S_ENABLE_PATCH_FORCE") == "true"
+    return configuration.takes_fields or annotation(body, _FORCE) == "true"
 
 
-async def create(api: KubeApi, body: Object, manager: str, tell: Callable[[str], Awaitable[None]]) -> Object:
+async def create(
+    api: KubeApi,
+    body: Object,
+    manager: str,
+    tell: Callable[[str], Awaitable[None]],
+    configuration: Configuration,
+) -> Object:
     """Create an object under a field manager's name.
 
     The dry run before it is a plain create: it says AlreadyExists where an apply would quietly take over.
+    Source: https://github.com/pulumi/pulumi-kubernetes (`upsertExistingObjects`).
 
     Raises:
         ApiError: refused, also because the object exists already.
     """
     for pause in (*_PAUSES, None):
         try:
-            await _dry_create(api, body, manager)
-            return await api.apply(body, manager=manager, force=forced(body))
+            if not configuration.takes_objects:
+                await _dry_create(api, body, manager)
+            return await api.apply(body, manager=manager, force=_forced(body, configuration))
         except ApiError as error:
             if error.code != NOT_FOUND or pause is None:
                 raise
@@ -101,7 +109,13 @@ def _cannot_be_tried(error: ApiError) -> bool:
 
 
 async def update(
-    api: KubeApi, body: Object, manager: str, *, ignored: Sequence[str] = (), dry_run: bool = False
+    api: KubeApi,
+    body: Object,
+    manager: str,
+    *,
+    configuration: Configuration,
+    ignored: Sequence[str] = (),
+    dry_run: bool = False,
 ) -> Object:
     """Apply changes to an existing object.
 
@@ -120,7 +134,7 @@ async def update(
         )
     body = left_to_others(body, live, manager, ignored)
     try:
-        return await api.apply(body, manager=manager, force=forced(body), dry_run=dry_run)
+        return await api.apply(body, manager=manager, force=_forced(body, configuration), dry_run=dry_run)
     except ApiError as error:
         holders = _CONFLICT_WITH.findall(str(error.details.get("causes") or error.message))
         if error.reason != "Conflict" or not holders:
@@ -128,7 +142,7 @@ async def update(
         if not all(holder.startswith(_TAKEN_OVER) for holder in holders):
             raise RefusedError(
                 f"Server-Side Apply field conflict: {error.message}; to take these fields, set the "
-                f'annotation {_FORCE}: "true"'
+                f'annotation {_FORCE}: "true", or enablePatchForce of the provider'
             ) from error
         return await api.apply(body, manager=manager, force=True, dry_run=dry_run)
 
@@ -175,7 +189,7 @@ def _without(body: Object, keys: list[str]) -> Object:
 
 
 async def preview_update(
-    api: KubeApi, body: Object, manager: str, ignored: Sequence[str] = ()
+    api: KubeApi, body: Object, manager: str, *, configuration: Configuration, ignored: Sequence[str] = ()
 ) -> Object | None:
     """What the server would make of changes; None where it cannot say (kind or object not there yet).
 
@@ -184,7 +198,7 @@ async def preview_update(
         RefusedError: as for `update`.
     """
     try:
-        return await update(api, body, manager, ignored=ignored, dry_run=True)
+        return await update(api, body, manager, configuration=configuration, ignored=ignored, dry_run=True)
     except ApiError as error:
         if _cannot_be_tried(error):
             return None

@@ -10,7 +10,14 @@ from dra_fleet.rehearsal.providers.kubernetes.errors import NotReadyError, Refus
 from dra_fleet.rehearsal.providers.kubernetes.following import Reference, follow
 from dra_fleet.rehearsal.providers.kubernetes.naming import annotation
 from dra_fleet.rehearsal.providers.kubernetes.patience import StoppedError, within
-from dra_fleet.rehearsal.providers.kubernetes.readiness import conditions_of, patience, pod_trouble, readiness
+from dra_fleet.rehearsal.providers.kubernetes.readiness import (
+    Readiness,
+    conditions_of,
+    patience,
+    pod_trouble,
+    readiness,
+)
+from dra_fleet.rehearsal.providers.kubernetes.wait_for import expectations, met
 
 if TYPE_CHECKING:
     import asyncio
@@ -67,8 +74,8 @@ async def until_ready(api: KubeApi, live: Object, inputs: Object, waiting: Waiti
     Raises:
         NotReadyError: it failed, vanished, the time is up, or the engine stopped.
     """
-    now = readiness(live)
-    if skips_waiting(inputs) or now.ready:
+    now = judged_by(live, inputs)
+    if skips_waiting(inputs) or now.ready or await _is_bound_by_its_pod(api, live):
         return live
     seconds = timeout_of(inputs, waiting.timeout, patience(live))
     last = [now.reason]
@@ -77,7 +84,7 @@ async def until_ready(api: KubeApi, live: Object, inputs: Object, waiting: Waiti
         async for current in follow(api, Reference.of(live)):
             if current is None:
                 raise NotReadyError(["it was deleted by somebody else while waiting for it"])
-            judged = readiness(current)
+            judged = judged_by(current, inputs)
             if judged.ready:
                 return current
             if judged.hopeless:
@@ -95,9 +102,24 @@ async def until_ready(api: KubeApi, live: Object, inputs: Object, waiting: Waiti
         raise NotReadyError(reasons) from None
 
 
+def judged_by(live: Object, inputs: Object) -> Readiness:
+    """How an object stands by what the program waits for, else by its kind's rule."""
+    wanted = expectations(inputs)
+    return met(live, wanted) if wanted else readiness(live)
+
+
+async def _is_bound_by_its_pod(api: KubeApi, live: Object) -> bool:
+    """Whether this is a volume claim whose class binds it only once a pod uses it."""
+    if (live["apiVersion"], live["kind"]) != ("v1", "PersistentVolumeClaim"):
+        return False
+    name = live["spec"].get("storageClassName")
+    found = await api.find("storage.k8s.io/v1", "StorageClass", name, None) if name else None
+    return found is not None and found.get("volumeBindingMode") == "WaitForFirstConsumer"
+
+
 async def pod_reasons(api: KubeApi, owner: Object) -> list[str]:
     """What keeps the pods of a workload from running, one sentence for each of the first few."""
-    selecting: Object = owner["spec"].get("selector") or {}
+    selecting: Object = owner.get("spec", {}).get("selector") or {}
     labels: dict[str, str] = selecting.get("matchLabels") or {}
     if owner["kind"] == "Pod" or not labels:
         return []

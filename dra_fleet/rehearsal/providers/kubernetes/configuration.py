@@ -19,6 +19,8 @@ _WHERE: Final = ("kubeconfig", "context", "cluster")
 _SWITCHES: Final = {
     "deleteUnreachable": "PULUMI_K8S_DELETE_UNREACHABLE",
     "skipUpdateUnreachable": "PULUMI_K8S_SKIP_UPDATE_UNREACHABLE",
+    "enablePatchForce": "PULUMI_K8S_ENABLE_PATCH_FORCE",
+    "upsertExistingObjects": "PULUMI_K8S_UPSERT_EXISTING_OBJECTS",
     "enableServerSideApply": "PULUMI_K8S_ENABLE_SERVER_SIDE_APPLY",
     "enableConfigMapMutable": "PULUMI_K8S_ENABLE_CONFIGMAP_MUTABLE",
     "enableSecretMutable": "PULUMI_K8S_ENABLE_SECRET_MUTABLE",
@@ -38,20 +40,25 @@ _ENGINES_OWN: Final = (
 _UNSUPPORTED: Final = {
     "renderYamlToDirectory": "the stand-in for the Kubernetes plugin cannot render YAML to a directory; "
     "leave it out, or use the published plugin",
-    "skipUpdateUnreachable": "the stand-in for the Kubernetes plugin cannot skip updates; leave it out, or "
-    "use deleteUnreachable where the cluster is gone for good",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """What one provider was told. Switches not given come from the published plugin's variables."""
+    """What one provider was told. Switches not given come from the published plugin's variables.
+
+    `takes_fields`: from other field managers, of every object. `takes_objects`: those that are there already,
+    instead of refusing to create them.
+    """
 
     kubeconfig: str | None = None
     context: str | None = None
     cluster: str | None = None
     namespace: str | None = None
     delete_unreachable: bool = False
+    skip_unreachable: bool = False
+    takes_fields: bool = False
+    takes_objects: bool = False
     mutable_config_maps: bool = False
     mutable_secrets: bool = False
 
@@ -65,6 +72,9 @@ class Configuration:
             cluster=given.get("cluster") or None,
             namespace=given.get("namespace") or None,
             delete_unreachable=_switch(given, "deleteUnreachable"),
+            skip_unreachable=_switch(given, "skipUpdateUnreachable"),
+            takes_fields=_switch(given, "enablePatchForce"),
+            takes_objects=_switch(given, "upsertExistingObjects"),
             mutable_config_maps=_switch(given, "enableConfigMapMutable"),
             mutable_secrets=_switch(given, "enableSecretMutable"),
         )

@@ -173,6 +173,21 @@ def _base64(value: Any) -> Any:  # noqa: ANN401 - a text or UNKNOWN
     return base64.b64encode(value.encode()).decode() if isinstance(value, str) else value
 
 
+def is_another_object(live: Object, body: Object) -> bool:
+    """Whether a program's object has another place or kind than the live one, or one not yet known."""
+    old, new = live.get("metadata", {}), body.get("metadata")
+    if isinstance(new, UnknownValue) or new is None:
+        return True
+    return (
+        any(old.get(key) != new.get(key) for key in ("name", "namespace")) or live.get("kind") != body["kind"]
+    )
+
+
+def is_ignored(path: str, ignored: list[str]) -> bool:
+    """Whether a changed place is in one of the program's ignoreChanges."""
+    return any(path == entry or path.startswith((f"{entry}.", f"{entry}[")) for entry in ignored)
+
+
 def inputs_of(live: Object) -> Object:
     """The inputs a program would need to declare an existing object: all but what only the server writes."""
     kept = {key: value for key, value in live.items() if key != "status"}

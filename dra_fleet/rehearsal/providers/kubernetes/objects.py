@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Final, cast
 from dra_fleet.clusters.client import ApiError
 from dra_fleet.rehearsal.providers.kubernetes import applying, awaiting
 from dra_fleet.rehearsal.providers.kubernetes.diffing import (
+    ChangeKind,
     FieldChange,
     changes,
     inputs_of,
+    is_another_object,
+    is_ignored,
     pruned,
     real_changes,
     wanted,
@@ -31,9 +34,9 @@ from dra_fleet.rehearsal.providers.kubernetes.naming import (
 from dra_fleet.rehearsal.providers.kubernetes.readiness import readiness
 from dra_fleet.rehearsal.providers.kubernetes.replacing import replaces, replacing_fields
 from dra_fleet.rehearsal.providers.kubernetes.state import Remembered, for_program, for_server, state_of
+from dra_fleet.rehearsal.providers.kubernetes.wait_for import expectations
 from dra_fleet.rehearsal.providers.properties import (
     UNKNOWN,
-    UnknownValue,
     has_unknown,
     with_secrets_of,
     without_nulls,
@@ -49,7 +52,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.providers.properties import Properties
 
 _MANAGER: Final = "pulumi.com/patchFieldManager"
-_NOT_SUPPORTED: Final = ("pulumi.com/waitFor", "pulumi.com/replaceUnready")
+_REPLACE_UNREADY: Final = "pulumi.com/replaceUnready"
 _SERVER_MADE: Final = ("uid", "resourceVersion", "creationTimestamp")
 
 
@@ -105,11 +108,7 @@ def _refuse_what_is_not_known(body: Object) -> None:
             "metadata.generateName is not supported with server-side apply; leave it out (a name is made "
             "from the resource's name) or set metadata.name"
         )
-    for key in _NOT_SUPPORTED:
-        if annotation(body, key) is not None:
-            raise RefusedError(
-                f"annotation {key} is not supported by the stand-in for the Kubernetes plugin; leave it out"
-            )
+    expectations(body)
 
 
 async def diff(operation: Operation, old: Properties, new: Properties, ignored: list[str]) -> Difference:
@@ -119,26 +118,26 @@ async def diff(operation: Operation, old: Properties, new: Properties, ignored: 
     live = pruned(remembered.live, wanted(remembered.inputs))
     live.setdefault("apiVersion", body.get("apiVersion"))
     live.setdefault("kind", body.get("kind"))
-    found = [change for change in changes(live, body) if not _is_ignored(str(change), ignored)]
+    found = [change for change in changes(live, body) if not is_ignored(str(change), ignored)]
     fields = replacing_fields(body, mutable_data=operation.cluster.configuration.mutable_data(body["kind"]))
-    if found and not has_unknown(body) and not _is_another_object(remembered.live, body):
+    if found and not has_unknown(body) and not is_another_object(remembered.live, body):
         found = await _confirmed(operation.cluster, found, remembered, body, ignored)
     replacing = [change for change in found if replaces(change.path, change.new, fields)]
-    same_place = not is_autonamed(body) and not _is_another_object(remembered.live, body)
+    if annotation(body, _REPLACE_UNREADY) == "true" and await _is_to_be_replaced(operation, remembered.live):
+        unready = FieldChange(("metadata", "annotations", _REPLACE_UNREADY), ChangeKind.UPDATE, "true")
+        found, replacing = [*found, unready], [*replacing, unready]
+    same_place = not is_autonamed(body) and not is_another_object(remembered.live, body)
     return Difference(found, replacing, delete_before_replace=bool(replacing) and same_place)
 
 
-def _is_ignored(path: str, ignored: list[str]) -> bool:
-    return any(path == entry or path.startswith((f"{entry}.", f"{entry}[")) for entry in ignored)
-
-
-def _is_another_object(live: Object, body: Object) -> bool:
-    old, new = live.get("metadata", {}), body.get("metadata")
-    if isinstance(new, UnknownValue) or new is None:
-        return True
-    return (
-        any(old.get(key) != new.get(key) for key in ("name", "namespace")) or live.get("kind") != body["kind"]
-    )
+async def _is_to_be_replaced(operation: Operation, live: Object) -> bool:
+    """Whether an object is a Job that is not complete: only those are replaced for not being ready."""
+    if (live.get("apiVersion"), live.get("kind")) != ("batch/v1", "Job"):
+        await operation.warn("replaceUnready annotation is not supported for this resource")
+        return False
+    api = await operation.cluster.api_or_none()
+    now = None if api is None else await read(api, Reference.of(live))
+    return now is not None and not readiness(now).ready
 
 
 async def _confirmed(
@@ -153,7 +152,9 @@ async def _confirmed(
         return found
     try:
         manager = _manager(body, remembered.manager)
-        tried = await applying.preview_update(api, body, manager, ignored)
+        tried = await applying.preview_update(
+            api, body, manager, configuration=cluster.configuration, ignored=ignored
+        )
     except (ApiError, RefusedError):
         return found  # the preview of the update itself says why
     return real_changes(found, remembered.live, tried) if tried is not None else found
@@ -176,7 +177,9 @@ async def create(operation: Operation, inputs: Properties) -> tuple[str, Propert
         return "", await _preview(operation, inputs, applying.preview_create, body, manager)
     api = await operation.cluster.api()
     try:
-        live = await applying.create(api, body, manager, operation.waiting.tell)
+        live = await applying.create(
+            api, body, manager, operation.waiting.tell, operation.cluster.configuration
+        )
     except ApiError as error:
         raise RefusedError(
             f'resource "{operation.urn.name}" was not successfully created by the Kubernetes API server: '
@@ -194,12 +197,13 @@ async def update(operation: Operation, old: Properties, inputs: Properties, igno
     """
     body = wanted(for_server(inputs))
     manager = _manager(body, Remembered.parse(old).manager)
+    configuration = operation.cluster.configuration
     try:
         if operation.preview:
-            attempt = partial(applying.preview_update, ignored=ignored)
+            attempt = partial(applying.preview_update, configuration=configuration, ignored=ignored)
             return await _preview(operation, inputs, attempt, body, manager)
         api = await operation.cluster.api()
-        live = await applying.update(api, body, manager, ignored=ignored)
+        live = await applying.update(api, body, manager, configuration=configuration, ignored=ignored)
     except ApiError as error:
         raise RefusedError(
             f'the Kubernetes API server refused the update of "{resource_id(body)}": {error.message}'
@@ -265,7 +269,7 @@ async def refresh(
     read_inputs = for_program(pruned(live, shape) if old_inputs else inputs_of(live))
     inputs = cast("Properties", with_secrets_of(read_inputs, _moved(old_inputs)))
     state = state_of(live, inputs, manager)
-    now = readiness(live)
+    now = awaiting.judged_by(live, body)
     if old_inputs and not now.ready and not awaiting.skips_waiting(body):
         raise InitFailedError(
             identifier, state, [f'{kind} "{identifier}" is not ready: {now.reason}'], inputs

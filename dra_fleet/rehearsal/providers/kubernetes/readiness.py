@@ -1,9 +1,8 @@
 """When an object counts as ready, judged from the object alone.
 
-Kinds not named here are ready as soon as they exist. The published plugin also waits for Services, Ingresses,
-volume claims and auto-scalers: what makes those ready (load balancers, storage, metrics) is not simulated, so
-this one does not.
-Rules: https://www.pulumi.com/registry/packages/kubernetes/ and `provider/pkg/await` there.
+Kinds not named here are ready as soon as they exist. Of a Service with a selector the published plugin also
+wants that it finds pods; this one does not look for them.
+Rules: https://github.com/pulumi/pulumi-kubernetes/tree/master/provider/pkg/await
 """
 
 from __future__ import annotations
@@ -127,6 +126,30 @@ def _secret(body: Object) -> Readiness:
     return _waiting("its ServiceAccount's token is not there yet") if waits else _READY
 
 
+def _published(body: Object) -> Readiness:
+    """An Ingress, or a Service of a load balancer: others reach it once it has an address there."""
+    balanced = body["kind"] == "Ingress" or body["spec"].get("type") == "LoadBalancer"
+    given = body.get("status", {}).get("loadBalancer", {}).get("ingress")
+    return _READY if given or not balanced else _waiting("its load balancer has no address yet")
+
+
+def _volume(body: Object) -> Readiness:
+    phase = body.get("status", {}).get("phase", "Pending")
+    return _READY if phase in ("Available", "Bound") else _waiting(f"the volume is {phase}")
+
+
+def _volume_claim(body: Object) -> Readiness:
+    phase = body.get("status", {}).get("phase", "Pending")
+    if phase == "Bound":
+        return _READY
+    return _waiting(f"the claim is {phase}, no volume is bound to it; a rehearsal makes no volumes")
+
+
+def _quota(body: Object) -> Readiness:
+    counted = body.get("status", {}).get("hard") == body["spec"].get("hard")
+    return _READY if counted else _waiting("its controller has not taken it up yet")
+
+
 def _definition(body: Object) -> Readiness:
     refused = _condition(body, "NamesAccepted")
     if refused.get("status") == "False":
@@ -141,8 +164,13 @@ _RULES: Final[dict[tuple[str, str], tuple[Callable[[Object], Readiness], float]]
     ("apps/v1", "Deployment"): (_deployment, 10 * _MINUTES),
     ("apps/v1", "StatefulSet"): (_stateful_set, 10 * _MINUTES),
     ("batch/v1", "Job"): (_job, 10 * _MINUTES),
+    ("networking.k8s.io/v1", "Ingress"): (_published, 10 * _MINUTES),
+    ("v1", "PersistentVolume"): (_volume, 5 * _MINUTES),
+    ("v1", "PersistentVolumeClaim"): (_volume_claim, 5 * _MINUTES),
     ("v1", "Pod"): (_pod, 10 * _MINUTES),
+    ("v1", "ResourceQuota"): (_quota, 1 * _MINUTES),
     ("v1", "Secret"): (_secret, 10 * _MINUTES),
+    ("v1", "Service"): (_published, 10 * _MINUTES),
     ("apiextensions.k8s.io/v1", "CustomResourceDefinition"): (_definition, 1 * _MINUTES),
 }
 

@@ -159,10 +159,16 @@ class KubernetesServicer(PluginServicer):
         """Change a resource and wait until it is ready."""
         operation = self._operation(request.urn, timeout=request.timeout, preview=request.preview)
         news = decode(request.news)
-        if operation.urn.type == helm_release.TYPE:
-            state = await helm_release.update(operation, news)
-        else:
-            state = await objects.update(operation, decode(request.olds), news, list(request.ignoreChanges))
+        try:
+            if operation.urn.type == helm_release.TYPE:
+                state = await helm_release.update(operation, news)
+            else:
+                ignored = list(request.ignoreChanges)
+                state = await objects.update(operation, decode(request.olds), news, ignored)
+        except ClusterUnreachableError as error:
+            if not await self._leaves(operation, error):
+                raise
+            return provider_pb2.UpdateResponse(properties=request.olds)
         return provider_pb2.UpdateResponse(properties=encode(state))
 
     async def Read(self, request: provider_pb2.ReadRequest, context: object) -> provider_pb2.ReadResponse:
@@ -175,6 +181,10 @@ class KubernetesServicer(PluginServicer):
             else:
                 found = await objects.refresh(operation, request.id, old, old_inputs)
         except ClusterUnreachableError as error:
+            if not self._cluster.configuration.delete_unreachable and await self._leaves(operation, error):
+                return provider_pb2.ReadResponse(
+                    id=request.id, properties=request.properties, inputs=request.inputs
+                )
             await self._forget(operation, error)
             found = None
         if found is None:
@@ -202,6 +212,15 @@ class KubernetesServicer(PluginServicer):
             f"configured Kubernetes cluster is unreachable: {error}; deleteUnreachable is set, so this "
             "resource is taken out of the state without deleting anything"
         )
+
+    async def _leaves(self, operation: Operation, error: ClusterUnreachableError) -> bool:
+        """Whether a resource of an unreachable cluster stays as it is, where the program says so."""
+        if self._cluster.configuration.skip_unreachable:
+            await operation.warn(
+                f"configured Kubernetes cluster is unreachable: {error}; skipUpdateUnreachable is set, so "
+                "this resource is left as it is"
+            )
+        return self._cluster.configuration.skip_unreachable
 
     async def Cancel(self, request: empty_pb2.Empty, context: object) -> empty_pb2.Empty:
         """Give up waiting: what is not ready yet is left as it is, with that as its reason."""

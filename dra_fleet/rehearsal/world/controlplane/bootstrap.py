@@ -23,8 +23,12 @@ KWOK_RULES = (
     ("", ("nodes/status", "pods/status"), ("patch", "update")),
     ("", ("pods",), ("delete", "get", "list", "patch", "update", "watch")),
     ("coordination.k8s.io", ("leases",), ("create", "get", "list", "patch", "update", "watch")),
+    ("", ("services",), ("get", "list", "watch")),
+    ("networking.k8s.io", ("ingresses",), ("get", "list", "watch")),
+    ("", ("services/status",), ("patch", "update")),
+    ("networking.k8s.io", ("ingresses/status",), ("patch", "update")),
 )
-"""kwok's own role without its custom resources, which are not served here.
+"""kwok's own role without its custom resources, which are not served here; and for its load balancers.
 https://github.com/kubernetes-sigs/kwok/blob/v0.8.0/kustomize/rbac/role.yaml"""
 
 
