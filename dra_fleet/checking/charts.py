@@ -9,17 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet import clouds, drivers
-from dra_fleet.checking.operator_values import OPERATOR
+from dra_fleet.checking.operator_values import operators
 from dra_fleet.checking.resources import mapping
-from dra_fleet.drivers.common.host_root import looks_elsewhere
+from dra_fleet.drivers.common.host_root import looks_elsewhere, root_in, root_of
 from dra_fleet.drivers.common.plugin_pods import PluginPods
 from dra_fleet.drivers.common.value_checks import check_values
-from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.common.values import flow, value_at
 from dra_fleet.drivers.driver import Release
-from dra_fleet.drivers.nvidia import driver_root
-from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.mig_labels import CONFIG, READY, STATE, may_start_early
-from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 from dra_fleet.kubernetes.scheduling.taints import toleration_text
@@ -34,8 +30,6 @@ if TYPE_CHECKING:
     from dra_fleet.findings.finding import Subject
     from dra_fleet.model.plan import ChartValues, PoolPlan
     from dra_fleet.yaml_text import Path
-
-_OPERATOR_S_OWN = (STATE, "nvidia.com/gpu.deploy.", "nvidia.com/dra-kubelet-plugin")
 
 
 class ChartUnknown(Exception):  # noqa: N818 - it says what the chart is
@@ -59,12 +53,15 @@ def find_chart(name: str, version: str) -> Chart:
     charts = [
         Chart(driver=driver, version=entry) for driver in drivers.known() for entry in driver.facts.versions
     ]
-    if name == OPERATOR:
-        versions = [entry.version for entry in nvidia_facts.gpu_operator().versions]
-        raise ChartUnknown(f"chart {name} has no known version {version!r}; allowed: {', '.join(versions)}")
+    for operator in operators():
+        if name == operator.chart:
+            versions = [entry.version for entry in operator.versions()]
+            raise ChartUnknown(
+                f"chart {name} has no known version {version!r}; allowed: {', '.join(versions)}"
+            )
     named = [chart for chart in charts if chart_name(chart) == name]
     if not named:
-        names = {*(chart_name(chart) for chart in charts), OPERATOR}
+        names = {*(chart_name(chart) for chart in charts), *(operator.chart for operator in operators())}
         raise ChartUnknown(
             f"chart {name!r} is no known driver's chart; allowed: {choices(name, names)}. "
             f"{mistyped(name, names)}"
@@ -120,14 +117,13 @@ def _check_on(
     pods = PluginPods.of(chart.driver, chart.version, values)
     reached = _check_plugin_nodes(subject, chart, pools, pods)
     _check_tolerations(subject, chart, reached, pods)
-    if chart.driver.name == "nvidia":
-        _check_root(subject, reached, values)
-        _check_partitions(subject, reached, pods)
+    _check_root(subject, chart.driver, reached, values)
+    _check_partitions(subject, chart.driver, reached, pods)
 
 
 def _check_controller(subject: Subject, chart: Chart, cluster: ClusterInventory, values: ChartValues) -> None:
     """Charts before 0.4 let their controller run on control-plane nodes only, which managed clusters hide."""
-    has_controller = value_at(values, "resources.computeDomains.enabled", default=True)
+    has_controller = chart.driver.has_controller(values, default=True)
     if not chart.version.controller_needs_control_plane or not has_controller:
         return
     if value_at(values, "controller.affinity", default=subject) is not subject:
@@ -140,7 +136,7 @@ def _check_controller(subject: Subject, chart: Chart, cluster: ClusterInventory,
         rule="controller-placement",
         what=f"chart {chart.version.version} lets its controller run only on nodes labelled "
         f"node-role.kubernetes.io/control-plane, and {where}: it would stay Pending",
-        fix="controller: {affinity: null}, or resources: {computeDomains: {enabled: false}}",
+        fix=f"controller: {{affinity: null}}, or {flow(chart.driver.controller_switch, 'false')}",
     )
 
 
@@ -183,18 +179,19 @@ def _check_plugin_nodes(
             continue
         reached.append(pool)
         if answer == "unknown" and pool.gpu_driver == "host":
-            _warn_labels(subject, pool, pods, key)
+            _warn_labels(subject, chart.driver, pool, pods, key)
     return reached
 
 
-def _warn_labels(subject: Subject, pool: PoolPlan, pods: PluginPods, at: str) -> None:
+def _warn_labels(subject: Subject, driver: Driver, pool: PoolPlan, pods: PluginPods, at: str) -> None:
+    operator = driver.resources.operator
+    told = operator.labels if operator is not None else ()
     default = pods.is_default_affinity
-    untold = sorted(
-        key for key in pods.affinity.keys if key not in pool.labels and not key.startswith(_OPERATOR_S_OWN)
-    )
+    untold = sorted(key for key in pods.affinity.keys if key not in pool.labels and not key.startswith(told))
     if not untold:
         return
-    wanted = 'nvidia.com/gpu.present: "true"' if default else f"{untold[0]}: …"
+    usual = next(((key, value) for key, value in driver.facts.plugin_labels.items()), ("", ""))
+    wanted = f'{usual[0]}: "{usual[1]}"' if default else f"{untold[0]}: …"
     nodes = " or ".join(untold) if default else ", ".join(untold)
     carried = "any of them" if default and len(untold) > 1 else "it"
     subject.warning(
@@ -227,52 +224,57 @@ def _check_tolerations(subject: Subject, chart: Chart, pools: list[PoolPlan], po
             )
 
 
-def _check_root(subject: Subject, pools: list[PoolPlan], values: ChartValues) -> None:
-    for pool in pools:
-        root, wanted = driver_root.root_in(values), driver_root.root_of(pool)
+def _check_root(subject: Subject, driver: Driver, pools: list[PoolPlan], values: ChartValues) -> None:
+    key = driver.resources.root
+    for pool in pools if key else ():
+        root, wanted = root_in(driver, values), root_of(driver, pool)
         if looks_elsewhere(root, [wanted]):
             subject.error(
-                *_path(driver_root.KEY),
+                *_path(key),
                 rule="driver-root",
                 what=f"is not where pool {pool.name} has its GPU driver (gpuDriver: {pool.gpu_driver}); the "
                 "plugin would find no GPU",
                 got=root,
                 allowed=wanted,
-                fix=f"{driver_root.KEY}: {wanted}",
+                fix=f"{key}: {wanted}",
             )
 
 
-def _check_partitions(subject: Subject, pools: list[PoolPlan], pods: PluginPods) -> None:
-    """Partitions that the GPU Operator makes must be there before the plugin looks."""
+def _check_partitions(subject: Subject, driver: Driver, pools: list[PoolPlan], pods: PluginPods) -> None:
+    """Partitions that an operator makes must be there before the plugin looks."""
+    dividable = driver.resources.dividable
+    if dividable is None:
+        return
+    label, progress = dividable.label, dividable.progress
     for pool in pools:
-        config = pool.labels.get(CONFIG)
-        if pool.gpu_driver != "operator" or not (isinstance(pool.sharing, MigSharing) or config is not None):
+        config = pool.labels.get(label)
+        divided = driver.is_divided(pool.machine, pool.sharing) or config is not None
+        if pool.gpu_driver != "operator" or not divided:
             continue
-        if config in (None, "all-disabled"):
-            has = f"carries {CONFIG}={config}" if config else f"carries no label {CONFIG}"
+        if config in (None, dividable.whole_label):
+            has = f"carries {label}={config}" if config else f"carries no label {label}"
             tell = subject.error if config else subject.warning
             tell(
                 rule="partitions-missing",
                 what=f"pool {pool.name} {has}, which makes no MIG partitions; mig.strategy alone makes "
                 f"none either",
                 got=config or "",
-                fix=f"give the pool the label {CONFIG}={_profile(pool)}",
+                fix=f"give the pool the label {_wanted(driver, pool, label)}",
             )
-        if may_start_early(some_labels(pool.labels), pods.affinity):
+        if pods.may_start_early(some_labels(pool.labels), progress):
             subject.error(
-                *_path("kubeletPlugin.affinity"),
+                *_path(driver.plugin_key("affinity")),
                 rule="partitions-missing",
                 what=f"the plugin may start on pool {pool.name} before its MIG partitions exist, and "
                 f"publishes whole "
                 "GPUs then",
-                fix=f"require {STATE} In [{READY}] in kubeletPlugin.affinity",
+                fix=f"require {progress.key} In [{progress.ready}] in {driver.plugin_key('affinity')}",
             )
 
 
-def _profile(pool: PoolPlan) -> str:
-    if not isinstance(pool.sharing, MigSharing) or len(pool.sharing.layout) != 1:
-        return "<profile>"
-    return f"all-{next(iter(pool.sharing.layout)).replace('+', '.')}"
+def _wanted(driver: Driver, pool: PoolPlan, label: str) -> str:
+    wanted = driver.pool_labels(pool.machine, pool.sharing, by_operator=True).get(label, "<profile>")
+    return f"{label}={wanted}"
 
 
 def _path(key: str) -> Path:

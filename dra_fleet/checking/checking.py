@@ -13,7 +13,7 @@ from dra_fleet.checking.device_objects import all_expressions
 from dra_fleet.checking.inventory import clusters
 from dra_fleet.checking.leaving_out import comments, counted
 from dra_fleet.checking.on_cluster import judged_on
-from dra_fleet.checking.operator_values import OPERATOR, check_operator_values, operator_version
+from dra_fleet.checking.operator_values import check_operator_values, operator_version
 from dra_fleet.checking.rendering import check_rendered
 from dra_fleet.findings.finding import Finding, Found, Subject
 from dra_fleet.proof.answer.messages import STRICT
@@ -146,10 +146,10 @@ def _where_it_runs(outcomes: Sequence[Outcome]) -> list[Found]:
 def _check_values(file: ValuesFile, cluster: ClusterInventory) -> Found:
     found: Found = {}
     name = f"values of {file.chart} {file.version}"
-    operator = operator_version(file.version) if file.chart == OPERATOR else None
+    operator = operator_version(file.chart, file.version)
     if operator is not None:
         for document in documents_of(file.name, file.data, found):
-            check_operator_values(Subject(document=document, name=name, found=found), operator, cluster)
+            check_operator_values(Subject(document=document, name=name, found=found), *operator, cluster)
         return found
     try:
         chart = find_chart(file.chart, file.version)

@@ -1,31 +1,46 @@
-"""Values of the GPU Operator's chart: its keys, and that it owns on the pools what the stack says it owns."""
+"""Values of the charts of operators: its keys, and that it owns on the pools what the stack says it owns."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet import drivers
 from dra_fleet.checking.resources import mapping
+from dra_fleet.drivers.common.host_root import install_dir_refusals
 from dra_fleet.drivers.common.value_checks import check_values
-from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.operator_checks import install_dir_refusals
+from dra_fleet.drivers.common.values import flow, is_on
 
 if TYPE_CHECKING:
     from dra_fleet.checking.inventory import ClusterInventory
-    from dra_fleet.drivers.nvidia.facts import GpuOperatorVersion
+    from dra_fleet.drivers.common.facts import ChartVersion
+    from dra_fleet.drivers.resources import Operator
     from dra_fleet.findings.finding import Subject
 
-OPERATOR = "gpu-operator"
+
+def operators() -> list[Operator]:
+    """The operators that ready nodes for drivers."""
+    told = [driver.resources.operator for driver in drivers.known()]
+    return [operator for operator in told if operator is not None]
 
 
-def operator_version(version: str) -> GpuOperatorVersion | None:
-    """A version of the GPU Operator's chart, with or without its v."""
-    facts = nvidia_facts.gpu_operator()
-    return facts.version(f"v{version.removeprefix('v')}") or facts.version(version.removeprefix("v"))
+def operator_version(chart: str, version: str) -> tuple[Operator, ChartVersion] | None:
+    """An operator by the name of its chart, and the chart's version, with or without its v."""
+    bare = version.removeprefix("v")
+    return next(
+        (
+            (operator, entry)
+            for operator in operators()
+            for entry in operator.versions()
+            if operator.chart == chart and entry.version.removeprefix("v") == bare
+        ),
+        None,
+    )
 
 
-def check_operator_values(subject: Subject, version: GpuOperatorVersion, cluster: ClusterInventory) -> None:
-    """Tell what is wrong with values of the GPU Operator on a cluster whose devices DRA gives away."""
+def check_operator_values(
+    subject: Subject, operator: Operator, version: ChartVersion, cluster: ClusterInventory
+) -> None:
+    """Tell what is wrong with values of an operator on a cluster whose devices DRA gives away."""
     values = mapping(subject.document.value)
     if subject.document.value != values:
         subject.error(rule="values-refused", what="must be a mapping, as values.yaml of the chart is")
@@ -36,39 +51,37 @@ def check_operator_values(subject: Subject, version: GpuOperatorVersion, cluster
     if not pools:
         return
     names = ", ".join(pool.name for pool in pools)
-    if value_at(values, "devicePlugin.enabled", default=True):
+    if is_on(operator.device_plugin, values):
         subject.error(
-            "devicePlugin",
-            "enabled",
+            *operator.device_plugin.key.split("."),
             rule="device-plugin-beside-driver",
             what=f"would advertise the GPUs of {names}, which the DRA driver publishes: each is given away "
             "twice",
             got="true",
             allowed="false",
-            fix="devicePlugin: {enabled: false}",
+            fix=flow(operator.device_plugin.key, "false"),
         )
-    if value_at(values, "gpuCluster.deployCR", default=False):
+    if is_on(operator.dra, values):
         subject.error(
-            "gpuCluster",
-            "deployCR",
+            *operator.dra.key.split("."),
             rule="second-driver",
             what="makes the operator install a DRA driver of its own beside the stack's",
             got="true",
             allowed="false",
             fix="remove it",
         )
-    installs = bool(value_at(values, "driver.enabled", default=True))
-    for refusal in install_dir_refusals(values, installs=installs):
+    installs = is_on(operator.kernel_driver, values)
+    for refusal in install_dir_refusals(operator, values, installs=installs):
         subject.refuse(refusal, rule="driver-root")
     for pool in pools:
         if installs != (pool.gpu_driver == "operator"):
             subject.error(
-                "driver",
-                "enabled",
+                *operator.kernel_driver.key.split("."),
                 rule="gpu-driver-owner",
                 what=f"contradicts pool {pool.name} (gpuDriver: {pool.gpu_driver}): "
                 + ("two owners of one GPU driver" if installs else "nobody installs its GPU driver"),
                 got=str(installs).lower(),
                 allowed=str(not installs).lower(),
-                fix=f"driver: {{enabled: {str(not installs).lower()}}}, or change the pool's gpuDriver",
+                fix=f"{flow(operator.kernel_driver.key, str(not installs).lower())}, or change the pool's "
+                "gpuDriver",
             )

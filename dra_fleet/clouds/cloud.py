@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
+from dra_fleet.drivers.operators import NO_HOST_DRIVER, HostDriver
 from dra_fleet.facts.loading import by_name
 from dra_fleet.facts.parts import data, part
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.exposure import Exposed
     from dra_fleet.clouds.resources import CloudResources
-    from dra_fleet.drivers.driver import Release
+    from dra_fleet.drivers.driver import Driver, Release
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.nodes import NodeDevice
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from dra_fleet.settings.clusters import ClusterSettings
     from dra_fleet.settings.fleet import FleetSettings
     from dra_fleet.settings.kubeconfig import KubeconfigSource
+    from dra_fleet.settings.operators import GpuOperatorSettings
 
     Place = tuple[str, ...]
     """A path in the stack file below the fleet's key."""
@@ -63,6 +65,10 @@ def _no_values(*_: object) -> ChartValues:
     return {}
 
 
+def _no_operators(_: object) -> Mapping[str, GpuOperatorSettings]:
+    return {}
+
+
 def _no_classes(_: object) -> tuple[str, ...]:
     return ()
 
@@ -92,12 +98,13 @@ class Planning(Generic[SettingsT]):
             machine was refused.
         check: Checks a cluster and its pools, apart from the releases' final values.
         autoscaler: What grows its pools.
-        plan_operator: The release of the GPU Operator, where the stack asks for it.
+        operators: By the key of the cluster's settings the operators that it asks for to ready its nodes.
+        host_driver: What is known of node images that bring the devices' driver, where there are operators.
         driver_values: What a DRA driver's chart needs on this cloud beyond the driver's own values. Gets the
-            driver's name in the stack file, the release to be made, and the stack's own values, which decide
-            for example whether there is a controller.
+            driver, the release to be made, and the stack's own values, which decide for example whether
+            there is a controller.
         check_values: Checks the final values of a DRA driver's release against the pools it serves. Gets the
-            driver's place and name in the stack file.
+            driver's place in the stack file, and the driver.
         own_classes: The DeviceClasses that the cloud itself brings to a cluster.
         kubeconfig: Where a cluster's kubeconfig comes from; None where the program makes one of what the
             cloud tells of the cluster.
@@ -109,9 +116,10 @@ class Planning(Generic[SettingsT]):
     plan_pool: Callable[[Place, str, SettingsT, Findings], PoolPlan | None]
     check: Check[SettingsT]
     autoscaler: Autoscaler
-    plan_operator: Callable[[Place, SettingsT, Sequence[PoolPlan], Findings], ReleasePlan | None] = _nothing
-    driver_values: Callable[[str, Release, SettingsT, ChartValues], ChartValues] = _no_values
-    check_values: Callable[[Place, str, Sequence[PoolPlan], ReleasePlan, Findings], None] = _nothing
+    operators: Callable[[SettingsT], Mapping[str, GpuOperatorSettings]] = _no_operators
+    host_driver: HostDriver = NO_HOST_DRIVER
+    driver_values: Callable[[Driver, Release, SettingsT, ChartValues], ChartValues] = _no_values
+    check_values: Callable[[Place, Driver, Sequence[PoolPlan], ReleasePlan, Findings], None] = _nothing
     own_classes: Callable[[SettingsT], tuple[str, ...]] = _no_classes
     kubeconfig: Callable[[SettingsT], KubeconfigSource | None] = _nothing
     adopts: Callable[[SettingsT], str | None] = _nothing

@@ -5,11 +5,12 @@ A driver is a folder. Its package holds the value, `driver.yaml` its facts, and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.value import DriverValue
 from dra_fleet.facts.parts import data, part
 
 if TYPE_CHECKING:
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
     from dra_fleet.cel.intent import Asked
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
+    from dra_fleet.drivers.installed import Installed
+    from dra_fleet.drivers.operators import HostDriver
     from dra_fleet.drivers.resources import DriverResources
+    from dra_fleet.drivers.value import Part
     from dra_fleet.findings.errors import SettingsError
     from dra_fleet.findings.refusal import Refusal
     from dra_fleet.findings.refusals import Findings
@@ -26,17 +30,13 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ChartValues, ComputeDomainPlan, PoolPlan, ReleasePlan
     from dra_fleet.settings.base import SettingsModel
     from dra_fleet.settings.fleet import FleetSettings
+    from dra_fleet.settings.operators import GpuOperatorSettings
     from dra_fleet.settings.sharing import Sharing
     from dra_fleet.settings.workloads import WorkloadSettings
 
     Object = dict[str, Any]
 
 _OWN = "dra_fleet.drivers."
-Order = Literal["by index", "sorted", "random"]
-"""How a driver orders its devices in a slice; the scheduler tries them in that order."""
-Part = Literal["values", "slices", "plan", "settings", "sharing", "resources", "nodes"]
-"""A module of a driver's package: chart values, what is published, what a plan asks, what it reads of a stack
-file, sharing, what rules ask of it, and what is told of live nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,79 +49,9 @@ class Release:
     pools: Sequence[PoolPlan]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Installed:
-    """A driver that runs on a cluster, by this program's release or by somebody else's.
-
-    Attributes:
-        driver: The driver.
-        version: The chart version.
-        values: The chart's values.
-        is_assumed: Whether somebody else installed it, so that version and values are a guess.
-    """
-
-    driver: Driver
-    version: ChartVersion
-    values: ChartValues
-    is_assumed: bool = False
-
-    @property
-    def facts(self) -> DriverFacts:
-        """What is known of the driver."""
-        return self.driver.facts
-
-    @property
-    def gates(self) -> Mapping[str, bool]:
-        """The driver's own feature gates as they are set."""
-        given = cast("Mapping[str, bool]", value_at(self.values, "featureGates") or {})
-        return {**self.version.feature_gates, **given}
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Driver:
-    """One DRA driver.
-
-    Attributes:
-        name: Its name in stack files.
-        package: The package that holds its parts.
-        publishers: The names under which it publishes ResourceSlices, each with a word by which the pods that
-            do so are known where their specification does not name it.
-        intents: Per key of a class in the stack file, the attribute or capacity that answers it.
-        without: The parts that it does without: what is asked of them is answered with nothing.
-        plugin_section: The chart value under which the placement of the plugin's pods stands; empty where it
-            stands at the top.
-        extended_resource: The resource by which a device plugin would give the same devices out; empty where
-            none does.
-        owns_names: Whether nobody else's driver publishes under its names.
-        serves_pods: Whether its devices are given to the pod as a whole, so that no container needs to name
-            the claim.
-        api_group: The API group of the driver's own objects; empty where it has none, or none that is judged.
-        unisolated: What people call the strategies of its opaque configuration that isolate neither memory
-            nor faults.
-        prepared_together: What a node's devices are called where it prepares all of them for one claim or
-            none; empty where it prepares each alone.
-        settles: Dotted keys that, given by the user, answer the question `conflicts` asks.
-        is_usual: Whether a cluster that brings its own drivers is taken to run it unless told otherwise.
-        order: In which order it publishes its devices; what is not known counts as random, which is any.
-        order_with_counters: The same where its devices share counters.
-    """
-
-    name: str
-    package: str
-    publishers: Mapping[str, str]
-    intents: Mapping[str, str]
-    plugin_section: str
-    without: frozenset[Part]
-    extended_resource: str = ""
-    owns_names: bool = True
-    serves_pods: bool = False
-    api_group: str = ""
-    unisolated: Mapping[str, str] = field(default_factory=dict[str, str])
-    prepared_together: str = ""
-    settles: frozenset[str] = frozenset()
-    is_usual: bool = False
-    order: Order = "random"
-    order_with_counters: Order = "random"
+class Driver(DriverValue):
+    """One DRA driver: what its value tells, and what its parts answer."""
 
     @property
     def facts(self) -> DriverFacts:
@@ -170,6 +100,16 @@ class Driver:
         """The dotted keys by which the chart's pods, which are critical, are given another priority class."""
         return self._of("values", "priority_keys")(values)
 
+    def has_controller(self, values: ChartValues, *, default: bool) -> bool:
+        """Whether a release has a controller beside the plugin.
+
+        Args:
+            values: the chart's values.
+            default: the answer of values that leave it open.
+        """
+        switch = self.controller_switch
+        return bool(switch) and bool(value_at(values, switch, default=default))
+
     def serves(self, machine: Machine) -> bool:
         """Whether a machine has devices of the driver."""
         return self._of("slices", "serves")(machine)
@@ -213,6 +153,10 @@ class Driver:
     def isolation(self, machine: Machine, wanted: Sharing) -> str:
         """What isolates a machine's devices of the driver from each other; empty where it has none."""
         return "" if "sharing" in self.without else self._of("sharing", "isolation")(machine, wanted)
+
+    def is_divided(self, machine: Machine, wanted: Sharing) -> bool:
+        """Whether a strategy has a machine's devices divided before the driver publishes them."""
+        return "sharing" not in self.without and self._of("sharing", "is_divided")(machine, wanted)
 
     def check_fleet(self, settings: FleetSettings, findings: Findings) -> None:
         """Refuse what the driver's own settings cannot mean in a fleet."""
@@ -262,6 +206,45 @@ class Driver:
             installed: the drivers of the cluster it is for.
         """
         return self._of("plan", "object_refusals")(spec, installed)
+
+    def pool_labels(self, machine: Machine, wanted: Sharing, *, by_operator: bool) -> Mapping[str, str]:
+        """The labels that a pool's nodes need for the driver, and for the operator that readies them.
+
+        Args:
+            machine: the pool's.
+            wanted: how its devices are shared.
+            by_operator: whether the operator installs the devices' driver.
+        """
+        if "nodes" in self.without:
+            return {}
+        return self._of("nodes", "pool_labels")(machine, wanted, by_operator=by_operator)
+
+    def placement_values(self, release: Release) -> ChartValues:
+        """The chart values by which the plugin starts on labelled nodes once these are ready for it."""
+        return {} if "nodes" in self.without else self._of("nodes", "placement_values")(release)
+
+    def fabric_values(self, release: Release, fabric: str, *, is_labelled: bool) -> ChartValues:
+        """The chart values by which pods reach each other's devices over a fabric of the cloud's machines.
+
+        Args:
+            release: the release to be made.
+            fabric: the fabric, as machines name it.
+            is_labelled: whether somebody else labels nodes by their part of it.
+        """
+        if "nodes" in self.without:
+            return {}
+        return self._of("nodes", "fabric_values")(release, fabric, is_labelled=is_labelled)
+
+    def plan_operator(
+        self,
+        at: tuple[str, ...],
+        settings: GpuOperatorSettings,
+        pools: Sequence[PoolPlan],
+        host: HostDriver,
+        findings: Findings,
+    ) -> ReleasePlan | None:
+        """The release of the operator that readies the driver's nodes, or None after it was refused."""
+        return self._of("plan", "plan_operator")(at, settings, pools, host, findings)
 
     def awaits(self, spec: Object, node: Object) -> str | None:
         """What the driver's pods wait for before they come to a node; None where they wait for nothing.

@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 from dra_fleet import drivers
-from dra_fleet.drivers.driver import Installed
+from dra_fleet.drivers.common.values import value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
-    from dra_fleet.model.plan import ClusterPlan
+    from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
+    from dra_fleet.drivers.driver import Driver
+    from dra_fleet.model.plan import ChartValues, ClusterPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installed:
+    """A driver that runs on a cluster, by this program's release or by somebody else's.
+
+    Attributes:
+        driver: The driver.
+        version: The chart version.
+        values: The chart's values.
+        is_assumed: Whether somebody else installed it, so that version and values are a guess.
+    """
+
+    driver: Driver
+    version: ChartVersion
+    values: ChartValues
+    is_assumed: bool = False
+
+    @property
+    def facts(self) -> DriverFacts:
+        """What is known of the driver."""
+        return self.driver.facts
+
+    @property
+    def gates(self) -> Mapping[str, bool]:
+        """The driver's own feature gates as they are set."""
+        given = cast("Mapping[str, bool]", value_at(self.values, "featureGates") or {})
+        return {**self.version.feature_gates, **given}
 
 
 def drivers_of(cluster: ClusterPlan, named: Collection[str] = ()) -> list[Installed]:

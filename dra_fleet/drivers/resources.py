@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.common.known_devices import KnownDevice
+    from dra_fleet.kubernetes.scheduling.node_affinity import Held
 
 NO_NAME: Final = re.compile(r"(?!)")
 """Matches nothing: the answer of a driver that has none."""
@@ -75,6 +76,7 @@ class Operator:
         root: the value that says where it installs it.
         default_root: where it does so unless told otherwise.
         discovers: brings what labels nodes by their devices.
+        labels: how the labels begin that it, or a pool for its sake, puts on nodes.
     """
 
     chart: str
@@ -90,6 +92,22 @@ class Operator:
     root: str
     default_root: str
     discovers: Switch
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """The label by which nodes tell how far the dividing of their devices is.
+
+    Attributes:
+        key: the label's key.
+        ready: its value once the partitions are there.
+        before: what it may be until then.
+    """
+
+    key: str
+    ready: str
+    before: tuple[Held, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +122,7 @@ class Dividable:
         is_partition: what a selector says to take partitions only, CEL.
         label: the label of nodes that asks for partitions of their devices.
         whole_label: what it says where there shall be none.
+        progress: the label that tells how far they are.
         switch: the chart value by which the driver makes partitions by itself.
     """
 
@@ -113,6 +132,7 @@ class Dividable:
     is_partition: str
     label: str
     whole_label: str
+    progress: Progress
     switch: str
 
 

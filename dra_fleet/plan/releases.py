@@ -29,14 +29,12 @@ PRIVILEGED = {"pod-security.kubernetes.io/enforce": "privileged"}
 def plan_releases(
     cluster: str, settings: ClusterSettings, minor: str, pools: Sequence[PoolPlan], findings: Findings
 ) -> tuple[ReleasePlan, ...]:
-    """The releases of a cluster, the GPU Operator first; those that are wrong are left out."""
-    operator = planning_of(settings).plan_operator(
-        ("clusters", cluster, "gpuOperator"), settings, pools, findings
-    )
+    """The releases of a cluster, operators first; those that are wrong are left out."""
+    operators = _plan_operators(cluster, settings, pools, findings)
     # Without a GPU driver a DRA driver finds no device.
-    before = () if operator is None else (operator.name,)
+    before = tuple(operator.name for operator in operators)
     planned = [
-        operator,
+        *operators,
         *(
             _plan_release(
                 ("clusters", cluster, "drivers", name),
@@ -52,6 +50,21 @@ def plan_releases(
         ),
     ]
     return tuple(release for release in planned if release is not None)
+
+
+def _plan_operators(
+    cluster: str, settings: ClusterSettings, pools: Sequence[PoolPlan], findings: Findings
+) -> list[ReleasePlan]:
+    rules = planning_of(settings)
+    asked = rules.operators(settings)
+    planned = [
+        driver.plan_operator(
+            ("clusters", cluster, driver.operator), asked[driver.operator], pools, rules.host_driver, findings
+        )
+        for driver in (drivers.known() if asked else ())
+        if driver.operator in asked
+    ]
+    return [release for release in planned if release is not None]
 
 
 def driver_namespaces(releases: Sequence[ReleasePlan]) -> tuple[NamespacePlan, ...]:
@@ -96,7 +109,7 @@ def _plan_release(
         version=version, minor=minor, namespace=settings.namespace or driver.facts.namespace, pools=pools
     )
     refusals = check_values(version, settings.values)
-    ours = merged(driver.values(release), rules.driver_values(name, release, cluster, settings.values))
+    ours = merged(driver.values(release), rules.driver_values(driver, release, cluster, settings.values))
     final = merged(ours, settings.values)
     if not refusals:
         refusals += [*_conflicts(driver, release, settings), *driver.guards(release, final)]
@@ -113,7 +126,7 @@ def _plan_release(
         after=after,
     )
     if not refusals:
-        rules.check_values(at, name, pools, planned, findings)
+        rules.check_values(at, driver, pools, planned, findings)
     return planned
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 
 from dra_fleet import drivers
-from dra_fleet.drivers.driver import Part
+from dra_fleet.drivers.value import Part
 from tests.contracts.registering import installed
 
 if TYPE_CHECKING:

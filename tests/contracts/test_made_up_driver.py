@@ -9,7 +9,8 @@ import pytest
 
 from dra_fleet import drivers
 from dra_fleet.checking.charts import find_chart
-from dra_fleet.drivers.driver import Installed, Release
+from dra_fleet.drivers.driver import Release
+from dra_fleet.drivers.installed import Installed
 from dra_fleet.facts.parts import PartMissing
 from dra_fleet.facts.registry import NotRegistered
 from dra_fleet.settings import SettingsInvalid

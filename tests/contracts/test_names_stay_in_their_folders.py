@@ -18,7 +18,6 @@ ALLOWED = {
     "dra_fleet/clouds/__init__.py": "the names that are built in",
     "dra_fleet/drivers/__init__.py": "the names that are built in",
     "dra_fleet/hardware/models.py": "the word for machines that no cloud sells",
-    "dra_fleet/checking/charts.py": "NVIDIA's driver root and MIG partitions are still judged there",
     "dra_fleet/review/assemble.py": "an example of who holds what, not the driver",
     "dra_fleet/review/model/review.py": "an example of who holds what, not the driver",
     "dra_fleet/review/page/telling.py": "an example of who holds what, not the driver",

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
 from dra_fleet.clouds.aks.facts import aks_facts
+from dra_fleet.clouds.common.machines import is_divided
 from dra_fleet.clouds.common.mig_classes import check_mig_classes
+from dra_fleet.drivers.common.host_root import check_root
 from dra_fleet.drivers.common.plugin_checks import check_plugin_placement
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.nvidia import DRIVER
-from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.driver_root import check_root
-from dra_fleet.drivers.nvidia.operator import partitioned
+from dra_fleet.drivers.operators import how_to_ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.clouds.aks.settings import AksClusterSettings, AksPoolSettings
+    from dra_fleet.drivers import Driver
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
@@ -49,39 +49,36 @@ def check_aks(
     _check_operator(at, settings, pools, findings)
     _check_provisioning(at, settings, findings)
     _check_support(at, settings, minor, findings)
-    if partitioned(pools):
-        check_mig_classes(name, fleet, findings)
+    check_mig_classes(name, fleet, pools, findings)
 
 
 def check_aks_values(
-    at: tuple[str, ...], name: str, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
+    at: tuple[str, ...], driver: Driver, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
 ) -> None:
-    """Check the NVIDIA DRA driver's final values against the pools they serve."""
-    if name != "nvidia":
-        return
-    check_plugin_placement(at, pools, release, findings)
+    """Check a DRA driver's final values against the pools they serve."""
+    check_plugin_placement(at, driver, pools, release, findings)
     served = [pool for pool in pools if pool.machine.gpus]
     fix = "remove it from values; it follows from the pools' gpuDriver"
-    check_root(at, pools, release.values, findings, fix=fix)
+    check_root(at, driver, pools, release.values, findings, fix=fix)
     if served and release.version.startswith(_NEEDS_PCIE_ROOT):
         findings.warnings.append(
             f"cluster {at[1]}: chart {release.version} was seen to crash on Azure machines, which do not "
             "show the PCIe root of a GPU as it expects (issue 575 of the driver); use 25.8.1 or later"
         )
-    gates = DRIVER.facts.version(release.version)
+    gates = driver.facts.version(release.version)
     default = gates.feature_gates.get("IMEXDaemonsWithDNSNames", False) if gates else False
     gate = value_at(release.values, "featureGates.IMEXDaemonsWithDNSNames", default=default)
     fractions = [pool.name for pool in served if pool.machine.gpu_fraction is not None]
-    if fractions and gate and value_at(release.values, "resources.computeDomains.enabled", default=True):
+    if fractions and gate and driver.has_controller(release.values, default=True):
         findings.error(
             *at,
             "values",
-            "resources.computeDomains.enabled",
+            driver.controller_switch,
             what="starts a plugin that needs driver 570.158.01 on pools of vGPUs, whose GRID driver may be "
             f"older ({', '.join(fractions)})",
             got="true",
             allowed="false",
-            fix="set resources.computeDomains.enabled: false; vGPUs have no NVLink domain",
+            fix=f"set {driver.controller_switch}: false; vGPUs have no NVLink domain",
         )
 
 
@@ -198,9 +195,8 @@ def _check_operator(
 ) -> None:
     if settings.gpu_operator is not None:
         return
-    versions = [entry.version for entry in nvidia_facts.gpu_operator().versions]
-    fix = f"add gpuOperator: {{version: {versions[0]}}} to the cluster"
     for pool in pools:
+        fix = how_to_ask(pool.machine)
         if pool.machine.gpus and pool.gpu_driver == "operator":
             findings.error(
                 *at,
@@ -211,8 +207,7 @@ def _check_operator(
                 got="operator",
                 fix=f"{fix}, or set gpuDriver: aks",
             )
-    for pool, gpu, _ in partitioned(pools):
-        if pool.gpu_driver != "operator" and gpu.mig is not None:
+        elif is_divided(pool):
             findings.error(
                 *at,
                 "pools",

@@ -9,22 +9,17 @@ from dra_fleet.clouds.aks.cluster_planning import plan_aks_cluster
 from dra_fleet.clouds.aks.pools import plan_aks_pool
 from dra_fleet.clouds.aks.releases import aks_driver_values
 from dra_fleet.clouds.cloud import Autoscaler, Planning
-from dra_fleet.drivers.nvidia.operator import plan_gpu_operator
+from dra_fleet.drivers.operators import HostDriver
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from dra_fleet.clouds.aks.settings import AksClusterSettings
-    from dra_fleet.findings.refusals import Findings
-    from dra_fleet.model.plan import PoolPlan, ReleasePlan
+    from dra_fleet.settings.operators import GpuOperatorSettings
 
 
-def _plan_operator(
-    at: tuple[str, ...], settings: AksClusterSettings, pools: Sequence[PoolPlan], findings: Findings
-) -> ReleasePlan | None:
-    if settings.gpu_operator is None:
-        return None
-    return plan_gpu_operator(at, settings.gpu_operator, pools, findings)
+def _operators(settings: AksClusterSettings) -> Mapping[str, GpuOperatorSettings]:
+    return {} if settings.gpu_operator is None else {"gpuOperator": settings.gpu_operator}
 
 
 PLANNING: Planning[AksClusterSettings] = Planning(
@@ -32,8 +27,9 @@ PLANNING: Planning[AksClusterSettings] = Planning(
     check=check_aks,
     # It has no template of the slices of an empty pool: https://github.com/kubernetes/autoscaler/issues/7799.
     autoscaler=Autoscaler(title="the cluster autoscaler of AKS"),
-    plan_operator=_plan_operator,
-    driver_values=lambda name, release, _, theirs: aks_driver_values(name, release, theirs),
+    operators=_operators,
+    host_driver=HostDriver(runtime="nvidia-container-runtime", setting="aks"),
+    driver_values=lambda driver, release, _, theirs: aks_driver_values(driver, release, theirs),
     check_values=check_aks_values,
     adopts=lambda settings: None if settings.adopt is None else settings.adopt.name,
     plan_cluster=plan_aks_cluster,

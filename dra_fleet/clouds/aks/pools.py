@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.clouds.aks.labels import SPOT
 from dra_fleet.clouds.aks.names import physical_name
-from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
-from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.labels import EVICTION, GPU_PRESENT, MIG_CONFIG
-from dra_fleet.drivers.nvidia.mig_config import config_name
-from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
+from dra_fleet.clouds.common.machines import (
+    check_labels,
+    check_sharing,
+    find_machine,
+    isolation,
+    labels_of,
+    taints_of,
+)
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.model.labels import POOL
 from dra_fleet.model.plan import PoolPlan
@@ -39,8 +42,10 @@ def plan_aks_pool(
     if not isinstance(pool.machine, str):
         machine = _described(machine, pool.machine, known)
     check_sharing(at, machine, pool.sharing, findings)
-    ours = _labels(name, pool, machine)
-    _check_labels(at, pool, ours, findings)
+    ours = {POOL: name, **labels_of(machine, pool.sharing, by_operator=pool.gpu_driver == "operator")}
+    if pool.spot:
+        ours[SPOT] = "spot"
+    check_labels(at, pool.labels, ours, _RESERVED, findings, owner="AKS", refuser="Azure")
     taints = taints_of(pool)
     if pool.spot:
         taints = (*taints, Taint(key=SPOT, value="spot", effect="NoSchedule"))
@@ -88,40 +93,3 @@ def _described(machine: Machine, wanted: AksMachine, known: Mapping[str, Machine
         "gpu_fraction": next((fraction for fraction in fractions if fraction), None),
     }
     return machine.model_copy(update=found)
-
-
-def _labels(name: str, pool: AksPoolSettings, machine: Machine) -> dict[str, str]:
-    labels = {POOL: name}
-    if machine.gpus:
-        labels[GPU_PRESENT] = "true"
-        if pool.gpu_driver == "operator":
-            labels[EVICTION] = "true"
-    if isinstance(pool.sharing, MigSharing) and machine.gpu is not None:
-        labels[MIG_CONFIG] = config_name(nvidia_facts.gpus()[machine.gpu], pool.sharing.layout)
-    if pool.spot:
-        labels[SPOT] = "spot"
-    return labels
-
-
-def _check_labels(
-    at: tuple[str, ...], pool: AksPoolSettings, ours: dict[str, str], findings: Findings
-) -> None:
-    for key, value in sorted(pool.labels.items()):
-        if key in ours and ours[key] != value:
-            what = (
-                "must be true, or the DRA driver's plugin does not run on the pool's nodes"
-                if key == GPU_PRESENT
-                else "is a label this program sets itself on every node of the pool"
-            )
-            findings.error(
-                *at, "labels", key, what=what, got=value, allowed=ours[key], fix=f"remove {key} from labels"
-            )
-        elif key.startswith(_RESERVED):
-            findings.error(
-                *at,
-                "labels",
-                key,
-                what="has a prefix that belongs to AKS or Kubernetes; Azure refuses it",
-                got=key,
-                fix="choose a prefix of your own",
-            )

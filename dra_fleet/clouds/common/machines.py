@@ -11,9 +11,10 @@ from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.kubernetes.scheduling.taints import Taint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine
     from dra_fleet.settings.sharing import Sharing
 
@@ -88,6 +89,66 @@ def check_sharing(at: tuple[str, ...], machine: Machine, wanted: Sharing, findin
 def isolation(machine: Machine, wanted: Sharing) -> str:
     """What isolates the devices of a pool from each other; empty where no driver tells."""
     return next(filter(None, (driver.isolation(machine, wanted) for driver in drivers.known())), "")
+
+
+def has_divided(pools: Sequence[PoolPlan]) -> bool:
+    """Whether some pool's devices are divided before a driver publishes them."""
+    return any(map(is_divided, pools))
+
+
+def is_divided(pool: PoolPlan) -> bool:
+    """Whether a pool's devices are divided before a driver publishes them."""
+    return any(driver.is_divided(pool.machine, pool.sharing) for driver in drivers.known())
+
+
+def labels_of(machine: Machine, wanted: Sharing, *, by_operator: bool = False) -> dict[str, str]:
+    """The labels that a pool's nodes need for the drivers, and for operators that ready them."""
+    labels: dict[str, str] = {}
+    for driver in drivers.known():
+        labels |= driver.pool_labels(machine, wanted, by_operator=by_operator)
+    return labels
+
+
+def check_labels(
+    at: tuple[str, ...],
+    given: Mapping[str, str],
+    ours: Mapping[str, str],
+    reserved: tuple[str, ...],
+    findings: Findings,
+    *,
+    owner: str,
+    refuser: str,
+) -> None:
+    """Refuse labels of a pool that this program sets itself, or that the cloud keeps to itself.
+
+    Args:
+        at: where the pool stands in the stack file.
+        given: its labels there.
+        ours: those that the program sets.
+        reserved: how the cloud's own begin.
+        findings: collects the problems.
+        owner: whose those are.
+        refuser: who refuses them.
+    """
+    for key, value in sorted(given.items()):
+        if key in ours and ours[key] != value:
+            what = (
+                "must be true, or the DRA driver's plugin does not run on the pool's nodes"
+                if any(key in driver.facts.plugin_labels for driver in drivers.known())
+                else "is a label this program sets itself on every node of the pool"
+            )
+            findings.error(
+                *at, "labels", key, what=what, got=value, allowed=ours[key], fix=f"remove {key} from labels"
+            )
+        elif key.startswith(reserved):
+            findings.error(
+                *at,
+                "labels",
+                key,
+                what=f"has a prefix that belongs to {owner} or Kubernetes; {refuser} refuses it",
+                got=key,
+                fix="choose a prefix of your own",
+            )
 
 
 def taints_of(pool: CommonPoolSettings) -> tuple[Taint, ...]:

@@ -9,21 +9,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
+from dra_fleet.clouds.common.machines import is_divided
 from dra_fleet.clouds.common.mig_classes import check_mig_classes
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.images import check_image
 from dra_fleet.clouds.eks.pools import placed_together, zones_of
+from dra_fleet.drivers.common.host_root import check_root
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.driver_root import check_root
-from dra_fleet.drivers.nvidia.operator import partitioned
-from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
+from dra_fleet.drivers.operators import how_to_ask
 from dra_fleet.kubernetes.scheduling.taints import tolerations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
+    from dra_fleet.drivers import Driver
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.fleet import FleetSettings
@@ -60,18 +60,15 @@ def check_eks(
     _check_auto_mode(at, settings, findings)
     _check_dranet(at, settings, minor, pools, findings)
     _check_support(at, settings, minor, findings)
-    if partitioned(pools):
-        check_mig_classes(name, fleet, findings)
+    check_mig_classes(name, fleet, pools, findings)
 
 
 def check_eks_values(
-    at: tuple[str, ...], name: str, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
+    at: tuple[str, ...], driver: Driver, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
 ) -> None:
     """Check a driver's final values against the pools it serves."""
-    if name == "nvidia":
-        what = "is not where the node images of EKS have the GPU driver"
-        check_root(at, pools, release.values, findings, what=what, fix="remove it from values")
-        return
+    what = "is not where the node images of EKS have the GPU driver"
+    check_root(at, driver, pools, release.values, findings, what=what, fix="remove it from values")
     tainted = sorted(pool.name for pool in pools if any(taint.key == GPU_TAINT for taint in pool.taints))
     told = tolerations(value_at(release.values, "tolerations"))
     if release.name == "aws-dranet" and tainted and not any(one.may_tolerate(GPU_TAINT) for one in told):
@@ -198,7 +195,7 @@ def _check_efa(at: tuple[str, ...], plan: PoolPlan, pool: EksPoolSettings, findi
 
 
 def _check_mig(at: tuple[str, ...], plan: PoolPlan, settings: EksClusterSettings, findings: Findings) -> None:
-    if not isinstance(plan.sharing, MigSharing):
+    if not is_divided(plan):
         return
     if plan.machine.mig is False:
         findings.error(
@@ -211,13 +208,12 @@ def _check_mig(at: tuple[str, ...], plan: PoolPlan, settings: EksClusterSettings
             fix="remove sharing",
         )
     elif settings.gpu_operator is None and settings.drivers:
-        version = nvidia_facts.gpu_operator().versions[0].version
         findings.error(
             *at,
             "sharing",
             what="asks for MIG partitions that nobody makes: the operator's MIG manager does",
             got="mig",
-            fix=f"add gpuOperator: {{version: {version}}} to the cluster",
+            fix=how_to_ask(plan.machine),
         )
 
 

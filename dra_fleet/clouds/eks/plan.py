@@ -9,33 +9,26 @@ from dra_fleet.clouds.eks.checks import check_eks, check_eks_values
 from dra_fleet.clouds.eks.cluster_planning import plan_eks_cluster
 from dra_fleet.clouds.eks.pools import plan_eks_pool
 from dra_fleet.clouds.eks.releases import eks_driver_values
-from dra_fleet.drivers.nvidia.operator import plan_gpu_operator
+from dra_fleet.drivers.operators import HostDriver
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from dra_fleet.clouds.eks.settings import EksClusterSettings
-    from dra_fleet.drivers.driver import Release
-    from dra_fleet.findings.refusals import Findings
-    from dra_fleet.model.plan import ChartValues, PoolPlan, ReleasePlan
-
-_HANDLER = "nvidia"
-"""What the container runtime of the node images calls NVIDIA's handler."""
+    from dra_fleet.drivers.driver import Driver, Release
+    from dra_fleet.model.plan import ChartValues
+    from dra_fleet.settings.operators import GpuOperatorSettings
 
 
-def _plan_operator(
-    at: tuple[str, ...], settings: EksClusterSettings, pools: Sequence[PoolPlan], findings: Findings
-) -> ReleasePlan | None:
-    if settings.gpu_operator is None:
-        return None
-    return plan_gpu_operator(at, settings.gpu_operator, pools, findings, host_runtime=_HANDLER)
+def _operators(settings: EksClusterSettings) -> Mapping[str, GpuOperatorSettings]:
+    return {} if settings.gpu_operator is None else {"gpuOperator": settings.gpu_operator}
 
 
 def _driver_values(
-    name: str, release: Release, settings: EksClusterSettings, theirs: ChartValues
+    driver: Driver, release: Release, settings: EksClusterSettings, theirs: ChartValues
 ) -> ChartValues:
     discovers = settings.gpu_operator is not None
-    return eks_driver_values(name, release, theirs, discovers_features=discovers)
+    return eks_driver_values(driver, release, theirs, discovers_features=discovers)
 
 
 PLANNING: Planning[EksClusterSettings] = Planning(
@@ -47,7 +40,8 @@ PLANNING: Planning[EksClusterSettings] = Planning(
         title="the Cluster Autoscaler on EKS",
         otherwise=", or let Karpenter do it (from 1.15, with its alpha setting enableDRA)",
     ),
-    plan_operator=_plan_operator,
+    operators=_operators,
+    host_driver=HostDriver(runtime="nvidia"),
     driver_values=_driver_values,
     check_values=check_eks_values,
     adopts=lambda settings: None if settings.adopt is None else settings.adopt.name,

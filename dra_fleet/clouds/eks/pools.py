@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
+from dra_fleet.clouds.common.machines import (
+    check_labels,
+    check_sharing,
+    find_machine,
+    isolation,
+    labels_of,
+    taints_of,
+)
 from dra_fleet.clouds.eks import CLOUD
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.settings import OwnImage
-from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.labels import GPU_PRESENT, MIG_CONFIG
-from dra_fleet.drivers.nvidia.mig_config import config_name
-from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.model.labels import POOL
 from dra_fleet.model.plan import PoolPlan
 
@@ -48,8 +51,8 @@ def plan_eks_pool(
         described = {"name": pool.machine.instance_type, "cloud": "eks", "arch": pool.machine.arch}
         machine = machine.model_copy(update=described)
     check_sharing(at, machine, pool.sharing, findings)
-    ours = _labels(name, pool, machine)
-    _check_labels(at, pool, ours, findings)
+    ours = {POOL: name, **labels_of(machine, pool.sharing)}
+    check_labels(at, pool.labels, ours, _RESERVED, findings, owner="EKS", refuser="AWS")
     return PoolPlan(
         name=name,
         machine=machine,
@@ -98,36 +101,3 @@ def node_group_name(plan: PoolPlan, pool: EksPoolSettings, settings: EksClusterS
     )
     digest = hashlib.sha256("\n".join(identity).encode()).hexdigest()
     return f"{plan.name[:_STEM]}-{digest[:_HASH]}"
-
-
-def _labels(name: str, pool: EksPoolSettings, machine: Machine) -> dict[str, str]:
-    labels = {POOL: name}
-    if machine.gpus:
-        labels[GPU_PRESENT] = "true"
-    if isinstance(pool.sharing, MigSharing) and machine.gpu is not None:
-        labels[MIG_CONFIG] = config_name(nvidia_facts.gpus()[machine.gpu], pool.sharing.layout)
-    return labels
-
-
-def _check_labels(
-    at: tuple[str, ...], pool: EksPoolSettings, ours: dict[str, str], findings: Findings
-) -> None:
-    for key, value in sorted(pool.labels.items()):
-        if key in ours and ours[key] != value:
-            what = (
-                "must be true, or the DRA driver's plugin does not run on the pool's nodes"
-                if key == GPU_PRESENT
-                else "is a label this program sets itself on every node of the pool"
-            )
-            findings.error(
-                *at, "labels", key, what=what, got=value, allowed=ours[key], fix=f"remove {key} from labels"
-            )
-        elif key.startswith(_RESERVED):
-            findings.error(
-                *at,
-                "labels",
-                key,
-                what="has a prefix that belongs to EKS or Kubernetes; AWS refuses it",
-                got=key,
-                fix="choose a prefix of your own",
-            )

@@ -9,11 +9,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from dra_fleet.drivers.nvidia.operator_settings import GpuOperatorSettings
 from dra_fleet.kubernetes.devices.names import DnsLabel, LabelKey, LabelValue
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.settings.base import SettingsModel
 from dra_fleet.settings.cluster import CommonClusterSettings
+from dra_fleet.settings.operators import GpuOperatorSettings
 from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine, NodeRange, machine_form
 
 RoleArn = Annotated[

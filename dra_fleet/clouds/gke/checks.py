@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING
 from dra_fleet.cel import asked
 from dra_fleet.clouds.gke.names import zones_of
 from dra_fleet.clouds.gke.pool_checks import check_gke_pool, check_zone_counts
-from dra_fleet.clouds.gke.pools import compute_classes_of
+from dra_fleet.clouds.gke.pools import allocating, compute_classes_of
 from dra_fleet.clouds.gke.releases import CRITICAL
+from dra_fleet.drivers.common.host_root import check_root
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.nvidia.driver_root import check_root
 from dra_fleet.findings.errors import choices
 from dra_fleet.settings.classes import CelClass, IntentClass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from dra_fleet.cel.intent import Asked
     from dra_fleet.clouds.gke.settings import GkeClusterSettings
+    from dra_fleet.drivers import Driver
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.classes import ClassSettings
@@ -72,17 +73,10 @@ def check_gke(
 
 
 def check_gke_values(
-    at: tuple[str, ...], name: str, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
+    at: tuple[str, ...], driver: Driver, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
 ) -> None:
     """Check a DRA driver's final values against what GKE admits and where its pools' GPU driver lies."""
-    if name not in ("nvidia", "tpu"):
-        return
-    for part in ("kubeletPlugin", "controller"):
-        if part == "controller" and not value_at(
-            release.values, "resources.computeDomains.enabled", default=False
-        ):
-            continue
-        key = f"{part}.priorityClassName"
+    for key in driver.priority_keys(release.values):
         wanted = value_at(release.values, key, default=CRITICAL[0])
         if wanted in CRITICAL and release.namespace != "kube-system":
             findings.error(
@@ -96,7 +90,7 @@ def check_gke_values(
                 fix=f"remove {key} from values",
             )
     fix = "remove it from values; it follows from the pools' image"
-    check_root(at, pools, release.values, findings, fix=fix)
+    check_root(at, driver, pools, release.values, findings, fix=fix)
 
 
 def _check_version(at: tuple[str, ...], settings: GkeClusterSettings, minor: str, findings: Findings) -> None:
@@ -147,11 +141,13 @@ def _check_empty_pools(
     findings: Findings,
 ) -> None:
     """Say which classes never make the autoscaler add the first node of a pool."""
-    empty = [pool.name for pool in pools if pool.min_nodes < 1 and pool.machine.gpus]
-    if not empty or "nvidia" not in settings.drivers:
+    without = [pool for pool in pools if pool.min_nodes < 1 and pool.machine.gpus]
+    served = {name for pool in without for name in allocating(pool.machine, settings)}
+    if not served:
         return
+    empty = [pool.name for pool in without]
     for name, wanted in sorted(fleet.classes.items()):
-        more = _unpredicted(wanted)
+        more = _unpredicted(wanted, served)
         if more:
             findings.warnings.append(
                 f"cluster {at[1]}: class {name} asks for {', '.join(more)}, which GKE's autoscaler does not "
@@ -160,13 +156,13 @@ def _check_empty_pools(
             )
 
 
-def _unpredicted(wanted: ClassSettings) -> list[str]:
+def _unpredicted(wanted: ClassSettings, served: Collection[str]) -> list[str]:
     match wanted:
         case CelClass():
             asks = [asked(expression) for expression in wanted.cel]
             return [name for name, is_asked in _CEL.items() if any(map(is_asked, asks))]
         case IntentClass():
-            if wanted.driver != "nvidia":
+            if wanted.driver not in served:
                 return []
             wants = [name for name in _INTENTS if getattr(wanted, name) is not None]
             words = {"compute_capability": "computeCapability"}

@@ -18,7 +18,7 @@ PLANNING: Planning[GkeClusterSettings] = Planning(
     plan_pool=plan_gke_pool,
     check=check_gke,
     autoscaler=Autoscaler(title="GKE's autoscaler", imagines=gke_devices),
-    driver_values=lambda name, release, _, theirs: gke_driver_values(name, release, theirs),
+    driver_values=lambda driver, release, _, theirs: gke_driver_values(driver, release, theirs),
     check_values=check_gke_values,
     own_classes=dranet_classes_of,
     adopts=lambda settings: None if settings.adopt is None else settings.adopt.name,

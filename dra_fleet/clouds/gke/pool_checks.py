@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.clouds.common.machines import is_divided
 from dra_fleet.clouds.gke.capacity import check_gke_capacity
 from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.names import is_zone, region_of, zones_of
 from dra_fleet.clouds.gke.pools import allocates, fitting_installer
-from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.gke.pool_settings import GkePoolSettings
@@ -34,7 +34,7 @@ def check_gke_pool(at: At, plan: PoolPlan, settings: GkeClusterSettings, finding
         _check_floor(at, "machine", "tpu", plan.machine.name, settings, findings=findings)
     if plan.machine.gpus:
         _check_driver(at, plan, pool, settings, findings)
-        if allocates("nvidia", settings):
+        if allocates(plan.machine, settings):
             _check_advertisers(at, plan, pool, findings)
             _check_scale_from_zero(at, plan, pool, findings)
 
@@ -52,7 +52,7 @@ def _check_driver(
             allowed=f"{allowed}, gke",
             fix="set gpuDriver: installer",
         )
-    elif pool.gpu_driver == "gke" and allocates("nvidia", settings):
+    elif pool.gpu_driver == "gke" and allocates(plan.machine, settings):
         findings.error(
             *at,
             "gpuDriver",
@@ -100,7 +100,7 @@ def _check_installer(at: At, plan: PoolPlan, pool: GkePoolSettings, findings: Fi
 
 def _check_advertisers(at: At, plan: PoolPlan, pool: GkePoolSettings, findings: Findings) -> None:
     """Node-level sharing is the device plugin's, and one GPU may have one advertiser."""
-    if isinstance(plan.sharing, MigSharing) and pool.gpu_driver != "external":
+    if is_divided(plan) and pool.gpu_driver != "external":
         findings.error(
             *at,
             "sharing",
@@ -147,7 +147,7 @@ def _check_scale_from_zero(at: At, plan: PoolPlan, pool: GkePoolSettings, findin
             allowed=f"1 or more; 0 with {', '.join(entry.name for entry in facts.accelerators)}",
             fix=fix,
         )
-    elif isinstance(plan.sharing, MigSharing):
+    elif is_divided(plan):
         findings.error(
             *at,
             "nodes",

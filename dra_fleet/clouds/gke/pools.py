@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet import drivers
 from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
 from dra_fleet.clouds.gke import CLOUD
 from dra_fleet.clouds.gke.facts import gke_facts
@@ -118,9 +119,15 @@ def fitting_installer(machine: Machine, image: str) -> str | None:
     )
 
 
-def allocates(driver: str, settings: GkeClusterSettings) -> bool:
-    """Whether a DRA driver allocates devices here: one of the stack's, or the cluster brings its own."""
-    return driver in settings.drivers or not settings.drivers
+def allocates(machine: Machine, settings: GkeClusterSettings) -> bool:
+    """Whether a DRA driver gives out what else the device plugin would: the stack's, or the cluster's own."""
+    return not settings.drivers or bool(allocating(machine, settings))
+
+
+def allocating(machine: Machine, settings: GkeClusterSettings) -> list[str]:
+    """The drivers of the stack that give out the devices of a machine instead of the device plugin."""
+    told = [drivers.named(name) for name in settings.drivers]
+    return [driver.name for driver in told if driver and driver.extended_resource and driver.serves(machine)]
 
 
 def dranet_classes_of(cluster: GkeClusterSettings) -> tuple[str, ...]:
@@ -143,9 +150,9 @@ def _labels(
     classes: list[str],
 ) -> dict[str, str]:
     labels = {POOL: name}
-    if machine.gpus and allocates("nvidia", settings):
+    if machine.gpus and allocates(machine, settings):
         labels |= dict.fromkeys(TRIPLE, "true")
-    if machine.tpu is not None and allocates("tpu", settings):
+    if machine.tpu is not None and allocates(machine, settings):
         labels[TPU_DRA] = "true"
     if pool.dranet:
         labels[DRANET] = "true"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.drivers.common.facts import ChartVersion, ParameterField, ParameterKind
-    from dra_fleet.drivers.driver import Installed
+    from dra_fleet.drivers.installed import Installed
 
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "string": ((str,), "a string"),

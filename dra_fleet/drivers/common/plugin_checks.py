@@ -1,4 +1,4 @@
-"""A stack's own values must not keep the NVIDIA DRA driver's plugin from its pools, nor start it too early.
+"""A stack's own values must not keep a DRA driver's plugin from its pools, nor start it too early.
 
 Helm replaces lists and null removes, so that one value can undo what the plan wrote.
 """
@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.plugin_pods import PluginPods
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.nvidia import DRIVER
-from dra_fleet.drivers.nvidia.mig_labels import READY, STATE, may_start_early
-from dra_fleet.drivers.nvidia.operator import partitioned
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 from dra_fleet.kubernetes.scheduling.taints import toleration_text
 from dra_fleet.settings.translate import shown
@@ -19,36 +16,35 @@ from dra_fleet.settings.translate import shown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.drivers.driver import Driver
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
 
-_AFFINITY = "kubeletPlugin.affinity"
-_TOLERATIONS = "kubeletPlugin.tolerations"
-
 
 def check_plugin_placement(
-    at: tuple[str, ...], pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
+    at: tuple[str, ...], driver: Driver, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
 ) -> None:
     """Refuse final values by which the plugin publishes whole GPUs of a cut pool, or nothing of a pool.
 
     Args:
         at: where the driver stands in the stack file.
+        driver: the driver.
         pools: the pools of the cluster.
         release: the driver's release.
         findings: collects the problems.
     """
-    version = DRIVER.facts.version(release.version)
-    pods = PluginPods.of(DRIVER, version, release.values)
-    _check_start(at, pools, pods, shown(value_at(release.values, _AFFINITY)), findings)
-    given = value_at(
-        release.values, _TOLERATIONS, default=list(version.plugin_tolerations) if version else []
-    )
-    for pool in pools:
-        for taint in pods.kept_off_by(pool) if pool.machine.gpus else ():
+    version = driver.facts.version(release.version)
+    pods = PluginPods.of(driver, version, release.values)
+    served = [pool for pool in pools if pool.machine.gpus and driver.serves(pool.machine)]
+    _check_start(at, driver, served, release, findings)
+    key = driver.plugin_key("tolerations")
+    given = value_at(release.values, key, default=list(version.plugin_tolerations) if version else [])
+    for pool in served:
+        for taint in pods.kept_off_by(pool):
             findings.error(
                 *at,
                 "values",
-                _TOLERATIONS,
+                key,
                 what=f"does not tolerate {taint} of pool {pool.name}, so that the plugin never "
                 "runs there and no device is published",
                 got=shown(given),
@@ -58,17 +54,27 @@ def check_plugin_placement(
 
 
 def _check_start(
-    at: tuple[str, ...], pools: Sequence[PoolPlan], pods: PluginPods, given: str, findings: Findings
+    at: tuple[str, ...],
+    driver: Driver,
+    pools: Sequence[PoolPlan],
+    release: ReleasePlan,
+    findings: Findings,
 ) -> None:
-    for pool, _, _ in partitioned(pools):
-        if may_start_early(some_labels(pool.labels), pods.affinity):
+    pods = PluginPods.of(driver, driver.facts.version(release.version), release.values)
+    dividable = driver.resources.dividable
+    if dividable is None:
+        return
+    key, progress = driver.plugin_key("affinity"), dividable.progress
+    for pool in pools:
+        divided = driver.is_divided(pool.machine, pool.sharing)
+        if divided and pods.may_start_early(some_labels(pool.labels), progress):
             findings.error(
                 *at,
                 "values",
-                _AFFINITY,
+                key,
                 what=f"lets the plugin start on pool {pool.name} before its MIG partitions exist, and "
                 "publish whole GPUs",
-                got=given,
-                allowed=f"{STATE} In [{READY}] on the pool's nodes",
+                got=shown(value_at(release.values, key)),
+                allowed=f"{progress.key} In [{progress.ready}] on the pool's nodes",
                 fix="remove it from values; the plan writes it",
             )

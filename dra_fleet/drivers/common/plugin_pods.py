@@ -12,6 +12,8 @@ from dra_fleet.kubernetes.scheduling.taints import tolerations, untolerated_tain
 if TYPE_CHECKING:
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.driver import Driver
+    from dra_fleet.drivers.resources import Progress
+    from dra_fleet.kubernetes.scheduling.node_affinity import Labels
     from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration
     from dra_fleet.model.plan import ChartValues, PoolPlan
 
@@ -59,6 +61,18 @@ class PluginPods:
             always=tuple(tolerations(always)),
             is_default_affinity=affinity is _ABSENT,
             is_default_tolerations=given is _ABSENT,
+        )
+
+    def may_start_early(self, labels: Labels, progress: Progress) -> bool:
+        """Whether they may be placed on a node before its devices are divided.
+
+        Args:
+            labels: the node's, as far as they are known.
+            progress: the label that tells how far the dividing is.
+        """
+        return any(
+            self.affinity.matches(lambda key, held=held: held if key == progress.key else labels(key)) != "no"
+            for held in progress.before
         )
 
     def kept_off_by(self, pool: PoolPlan) -> list[Taint]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from dra_fleet.drivers.resources import Switch
     from dra_fleet.model.plan import ChartValues
 
 
@@ -16,6 +17,28 @@ def merged(ours: ChartValues, theirs: ChartValues) -> dict[str, Any]:
         below, above = _section(result.get(key)), _section(value)
         result[key] = value if below is None or above is None else merged(below, above)
     return result
+
+
+def nested(values: Mapping[str, object]) -> dict[str, Any]:
+    """Values by dotted keys as mappings within mappings."""
+    result: dict[str, Any] = {}
+    for key, value in values.items():
+        below: Any = value
+        for part in reversed(key.split(".")):
+            below = {part: below}
+        result = merged(result, below)
+    return result
+
+
+def flow(key: str, value: str) -> str:
+    """A value at a dotted key as a line of YAML: `a: {b: value}`."""
+    *outer, last = key.split(".")
+    return "".join(f"{part}: {{" for part in outer) + f"{last}: {value}" + "}" * len(outer)
+
+
+def is_on(switch: Switch, values: ChartValues) -> bool:
+    """Whether values turn a switch of a chart on."""
+    return bool(value_at(values, switch.key, default=switch.default))
 
 
 def value_at(values: ChartValues, key: str, default: object = None) -> object:

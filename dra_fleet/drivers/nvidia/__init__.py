@@ -19,6 +19,8 @@ DRIVER = Driver(
     },
     plugin_section="kubeletPlugin",
     without=frozenset(),
+    controller_switch="resources.computeDomains.enabled",
+    operator="gpuOperator",
     extended_resource="nvidia.com/gpu",
     api_group="resource.nvidia.com",
     unisolated={"TimeSlicing": "time-slicing", "MPS": "MPS"},

@@ -1,7 +1,15 @@
-"""Labels of nodes that NVIDIA's charts go by."""
+"""Labels of nodes that NVIDIA's charts go by.
+
+Source: https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html
+"""
 
 GPU_PRESENT = "nvidia.com/gpu.present"
 MIG_CONFIG = "nvidia.com/mig.config"
+"""The name of a layout, which the MIG manager makes."""
+MIG_NONE = "all-disabled"
+"""The layout without partitions."""
 MIG_STATE = "nvidia.com/mig.config.state"
+"""How far the MIG manager is."""
+MIG_READY = "success"
 EVICTION = "nvidia.com/dra-kubelet-plugin"
 """Tells the operator's driver manager which nodes' DRA plugin to move away before a driver upgrade."""

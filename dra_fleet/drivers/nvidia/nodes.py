@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet.drivers.nvidia.labels import MIG_CONFIG as CONFIG
+from dra_fleet.drivers.nvidia.labels import MIG_NONE as _NONE
+from dra_fleet.drivers.nvidia.labels import MIG_READY as _DONE
+from dra_fleet.drivers.nvidia.labels import MIG_STATE as STATE
+from dra_fleet.drivers.nvidia.pool_nodes import fabric_values, placement_values, pool_labels
+
 if TYPE_CHECKING:
     from dra_fleet.cel.intent import Asked
 
     Object = dict[str, Any]
 
-CONFIG = "nvidia.com/mig.config"
-STATE = "nvidia.com/mig.config.state"
-_NONE = "all-disabled"
-_DONE = "success"
+__all__ = ["awaits", "fabric_values", "placement_values", "pool_labels", "undivided", "unusable"]
 
 
 def awaits(spec: Object, node: Object) -> str | None:

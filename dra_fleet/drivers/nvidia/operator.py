@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.drivers.nvidia.facts import GpuModel, GpuOperatorVersion
-    from dra_fleet.drivers.nvidia.operator_settings import GpuOperatorSettings
+    from dra_fleet.drivers.operators import HostDriver
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import ChartValues, PoolPlan
+    from dra_fleet.settings.operators import GpuOperatorSettings
 
 NAME = "gpu-operator"
 _CRITICAL = {"key": "CriticalAddonsOnly", "operator": "Exists"}
@@ -42,9 +43,8 @@ def plan_gpu_operator(
     at: tuple[str, ...],
     settings: GpuOperatorSettings,
     pools: Sequence[PoolPlan],
+    host: HostDriver,
     findings: Findings,
-    *,
-    host_runtime: str = "nvidia-container-runtime",
 ) -> ReleasePlan | None:
     """The operator's release, or None after its version was refused.
 
@@ -52,8 +52,8 @@ def plan_gpu_operator(
         at: where the operator stands in the stack file.
         settings: its version and values.
         pools: the pools of the cluster.
+        host: what is known of nodes whose image brings the GPU driver.
         findings: collects the problems.
-        host_runtime: the container runtime's handler on nodes whose image brings the GPU driver.
     """
     facts = nvidia_facts.gpu_operator()
     version = facts.version(settings.version)
@@ -69,10 +69,10 @@ def plan_gpu_operator(
     refusals = check_values(version, settings.values)
     for refusal in refusals:
         findings.refuse(refusal, *at, "values")
-    ours = _values(version, pools, host_runtime)
+    ours = _values(version, pools, host.runtime)
     final = merged(ours, settings.values)
     if not refusals:
-        _check(at, final, pools, findings)
+        _check(at, final, pools, host, findings)
         check_operator_values(at, ours, final, pools, findings)
         check_partitioning(at, final, [(pool, gpu) for pool, gpu, _ in partitioned(pools)], findings)
     return ReleasePlan(
@@ -166,7 +166,9 @@ def _mig_values(pools: Sequence[PoolPlan]) -> dict[str, Any]:
     return {"mig": {"strategy": "single" if uniform else "mixed"}, "migManager": manager}
 
 
-def _check(at: tuple[str, ...], final: ChartValues, pools: Sequence[PoolPlan], findings: Findings) -> None:
+def _check(
+    at: tuple[str, ...], final: ChartValues, pools: Sequence[PoolPlan], host: HostDriver, findings: Findings
+) -> None:
     """The ownership of the driver is one decision: pools, operator and driver root must say the same."""
     installs = _installs_driver(pools)
     told = value_at(final, "driver.enabled", default=True)
@@ -178,7 +180,7 @@ def _check(at: tuple[str, ...], final: ChartValues, pools: Sequence[PoolPlan], f
             what="contradicts the pools: two owners of one GPU driver, or none",
             got=str(told).lower(),
             allowed=str(installs).lower(),
-            fix=_other_owner(pools, wanted=bool(told)),
+            fix=_other_owner(host, wanted=bool(told)),
         )
     if value_at(final, "devicePlugin.enabled", default=True):
         findings.error(
@@ -202,8 +204,8 @@ def _check(at: tuple[str, ...], final: ChartValues, pools: Sequence[PoolPlan], f
         )
 
 
-def _other_owner(pools: Sequence[PoolPlan], *, wanted: bool) -> str:
+def _other_owner(host: HostDriver, *, wanted: bool) -> str:
     """How pools and operator come to agree, in the words of the pools' cloud."""
-    if any(pool.machine.cloud == "eks" for pool in pools):
+    if not host.setting:
         return "remove it from values: the node image brings the GPU driver"
-    return "set the pools' gpuDriver: operator" if wanted else "set the pools' gpuDriver: aks, or remove it"
+    return f"set the pools' gpuDriver: {'operator' if wanted else f'{host.setting}, or remove it'}"

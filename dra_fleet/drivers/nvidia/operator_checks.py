@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.drivers.common.host_root import HOST, looks_elsewhere
+from dra_fleet.drivers.common.host_root import install_dir_refusals
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.nvidia.driver_root import INSTALL_DIR, OF_OPERATOR
-from dra_fleet.findings.refusal import Refusal
+from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.kubernetes.scheduling.taints import toleration_text, tolerations, untolerated_taints
 from dra_fleet.settings.translate import shown
 
@@ -54,7 +53,8 @@ def check_operator_values(
                 fix="remove it from values; it follows from the pools' gpuDriver",
             )
     installs = bool(value_at(ours, "driver.enabled"))
-    for refusal in install_dir_refusals(final, installs=installs):
+    operator = DRIVER.resources.operator
+    for refusal in install_dir_refusals(operator, final, installs=installs) if operator is not None else ():
         findings.refuse(refusal, *at, "values")
     given = value_at(final, "daemonsets.tolerations")
     for pool in pools:
@@ -69,38 +69,6 @@ def check_operator_values(
                 fix="remove it from values, for the plan tolerates the pools' taints; or add "
                 f"{toleration_text(taint)}",
             )
-
-
-def install_dir_refusals(values: ChartValues, *, installs: bool) -> list[Refusal]:
-    """Why the operator's pods would not start, or look for the GPU driver in vain, by where it is said to be.
-
-    The operator mounts that folder at its own path into the container that waits for the driver. Empty and
-    null leave the default.
-    Source: https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/controllers/object_controls.go#L881-L908
-
-    Args:
-        values: the operator's values.
-        installs: whether the operator installs the GPU driver; else the host has it, wherever this points.
-    """
-    given = str(value_at(values, INSTALL_DIR) or OF_OPERATOR)
-    if not looks_elsewhere(given, [HOST]):
-        what = (
-            "is mounted at its own path into the pods that wait for the GPU driver, and no container starts "
-            "with a mount on its root: partitions, labels and devices would never come"
-        )
-    elif installs and looks_elsewhere(given, [OF_OPERATOR]):
-        what = "is not where the DRA driver looks for the GPU driver that the operator installs"
-    else:
-        return []
-    return [
-        Refusal(
-            path=INSTALL_DIR,
-            what=what,
-            got=given,
-            allowed=OF_OPERATOR,
-            fix="remove it: that is the chart's default, also where the host brings the GPU driver",
-        )
-    ]
 
 
 def check_partitioning(

@@ -6,9 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
-from dra_fleet.drivers.nvidia.driver_root import INSTALL_DIR, OF_OPERATOR
-from dra_fleet.drivers.nvidia.labels import MIG_CONFIG
-from dra_fleet.drivers.resources import DevicePlugin, Dividable, DriverResources, Operator, Switch
+from dra_fleet.drivers.nvidia.driver_root import INSTALL_DIR, KEY, OF_OPERATOR
+from dra_fleet.drivers.nvidia.labels import EVICTION, MIG_CONFIG, MIG_NONE, MIG_READY, MIG_STATE
+from dra_fleet.drivers.resources import DevicePlugin, Dividable, DriverResources, Operator, Progress, Switch
+from dra_fleet.kubernetes.scheduling.node_affinity import MissingLabel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,12 +43,25 @@ def _layouts(model: str) -> Mapping[str, int] | None:
     return {} if gpu.mig is None else {profile.name: profile.max_instances for profile in gpu.mig.profiles}
 
 
+DIVIDABLE = Dividable(
+    whole=_whole_gpus,
+    partitions=_partitions,
+    layouts=_layouts,
+    is_partition="device.attributes['gpu.nvidia.com'].type == 'mig'",
+    label=MIG_CONFIG,
+    whole_label=MIG_NONE,
+    progress=Progress(
+        key=MIG_STATE, ready=MIG_READY, before=(MissingLabel.ABSENT, "pending", "rebooting", "failed")
+    ),
+    switch="featureGates.DynamicMIG",
+)
+
 RESOURCES = DriverResources(
     told_by="gpus",
     publishes=Switch(key="resources.gpus.enabled", default=True),
     program=re.compile(r"(^|[\s/])gpu-kubelet-plugin(?![\w-])"),
     node_taint=_TAINT,
-    root="nvidiaDriverRoot",
+    root=KEY,
     device_plugin=DevicePlugin(
         chart="nvidia-device-plugin",
         # https://github.com/NVIDIA/k8s-device-plugin/tree/main/cmd
@@ -81,16 +95,9 @@ RESOURCES = DriverResources(
         root=INSTALL_DIR,
         default_root=OF_OPERATOR,
         discovers=Switch(key="nfd.enabled", default=True),
+        labels=(MIG_STATE, "nvidia.com/gpu.deploy.", EVICTION),
     ),
     discovery_charts=frozenset({"node-feature-discovery", "gpu-feature-discovery"}),
-    dividable=Dividable(
-        whole=_whole_gpus,
-        partitions=_partitions,
-        layouts=_layouts,
-        is_partition="device.attributes['gpu.nvidia.com'].type == 'mig'",
-        label=MIG_CONFIG,
-        whole_label="all-disabled",
-        switch="featureGates.DynamicMIG",
-    ),
+    dividable=DIVIDABLE,
     installer_images=re.compile(r"nvidia-(driver-)?installer|gpu-installer|(^|/)nvidia/driver(:|@|$)"),
 )

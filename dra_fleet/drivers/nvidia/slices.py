@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.drivers.common.facts import ChartVersion
-    from dra_fleet.drivers.driver import Installed
+    from dra_fleet.drivers.installed import Installed
     from dra_fleet.drivers.nvidia.facts import GpuModel, MigProfile
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import PoolPlan

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.drivers.common.host_root import HOST
+from dra_fleet.drivers.common.host_root import HOST, root_of
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.drivers.nvidia.driver_root import KEY as ROOT
-from dra_fleet.drivers.nvidia.driver_root import root_of
 from dra_fleet.drivers.nvidia.shares import NO_SHARES, is_option
 from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.minors import kubernetes_facts
@@ -97,7 +96,7 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
 
 
 def _roots(release: Release) -> list[str]:
-    return sorted({root_of(pool) for pool in release.pools if pool.machine.gpus})
+    return sorted({root_of(NVIDIA, pool) for pool in release.pools if pool.machine.gpus})
 
 
 def _lacks_its_own(release: Release) -> bool:

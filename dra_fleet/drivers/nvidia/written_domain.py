@@ -18,7 +18,7 @@ from dra_fleet.kubernetes.devices.validate import validate_spec
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.drivers.driver import Installed
+    from dra_fleet.drivers.installed import Installed
 
 _NODES_OPTIONAL_SINCE = "0.4.0"
 """The first chart whose definition has a default for `numNodes`."""

@@ -11,7 +11,7 @@ from dra_fleet.model.nodes import GIVE_SLICES, Published
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.drivers.driver import Installed
+    from dra_fleet.drivers.installed import Installed
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import PoolPlan
 

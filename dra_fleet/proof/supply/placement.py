@@ -10,7 +10,7 @@ from dra_fleet.drivers.common.values import value_at
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
 
 if TYPE_CHECKING:
-    from dra_fleet.drivers.driver import Installed
+    from dra_fleet.drivers.installed import Installed
     from dra_fleet.kubernetes.scheduling.node_affinity import Answer
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 

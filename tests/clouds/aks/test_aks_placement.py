@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.clouds.common.affinity import after_partitioning
-from dra_fleet.drivers.nvidia.mig_labels import may_start_early
-from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
+from dra_fleet.drivers.common.plugin_pods import PluginPods
+from dra_fleet.drivers.nvidia import DRIVER
+from dra_fleet.drivers.nvidia.pool_nodes import after_partitioning
+from dra_fleet.drivers.nvidia.resources import DIVIDABLE
+from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 from dra_fleet.kubernetes.scheduling.taints import Toleration, untolerated_taints
 from tests.clouds.aks.aks_fleets import cluster, mig, pool, values, vgpu
 from tests.plan.plan_helpers import planned, refused
@@ -33,6 +35,12 @@ def one(key: str, operator: str, *wanted: str) -> dict[str, Any]:
 
 
 PRESENT = one("nvidia.com/gpu.present", "In", "true")
+
+
+def may_start_early(selector: object, written: object) -> bool:
+    values = {"kubeletPlugin": {"nodeSelector": selector, "affinity": written}}
+    pods = PluginPods.of(DRIVER, DRIVER.facts.versions[-1], values)
+    return pods.may_start_early(some_labels(CUT), DIVIDABLE.progress)
 
 
 def test_values_that_let_the_plugin_start_before_the_partitions_are_refused() -> None:
@@ -69,7 +77,7 @@ def test_an_affinity_of_the_stack_s_own_that_waits_for_the_partitions_is_taken()
     ],
 )
 def test_an_affinity_that_a_node_can_meet_before_its_partitions_starts_early(written: object) -> None:
-    assert may_start_early(some_labels(CUT), RequiredNodeAffinity.of({}, written))
+    assert may_start_early({}, written)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +94,7 @@ def test_an_affinity_that_a_node_can_meet_before_its_partitions_starts_early(wri
 def test_an_affinity_that_waits_or_leaves_the_pool_out_does_not(
     selector: dict[str, str], written: object
 ) -> None:
-    assert not may_start_early(some_labels(CUT), RequiredNodeAffinity.of(selector, written))
+    assert not may_start_early(selector, written)
 
 
 def test_values_that_keep_the_plugin_off_a_tainted_pool_are_refused() -> None:

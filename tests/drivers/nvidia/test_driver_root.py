@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet.drivers.common.host_root import HOST, looks_elsewhere
-from dra_fleet.drivers.nvidia.driver_root import OF_OPERATOR, root_in
+from dra_fleet.drivers.common.host_root import HOST, looks_elsewhere, root_in
+from dra_fleet.drivers.nvidia import DRIVER
+from dra_fleet.drivers.nvidia.driver_root import OF_OPERATOR
 
 
 @pytest.mark.parametrize(
@@ -34,4 +35,4 @@ def test_a_driver_looks_elsewhere_where_no_root_is_its_own(
     ],
 )
 def test_values_that_name_no_root_leave_it_to_the_chart(values: dict[str, object], root: str) -> None:
-    assert root_in(values) == root
+    assert root_in(DRIVER, values) == root

@@ -4,20 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from dra_fleet.drivers.nvidia.labels import GPU_PRESENT, MIG_STATE
-from dra_fleet.model.labels import POOL
-
-
-def after_partitioning(pools: list[str]) -> dict[str, Any]:
-    """A plugin that starts before the partitions exist would publish whole GPUs."""
-    present = node_label(GPU_PRESENT, "true")
-    return node_affinity(
-        [
-            [present, {"key": POOL, "operator": "NotIn", "values": pools}],
-            [present, node_label(POOL, *pools), node_label(MIG_STATE, "success")],
-        ]
-    )
-
 
 def node_label(key: str, *values: str) -> dict[str, Any]:
     """A node whose label has one of the values."""

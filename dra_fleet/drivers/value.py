@@ -1,0 +1,67 @@
+"""What a DRA driver is in plain data, which its package holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Order = Literal["by index", "sorted", "random"]
+"""How a driver orders its devices in a slice; the scheduler tries them in that order."""
+Part = Literal["values", "slices", "plan", "settings", "sharing", "resources", "nodes"]
+"""A module of a driver's package: chart values, what is published, what a plan asks, what it reads of a stack
+file, sharing, what rules ask of it, and what its nodes need and tell."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DriverValue:
+    """One DRA driver.
+
+    Attributes:
+        name: Its name in stack files.
+        package: The package that holds its parts.
+        publishers: The names under which it publishes ResourceSlices, each with a word by which the pods that
+            do so are known where their specification does not name it.
+        intents: Per key of a class in the stack file, the attribute or capacity that answers it.
+        without: The parts that it does without: what is asked of them is answered with nothing.
+        plugin_section: The chart value under which the placement of the plugin's pods stands; empty where it
+            stands at the top.
+        controller_switch: The chart value that turns its controller on; empty where it has none.
+        operator: The key of a cluster's settings for the operator that readies its nodes; empty where
+            there is none.
+        extended_resource: The resource by which a device plugin would give the same devices out; empty where
+            none does.
+        owns_names: Whether nobody else's driver publishes under its names.
+        serves_pods: Whether its devices are given to the pod as a whole, so that no container needs to name
+            the claim.
+        api_group: The API group of the driver's own objects; empty where it has none, or none that is judged.
+        unisolated: What people call the strategies of its opaque configuration that isolate neither memory
+            nor faults.
+        prepared_together: What a node's devices are called where it prepares all of them for one claim or
+            none; empty where it prepares each alone.
+        settles: Dotted keys that, given by the user, answer the question `conflicts` asks.
+        is_usual: Whether a cluster that brings its own drivers is taken to run it unless told otherwise.
+        order: In which order it publishes its devices; what is not known counts as random, which is any.
+        order_with_counters: The same where its devices share counters.
+    """
+
+    name: str
+    package: str
+    publishers: Mapping[str, str]
+    intents: Mapping[str, str]
+    plugin_section: str
+    without: frozenset[Part]
+    controller_switch: str = ""
+    operator: str = ""
+    extended_resource: str = ""
+    owns_names: bool = True
+    serves_pods: bool = False
+    api_group: str = ""
+    unisolated: Mapping[str, str] = field(default_factory=dict[str, str])
+    prepared_together: str = ""
+    settles: frozenset[str] = frozenset()
+    is_usual: bool = False
+    order: Order = "random"
+    order_with_counters: Order = "random"
