@@ -10,6 +10,8 @@ from dra_fleet.rehearsal.drivers.node_side import NodeSide
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.world.node import Host
 
@@ -36,7 +38,8 @@ class LanePlugin(NodePlugin):
         ]
 
     @override
-    def prepare(self, claim: Object, published: dict[str, Object]) -> None:
+    def prepare(self, claim: Object, published: dict[str, Object], beside: Sequence[Object] = ()) -> None:
+        del beside
         self.require_published(claim, published)
 
 
