@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict
 
+from dra_fleet.clusters.objects import carries
 from dra_fleet.clusters.pending import explain, explain_missing_pods, read_state
 from dra_fleet.clusters.pending.selectors import devices_in
 from dra_fleet.clusters.pending.state import claim_names, results_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.clusters.pending import ClusterState, WaitingReason
+    from dra_fleet.clusters.pending.selectors import LocatedDevice
 
 WORKLOAD = "dra-fleet/workload"
 """Label on the Jobs and pods of a declared workload."""
@@ -97,43 +100,55 @@ async def read_allocation(
         ApiError: something may not be read.
     """
     state = await read_state(api)
+    devices: defaultdict[str | None, list[LocatedDevice]] = defaultdict(list)
+    for device in devices_in(state.slices):
+        devices[device.node].append(device)
+    pods: defaultdict[tuple[str, str], list[Object]] = defaultdict(list)
+    for pod in state.pods:
+        meta = pod["metadata"]
+        if "deletionTimestamp" not in meta:
+            pods[meta["namespace"], meta.get("labels", {}).get(WORKLOAD, "")].append(pod)
+    holders = _holders(state.claims)
     return ClusterAllocation(
-        pools={name: _pool(state, labels) for name, labels in pools.items()},
+        pools={name: _pool(state.nodes, labels, devices, holders) for name, labels in pools.items()},
         workloads={
-            name: _workload(state, name, namespace, copies) for name, (namespace, copies) in workloads.items()
+            name: _workload(state, pods[namespace, name], name, namespace, copies)
+            for name, (namespace, copies) in workloads.items()
         },
     )
 
 
-def _pool(state: ClusterState, labels: Mapping[str, str]) -> PoolDevices:
-    names = {
-        node["metadata"]["name"]
-        for node in state.nodes
-        if labels.items() <= node["metadata"].get("labels", {}).items()
-    }
-    devices = [device for device in devices_in(state.slices) if device.node in names]
-    pools = {(device.driver, device.pool) for device in devices}
-    held = [
-        sum((item["driver"], item["pool"]) in pools for item in results_of(claim)) for claim in state.claims
-    ]
-    claims = sum(count > 0 for count in held)
+def _holders(claims: Iterable[Object]) -> Mapping[tuple[str, str], list[int]]:
+    """By driver and pool, for each device that is held, the number of the claim that holds it."""
+    found: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, claim in enumerate(claims):
+        for item in results_of(claim):
+            found[item["driver"], item["pool"]].append(number)
+    return found
+
+
+def _pool(
+    nodes: Iterable[Object],
+    labels: Mapping[str, str],
+    devices: Mapping[str | None, Sequence[LocatedDevice]],
+    holders: Mapping[tuple[str, str], Sequence[int]],
+) -> PoolDevices:
+    names = sorted({node["metadata"]["name"] for node in nodes if carries(node, labels)})
+    offered = [device for name in names for device in devices.get(name, ())]
+    pools = {(device.driver, device.pool) for device in offered}
+    held = [claim for pool in pools for claim in holders.get(pool, ())]
     return PoolDevices(
         nodes=len(names),
-        devices=len(devices),
-        held=sum(held),
-        claims=claims,
-        node_names=tuple(sorted(names)),
+        devices=len(offered),
+        held=len(held),
+        claims=len(set(held)),
+        node_names=tuple(names),
     )
 
 
-def _workload(state: ClusterState, name: str, namespace: str, wanted: int) -> WorkloadAllocation:
-    found = [
-        pod
-        for pod in state.pods
-        if pod["metadata"]["namespace"] == namespace
-        and pod["metadata"].get("labels", {}).get(WORKLOAD) == name
-        and "deletionTimestamp" not in pod["metadata"]
-    ]
+def _workload(
+    state: ClusterState, found: Sequence[Object], name: str, namespace: str, wanted: int
+) -> WorkloadAllocation:
     pods = tuple(_pod(state, pod) for pod in found)
     waiting = [pod for pod, seen in zip(found, pods, strict=True) if not seen.running]
     return WorkloadAllocation(
@@ -156,9 +171,7 @@ def _reason(
 def _pod(state: ClusterState, pod: Object) -> PodDevices:
     namespace = pod["metadata"]["namespace"]
     results = [
-        result
-        for name in claim_names(pod)
-        for result in results_of(state.named(state.claims, name, namespace) or {})
+        result for name in claim_names(pod) for result in results_of(state.claim(name, namespace) or {})
     ]
     return PodDevices(
         name=pod["metadata"]["name"],

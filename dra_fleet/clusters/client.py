@@ -28,6 +28,8 @@ NOT_FOUND = 404
 MERGE = "application/merge-patch+json"
 ANSWER_WITHIN = 30.0
 """Seconds for each request."""
+KEPT_CONNECTIONS = 100
+"""Kept open between requests; each of a rehearsal's kubelets that are at work at once needs one."""
 
 
 class ApiError(Exception):
@@ -88,7 +90,7 @@ class KubeApi:
         arguments = cast("dict[str, Any]", httpx_params(plain))
         if config.user and config.user.exec:
             arguments["auth"] = ExecCredential(config.user.exec)
-        arguments["limits"] = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
+        arguments["limits"] = httpx2.Limits(max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS)
         return cls(httpx2.AsyncClient(**arguments))
 
     async def __aenter__(self) -> Self:

@@ -1,12 +1,13 @@
 """Keeps the objects of one kind at hand: list, watch, list again when the watch can no longer follow.
 
-It neither filters nor indexes.
+It does not filter, and indexes by one place of an object at most, such as its node.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from typing import TYPE_CHECKING, Protocol
 
 import httpx2
@@ -29,6 +30,10 @@ def key_of(item: Object) -> str:
     """`namespace/name`, or the name alone for a cluster-scoped object."""
     meta = item["metadata"]
     return f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else str(meta["name"])
+
+
+def _nowhere(_: Object) -> None:
+    return None
 
 
 class Reading(Protocol):
@@ -54,12 +59,20 @@ class Informer:
         kind: such as "ResourceSlice".
         on_change: told the object after each change, and the last known one after a deletion; `holds` tells
             the two apart.
+        place_of: where an object is, for `at`.
     """
 
     def __init__(
-        self, api: Reading, api_version: str, kind: str, on_change: Callable[[Object], None]
+        self,
+        api: Reading,
+        api_version: str,
+        kind: str,
+        on_change: Callable[[Object], None],
+        place_of: Callable[[Object], str | None] = _nowhere,
     ) -> None:
         self.objects: dict[str, Object] = {}
+        self._at: defaultdict[str, dict[str, Object]] = defaultdict(dict)
+        self._place_of = place_of
         self.synced = asyncio.Event()
         self._api = api
         self._api_version = api_version
@@ -69,6 +82,10 @@ class Informer:
     def holds(self, item: Object) -> bool:
         """Whether this very object is there, not another one of its name."""
         return not _is_gone(item, self.objects.get(key_of(item)))
+
+    def at(self, place: str) -> list[Object]:
+        """The objects at a place."""
+        return list(self._at.get(place, {}).values())
 
     async def run(self) -> None:
         """Follow the kind until cancelled, over restarts of the API server too."""
@@ -89,7 +106,10 @@ class Informer:
         fresh = {key_of(item): item for item in answer["items"]}
         gone = [item for key, item in self.objects.items() if _is_gone(item, fresh.get(key))]
         changed = [item for key, item in fresh.items() if _differs(self.objects.get(key), item)]
-        self.objects = fresh
+        for item in [item for key, item in self.objects.items() if key not in fresh]:
+            self._drop(item)
+        for item in fresh.values():
+            self._keep(item)
         self.synced.set()
         for item in [*gone, *changed]:
             self._on_change(item)
@@ -100,10 +120,26 @@ class Informer:
             async for event, item in self._api.watch(self._api_version, self._kind, resource_version=version):
                 version = item["metadata"]["resourceVersion"]
                 if event == "DELETED":
-                    self.objects.pop(key_of(item), None)
+                    self._drop(item)
                 else:
-                    self.objects[key_of(item)] = item
+                    self._keep(item)
                 self._on_change(item)
+
+    def _keep(self, item: Object) -> None:
+        key, place = key_of(item), self._place_of(item)
+        known = self.objects.get(key)
+        if known is not None and self._place_of(known) != place:
+            self._drop(known)
+        self.objects[key] = item
+        if place is not None:
+            self._at[place][key] = item
+
+    def _drop(self, item: Object) -> None:
+        """Forget what was known under an object's name."""
+        known = self.objects.pop(key_of(item), None)
+        place = self._place_of(known) if known is not None else None
+        if place is not None:
+            del self._at[place][key_of(item)]
 
 
 def _is_gone(old: Object, now: Object | None) -> bool:

@@ -73,3 +73,33 @@ def test_another_object_of_the_same_name_is_told_after_the_one_that_is_gone() ->
 def test_a_key_has_the_namespace_where_there_is_one() -> None:
     assert key_of({"metadata": {"name": "n", "namespace": "ns"}}) == "ns/n"
     assert key_of(item("n")) == "n"
+
+
+def at_zones(*steps: Any) -> Informer:
+    """An informer that indexes by zone, after a script."""
+    api = WatchedApi(*steps, asyncio.CancelledError())
+    informer = Informer(cast("KubeApi", api), "v1", "Node", lambda _: None, lambda node: node.get("zone"))
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(informer.run())
+    return informer
+
+
+def names_at(informer: Informer, zone: str) -> list[str]:
+    return [node["metadata"]["name"] for node in informer.at(zone)]
+
+
+def test_objects_are_found_by_their_place_wherever_they_went() -> None:
+    changes = [
+        ("ADDED", {**item("b", "11"), "zone": "west"}),
+        ("MODIFIED", {**item("a", "12"), "zone": "west"}),
+        ("DELETED", {**item("b", "13"), "zone": "west"}),
+    ]
+    informer = at_zones([{**item("a"), "zone": "east"}, item("nowhere")], changes)
+    assert names_at(informer, "east") == []
+    assert names_at(informer, "west") == ["a"]
+
+
+def test_what_went_while_nobody_watched_is_at_no_place() -> None:
+    before = [{**item("a"), "zone": "east"}, {**item("b"), "zone": "east"}]
+    informer = at_zones(before, httpx2.ConnectError("refused"), [{**item("b"), "zone": "east"}])
+    assert names_at(informer, "east") == ["b"]

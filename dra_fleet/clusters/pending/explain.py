@@ -100,7 +100,7 @@ def _claim_specs(state: ClusterState, pod: Object) -> list[Object] | WaitingReas
     for reference in pod["spec"].get("resourceClaims", []):
         template_name = reference.get("resourceClaimTemplateName")
         if template_name is None:
-            found = state.named(state.claims, reference["resourceClaimName"], namespace)
+            found = state.claim(reference["resourceClaimName"], namespace)
             if found is None:
                 return _absent(
                     Cause.CLAIM_MISSING, "ResourceClaim", reference["resourceClaimName"], namespace
@@ -131,7 +131,7 @@ def _has_claim(state: ClusterState, pod: Object, reference: str) -> bool:
         for item in pod.get("status", {}).get("resourceClaimStatuses", [])
     }
     name = made.get(reference)
-    return bool(name) and state.named(state.claims, str(name), pod["metadata"]["namespace"]) is not None
+    return bool(name) and state.claim(str(name), pod["metadata"]["namespace"]) is not None
 
 
 def _refused(message: str) -> WaitingReason:

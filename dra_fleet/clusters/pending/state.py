@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping
 
     from dra_fleet.clusters.client import KubeApi, Object
 
@@ -34,9 +36,16 @@ class ClusterState:
     templates: list[Object]
     events: list[Object]
 
-    def pods_on(self, node: str) -> Iterator[Object]:
+    @cached_property
+    def _pods_by_node(self) -> Mapping[str, list[Object]]:
+        found: defaultdict[str, list[Object]] = defaultdict(list)
+        for pod in self.pods:
+            found[pod["spec"].get("nodeName", "")].append(pod)
+        return found
+
+    def pods_on(self, node: str) -> list[Object]:
         """The pods bound to a node."""
-        return (pod for pod in self.pods if pod["spec"].get("nodeName") == node)
+        return self._pods_by_node.get(node, [])
 
     def named(self, items: list[Object], name: str, namespace: str | None = None) -> Object | None:
         """The object of that name, or None."""
@@ -45,6 +54,14 @@ class ClusterState:
             if meta["name"] == name and meta.get("namespace") == namespace:
                 return item
         return None
+
+    @cached_property
+    def _claims_by_name(self) -> Mapping[tuple[str, str], Object]:
+        return {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in self.claims}
+
+    def claim(self, name: str, namespace: str) -> Object | None:
+        """The claim of that name, or None."""
+        return self._claims_by_name.get((namespace, name))
 
     def warnings_about(self, item: Object, reason: str) -> list[str]:
         """The messages of an object's warnings with that reason, the newest last."""
@@ -59,7 +76,7 @@ class ClusterState:
 
     def drivers_held_by(self, pod: Object) -> list[str]:
         """The drivers whose devices a pod's claims hold."""
-        claims = [self.named(self.claims, name, pod["metadata"]["namespace"]) for name in claim_names(pod)]
+        claims = [self.claim(name, pod["metadata"]["namespace"]) for name in claim_names(pod)]
         return sorted({result["driver"] for claim in claims if claim for result in results_of(claim)})
 
     def holders(self) -> dict[tuple[str, str, str], str]:

@@ -40,13 +40,16 @@ class PodEvents:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         self._counts[name] += 1
         api = self._identities.kubelet(node)
-        try:
-            await api.create(_event(pod, name, reason, message, now))
-        except ApiError as error:
-            if error.code != CONFLICT:
-                raise
-            patch = {"count": self._counts[name], "lastTimestamp": now}
-            await api.merge("v1", "Event", name, patch, namespace=namespace)
+        if self._counts[name] == 1:
+            try:
+                await api.create(_event(pod, name, reason, message, now))
+            except ApiError as error:
+                if error.code != CONFLICT:
+                    raise
+            else:
+                return
+        patch = {"count": self._counts[name], "lastTimestamp": now}
+        await api.merge("v1", "Event", name, patch, namespace=namespace)
 
 
 def _event(pod: Object, name: str, reason: str, message: str, now: str) -> Object:

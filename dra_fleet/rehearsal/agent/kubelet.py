@@ -14,6 +14,7 @@ from dra_fleet.clusters.client import ApiError
 from dra_fleet.clusters.informer import key_of
 from dra_fleet.clusters.pending.state import claim_names
 from dra_fleet.rehearsal.agent import driver_pod
+from dra_fleet.rehearsal.agent.claims import claims_to_prepare, is_reserved_for
 from dra_fleet.rehearsal.agent.discovered import Discovered
 from dra_fleet.rehearsal.agent.events import PodEvents
 from dra_fleet.rehearsal.agent.prepared import PreparedShares, drivers_of
@@ -170,7 +171,7 @@ class Kubelets:
         if outcome.problem:
             reason = "DriverNotReady" if outcome.waiting else "BackOff"
             await self._events.record(node, pod, reason, outcome.problem)
-        self._view.wake_pods_on(node)
+        self._view.wake_pods_on(node, but=pod)  # itself it would look at before it sees what was reported
 
     async def _label(self, pod: Object, plugin: NodePlugin) -> None:
         """Put the labels on the node that a plugin sets when it starts."""
@@ -199,7 +200,7 @@ class Kubelets:
         """NodePrepareResources for every claim; the pod may run once all succeeded."""
         node = pod["spec"]["nodeName"]
         try:
-            for name in _claims_to_prepare(pod):
+            for name in claims_to_prepare(pod):
                 await self._prepare_claim(pod, name)
         except PrepareFailed as error:
             text = f"Failed to prepare dynamic resources: prepare dynamic resources: {error}"
@@ -210,11 +211,12 @@ class Kubelets:
 
     async def _prepare_claim(self, pod: Object, name: str) -> None:
         namespace, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
-        claim = await self._identities.kubelet(node).get(RESOURCE_API, "ResourceClaim", name, namespace)
-        status = claim.get("status", {})
-        if "allocation" not in status:
+        claim = self._view.claims.objects.get(f"{namespace}/{name}", {})
+        if not is_reserved_for(claim, pod):  # or the view is behind
+            claim = await self._identities.kubelet(node).get(RESOURCE_API, "ResourceClaim", name, namespace)
+        if "allocation" not in claim.get("status", {}):
             raise PrepareFailed(f"ResourceClaim {namespace}/{name} is not allocated")
-        if all(user.get("uid") != pod["metadata"]["uid"] for user in status.get("reservedFor", [])):
+        if not is_reserved_for(claim, pod):
             raise PrepareFailed(f"pod {pod['metadata']['name']} is not allowed to use ResourceClaim {name}")
         for driver in drivers_of(claim):
             holder, plugin = self._registered(node, driver)
@@ -280,16 +282,3 @@ class Kubelets:
             holder, plugin = self._registered(node, driver)
             await plugin.release(await self._at_work(holder), claim)
         self._shares.remove(claim, node)
-
-
-def _claims_to_prepare(pod: Object) -> list[str]:
-    """The pod's claims.
-
-    Raises:
-        PrepareFailed: some are not made yet.
-    """
-    extended = pod.get("status", {}).get("extendedResourceClaimStatus")
-    names = claim_names(pod)
-    if len(names) < len(pod["spec"].get("resourceClaims", [])) + bool(extended):
-        raise PrepareFailed("resource claims of the pod are not created yet")
-    return names

@@ -11,7 +11,7 @@ from dra_fleet.rehearsal.drivers import plugins_of, reach_of
 from dra_fleet.rehearsal.drivers.node_side import Reach
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator
+    from collections.abc import Callable, Container
 
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.rehearsal.agent.work_queue import WorkQueue
@@ -38,25 +38,23 @@ class ClusterView:
         self._ours = nodes
         self.when_gone: list[Callable[[Object], None]] = []
         self.nodes = Informer(admin, "v1", "Node", self._node_changed)
-        self.pods = Informer(admin, "v1", "Pod", self._pod_changed)
-        self.slices = Informer(admin, RESOURCE_API, "ResourceSlice", self._slice_changed)
+        self.pods = Informer(admin, "v1", "Pod", self._pod_changed, node_of)
+        self.slices = Informer(admin, RESOURCE_API, "ResourceSlice", self._slice_changed, node_of)
+        self.claims = Informer(admin, RESOURCE_API, "ResourceClaim", lambda _: None)
+        self._cluster_wide: set[str] = set()
 
     @property
     def informers(self) -> tuple[Informer, ...]:
         """All that must run."""
-        return (self.nodes, self.pods, self.slices)
+        return (self.nodes, self.pods, self.slices, self.claims)
 
-    def pods_on(self, node: str) -> Iterator[Object]:
+    def pods_on(self, node: str) -> list[Object]:
         """The pods bound to a node."""
-        return (pod for pod in self.pods.objects.values() if pod["spec"].get("nodeName") == node)
+        return self.pods.at(node)
 
     def slices_of(self, node: str, driver: str) -> list[Object]:
         """The slices a driver published for a node."""
-        return [
-            item
-            for item in self.slices.objects.values()
-            if item["spec"].get("nodeName") == node and item["spec"]["driver"] == driver
-        ]
+        return [item for item in self.slices.at(node) if item["spec"]["driver"] == driver]
 
     def devices_of(self, node: str, driver: str) -> dict[str, Object]:
         """The devices a driver published for a node, by name."""
@@ -66,9 +64,17 @@ class ClusterView:
             for device in item["spec"].get("devices", [])
         }
 
-    def wake_pods_on(self, node: str) -> None:
-        """Look again at a node's pods: what just changed may concern a driver or a preparation."""
+    def wake_pods_on(self, node: str, *, but: Object | None = None) -> None:
+        """Look again at a node's pods: what just changed may concern a driver or a preparation.
+
+        Args:
+            node: its name.
+            but: a pod that needs no look.
+        """
+        passed_over = key_of(but) if but else ""
         for pod in self.pods_on(node):
+            if key_of(pod) == passed_over:
+                continue
             if claim_names(pod) or plugins_of(pod) or reach_of(pod):
                 self._queue.add(Key(POD, key_of(pod)))
 
@@ -81,9 +87,8 @@ class ClusterView:
 
     def wake_cluster_wide(self) -> None:
         """Look again at the programs that look at all nodes."""
-        for key, pod in self.pods.objects.items():
-            if reach_of(pod) is Reach.CLUSTER:
-                self._queue.add(Key(POD, key))
+        for key in self._cluster_wide:
+            self._queue.add(Key(POD, key))
 
     def _node_changed(self, node: Object) -> None:
         name = node["metadata"]["name"]
@@ -94,9 +99,12 @@ class ClusterView:
                 self._queue.add(Key(POD, key_of(pod)))
 
     def _pod_changed(self, pod: Object) -> None:
+        self._cluster_wide.discard(key_of(pod))
         if not self.pods.holds(pod):
             for forget in self.when_gone:
                 forget(pod)
+        elif reach_of(pod) is Reach.CLUSTER:
+            self._cluster_wide.add(key_of(pod))
         if partly_named(pod):
             self._queue.add(Key(CLAIM_NAMES, key_of(pod)))
         node = pod["spec"].get("nodeName")
@@ -118,6 +126,11 @@ class ClusterView:
         if node in self._ours:
             self._queue.add(Key(SLICES, node))
             self.wake_pods_on(node)
+
+
+def node_of(item: Object) -> str | None:
+    """The node that a pod is bound to, or whose devices a slice has."""
+    return item["spec"].get("nodeName")
 
 
 def has_claims(pod: Object) -> bool:

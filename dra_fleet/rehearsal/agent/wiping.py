@@ -32,11 +32,7 @@ class SliceWiper:
     async def reconcile(self, node: str) -> None:
         """Look at the slices of one node."""
         now = asyncio.get_running_loop().time()
-        present = {
-            item["spec"]["driver"]
-            for item in self._view.slices.objects.values()
-            if item["spec"].get("nodeName") == node
-        }
+        present = {item["spec"]["driver"] for item in self._view.slices.at(node)}
         served = {plugin.driver for pod in self._view.pods_on(node) for plugin in plugins_of(pod)}
         for driver in present - served:
             since = self._since.setdefault((node, driver), now)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-WORKERS = 8
+WORKERS = 64
+"""Kubelets work side by side; an API server that is busy answers each of them late."""
 FIRST_RETRY = 0.2
 LONGEST_RETRY = 10.0
 QUIET_FAILURES = 3

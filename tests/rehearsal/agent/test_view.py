@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def pod(uid: str, version: str, **meta: Any) -> Object:
     return {
-        "metadata": {"name": "operator", "namespace": "gpu", "uid": uid, "resourceVersion": version, **meta},
+        "metadata": {"name": "operator", "namespace": "gpu", "uid": uid, "resourceVersion": version} | meta,
         "spec": {"nodeName": "n1", "containers": [{"name": "main"}]},
     }
 
@@ -83,3 +83,22 @@ def test_a_pod_that_was_deleted_while_nobody_watched_is_gone() -> None:
 def test_a_pod_that_is_ending_is_not_gone_yet() -> None:
     ending = pod("a", "2", deletionTimestamp="2026-11-21T12:00:00Z")
     assert gone_after([pod("a", "1")], [("MODIFIED", ending)]) == []
+
+
+def test_a_pod_that_was_just_reported_of_is_not_looked_at_before_the_report_is_seen() -> None:
+    queue = WorkQueue()
+    asked: list[str] = []
+    queue.add = lambda key: asked.append(key.name)
+    api = WatchedApi([claiming("a"), claiming("b")], asyncio.CancelledError())
+    view = ClusterView(cast("KubeApi", api), queue, ())
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(view.pods.run())
+    view.wake_pods_on("n1", but=claiming("a"))
+    assert asked == ["gpu/b"]
+
+
+def claiming(name: str) -> Object:
+    """A pod with a claim."""
+    found = pod(name, "1", name=name)
+    found["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "shared"}]
+    return found

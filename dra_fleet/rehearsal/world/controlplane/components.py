@@ -32,6 +32,12 @@ PEER_SOCKET = "peer:0"
 SERVICE_RANGE = "10.96.0.0/16"
 POD_RANGE = "10.244.0.0/16"
 ISSUER = "https://kubernetes.default.svc"
+UNTHROTTLED = ("--kube-api-qps=5000", "--kube-api-burst=5000")
+"""The defaults hold a scheduler to 50 requests a second, of which a pod with a claim takes several. As in
+Kubernetes' own measurements: https://github.com/kubernetes/kubernetes, `test/integration/scheduler_perf`."""
+LEASE_SECONDS = 200
+"""kwok renews each node's lease four times in that time. As often as kubelets do it, 500 nodes would be 50
+requests a second; and no machine here fails without saying so."""
 UNREACHABLE_ADDRESS = "192.0.2.1"
 """For documentation (RFC 5737): the API server refuses to advertise the loopback and would otherwise want a
 default route, which a laptop on a train has not."""
@@ -134,7 +140,9 @@ class Components:
         minor = self.version.minor
         own = self.tools.schedulers.get(minor)
         program = (str(own),) if own else (str(self.tools.controlplane), SCHEDULER)
-        return self._command(*program, f"--emulated-version={minor}", *self._client("scheduler"))
+        return self._command(
+            *program, f"--emulated-version={minor}", *self._client("scheduler"), *UNTHROTTLED
+        )
 
     def controller_manager(self) -> Command:
         """All controllers, each under its own ServiceAccount, so that their RBAC counts."""
@@ -145,11 +153,11 @@ class Components:
             *self._client("controller-manager"),
             f"--emulated-version={self.version.minor}",
             "--controllers=*",
+            f"--node-monitor-grace-period={2 * LEASE_SECONDS}s",
             "--use-service-account-credentials=true",
             f"--service-account-private-key-file={pki.service_account_key}",
             f"--root-ca-file={pki.ca}",
-            "--kube-api-qps=200",
-            "--kube-api-burst=400",
+            *UNTHROTTLED,
         )
 
     def kwok(self) -> Command:
@@ -159,7 +167,7 @@ class Components:
             f"--kubeconfig={self.layout.kubeconfig('kwok')}",
             f"--config={STAGES}",
             "--manage-all-nodes=true",
-            "--node-lease-duration-seconds=40",
+            f"--node-lease-duration-seconds={LEASE_SECONDS}",
             f"--cidr={POD_RANGE}",
             "--v=WARN",
         )
