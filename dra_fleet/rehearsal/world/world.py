@@ -217,7 +217,8 @@ def _refuse_difference(recorded: ClusterRecord, wanted: ClusterRecord) -> None:
     if differences:
         raise ConflictError(
             f"the simulated cluster {wanted.name!r} is there already, but {' and '.join(differences)}; "
-            "remove it first (`make down`), it is then made anew"
+            "`dra-fleet rehearse down --remove` deletes it with all clusters and stacks of this rehearsal, "
+            "and the next `rehearse up` makes it anew"
         )
 
 

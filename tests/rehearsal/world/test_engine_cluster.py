@@ -136,7 +136,10 @@ def test_the_same_request_again_changes_nothing(
 def test_another_version_under_the_same_name_is_refused_with_the_fix(
     rehearsal_world: RehearsalWorld, newest: SimulatedCluster
 ) -> None:
-    message = f"'{newest.name}' is there already, but it runs v1.36.3, asked for is v1.35.1; remove it first "
+    message = (
+        f"'{newest.name}' is there already, but it runs v1.36.3, asked for is v1.35.1; "
+        "`dra-fleet rehearse down --remove` deletes it with all clusters and stacks of this rehearsal"
+    )
     hardware: dict[str, Any] = {"kubernetes": NEWEST, "nodes": []}
     with pytest.raises(WorldAnswerError, match=message) as refused:
         rehearsal_world.client.create_cluster(newest.name, version="v1.35.1", hardware=hardware)
