@@ -10,7 +10,7 @@ import typer
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import print_json, print_table, stderr_console, stdout_console
 from dra_fleet.cli.progress import reporting
-from dra_fleet.cli.tables import pools_table, up_caption, workloads_table
+from dra_fleet.cli.tables import pools_table, timings_table, up_caption, workloads_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,11 +53,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on std
 @app.command(
     epilog=examples(
         ("the dev stack", "dra-fleet rehearse up"),
+        ("where its time goes", "dra-fleet rehearse up --timings"),
         ("any stack file, for a script", "dra-fleet rehearse up examples/s10-capacity.yaml --json"),
     )
 )
 def up(
     stack: Stack = "dev",
+    *,
     hardware: HardwareFile = None,
     wait: Annotated[
         float, typer.Option(min=0, metavar="SECONDS", help="Seconds workloads may take to get their devices.")
@@ -69,6 +71,7 @@ def up(
             help="First build the schedulers of older minors, in minutes; else the newest emulates them.",
         ),
     ] = False,
+    timings: Annotated[bool, typer.Option("--timings", help="Also say where the time went.")] = False,
     json: Json = False,
 ) -> None:
     """Bring a stack up and wait until every workload holds its devices.
@@ -87,13 +90,15 @@ def up(
     for note in report.notes:
         stderr_console().print(f"note: {note}", markup=False, soft_wrap=True)
     if json:
-        print_json(_up_json(report))
+        print_json({**_up_json(report), **(_timings_json(report) if timings else {})})
     else:
         console = stdout_console()
         pools = pools_table(report.status, f"SIMULATED stack {report.stack}", up_caption(report))
         print_table(console, pools, WIDE)
         print_table(console, workloads_table(report.status), WIDE)
         _tell_plugins(console, report.status)
+        if timings:
+            print_table(console, timings_table(report), WIDE)
     _exit_for(report.status)
 
 
@@ -193,6 +198,10 @@ def _up_json(report: UpReport) -> dict[str, Any]:
         "notes": list(report.notes),
         **report.status.as_json(),
     }
+
+
+def _timings_json(report: UpReport) -> dict[str, Any]:
+    return {"timings": [item.as_json() for item in report.timings]}
 
 
 def _tell_plugins(console: Console, status: StackStatus) -> None:

@@ -50,6 +50,17 @@ def workloads_table(status: StackStatus) -> Table:
     return table
 
 
+def timings_table(report: UpReport) -> Table:
+    """One row per part of the run: its seconds and its share."""
+    table = new_table("Where the time went", f"{report.seconds:.1f} s")
+    table.add_column("Part", overflow="fold")
+    for heading in ("Seconds", "Share"):
+        table.add_column(heading, justify="right")
+    for item in report.timings:
+        table.add_row(item.part, f"{item.seconds:.2f}", f"{item.share:.0%}")
+    return table
+
+
 def up_caption(report: UpReport) -> str:
     """What the engine did, in one line."""
     engine = report.engine

@@ -47,6 +47,19 @@ class EngineResult:
     rules: set[str] = field(default_factory=set[str])
     errors: list[str] = field(default_factory=list[str])
     text: str = ""
+    first_step: float | None = None
+    """Seconds until the first resource was finished; None where none was."""
+    last_step: float = 0.0
+
+    def parts(self) -> dict[str, float]:
+        """What the run's seconds went into, in order."""
+        if self.first_step is None:
+            return {"without a resource": self.seconds}
+        return {
+            "until the first resource": self.first_step,
+            "resources": self.last_step - self.first_step,
+            "after the last resource": self.seconds - self.last_step,
+        }
 
     @property
     def changes(self) -> int:
@@ -113,6 +126,9 @@ def run_engine(
             result.take(event)
             if FINISHED_STEPS & event.keys():
                 steps += 1
+                result.last_step = time.monotonic() - started
+                if result.first_step is None:
+                    result.first_step = result.last_step
                 on_step(steps, _resource_name(event))
         result.exit_code = process.wait()
     except KeyboardInterrupt:

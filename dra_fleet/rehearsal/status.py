@@ -17,9 +17,11 @@ from dra_fleet.clusters.allocation import (
     allocation_json,
     read_allocation,
 )
+from dra_fleet.clusters.client import ANSWER_WITHIN
 from dra_fleet.rehearsal.access import NothingRunsError, connect, simulated_name
 from dra_fleet.rehearsal.agent.driver_pod import is_ready
 from dra_fleet.rehearsal.drivers import plugins_of
+from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.providers.kubernetes.readiness import pod_trouble
 
 if TYPE_CHECKING:
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.rehearsal.home import Home
+
+
+class BusyError(RehearsalError):
+    """A cluster takes longer than a request may."""
 
 
 class ClusterJson(AllocationJson):
@@ -113,6 +119,7 @@ async def read_status(plan: FleetPlan, home: Home) -> StackStatus:
 
     Raises:
         NothingRunsError: a cluster does not answer.
+        BusyError: it does not answer in time.
     """
     found = await asyncio.gather(*(_read_cluster(cluster, home) for cluster in plan.clusters))
     names = [cluster.name for cluster in plan.clusters]
@@ -131,6 +138,10 @@ async def _read_cluster(cluster: ClusterPlan, home: Home) -> ClusterStatus:
                     workloads={item.name: (item.namespace, item.copies) for item in cluster.workloads},
                 ),
             )
+    except httpx2.TimeoutException:
+        raise BusyError(
+            f"cluster {cluster.name} is too busy to answer within {ANSWER_WITHIN:.0f} s; try again later"
+        ) from None
     except httpx2.TransportError as error:
         raise NothingRunsError(
             f"cluster {cluster.name} does not answer ({error}); start it with `dra-fleet rehearse up`"

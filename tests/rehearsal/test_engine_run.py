@@ -51,6 +51,18 @@ def run_pieces(
     return result, steps
 
 
+def test_a_run_is_divided_at_its_first_and_its_last_resource(tmp_path: Path) -> None:
+    result, _ = run(tmp_path, FINISHED, SUMMARY)
+    parts = result.parts()
+    assert list(parts) == ["until the first resource", "resources", "after the last resource"]
+    assert sum(parts.values()) == pytest.approx(result.seconds)
+
+
+def test_a_run_without_a_resource_is_one_part(tmp_path: Path) -> None:
+    result, _ = run(tmp_path, SUMMARY)
+    assert result.parts() == {"without a resource": result.seconds}
+
+
 def test_changes_are_all_that_did_not_stay_the_same(tmp_path: Path) -> None:
     result, _ = run(tmp_path, SUMMARY)
     assert result.operations == {"create": 2, "same": 5, "replace": 1}

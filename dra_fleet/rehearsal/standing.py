@@ -1,0 +1,139 @@
+"""The clusters that stand before a run: started side by side, all machines joined, then looked at."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from dra_fleet.clusters.expectations import expectations
+from dra_fleet.clusters.preflight import PreflightFinding, preflight
+from dra_fleet.rehearsal.access import connect
+from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.managed_clouds import standing_clusters
+from dra_fleet.rehearsal.preinstalled import install_charts
+from dra_fleet.rehearsal.world.client import WorldClient
+from dra_fleet.rehearsal.world.hardware_file import Hardware
+
+if TYPE_CHECKING:
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan
+    from dra_fleet.rehearsal.home import Home
+    from dra_fleet.rehearsal.project import StackSource
+    from dra_fleet.rehearsal.reporting import Reporter, Step
+    from dra_fleet.rehearsal.tools import Toolset
+
+JOINED_WITHIN = 60.0
+"""Seconds without a machine that joins until a cluster is looked at as it is."""
+POLL_SECONDS = 0.2
+
+
+def read_hardware(plan: FleetPlan, source: StackSource) -> Hardware:
+    """The stack's simulated hardware; none where no cluster stands before the run and no file describes any.
+
+    Raises:
+        RehearsalError: the file is missing though a cluster needs it, or it is wrong.
+    """
+    if standing_clusters(plan):
+        source.require_hardware()
+    return Hardware.read(source.hardware) if source.hardware.is_file() else Hardware(clusters={})
+
+
+def refuse_mismatch(plan: FleetPlan, hardware: Hardware, source: StackSource) -> None:
+    """Check that each cluster that stands before the run has simulated hardware of its own minor.
+
+    Raises:
+        RehearsalError: naming every cluster that has not.
+    """
+    wrong: list[str] = []
+    for cluster in standing_clusters(plan):
+        described = hardware.clusters.get(cluster.name)
+        if described is None:
+            wrong.append(f"cluster {cluster.name} is not in {source.hardware}; describe its nodes there")
+        elif not described.kubernetes.startswith(f"v{cluster.kubernetes}."):
+            wrong.append(
+                f"cluster {cluster.name}: the stack says kubernetes {cluster.kubernetes}, "
+                f"{source.hardware} says {described.kubernetes}; make them agree"
+            )
+    if wrong:
+        raise RehearsalError("\n".join(wrong))
+
+
+def start_clusters(
+    plan: FleetPlan, hardware: Hardware, home: Home, toolset: Toolset, reporter: Reporter
+) -> None:
+    """Start the clusters' control planes side by side, wait for their machines, install what they have.
+
+    Raises:
+        RehearsalError: one does not start.
+    """
+    names = [cluster.name for cluster in standing_clusters(plan)]
+    if not names:
+        return
+    with (
+        reporter.step(f"control planes of {', '.join(names)}"),
+        ThreadPoolExecutor(len(names)) as side_by_side,
+    ):
+        for started in [side_by_side.submit(_start, home, name, hardware) for name in names]:
+            started.result()
+    with reporter.step("machines") as step:
+        asyncio.run(machines_joined(home, hardware, names, step))
+    for name in names:
+        install_charts(home, toolset.helm, name, hardware.clusters[name])
+
+
+def _start(home: Home, name: str, hardware: Hardware) -> None:
+    described = hardware.clusters[name]
+    with WorldClient(home) as world:
+        world.create_cluster(
+            name,
+            version=described.kubernetes,
+            hardware=described.model_dump(mode="json", by_alias=True, exclude_defaults=True),
+        )
+
+
+async def machines_joined(home: Home, hardware: Hardware, clusters: list[str], step: Step) -> None:
+    """Return once every machine has its node, or none came for a while: preflight says what is missing.
+
+    Args:
+        home: where the clusters run.
+        hardware: their machines.
+        clusters: their names.
+        step: told how many have joined.
+    """
+    wanted = {name: {host.name for host in hardware.clusters[name].hosts()} for name in clusters}
+    total, joined = sum(map(len, wanted.values())), Counter[str]()
+    clock = asyncio.get_running_loop().time
+    newest = clock()
+    while joined.total() < total and clock() - newest < JOINED_WITHIN:
+        for name in clusters:
+            async with connect(home, name) as api:
+                nodes = (await api.list("v1", "Node"))["items"]
+            there = len(wanted[name] & {node["metadata"]["name"] for node in nodes})
+            if there > joined[name]:
+                joined[name], newest = there, clock()
+        step.update("joined", done=joined.total(), total=total)
+        await asyncio.sleep(POLL_SECONDS if joined.total() < total else 0)
+
+
+async def refuse_unready(plan: FleetPlan, home: Home) -> None:
+    """Look at every cluster as `doctor` does.
+
+    Raises:
+        RehearsalError: with every problem.
+    """
+    clusters = standing_clusters(plan)
+    found = await asyncio.gather(*(_look(cluster, home) for cluster in clusters))
+    problems = [
+        f"cluster {cluster.name}: {item.message}" + (f"; {item.fix}" if item.fix else "")
+        for cluster, findings in zip(clusters, found, strict=True)
+        for item in findings
+        if item.level == "problem"
+    ]
+    if problems:
+        raise RehearsalError("\n".join(problems))
+
+
+async def _look(cluster: ClusterPlan, home: Home) -> list[PreflightFinding]:
+    async with connect(home, cluster.name) as api:
+        return await preflight(api, expectations(cluster))
