@@ -66,6 +66,20 @@ def credentials(value: Value, name: str) -> Iterator[HeldCredential]:
     yield from _found(value, name, 0)
 
 
+def without_credentials(text: str, mask: str) -> str:
+    """The text with what has the form of a credential replaced by a mask, but for placeholders."""
+
+    def masked(match: re.Match[str]) -> str:
+        secret = match.groupdict().get("secret")
+        if is_placeholder(secret or ""):
+            return match[0]
+        return match[0].replace(secret, mask) if secret else mask
+
+    for _, pattern in _forms():
+        text = pattern.sub(masked, text)
+    return text
+
+
 @cache
 def _forms() -> tuple[tuple[str, re.Pattern[str]], ...]:
     forms = read("dra_fleet.declared", "credential_forms.yaml")["forms"]
