@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dra_fleet import drivers
 from dra_fleet.cel import asked
 from dra_fleet.checking.class_names import tell_unknown_class
 from dra_fleet.checking.pods import containers
@@ -28,9 +29,8 @@ if TYPE_CHECKING:
 IMPLICIT = "deviceclass.resource.kubernetes.io/"
 """Before the name of any class it makes the name of an extended resource."""
 _GATE = "DRAExtendedResource"
-_PLUGIN_NAME = re.compile(
-    r"nvidia\.com/(gpu|mig-.+|gpu\.shared)|(gpu\.)?(amd|intel)\.com/.+|google\.com/tpu|aws\.amazon\.com/neuron.*"
-)
+_UNSERVED = re.compile(r"(gpu\.)?(amd|intel)\.com/.+|aws\.amazon\.com/neuron.*")
+"""What device plugins of vendors advertise whose devices no driver here publishes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ class ExtendedResources:
             resources = mapping(container.get("resources"))
             limits, requested = mapping(resources.get("limits")), mapping(resources.get("requests"))
             for name in sorted({*limits, *requested}):
-                if name in self._answered or name.startswith(IMPLICIT) or _PLUGIN_NAME.fullmatch(name):
+                if name in self._answered or name.startswith(IMPLICIT) or _is_advertised(name):
                     field = "limits" if name in limits else "requests"
                     where = (*path, "resources", field, name)
                     if class_name := self._class_of(pod, where, name, limits.get(name, requested.get(name))):
@@ -172,6 +172,16 @@ class ExtendedResources:
                 got=str(item.count),
                 fix="remove it, or the pod's resourceClaims",
             )
+
+
+def _is_advertised(name: str) -> bool:
+    """Whether device plugins advertise accelerators by a name."""
+    limits = (plugin.limits for one in drivers.known() if (plugin := one.resources.device_plugin) is not None)
+    return (
+        any(name == one.extended_resource for one in drivers.known())
+        or any(limit.fullmatch(name) for limit in limits)
+        or _UNSERVED.fullmatch(name) is not None
+    )
 
 
 def is_asked(pod: Pod) -> bool:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dra_fleet import clouds
+from dra_fleet import clouds, drivers
 from dra_fleet.checking.pods import containers
 from dra_fleet.checking.resources import mapping
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.checking.pods import Pod
     from dra_fleet.model.plan import PoolPlan
 
-_NODE_S_OWN = re.compile(
-    r"(^|\.)(kubernetes|k8s)\.io/|^nvidia\.com/|(^|\.)(azure|amazonaws|google|aliyun)\.com/"
-)
-"""Labels that nodes carry without the stack's doing."""
+_OF_KUBERNETES = re.compile(r"(^|\.)(kubernetes|k8s)\.io/")
 
 
 def check_scheduling(pod: Pod, cluster: ClusterInventory, pools: Sequence[PoolPlan]) -> list[PoolPlan]:
@@ -75,7 +72,7 @@ def _check_selection(pod: Pod, pools: Sequence[PoolPlan]) -> list[PoolPlan]:
         return []
     keys = {key for pool in pools for key in pool.labels}
     for key in sorted(wanted.keys - keys):
-        if not _NODE_S_OWN.search(key):
+        if not _is_node_s_own(key):
             subject.warning(
                 *pod.path,
                 field,
@@ -85,6 +82,12 @@ def _check_selection(pod: Pod, pools: Sequence[PoolPlan]) -> list[PoolPlan]:
                 fix="put the label on the pool, not on nodes by hand: a new node would lack it",
             )
     return left
+
+
+def _is_node_s_own(key: str) -> bool:
+    """Whether nodes carry a label without the stack's doing."""
+    by_cloud = (cloud.resources.own_labels.search(key) for cloud in clouds.known())
+    return bool(_OF_KUBERNETES.search(key)) or drivers.labels_nodes(key) or any(by_cloud)
 
 
 def _check_taints(pod: Pod, pools: list[PoolPlan], added: list[Toleration]) -> list[PoolPlan]:

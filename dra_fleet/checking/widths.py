@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from dra_fleet import drivers
 from dra_fleet.checking import rewriting
 from dra_fleet.checking.device_objects import class_name
 from dra_fleet.checking.matching import counted, verdict
@@ -45,7 +46,9 @@ def check_claim_width(
         return
     whole = _whole_gpus(clusters, found)
     if whole:
-        fix = "use the class mig.nvidia.com" if whole[0].cel.driver == "gpu.nvidia.com" else ""
+        driver = drivers.publishing(whole[0].cel.driver)
+        dividable = driver.resources.dividable if driver is not None else None
+        fix = f"use the class {dividable.partition_class}" if dividable is not None else ""
         path = (*request.path, "deviceClassName")
         resource.subject.error(*path, rule="class-too-wide", what=_too_wide(whole), got=name, fix=fix)
 

@@ -30,6 +30,7 @@ __all__ = [
     "facts_of",
     "keeps_order",
     "known",
+    "labels_nodes",
     "named",
     "names",
     "of_class",
@@ -73,6 +74,11 @@ def facts_of(publisher: str) -> DriverFacts | None:
 def accelerators() -> Mapping[str, int | None]:
     """The accelerators by which a machine may be described, of all drivers, with their memory in MiB."""
     return {name: memory for driver in known() for name, memory in driver.accelerators().items()}
+
+
+def labels_nodes(key: str) -> bool:
+    """Whether the software of some driver's vendor puts a label of a key on nodes."""
+    return any(driver.resources.node_labels.search(key) for driver in known())
 
 
 def of_class(name: str) -> Driver | None:

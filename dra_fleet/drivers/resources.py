@@ -120,6 +120,7 @@ class Dividable:
         layouts: by the name of a model its partitions, and how many of each one device holds; empty where it
             cannot be divided, None for a model that is not the driver's.
         is_partition: what a selector says to take partitions only, CEL.
+        partition_class: the class of its chart that takes partitions only.
         label: the label of nodes that asks for partitions of their devices.
         whole_label: what it says where there shall be none.
         progress: the label that tells how far they are.
@@ -130,6 +131,7 @@ class Dividable:
     partitions: Callable[[], Sequence[KnownDevice]]
     layouts: Callable[[str], Mapping[str, int] | None]
     is_partition: str
+    partition_class: str
     label: str
     whole_label: str
     progress: Progress
@@ -146,6 +148,8 @@ class DriverResources:
         publishes: the chart value that turns the publishing of its devices off; None where none does.
         program: finds in a command what publishes its devices, whatever the image is called.
         node_taint: the key of the taint that nodes with its devices carry by convention; empty for none.
+        node_labels: finds keys of labels that its vendor's software puts on nodes by what it finds there.
+        workloads: the types of objects by which its vendor's other operators run pods.
         root: the chart value that says where the devices' driver is, the host's root unless given; empty for
             none.
         device_plugin: the device plugin that gives the same devices out; None where there is none.
@@ -159,6 +163,8 @@ class DriverResources:
     publishes: Switch | None
     program: re.Pattern[str]
     node_taint: str
+    node_labels: re.Pattern[str]
+    workloads: re.Pattern[str]
     root: str
     device_plugin: DevicePlugin | None
     operator: Operator | None

@@ -1,8 +1,9 @@
-"""What a cloud or driver is stands in its folders: no comparison or table elsewhere holds its name."""
+"""What a cloud or driver is stands in its folders: no string elsewhere is its name or has its domain."""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +25,22 @@ ALLOWED = {
 }
 """File -> why it may hold such a name."""
 
+DOMAINS = re.compile(
+    r"(?<![\w-])(nvidia|amd|intel|habana|amazon|amazonaws|azure|google|aliyun|alibabacloud)"
+    r"(\|[\w|]+)?\)?\.com\b|(?<![\w-])(gke\.io|k8s\.aws|eksctl\.io)\b"
+)
+"""Finds vendors' domains, also in a regular expression without its backslashes: `(amd|intel).com`."""
+LINK = re.compile(r"https?://\S+")
+ALLOWED_DOMAINS = {
+    "dra_fleet/checking/extended_resources.py": "vendors whose devices no driver here publishes",
+    "dra_fleet/kubernetes/devices/selector.py": "an example in a fix",
+    "dra_fleet/policy/reading/unread.py": "clouds' resources as objects of a cluster, which no cloud reads",
+    "dra_fleet/settings/classes.py": "an example in a description",
+    "policies/rules/class_require_selector.py": "an example in a fix",
+    "policies/rules/driver_require_gpu_toleration.py": "the fix of most who meet the rule",
+}
+"""File -> why it may hold a vendor's domain."""
+
 
 def program_files() -> list[str]:
     listed = ["git", "ls-files", "--", *PROGRAM]
@@ -41,6 +58,20 @@ def own_folder(file: str) -> bool:
 
 def names_in(source: str) -> list[tuple[int, str]]:
     """Line and text of every string in a module that is such a name, whatever it is used for."""
+    return [(line, text) for line, text in strings_in(source) if text in NAMES]
+
+
+def domains_in(source: str) -> list[tuple[int, str]]:
+    """Line and text of every string in a module with a vendor's domain outside a link."""
+    return [
+        (line, text)
+        for line, text in strings_in(source)
+        if DOMAINS.search(LINK.sub("", text).replace("\\", ""))
+    ]
+
+
+def strings_in(source: str) -> list[tuple[int, str]]:
+    """Line and text of every string in a module that is no docstring."""
     tree = ast.parse(source)
     docstrings = {
         id(statement.value)
@@ -52,10 +83,7 @@ def names_in(source: str) -> list[tuple[int, str]]:
     return [
         (node.lineno, node.value)
         for node in ast.walk(tree)
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and node.value in NAMES
-        and id(node) not in docstrings
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
     ]
 
 
@@ -65,8 +93,14 @@ def test_no_file_outside_a_cloud_s_or_driver_s_folders_holds_its_name(file: str)
     assert bool(found) == (file in ALLOWED), f"{file} holds {found}; ask the Cloud or Driver value instead"
 
 
+@pytest.mark.parametrize("file", program_files())
+def test_no_file_outside_a_cloud_s_or_driver_s_folders_holds_its_vendor_s_domain(file: str) -> None:
+    found = domains_in((PROJECT / file).read_text(encoding="utf-8"))
+    assert bool(found) == (file in ALLOWED_DOMAINS), f"{file} holds {found}; ask the Cloud or Driver value"
+
+
 def test_every_exception_is_a_file_of_the_program() -> None:
-    assert ALLOWED.keys() <= set(program_files())
+    assert {*ALLOWED, *ALLOWED_DOMAINS} <= set(program_files())
 
 
 @pytest.mark.parametrize(
@@ -85,3 +119,24 @@ def test_every_way_of_choosing_by_name_is_seen(source: str) -> None:
 
 def test_a_docstring_may_name_a_cloud() -> None:
     assert names_in('"""eks"""\n\ndef f():\n    """aks"""\n') == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nvidia.com/gpu",
+        "gpu.amd.com",
+        "google.com/tpu",
+        "vpc.amazonaws.com/efa",
+        r"(gpu\.)?(amd|intel)\.com/.+",
+        r"^nvidia\.com/",
+        "cloud.google.com/gke-nodepool",
+    ],
+)
+def test_a_vendor_s_domain_is_seen_in_whatever_it_is_written(text: str) -> None:
+    assert domains_in(f"KEY = {text!r}") == [(1, text)]
+    assert domains_in(f'KEY = rf"{{prefix}}{text}"') == [(1, text)]
+
+
+def test_a_link_and_a_docstring_may_name_a_vendor() -> None:
+    assert domains_in('"""nvidia.com/gpu"""\n\nLINK = "https://docs.nvidia.com/datacenter"\n') == []

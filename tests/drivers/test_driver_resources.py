@@ -46,3 +46,21 @@ def test_what_a_driver_says_of_its_charts_is_said_of_values_that_they_have(drive
         known = operator.versions()[-1].values
         assert [switch.key for switch in switches if switch.key not in known] == []
         assert operator.root in known
+
+
+@pytest.mark.parametrize("driver", [pytest.param(each, id=each.name) for each in drivers.known()])
+def test_the_class_of_a_driver_s_partitions_is_one_of_its_charts_for_partitions(
+    driver: drivers.Driver,
+) -> None:
+    dividable = driver.resources.dividable
+    if dividable is not None:
+        assert dividable.is_partition in driver.facts.class_selectors[dividable.partition_class]
+
+
+def test_what_a_vendor_s_software_labels_nodes_by_is_told_by_its_driver() -> None:
+    asked = (
+        "nvidia.com/gpu.product",
+        "example.com/nvidia.com",
+        "feature.node.kubernetes.io/pci-10de.present",
+    )
+    assert [key for key in asked if drivers.labels_nodes(key)] == ["nvidia.com/gpu.product"]

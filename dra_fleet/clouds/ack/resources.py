@@ -83,7 +83,7 @@ RESOURCES = CloudResources(
         r"ecs\.(ebm|scc)?(c|ce|cm|d|e|g|hf[cgr]|i|ic|mn|n|r|re|s|se|sn|t|u|xn)[\d-][\w-]*\."
     ),
     gpus_told=untold,
-    own_labels=re.compile(r"^(aliyun|alibabacloud|ack)\."),
+    own_labels=re.compile(r"^(aliyun|alibabacloud|ack)\.|\.(aliyun|alibabacloud)\.com/"),
     labels_by_hand=frozenset(),
     labels_gpus=False,
     added_taints=nothing,

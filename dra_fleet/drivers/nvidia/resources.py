@@ -48,6 +48,7 @@ DIVIDABLE = Dividable(
     partitions=_partitions,
     layouts=_layouts,
     is_partition="device.attributes['gpu.nvidia.com'].type == 'mig'",
+    partition_class="mig.nvidia.com",
     label=MIG_CONFIG,
     whole_label=MIG_NONE,
     progress=Progress(
@@ -61,6 +62,9 @@ RESOURCES = DriverResources(
     publishes=Switch(key="resources.gpus.enabled", default=True),
     program=re.compile(r"(^|[\s/])gpu-kubelet-plugin(?![\w-])"),
     node_taint=_TAINT,
+    node_labels=re.compile(r"^nvidia\.com/"),
+    # https://docs.nvidia.com/nim-operator/, https://docs.nvidia.com/dynamo/
+    workloads=re.compile(r"kubernetes:(apps\.nvidia\.com/\w+:\w+|nvidia\.com/\w+:Dynamo\w+)"),
     root=KEY,
     device_plugin=DevicePlugin(
         chart="nvidia-device-plugin",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet import drivers
 from dra_fleet.kubernetes.scheduling.node_affinity import (
     MissingLabel,
     RequiredNodeAffinity,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _REQUIRED: Final = ("nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 _OF_KUBERNETES: Final = re.compile(r"(^|[./])(kubernetes\.io|k8s\.io)(/|$)")
 """Keys of labels that a cluster puts on nodes itself."""
-_DISCOVERED: Final = ("nvidia.com/", "feature.node.kubernetes.io/")
+_DISCOVERED: Final = "feature.node.kubernetes.io/"
 
 
 def placement(pods: Value, default: Mapping[str, str] | None = None) -> RequiredNodeAffinity:
@@ -75,7 +76,7 @@ def _held(pool: NodePool, key: str, *, discovered: bool) -> Held:
         return MissingLabel.UNKNOWN
     if label.given:
         return MissingLabel.UNKNOWN if label.text is None else label.text
-    if key.startswith(_DISCOVERED):
+    if key.startswith(_DISCOVERED) or drivers.labels_nodes(key):
         return MissingLabel.UNKNOWN if discovered else MissingLabel.ABSENT
     cloud = pool.cloud
     by_platform = _OF_KUBERNETES.search(key) or cloud.own_labels.search(key)

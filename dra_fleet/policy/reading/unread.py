@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet import drivers
 from dra_fleet.declared.values import Missing
 from dra_fleet.policy.reading.advertisers import DAEMON_SETS
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
@@ -145,20 +146,21 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
         None,
     ),
     ("what gives devices out", r"aws:eks/addon:Addon|aws-native:eks:Addon", _names(_ACCELERATED)),
-    # https://kserve.github.io/website/, https://www.kubeflow.org/docs/, https://docs.nvidia.com/nim-operator/,
-    # https://docs.nvidia.com/dynamo/, https://project-codeflare.github.io/appwrapper/,
-    # https://argo-workflows.readthedocs.io/, https://www.kubeai.org/, https://docs.seldon.io/
+    # https://kserve.github.io/website/, https://www.kubeflow.org/docs/, https://www.kubeai.org/,
+    # https://project-codeflare.github.io/appwrapper/, https://argo-workflows.readthedocs.io/,
+    # https://docs.seldon.io/
     (
         WORKLOAD,
         (
-            r"kubernetes:(serving\.kserve\.io/\w+:\w+|trainer\.kubeflow\.org/\w+:TrainJob|apps\.nvidia\.com/\w+:\w+"
+            r"kubernetes:(serving\.kserve\.io/\w+:\w+|trainer\.kubeflow\.org/\w+:TrainJob"
             r"|workload\.codeflare\.dev/\w+:AppWrapper|sparkoperator\.k8s\.io/\w+:\w+|kubevirt\.io/\w+:\w+"
             r"|argoproj\.io/\w+:(Workflow|WorkflowTemplate|CronWorkflow)|tekton\.dev/\w+:\w+|apps\.kruise\.io/\w+:\w+"
             r"|inference\.networking\.\S+:\w+|kubeflow\.org/\w+:\w+|ray\.io/\w+:\w+|batch\.volcano\.sh/\w+:\w+"
-            r"|nvidia\.com/\w+:Dynamo\w+|kubeai\.org/\w+:Model|\w+\.seldon\.io/\w+:\w+)"
+            r"|kubeai\.org/\w+:Model|\w+\.seldon\.io/\w+:\w+)"
         ),
         None,
     ),
+    *((WORKLOAD, driver.resources.workloads.pattern, None) for driver in drivers.known()),
     # Kubernetes' own groups end in k8s.io; those of others may hold pods in any place.
     (WORKLOAD, r"kubernetes:(?!\S*k8s\.io/)[\w-]+(\.[\w-]+)+/\w+:\w+", _has_containers),
     (
