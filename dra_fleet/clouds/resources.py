@@ -30,6 +30,11 @@ def nothing(*_: object) -> tuple[()]:
     return ()
 
 
+def no(*_: object) -> bool:
+    """The answer of a cloud that has none of what is asked for."""
+    return False
+
+
 def untold(*_: object) -> None:
     """The answer of a cloud whose resources do not tell what is asked for."""
 
@@ -185,6 +190,7 @@ class CloudResources:
         labels_gpus: whether its images label nodes by the GPUs found on them.
         added_taints: the taints, all `NoSchedule`, that it puts on a pool's nodes itself.
         device_plugin: the device plugin that it brings to a pool's nodes; None if that is off.
+        tells_images: whether a resource, no pool itself, says which images the pools have that name it.
         managed_plugins: where its own device plugin is managed for a pool; None where it manages none.
         gpu_driver_owner: who installs a pool's GPU driver; None if nothing tells.
         gpu_driver_root: where the GPU driver is on a pool's nodes: empty where an operator says it, None if
@@ -217,7 +223,8 @@ class CloudResources:
     labels_by_hand: frozenset[str]
     labels_gpus: bool
     added_taints: Callable[[NodePool], Iterable[tuple[str, str]]]
-    device_plugin: Callable[[NodePool], CloudDevicePlugin | None]
+    device_plugin: Callable[[Stack, NodePool], CloudDevicePlugin | None]
+    tells_images: Callable[[Resource], bool]
     managed_plugins: ManagedPlugins | None
     gpu_driver_owner: Callable[[NodePool], GpuDriverOwner | None]
     gpu_driver_root: Callable[[NodePool], str | None]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from dra_fleet.clouds.pools import NodePool
+    from dra_fleet.clouds.resources import CloudDevicePlugin
     from dra_fleet.declared.resources import Stack
     from dra_fleet.policy.reading.advertisers import Advertiser
     from dra_fleet.policy.rule import Settings
@@ -36,7 +37,10 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
         if first.kind == "dra" and nodes.homes.together(first.resource, second.resource):
             yield from _judge_pair(first, second, pools, nodes)
     for pool in pools:
-        yield from _judge_pool(pool, [found for found in drivers if nodes.chosen(found, pool)], nodes)
+        chosen_by = [found for found in drivers if nodes.chosen(found, pool)]
+        plugin = pool.cloud.device_plugin(stack, pool) if chosen_by else None
+        if plugin is not None:
+            yield from _judge_pool(pool, plugin, [each for each in chosen_by if nodes.tolerated(each, pool)])
 
 
 def _judge_pair(
@@ -60,10 +64,10 @@ def _judge_pair(
     )
 
 
-def _judge_pool(pool: NodePool, chosen_by: Sequence[Advertiser], nodes: Nodes) -> Iterator[Finding]:
-    plugin = pool.cloud.device_plugin(pool) if chosen_by else None
-    drivers = [driver for driver in chosen_by if plugin is not None and nodes.tolerated(driver, pool)]
-    if plugin is not None and drivers:
+def _judge_pool(
+    pool: NodePool, plugin: CloudDevicePlugin, drivers: Sequence[Advertiser]
+) -> Iterator[Finding]:
+    if drivers:
         yield Finding(
             pool.resource,
             plugin.at,

@@ -73,7 +73,7 @@ def _judge(pod: Resource, limit: Value, answer: str | None, minor: str | None) -
 def _of_clouds(stack: Stack) -> Iterator[Resource]:
     """The pools whose nodes come with the cloud's own device plugin."""
     for resource in stack.of(POOL_TYPES):
-        if any(pool.has_gpus and pool.cloud.device_plugin(pool) is not None for pool in pools(resource)):
+        if any(pool.has_gpus and pool.cloud.device_plugin(stack, pool) for pool in pools(resource)):
             yield resource
 
 

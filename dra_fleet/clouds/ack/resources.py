@@ -13,14 +13,14 @@ from dra_fleet.clouds.common.resources import (
     version_field,
 )
 from dra_fleet.clouds.pools import PoolForm
-from dra_fleet.clouds.resources import NO_TYPE, CloudResources, Support, nothing, untold
+from dra_fleet.clouds.resources import NO_TYPE, CloudResources, Support, no, nothing, untold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.clouds.resources import CloudDevicePlugin, Fault
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
 
 _CHOSEN: Final = "the newest version that ACK has when the cluster is made"
@@ -45,7 +45,7 @@ def _limit(size: str) -> Callable[[Value], Value]:
     return limit
 
 
-def _device_plugin(pool: NodePool) -> CloudDevicePlugin | None:
+def _device_plugin(_: Stack, pool: NodePool) -> CloudDevicePlugin | None:
     return plugin_unless_labelled(pool, _SCHEDULING, "disabled", "ACK's device plugin")
 
 
@@ -88,6 +88,7 @@ RESOURCES = CloudResources(
     labels_gpus=False,
     added_taints=nothing,
     device_plugin=_device_plugin,
+    tells_images=no,
     managed_plugins=None,
     gpu_driver_owner=untold,
     gpu_driver_root=untold,

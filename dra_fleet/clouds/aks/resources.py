@@ -16,6 +16,7 @@ from dra_fleet.clouds.resources import (
     GpuDriverOwner,
     ManagedPlugins,
     Support,
+    no,
     nothing,
     untold,
 )
@@ -231,6 +232,7 @@ RESOURCES = CloudResources(
     labels_gpus=False,
     added_taints=_added_taints,
     device_plugin=untold,
+    tells_images=no,
     managed_plugins=ManagedPlugins(
         types=re.compile(rf"{_GROUP}:(AgentPool|ManagedCluster)|azure-native:resources:Resource"),
         places=_management,

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.common.resources import no_other_pools, open_ranges, version_field
-from dra_fleet.clouds.eks import CLOUD, other_pools
+from dra_fleet.clouds.eks import CLOUD, karpenter
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import (
     CloudDevicePlugin,
@@ -91,14 +91,16 @@ def _public_addresses(cluster: Resource) -> Iterator[Fault]:
 def _gpus_told(pool: NodePool) -> bool | None:
     """A node group whose launch template names the machine tells it by its image."""
     if not _IS_MANAGED.fullmatch(pool.resource.type):
-        return other_pools.gpus_told(pool, _FAMILIES)
+        return True if pool.get("gpu").flag else karpenter.gpus_told(pool, _FAMILIES)
     if not pool.get("instanceTypes").absent:
         return None
     image = _image_of(pool)
     return image is not None and image.nvidia
 
 
-def _device_plugin(pool: NodePool) -> CloudDevicePlugin | None:
+def _device_plugin(stack: Stack, pool: NodePool) -> CloudDevicePlugin | None:
+    if karpenter.makes(pool):
+        return karpenter.device_plugin(stack, pool, _facts().bottlerocket_plugin_switch.since)
     image = _image_of(pool)
     if image is None or not image.plugin or not pool.get("launchTemplate").absent:
         return None  # a launch template's user data may turn the plugin off
@@ -126,7 +128,7 @@ def _gpu_driver_root(pool: NodePool) -> str | None:
 
 
 def _unpredicted(pool: NodePool, served: bool) -> Iterator[tuple[str, str]]:
-    if served and pool.may_be_empty and other_pools.is_karpenter_s(pool):
+    if served and pool.may_be_empty and karpenter.makes(pool):
         yield "Karpenter ignores claims unless its alpha support is on", "1 or more of static capacity"
     elif served and pool.may_be_empty:
         yield "EKS's autoscaler does not know its devices", "1 or more"
@@ -196,8 +198,21 @@ RESOURCES = CloudResources(
             # https://docs.aws.amazon.com/eks/latest/userguide/managed-node-update-behavior.html
             rolled_by=("launchTemplate", "version", "releaseVersion"),
         ),
-        other_pools.KARPENTER,
-        other_pools.SELF_MANAGED,
+        karpenter.POOLS,
+        # https://www.pulumi.com/registry/packages/eks/api-docs/nodegroupv2/
+        PoolForm(
+            types=re.compile(r"eks:index:NodeGroup(V2)?"),
+            pools="",
+            name="",
+            machine="instanceType",
+            labels="labels",
+            taints="taints",
+            image="amiType",
+            autoscaling="maxSize",
+            fewest=lambda pool: pool.get("minSize"),
+            most=lambda pool: pool.get("maxSize"),
+            rolled_by=("instanceType", "amiId", "amiType", "version"),
+        ),
     ),
     other_pools=no_other_pools,
     system_pool="system",
@@ -223,6 +238,7 @@ RESOURCES = CloudResources(
     labels_gpus=True,
     added_taints=nothing,
     device_plugin=_device_plugin,
+    tells_images=karpenter.tells_images,
     managed_plugins=None,
     gpu_driver_owner=_gpu_driver_owner,
     gpu_driver_root=_gpu_driver_root,

@@ -21,6 +21,7 @@ from dra_fleet.clouds.resources import (
     Fault,
     GpuDriverOwner,
     Support,
+    no,
     untold,
 )
 
@@ -171,7 +172,7 @@ def _added_taints(pool: NodePool) -> Iterator[tuple[str, str]]:
         yield "kubernetes.io/arch", "arm64"
 
 
-def _device_plugin(pool: NodePool) -> CloudDevicePlugin | None:
+def _device_plugin(_: Stack, pool: NodePool) -> CloudDevicePlugin | None:
     return plugin_unless_labelled(pool, NO_PLUGIN, "true", "GKE's device plugin")
 
 
@@ -280,6 +281,7 @@ RESOURCES = CloudResources(
     labels_gpus=False,
     added_taints=_added_taints,
     device_plugin=_device_plugin,
+    tells_images=no,
     managed_plugins=None,
     gpu_driver_owner=_gpu_driver_owner,
     gpu_driver_root=_gpu_driver_root,

@@ -12,6 +12,7 @@ from dra_fleet import drivers
 from dra_fleet.declared.values import Missing
 from dra_fleet.policy.reading.advertisers import DAEMON_SETS
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
+from dra_fleet.policy.reading.clouds import all_resources
 from dra_fleet.policy.reading.homes import CLUSTER_TYPES
 from dra_fleet.policy.reading.pods import POD_TYPES
 from dra_fleet.policy.reading.pools import pools
@@ -186,8 +187,12 @@ def unread(stack: Stack) -> Iterator[tuple[Resource, str]]:
         if is_component and resource.urn in parents:
             continue
         what = _may_hold(resource)
-        if what and not any(pools(each) for each in (resource, *stack.ancestors(resource))):
+        if what and not any(_is_read(each) for each in (resource, *stack.ancestors(resource))):
             yield resource, what
+
+
+def _is_read(resource: Resource) -> bool:
+    return bool(pools(resource)) or any(cloud.tells_images(resource) for cloud in all_resources())
 
 
 def _may_hold(resource: Resource) -> str:
