@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet import drivers
 from dra_fleet.cel import UNKNOWN
-from dra_fleet.drivers.driver import Installed
+from dra_fleet.drivers.installed import Installed
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.modes import MEDIA_EXTENSIONS
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
