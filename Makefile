@@ -23,8 +23,8 @@ up: setup ## Set up everything and rehearse the dev stack (STACK=NAME for anothe
 down: setup ## Stop the rehearsal and everything it started
 	@$(BIN)/dra-fleet rehearse down
 
-unit: setup ## Run the tests that need neither engine, browser nor builds: a minute
-	@$(PYTEST) -m "not engine and not browser and not full and not checks" $(PYTEST_ARGS)
+unit: setup ## Run the quick tests, without engine, browser and builds: a minute
+	@$(PYTEST) -m "not engine and not browser and not full and not checks and not slow" $(PYTEST_ARGS)
 
 test: setup tools browser ## Run all tests but the very long ones
 	@$(PYTEST) -m "not full" $(PYTEST_ARGS)

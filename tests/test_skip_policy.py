@@ -15,6 +15,8 @@ from tests import skip_policy
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 ALLOWED = min(skip_policy.ALLOWED_SKIPS)
 SUITE = f"""
 import pytest

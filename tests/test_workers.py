@@ -32,6 +32,7 @@ def test_a_test_stays_with_those_it_shares_a_cluster_with(nodeid: str, expected:
     assert unit(nodeid) == expected
 
 
+@pytest.mark.slow
 def test_counts_of_all_workers_are_added_up(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(Path(oracle_counts.__file__).read_text("utf-8"), encoding="utf-8")
     for name in ("a", "b"):

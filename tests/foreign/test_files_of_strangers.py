@@ -256,6 +256,7 @@ def taken_or_refused(kind: str, chosen: st.DataObject, file: Path) -> None:
     told.encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=500, deadline=None, suppress_health_check=SLOW)
 @given(chosen=st.data())

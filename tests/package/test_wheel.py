@@ -13,6 +13,8 @@ from zipfile import ZipFile
 import pytest
 from packaging.requirements import Requirement
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).resolve().parents[2]
 STACK = PROJECT / "tests" / "data" / "stacks" / "lab.yaml"
 MANIFEST = """\

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Rule
     from tests.pulumi_recorder import Recorder
 
+pytestmark = pytest.mark.slow
+
 DEV = STACKS[0]
 DRIVER: Final = "kubernetes:helm.sh/v3:Release"
 CLASS: Final = "kubernetes:resource.k8s.io/v1:DeviceClass"

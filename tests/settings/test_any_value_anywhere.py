@@ -18,6 +18,8 @@ from dra_fleet.settings import SettingsError, SettingsInvalid, parse
 from dra_fleet.settings.stack_file import read_fleet
 from tests.json_places import Place, places
 
+pytestmark = pytest.mark.slow
+
 PROJECT = Path(__file__).parents[2]
 STACKS = {path.stem: path for path in (PROJECT / "Pulumi.dev.yaml", *(PROJECT / "examples").glob("*.yaml"))}
 WRONG: Final[tuple[object, ...]] = (None, -1, "aks", [], ["mig"], {}, {"a": {"b": 1}}, [{"name": 1}])

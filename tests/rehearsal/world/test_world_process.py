@@ -31,6 +31,8 @@ from tests.engine_support import delete_cluster
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 NO_TOOLS = ToolPaths(controlplane=Path("/nowhere/controlplane"), kwok=Path("/nowhere/kwok"))
 HARDWARE: dict[str, Any] = {"kubernetes": "v1.36.3", "nodes": []}
 
