@@ -56,7 +56,7 @@ setup:
 	@PYTHON=$(PYTHON) scripts/setup.sh
 
 tools: setup
-	@$(BIN)/python -m dra_fleet.rehearsal.tools --all >/dev/null
+	@$(BIN)/dra-fleet rehearse tools --all >/dev/null
 
 browser: setup
 	@$(BIN)/python scripts/browser.py

@@ -185,6 +185,34 @@ def down(
         print_json({"stopped": True, "removed": remove, "home": str(home.root)})
 
 
+@app.command(
+    epilog=examples(
+        ("make ready what the next rehearsal needs", "dra-fleet rehearse tools"),
+        ("also the schedulers and oracles of older minors", "dra-fleet rehearse tools --all"),
+    )
+)
+def tools(
+    *,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also what only older minors, tests and benchmarks need.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Find, install or build every program that rehearsals run, and print where each is."""
+    from dra_fleet.rehearsal import tools as programs
+    from dra_fleet.rehearsal.tools.toolset import playable_minors
+
+    with reporting() as reporter:
+        toolset = programs.ensure(reporter, schedulers_of=playable_minors() if every else ())
+        found = {**toolset.as_json(), **(programs.for_tests(reporter) if every else {})}
+    if json:
+        print_json(found)
+        return
+    for name, value in found.items():
+        for line in [value] if isinstance(value, str) else value:
+            typer.echo(f"{name:18} {line}")
+
+
 def _up_json(report: UpReport) -> dict[str, Any]:
     engine = report.engine
     findings = [{"rule": item.rule, "level": item.level, "message": item.message} for item in engine.findings]

@@ -14,7 +14,16 @@ import pytest
 from dra_fleet.cli import main as cli_main
 
 PROJECT = Path(__file__).resolve().parents[2]
-COMMANDS = ("", "rehearse", "rehearse up", "rehearse status", "rehearse env", "rehearse down", "doctor")
+COMMANDS = (
+    "",
+    "rehearse",
+    "rehearse up",
+    "rehearse status",
+    "rehearse env",
+    "rehearse down",
+    "rehearse tools",
+    "doctor",
+)
 HARDWARE = "clusters: {lab: {kubernetes: v1.36.3}}"
 Run = Callable[..., tuple[int, str, str]]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dra_fleet.rehearsal.tools import ToolsError, Toolset, ensure, recipes
-from tests.rehearsal.tools.tool_workshop import Told, Workshop
+from tests.rehearsal.tools.tool_workshop import REHEARSE_TOOLS, Told, Workshop
 
 
 def wait_for(path: Path) -> None:
@@ -112,9 +111,7 @@ def test_a_killed_build_leaves_no_tool_and_the_next_one_builds_it(workshop: Work
     workshop.put_go()
     hold = workshop.bin / "hold"
     hold.touch()
-    killed = subprocess.Popen(
-        [sys.executable, "-m", "dra_fleet.rehearsal.tools"], stderr=subprocess.DEVNULL, start_new_session=True
-    )
+    killed = subprocess.Popen(REHEARSE_TOOLS, stderr=subprocess.DEVNULL, start_new_session=True)
     wait_for(workshop.bin / "building")
     os.kill(killed.pid, signal.SIGKILL)
     killed.wait()

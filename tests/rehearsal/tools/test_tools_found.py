@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.rehearsal.tools import ensure, installer, recipes, toolset
-from tests.rehearsal.tools.tool_workshop import Told, Workshop
+from tests.rehearsal.tools.tool_workshop import REHEARSE_TOOLS, Told, Workshop
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,18 +142,17 @@ def test_the_language_host_lies_beside_the_exec_script_of_the_engine(workshop: W
 def test_the_program_prints_where_each_tool_is(workshop: Workshop) -> None:
     workshop.put_go()
     workshop.put_pulumi()
-    command = [sys.executable, "-m", "dra_fleet.rehearsal.tools", "--json"]
+    command = [*REHEARSE_TOOLS, "--json"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True)
     told = json.loads(printed.stdout)
     assert sorted(told) == ["controlplane", "helm", "kwok", "language_host_dir", "notes", "pulumi"]
     assert told["pulumi"] == str(workshop.bin / "pulumi")
-    assert printed.stderr.splitlines()[0] == f"Kubernetes control plane {recipes.CONTROL_PLANE.version}: ..."
+    assert printed.stderr.splitlines()[0] == f"Kubernetes control plane {recipes.CONTROL_PLANE.version} ..."
 
 
 def test_the_program_ends_with_a_message_and_no_traceback(workshop: Workshop) -> None:
     del workshop
-    command = [sys.executable, "-m", "dra_fleet.rehearsal.tools"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    ended = subprocess.run(REHEARSE_TOOLS, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
-    assert ended.stderr.startswith("Go is not on PATH; install Go ")
+    assert ended.stderr.startswith("error: Go is not on PATH; install Go ")
     assert len(ended.stderr.splitlines()) == 1

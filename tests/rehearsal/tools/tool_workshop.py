@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.rehearsal.reporting import Step
 
+REHEARSE_TOOLS = [str(Path(sys.executable).with_name("dra-fleet")), "rehearse", "tools"]
 FAKE_GO = """
 import json, os, pathlib, sys, time
 home = pathlib.Path(__file__).parent
