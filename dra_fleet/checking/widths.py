@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
 from dra_fleet.checking import rewriting
 from dra_fleet.checking.device_objects import class_name
 from dra_fleet.checking.matching import counted, verdict
+from dra_fleet.drivers.divided_devices import whole_taken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.cel import CelDevice
+    from dra_fleet.cel.program import Program
     from dra_fleet.checking.device_objects import ClassRequest
     from dra_fleet.checking.inventory import ClusterInventory, FleetDevice
     from dra_fleet.checking.matching import Programs
     from dra_fleet.checking.resources import FileObject
+    from dra_fleet.drivers.divided_devices import Verdict
     from dra_fleet.yaml_text import Path
 
 _MIG_NAME = re.compile(r"(^|[-._])(mig|[1-7]g)($|[-._0-9])")
@@ -30,7 +35,7 @@ def check_class_width(
     found: Programs,
 ) -> None:
     """Tell of a class that is named for partitions and chooses whole GPUs."""
-    whole = _whole_gpus(clusters, found) if _MIG_NAME.search(resource.name) else []
+    whole = _whole_gpus(clusters, found, resource.name)
     if whole:
         path, expression = own[-1]
         fix = rewriting.of_type(expression, whole[0].cel.driver, _MIG)
@@ -42,9 +47,7 @@ def check_claim_width(
 ) -> None:
     """Tell of a claim that is named for partitions and asks for a class of whole GPUs."""
     name = class_name(request)
-    if not _MIG_NAME.search(resource.name) or _MIG_NAME.search(name):
-        return
-    whole = _whole_gpus(clusters, found)
+    whole = [] if _MIG_NAME.search(name) else _whole_gpus(clusters, found, resource.name)
     if whole:
         driver = drivers.publishing(whole[0].cel.driver)
         dividable = driver.resources.dividable if driver is not None else None
@@ -53,16 +56,21 @@ def check_claim_width(
         resource.subject.error(*path, rule="class-too-wide", what=_too_wide(whole), got=name, fix=fix)
 
 
-def _whole_gpus(clusters: Sequence[ClusterInventory], found: Programs) -> list[FleetDevice]:
-    """The whole GPUs that selectors choose, also those there are before MIG partitions are made."""
-    return [
-        device
-        for cluster in clusters
-        if cluster.plan.name in found
-        for pool in cluster.pools
-        for device in (*pool.devices, *pool.unpartitioned)
-        if device.type == _GPU and verdict(found[cluster.plan.name], device.cel)[0]
-    ]
+def _whole_gpus(clusters: Sequence[ClusterInventory], found: Programs, name: str) -> list[FleetDevice]:
+    """The whole GPUs that selectors of a name choose, also those there are before partitions are made."""
+    taken: list[FleetDevice] = []
+    for cluster in clusters:
+        programs = found.get(cluster.plan.name)
+        if programs is not None:
+            devices = (device for pool in cluster.pools for device in (*pool.devices, *pool.unpartitioned))
+            whole = ((device, device.cel) for device in devices if device.type == _GPU)
+            is_named = _MIG_NAME.search(name) is not None
+            taken += whole_taken(partial(_selects, programs), whole, (), named=is_named)
+    return taken
+
+
+def _selects(programs: Sequence[Program], device: CelDevice) -> Verdict:
+    return "yes" if verdict(programs, device)[0] else "no"
 
 
 def _too_wide(whole: Sequence[FleetDevice]) -> str:

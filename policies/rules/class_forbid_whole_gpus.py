@@ -9,13 +9,12 @@ What cannot be evaluated here is a finding too.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
 from dra_fleet.cel import CelUnsupported
+from dra_fleet.drivers.divided_devices import dividable, known_whole_taken
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
-from dra_fleet.policy.reading.devices import DeviceSelection, dividable, partitions, whole_devices
 from dra_fleet.policy.reading.partitions import divides
 from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 
@@ -33,7 +32,6 @@ MIXED: Final = Parameter(
     description="Names of classes that may hand out whole GPUs as well as partitions.",
 )
 _SHOWN: Final = 3
-_REMEMBERED: Final = 4096
 _FIX: Final = f"add {' or '.join(each.is_partition for each in dividable())} to the selector"
 
 
@@ -72,11 +70,8 @@ def _judge_claim(
 
 
 def _judge(resource: Resource, place: Value, expressions: Sequence[str], *, divided: bool) -> Finding | None:
-    given = tuple(expressions)
     try:
-        if not (_is_meant(given) or (divided and _takes_partitions(given))):
-            return None
-        reached = _reached(given)
+        reached = known_whole_taken(tuple(expressions), dividable(), divided=divided)
     except CelUnsupported as problem:
         return Finding(
             resource,
@@ -94,36 +89,6 @@ def _judge(resource: Resource, place: Value, expressions: Sequence[str], *, divi
         f"select whole GPUs: {', '.join(reached[:_SHOWN])}{more}",
         "partitions only, because it is meant for MIG",
         _FIX,
-    )
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _is_meant(expressions: tuple[str, ...]) -> bool:
-    """Whether they select partitions for being partitions."""
-    selection = DeviceSelection.of(expressions)
-    return selection is not None and any(
-        selection.selects(device.cel) == "yes" and selection.selects(device.as_whole) in ("no", "error")
-        for device in partitions()
-    )
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _takes_partitions(expressions: tuple[str, ...]) -> bool:
-    """Whether they may select partitions."""
-    selection = DeviceSelection.of(expressions)
-    return selection is not None and any(
-        selection.selects(device.cel) in ("yes", "maybe") for device in partitions()
-    )
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _reached(expressions: tuple[str, ...]) -> tuple[str, ...]:
-    """The whole GPUs that they may select; none if one is no CEL: selector-require-valid-cel refuses it."""
-    selection = DeviceSelection.of(expressions)
-    if selection is None:
-        return ()
-    return tuple(
-        device.title for device in whole_devices() if selection.selects(device.cel) in ("yes", "maybe")
     )
 
 

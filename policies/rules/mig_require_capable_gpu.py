@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.policy.reading.devices import dividable
+from dra_fleet.drivers.divided_devices import dividable
 from dra_fleet.policy.reading.partitions import asked
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 from dra_fleet.policy.rule import Finding, StackRule

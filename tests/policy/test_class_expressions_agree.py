@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.cel import UNKNOWN, CelInvalid, environment
+from dra_fleet.drivers.divided_devices import MINOR, dividable
 from dra_fleet.policy.judging import judge_all
-from dra_fleet.policy.reading.devices import MINOR, partitions, whole_devices
 from policies.rules.class_forbid_whole_gpus import RULE
 from tests.policy.class_expressions import DRIVER, ClassExpressions
 from tests.policy.rule_cases import Declared
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.engine
 
+WHOLE = [device for each in dividable() for device in each.whole()]
+PARTITIONS = [device for each in dividable() for device in each.partitions()]
 SEED = 20261121
 CASES = 200
 NAMES = ("NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3", "Tesla T4", "nobody knows")
@@ -69,7 +71,7 @@ def drawn(seed: int) -> list[tuple[dict[str, Any], int]]:
             continue
         whole, parts = (
             [device for known in devices for device in on_hosts(known, generator.read)]
-            for devices in (whole_devices(), partitions())
+            for devices in (WHOLE, PARTITIONS)
         )
         question = {"expression": expression, "driver": DRIVER, "devices": [*whole, *parts]}
         found.append((question, len(whole)))

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
+from dra_fleet.cel import CelUnsupported
+from dra_fleet.drivers.divided_devices import known_whole_taken
 from dra_fleet.settings.classes import CelClass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.drivers import Driver
+    from dra_fleet.drivers.resources import Dividable
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.fleet import FleetSettings
-
-_MIG_WORDS = (".type", "['type']", ".profile", ".parentUUID")
-"""What tells a partition from a whole GPU in an expression."""
 
 
 def check_mig_classes(
@@ -34,13 +34,19 @@ def _check_classes(cluster: str, fleet: FleetSettings, driver: Driver, findings:
         return
     told = {name: wanted for name, wanted in fleet.classes.items() if isinstance(wanted, CelClass)}
     for name, wanted in sorted(told.items()):
-        text = " && ".join(wanted.cel)
-        if driver.facts.driver in text and not any(word in text for word in _MIG_WORDS):
+        if _takes_whole(tuple(wanted.cel), dividable):
             findings.error(
                 "classes",
                 name,
                 "cel",
                 what=f"also matches whole GPUs, on cluster {cluster} with its MIG partitions",
-                got=text,
+                got=" && ".join(wanted.cel),
                 fix=f"add && {dividable.is_partition}, or 'gpu' if whole GPUs are meant",
             )
+
+
+def _takes_whole(expressions: tuple[str, ...], dividable: Dividable) -> bool:
+    try:
+        return bool(known_whole_taken(expressions, (dividable,), divided=True))
+    except CelUnsupported:
+        return False  # the proof tells that it is unknown

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.drivers.divided_devices import dividable
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
-from dra_fleet.policy.reading.devices import dividable
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 
 if TYPE_CHECKING:

@@ -247,12 +247,20 @@ def test_a_key_that_the_operator_s_chart_lacks_is_refused() -> None:
     }
 
 
-def test_a_class_of_partitions_must_not_match_whole_gpus() -> None:
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "device.driver == 'gpu.nvidia.com'",
+        "device.driver.startsWith('gpu.')",
+        "device.attributes['gpu.nvidia.com'].type != 'vgpu'",
+    ],
+)
+def test_a_class_of_partitions_must_not_match_whole_gpus(expression: str) -> None:
     fleet = mig()
-    fleet["classes"] = {"nvidia-mig": {"cel": ["device.driver == 'gpu.nvidia.com'"]}}
+    fleet["classes"] = {"nvidia-mig": {"cel": [expression]}}
     assert refused(fleet) == {
         "classes.nvidia-mig.cel": "also matches whole GPUs, on cluster studio with its MIG partitions\n"
-        "  got: device.driver == 'gpu.nvidia.com'\n"
+        f"  got: {expression}\n"
         "  fix: add && device.attributes['gpu.nvidia.com'].type == 'mig', or 'gpu' if whole GPUs are meant"
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dra_fleet.policy.reading.devices import DeviceSelection, whole_devices
+from dra_fleet.drivers.divided_devices import DeviceSelection, dividable
 from policies.rules.class_forbid_whole_gpus import RULE
 from tests.policy.rule_cases import Break, Declared, RuleCase, said
 
@@ -28,7 +28,10 @@ def wide(declared: Declared, expression: str, *, unknown: bool = False) -> Break
     selection = DeviceSelection.of([expression])
     assert selection is not None
     reached = [
-        device.title for device in whole_devices() if selection.selects(device.cel) in ("yes", "maybe")
+        device.title
+        for each in dividable()
+        for device in each.whole()
+        if selection.selects(device.cel) in ("yes", "maybe")
     ]
     more = f" and {len(reached) - 3} more" if len(reached) > 3 else ""
     message = said(

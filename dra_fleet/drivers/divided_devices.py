@@ -1,13 +1,13 @@
-"""The devices that drivers may publish, as far as they are known: whole ones and every partition of each.
+"""Devices that can be divided, and who takes whole ones of them where partitions are meant.
 
-Selectors are judged on these, by evaluation; how they are written does not matter.
+Selectors are judged by evaluation on devices; how they are written does not matter.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
 from dra_fleet import drivers
 from dra_fleet.cel import CelInvalid, environment, judgeable_clauses
@@ -15,7 +15,7 @@ from dra_fleet.cel.clauses import split
 from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from dra_fleet.cel import CelDevice
     from dra_fleet.cel.program import Program
@@ -28,16 +28,64 @@ MINOR: Final = kubernetes_facts().newest
 Verdict = Literal["yes", "no", "maybe", "error"]
 
 
-@cache
-def whole_devices() -> tuple[KnownDevice, ...]:
-    """Every known device that can be divided, whole."""
-    return tuple(device for dividing in dividable() for device in dividing.whole())
+DeviceT = TypeVar("DeviceT")
 
 
-@cache
-def partitions() -> tuple[KnownDevice, ...]:
-    """Every known partition of them."""
-    return tuple(device for dividing in dividable() for device in dividing.partitions())
+def whole_taken(
+    selects: Callable[[CelDevice], Verdict],
+    whole: Iterable[tuple[DeviceT, CelDevice]],
+    parts: Iterable[KnownDevice],
+    *,
+    named: bool = False,
+    divided: bool = False,
+) -> list[DeviceT]:
+    """The whole devices that selectors may take, where they are meant for partitions.
+
+    They are meant for them if their name says so, or if they select a partition for being one: said to be
+    whole, it would not be selected. Where devices are divided, whoever takes partitions is meant for them.
+
+    Args:
+        selects: what the selectors say of a device.
+        whole: the whole devices there are, each with what a selector sees of it.
+        parts: the partitions there may be.
+        named: whether a name says that they are meant for partitions.
+        divided: whether devices are divided where they hold.
+    """
+    is_meant = named or any(_takes(selects, part, divided=divided) for part in parts)
+    return [device for device, seen in whole if selects(seen) in ("yes", "maybe")] if is_meant else []
+
+
+def _takes(selects: Callable[[CelDevice], Verdict], part: KnownDevice, *, divided: bool) -> bool:
+    """Whether selectors take a partition; where devices may be whole, because it is one."""
+    taken = selects(part.cel)
+    if divided:
+        return taken in ("yes", "maybe")
+    return taken == "yes" and selects(part.as_whole) in ("no", "error")
+
+
+@lru_cache(maxsize=4096)
+def known_whole_taken(
+    expressions: tuple[str, ...], dividing: tuple[Dividable, ...], *, divided: bool
+) -> tuple[str, ...]:
+    """The known whole devices that selectors may take, where they are meant for partitions.
+
+    Args:
+        expressions: CEL; all must be true of a device.
+        dividing: whose devices.
+        divided: whether devices are divided where the selectors hold.
+
+    Returns:
+        Their titles; none if an expression is no CEL, which others refuse.
+
+    Raises:
+        CelUnsupported: One may be valid, but cannot be evaluated here.
+    """
+    selection = DeviceSelection.of(expressions)
+    if selection is None:
+        return ()
+    whole = ((device.title, device.cel) for each in dividing for device in each.whole())
+    parts = (device for each in dividing for device in each.partitions())
+    return tuple(whole_taken(selection.selects, whole, parts, divided=divided))
 
 
 @cache
