@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet.drivers.common.values import merged
 from dra_fleet.settings.stack_file import read_fleet
 from tests.clouds.gke.gke_fleets import cluster, l4, part, pool, tpu, values, warnings
 from tests.plan.plan_helpers import planned, refused
@@ -69,20 +70,21 @@ def test_critical_pods_are_not_admitted_in_a_driver_s_namespace(
     }
 
 
-def test_the_controller_of_compute_domains_is_not_critical_either() -> None:
+@pytest.mark.parametrize(
+    ("part", "switch"),
+    [
+        ("controller", {"resources": {"computeDomains": {"enabled": True}}}),
+        ("webhook", {"webhook": {"enabled": True}}),
+    ],
+)
+def test_what_runs_beside_the_plugin_is_not_critical_either(part: str, switch: dict[str, Any]) -> None:
     fleet = l4()
-    values(
-        fleet,
-        {
-            "resources": {"computeDomains": {"enabled": True}},
-            "controller": {"priorityClassName": "system-cluster-critical"},
-        },
-    )
+    values(fleet, merged(switch, {part: {"priorityClassName": "system-cluster-critical"}}))
     assert refused(fleet) == {
-        f"{NVIDIA}.values.controller.priorityClassName": "is not admitted in namespace dra-driver-nvidia-gpu"
+        f"{NVIDIA}.values.{part}.priorityClassName": "is not admitted in namespace dra-driver-nvidia-gpu"
         ": GKE takes critical pods only where a ResourceQuota allows them, and there is none\n"
         "  got: system-cluster-critical\n  allowed: an empty text, or a priority class of your own\n"
-        "  fix: remove controller.priorityClassName from values"
+        f"  fix: remove {part}.priorityClassName from values"
     }
 
 
