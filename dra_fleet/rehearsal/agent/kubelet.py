@@ -18,7 +18,7 @@ from dra_fleet.rehearsal.agent.claims import claims_to_prepare, is_reserved_for
 from dra_fleet.rehearsal.agent.discovered import Discovered
 from dra_fleet.rehearsal.agent.events import PodEvents
 from dra_fleet.rehearsal.agent.prepared import PreparedShares, drivers_of
-from dra_fleet.rehearsal.agent.publishing import FieldsDropped, in_published_order, publish
+from dra_fleet.rehearsal.agent.publishing import SlicePublisher, in_published_order
 from dra_fleet.rehearsal.agent.view import POD, RESOURCE_API, ends_by_itself, has_claims
 from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers import plugins_of, start_problem
@@ -73,6 +73,7 @@ class Kubelets:
         self._machines = machines
         self._programs = programs
         self._discovered = Discovered(machines)
+        self._publisher = SlicePublisher()
         self._events = PodEvents(identities)
         self._shares = PreparedShares(identities, view, RUN)
         view.when_gone += [part.forget for part in (identities, *programs, self._discovered)]
@@ -152,10 +153,10 @@ class Kubelets:
             ordered = in_published_order(devices, plugin.driver, seed=pod["metadata"]["uid"])
             try:
                 api = await self._identities.pod(pod)
-                await publish(api, node, plugin.driver, ordered, plugin.counters())
+                await self._publisher.publish(api, node, plugin.driver, ordered, plugin.counters())
                 await self._label(pod, plugin)
-            except (ApiError, FieldsDropped) as error:
-                if isinstance(error, ApiError) and error.code in (404, 409):
+            except ApiError as error:
+                if error.code in (404, 409):
                     raise
                 outcome.failed[plugin.container_name] = f"failed to publish ResourceSlices: {error}"
         status = driver_pod.status_of(pod, outcome)

@@ -25,10 +25,6 @@ SLICE_API = "resource.k8s.io/v1"
 SLICE = "ResourceSlice"
 
 
-class FieldsDropped(Exception):  # noqa: N818 - what the real helper calls it
-    """The API server stored less than was sent."""
-
-
 def in_published_order(devices: list[Object], driver: str, *, seed: str) -> list[Object]:
     """Devices in the order in which a driver publishes them once it has started.
 
@@ -43,38 +39,78 @@ def in_published_order(devices: list[Object], driver: str, *, seed: str) -> list
     return random.Random(f"{seed}/{driver}").sample(devices, len(devices))  # noqa: S311 - no secret
 
 
-async def publish(
-    api: KubeApi, node_name: str, driver: str, devices: list[Object], counters: Sequence[Object] = ()
-) -> None:
-    """Bring the slices of one driver on one node in line with its devices.
+class SlicePublisher:
+    """Publishes devices, and remembers what the server keeps of them, as the real helper does.
 
-    Args:
-        api: acts as the driver's pod.
-        node_name: whose devices they are; also the pool's name.
-        driver: the driver's name.
-        devices: resource.k8s.io/v1 device objects.
-        counters: what they share.
-
-    Raises:
-        ApiError: the pod may not do it, or the server refuses a slice.
-        FieldsDropped: the server stored less than was sent.
+    Fields that the server drops are logged and not sent again: neither another try nor a restart would help,
+    so that the plugin runs on.
+    https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/resourceslice/resourceslicecontroller.go#L963
     """
-    selector = f"spec.nodeName={node_name},spec.driver={driver}"
-    listed = await api.list(SLICE_API, SLICE, params={"fieldSelector": selector})
-    present = sorted(listed["items"], key=lambda item: item["metadata"]["name"])
-    node = await api.get("v1", "Node", node_name)
-    newest = max((item["spec"]["pool"]["generation"] for item in present), default=0)
-    specs = slice_specs(driver, node_name, devices, newest + 1, counters)
-    if _same(present, specs) and all(_owned_by(item, node) for item in present):
-        return
-    stored = [
-        await _write(api, spec, present[index] if index < len(present) else None, node)
-        for index, spec in enumerate(specs)
-    ]
-    for surplus in present[len(specs) :]:
-        await api.delete(SLICE_API, SLICE, surplus["metadata"]["name"])
-    for index, (sent, kept) in enumerate(zip(specs, stored, strict=True)):
-        refuse_dropped_fields(node_name, index, sent, kept["spec"])
+
+    def __init__(self) -> None:
+        self._kept: dict[str, str] = {}
+
+    async def publish(
+        self,
+        api: KubeApi,
+        node_name: str,
+        driver: str,
+        devices: list[Object],
+        counters: Sequence[Object] = (),
+    ) -> None:
+        """Bring the slices of one driver on one node in line with its devices.
+
+        Args:
+            api: acts as the driver's pod.
+            node_name: whose devices they are; also the pool's name.
+            driver: the driver's name.
+            devices: resource.k8s.io/v1 device objects.
+            counters: what they share.
+
+        Raises:
+            ApiError: the pod may not do it, or the server refuses a slice.
+        """
+        selector = f"spec.nodeName={node_name},spec.driver={driver}"
+        listed = await api.list(SLICE_API, SLICE, params={"fieldSelector": selector})
+        present = sorted(listed["items"], key=lambda item: item["metadata"]["name"])
+        node = await api.get("v1", "Node", node_name)
+        newest = max((item["spec"]["pool"]["generation"] for item in present), default=0)
+        specs = slice_specs(driver, node_name, devices, newest + 1, counters)
+        if self._same(present, specs) and all(_owned_by(item, node) for item in present):
+            return
+        stored = [
+            await _write(api, spec, present[index] if index < len(present) else None, node)
+            for index, spec in enumerate(specs)
+        ]
+        for surplus in present[len(specs) :]:
+            await api.delete(SLICE_API, SLICE, surplus["metadata"]["name"])
+        for index, (sent, kept) in enumerate(zip(specs, stored, strict=True)):
+            self._tell_dropped(node_name, index, sent, kept["spec"])
+
+    def _same(self, present: list[Object], wanted: list[Object]) -> bool:
+        if len(present) != len(wanted):
+            return False
+        pools = [{**item["spec"]["pool"], "generation": 0} for item in present]
+        kept = [_content(item["spec"]) for item in present]
+        sent = [_content(spec) for spec in wanted]
+        generations = {item["spec"]["pool"]["generation"] for item in present}
+        return (
+            len(generations) == 1
+            and sorted(kept) == sorted(self._kept.get(content, content) for content in sent)
+            and all(pool == {**wanted[0]["pool"], "generation": 0} for pool in pools)
+        )
+
+    def _tell_dropped(self, pool: str, index: int, sent: Object, stored: Object) -> None:
+        missing = sorted(_missing(sent, stored, "spec"))
+        if missing:
+            self._kept[_content(sent)] = _content(stored)
+            logger.warning(
+                'pool "%s", slice #%d: some fields were dropped by the apiserver, probably because a feature '
+                "is disabled: %s",
+                pool,
+                index,
+                ", ".join(missing),
+            )
 
 
 async def _write(api: KubeApi, spec: Object, present: Object | None, node: Object) -> Object:
@@ -97,19 +133,6 @@ async def _write(api: KubeApi, spec: Object, present: Object | None, node: Objec
     return await api.replace({**body, "metadata": meta})
 
 
-def _same(present: list[Object], wanted: list[Object]) -> bool:
-    if len(present) != len(wanted):
-        return False
-    pools = [{**item["spec"]["pool"], "generation": 0} for item in present]
-    kept = [_content(item["spec"]) for item in present]
-    generations = {item["spec"]["pool"]["generation"] for item in present}
-    return (
-        len(generations) == 1
-        and sorted(kept) == sorted(map(_content, wanted))
-        and all(pool == {**wanted[0]["pool"], "generation": 0} for pool in pools)
-    )
-
-
 def _owned_by(item: Object, node: Object) -> bool:
     owners = item["metadata"].get("ownerReferences", [])
     return any(owner["uid"] == node["metadata"]["uid"] for owner in owners)
@@ -117,20 +140,6 @@ def _owned_by(item: Object, node: Object) -> bool:
 
 def _content(spec: Object) -> str:
     return json.dumps([spec.get("devices", []), spec.get("sharedCounters", [])], sort_keys=True)
-
-
-def refuse_dropped_fields(pool: str, index: int, sent: Object, stored: Object) -> None:
-    """Compare a slice as sent with the slice as stored.
-
-    Raises:
-        FieldsDropped: names each path that is missing.
-    """
-    missing = sorted(_missing(sent, stored, "spec"))
-    if missing:
-        raise FieldsDropped(
-            f'pool "{pool}", slice #{index}: some fields were dropped by the apiserver, probably because '
-            f"a feature is disabled: {', '.join(missing)}"
-        )
 
 
 def _missing(sent: object, stored: object, path: str) -> set[str]:

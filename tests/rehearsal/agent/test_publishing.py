@@ -1,4 +1,4 @@
-"""Publishing slices: owned, idempotent, renewed by generation, and never silently less than was sent."""
+"""Publishing slices: owned, idempotent, renewed by generation, and what the server drops is told."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import asyncio
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, cast
 
-import pytest
-
-from dra_fleet.rehearsal.agent.publishing import FieldsDropped, in_published_order, publish
+from dra_fleet.rehearsal.agent.publishing import SlicePublisher, in_published_order
 from tests.rehearsal.agent.fake_api import FakeApi
 
 if TYPE_CHECKING:
+    import pytest
+
     from dra_fleet.clusters.client import KubeApi, Object
 
 NODE: Object = {"kind": "Node", "metadata": {"name": "n1", "uid": "node-uid"}}
@@ -21,8 +21,9 @@ def devices(count: int) -> list[Object]:
     return [{"name": f"gpu-{number}", "attributes": {"type": {"string": "gpu"}}} for number in range(count)]
 
 
-def publish_on(api: FakeApi, wanted: list[Object]) -> None:
-    asyncio.run(publish(cast("KubeApi", api), "n1", "gpu.nvidia.com", wanted))
+def publish_on(api: FakeApi, wanted: list[Object], by: SlicePublisher | None = None) -> None:
+    publisher = by or SlicePublisher()
+    asyncio.run(publisher.publish(cast("KubeApi", api), "n1", "gpu.nvidia.com", wanted))
 
 
 def slices(api: FakeApi) -> list[Object]:
@@ -63,20 +64,35 @@ def test_a_node_of_the_same_name_gets_its_slices_anew() -> None:
     assert slices(api)[0]["metadata"]["ownerReferences"][0]["uid"] == "other"
 
 
-def test_fields_the_server_drops_are_named() -> None:
-    def forgetful(body: Object) -> Object:
-        kept: dict[str, Any] = deepcopy(body)
-        for device in kept.get("spec", {}).get("devices", []):
-            device.pop("consumesCounters", None)
-        return kept
+def without_counters(body: Object) -> Object:
+    kept: dict[str, Any] = deepcopy(body)
+    for device in kept.get("spec", {}).get("devices", []):
+        device.pop("consumesCounters", None)
+    return kept
 
-    counted = [{**device, "consumesCounters": [{"counterSet": "c"}]} for device in devices(1)]
-    with pytest.raises(FieldsDropped) as dropped:
-        publish_on(FakeApi(NODE, store=forgetful), counted)
-    assert str(dropped.value) == (
+
+def counted(count: int) -> list[Object]:
+    return [{**device, "consumesCounters": [{"counterSet": "c"}]} for device in devices(count)]
+
+
+def test_fields_the_server_drops_are_logged_and_the_plugin_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    api = FakeApi(NODE, store=without_counters)
+    publish_on(api, counted(1))
+    assert slices(api)[0]["spec"]["devices"] == devices(1)
+    [told] = caplog.messages
+    assert told == (
         'pool "n1", slice #0: some fields were dropped by the apiserver, probably because a feature is '
         "disabled: spec.devices[].consumesCounters"
     )
+
+
+def test_fields_that_were_dropped_are_not_sent_again_until_the_devices_change() -> None:
+    api, publisher = FakeApi(NODE, store=without_counters), SlicePublisher()
+    for _ in range(2):
+        publish_on(api, counted(1), publisher)
+    assert slices(api)[0]["spec"]["pool"]["generation"] == 1
+    publish_on(api, counted(2), publisher)
+    assert slices(api)[0]["spec"]["pool"]["generation"] == 2
 
 
 def test_gpus_are_published_in_another_order_after_each_start_of_their_driver() -> None:
