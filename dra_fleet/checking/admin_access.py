@@ -1,17 +1,18 @@
-"""Claims that ask for devices which others use: the namespace must allow it by a label.
+"""Claims that ask for devices which others use: their namespace must allow it, and their driver prepare them.
 
 Source: https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#admin-access.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dra_fleet.checking.device_objects import requests
-from dra_fleet.checking.resources import at, mapping
+from dra_fleet.checking.device_objects import class_name, devices_path, requests
+from dra_fleet.checking.resources import at, mapping, sequence
+from dra_fleet.proof.answer.admin_access import AdminRequest, refused_admin_access
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.checking.inventory import ClusterInventory
     from dra_fleet.checking.resources import FileObject
@@ -20,22 +21,52 @@ _LABEL = "resource.kubernetes.io/admin-access"
 
 
 def check_admin_access(
-    clusters: Iterable[ClusterInventory], claims: Iterable[FileObject], objects: Iterable[FileObject]
+    cluster: ClusterInventory,
+    claims: Iterable[FileObject],
+    objects: Sequence[FileObject],
+    declared: Mapping[str, Sequence[str]],
 ) -> None:
-    """Tell of claims with admin access in namespaces that are not known to allow it."""
-    labels = {
-        namespace.name: dict(namespace.labels)
-        for cluster in clusters
-        for namespace in cluster.plan.namespaces
-    } | {
+    """Tell of claims with admin access that a cluster or its driver is not known to allow.
+
+    Args:
+        cluster: the cluster.
+        claims: the files' claims and templates.
+        objects: everything in the files.
+        declared: expressions of the classes of the files, by name.
+    """
+    labels = {namespace.name: dict(namespace.labels) for namespace in cluster.plan.namespaces} | {
         item.name: mapping(at(item.value, ("metadata", "labels")))
         for item in objects
         if item.kind == "Namespace" and item.api_version == "v1"
     }
+    publishers = {
+        item.name: [config.opaque.driver for config in item.spec.config] for item in cluster.plan.classes
+    } | {
+        item.name: _publishers(sequence(at(item.value, ("spec", "config"))))
+        for item in objects
+        if item.kind == "DeviceClass"
+    }
     for claim in claims:
+        configs = [mapping(item) for item in sequence(at(claim.value, (*devices_path(claim.kind), "config")))]
         for request in requests(claim):
-            if request.value.get("adminAccess") is True:
-                _check(claim, (*request.path, "adminAccess"), labels)
+            if request.value.get("adminAccess") is not True:
+                continue
+            path = (*request.path, "adminAccess")
+            _check(claim, path, labels)
+            wanted = class_name(request)
+            asking = AdminRequest(
+                name=request.result_name,
+                class_name=wanted,
+                expressions=declared.get(wanted, cluster.classes.get(wanted, ())),
+                publishers=publishers.get(wanted, ()),
+                configs=configs,
+            )
+            for what, fix in refused_admin_access(asking, cluster.drivers):
+                claim.subject.error(*path, rule="admin-access", what=what, got="true", fix=fix)
+
+
+def _publishers(configs: Sequence[Any]) -> list[str]:
+    return [str(at(item, ("opaque", "driver"))) for item in configs]
 
 
 def _check(claim: FileObject, path: tuple[str | int, ...], labels: dict[str, dict[str, str]]) -> None:

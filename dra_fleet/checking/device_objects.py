@@ -47,6 +47,11 @@ class ClassRequest:
     value: dict[str, Any]
     is_alternative: bool
 
+    @property
+    def result_name(self) -> str:
+        """As it stands in a claim's allocation: request, or request/alternative."""
+        return f"{self.name}/{self.value.get('name', '')}" if self.is_alternative else self.name
+
 
 def check_object(resource: FileObject, minors: Iterable[str]) -> FileObject:
     """Tell what is wrong with the object itself on clusters of these minors; return it in the form of v1."""

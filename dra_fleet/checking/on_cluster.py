@@ -71,7 +71,7 @@ def judged_on(
         selection.check_claim(item)
     for item in (*classes, *claims):
         check_config(item, cluster, selection.declared, config_path(item), is_production=is_production)
-    check_admin_access((cluster,), claims, objects)
+    check_admin_access(cluster, claims, objects, selection.declared)
     check_companions(objects, claims, cluster)
     pods = [pod for item in objects for pod in pods_of(item)]
     _check_pods(pods, _Surroundings.of(cluster, selection, classes, claims, objects))

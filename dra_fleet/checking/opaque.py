@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dra_fleet import drivers
 from dra_fleet.checking.device_objects import class_name, devices_path, requests
 from dra_fleet.checking.resources import at, mapping, sequence
-from dra_fleet.proof.answer.parameters import judged_parameters, mismatch, wrong_types
+from dra_fleet.proof.answer.parameters import judged_parameters, mismatch, passed_over, wrong_types
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,11 +89,25 @@ def _check_types(
     """A configuration for named requests must be for their devices; without names others are passed over."""
     cluster, declared = where
     kind = str(at(item, ("opaque", "parameters", "kind")))
+    driver = drivers.publishing(str(at(item, ("opaque", "driver"))))
     for number, name in enumerate(sequence(item.get("requests"))):
+        alternatives = [
+            request.result_name
+            for request in requests(resource)
+            if request.is_alternative and request.name == name
+        ]
+        if alternatives and driver is not None and driver.facts.parameters:
+            resource.subject.warning(
+                *path,
+                *("requests", number),
+                rule="parameters-passed-over",
+                what=passed_over(str(at(item, ("opaque", "driver"))), str(name)),
+                fix=f"name the alternatives: {', '.join(alternatives)}",
+            )
         for request in requests(resource):
             wanted = class_name(request)
             found = wrong_types(kind, declared.get(wanted, cluster.classes.get(wanted, ())))
-            if request.name == name and found is not None:
+            if request.result_name == name and found is not None:
                 what = mismatch(kind, wanted, found)
                 resource.subject.error(
                     *path, "requests", number, rule="parameters-for-other-type", what=what, got=str(name)

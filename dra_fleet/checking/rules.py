@@ -50,6 +50,7 @@ RULES: Final[Mapping[str, str]] = {
     "not-rendered": "A template, or what it left in an object, was not rendered.",
     "object-refused": "The API server refuses an object, or drops a field of it.",
     "parameters-for-other-type": "Opaque parameters are for devices of another type.",
+    "parameters-passed-over": "The driver looks at a request's alternatives, not at the request's own name.",
     "parameters-refused": "The driver refuses its opaque parameters.",
     "part-of-device": "A part is asked for of devices that cannot be shared.",
     "partitions-missing": "MIG partitions that a chart relies on are not made, or not in time.",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.model.nodes import ONE_POD
 from dra_fleet.proof.allocator import Steps
+from dra_fleet.proof.answer.admin_access import refuse_admin_access
 from dra_fleet.proof.answer.classes import prove_classes, tell_unmatched
 from dra_fleet.proof.answer.growth import must_grow
 from dra_fleet.proof.answer.messages import ACCEPT, STRICT, ProofFindings, refuse_broken, tell
@@ -80,7 +81,9 @@ def _prove_cluster(
     broken = refuse_broken(cluster, asks, findings)
     wanted = [*asks.values(), *channels.values()]
     named = drivers_named(wanted, {item.name: classes[item.name] for item in cluster.classes})
-    refuse_parameters(cluster, drivers_of(cluster, named), asks, findings)
+    installed = drivers_of(cluster, named)
+    refuse_parameters(cluster, installed, asks, findings)
+    refuse_admin_access(cluster, installed, asks, findings)
     groups = tuple(recorded) if recorded is not None else predict(cluster, named)
     claims = [
         _prove_claim(cluster, ask, ("claims", name), _question(groups, [_any_pod(ask)], placements), findings)

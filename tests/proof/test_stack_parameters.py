@@ -83,6 +83,86 @@ def test_parameters_for_a_request_must_be_for_its_devices() -> None:
     assert failures(stack(for_all)) == ""
 
 
+def alternatives(config: list[Any]) -> dict[str, Any]:
+    made = stack(config)
+    either = {"whole": {"class": "gpu.nvidia.com"}, "part": {"class": "mig.nvidia.com"}}
+    choices = [{"name": name, **item} for name, item in either.items()]
+    made["claims"] = {"one": {"requests": {"gpu": {"firstAvailable": choices}}, "config": config}}
+    return made
+
+
+def test_configuration_for_a_request_with_alternatives_is_passed_over_and_said_so() -> None:
+    proof = proved(alternatives([{"requests": ["gpu"], "opaque": opaque(SLICED, "GpuConfig")}]))
+    assert proof.failures == ()
+    assert (
+        "dra-fleet:fleet.claims.one.config[0].requests[0]: on cluster lab: driver gpu.nvidia.com passes over "
+        "configuration for a request with alternatives: gpu; name the alternatives: gpu/whole, gpu/part"
+    ) in proof.warnings
+
+
+def test_configuration_for_an_alternative_must_be_for_its_devices() -> None:
+    told = failures(alternatives([{"requests": ["gpu/part"], "opaque": opaque(SLICED, "GpuConfig")}]))
+    assert "GpuConfig is for devices of type gpu, and class mig.nvidia.com has those of type mig" in told
+    fitting = alternatives([{"requests": ["gpu/whole"], "opaque": opaque(SLICED, "GpuConfig")}])
+    assert failures(fitting) == ""
+
+
+def limits(by_device: dict[str, str]) -> dict[str, Any]:
+    return opaque({"strategy": "MPS", "mpsConfig": {"defaultPerDevicePinnedMemoryLimit": by_device}})
+
+
+LIMIT = "sharing.mpsConfig.defaultPerDevicePinnedMemoryLimit"
+
+
+@pytest.mark.parametrize(
+    ("key", "limit", "told"),
+    [
+        ("gpu-0", "1Gi", "gpu-0: on cluster lab: names no device"),
+        ("-1", "1Gi", "-1: on cluster lab: names no device"),
+        ("0", "1Ki", "0: on cluster lab: must be at least 1Mi"),
+        ("0", "much", "0: on cluster lab: "),
+        ("1", "1Gi", "1: on cluster lab: is for a device that the claim does not get"),
+    ],
+)
+def test_limits_of_pinned_memory_are_for_devices_of_the_claim(key: str, limit: str, told: str) -> None:
+    # https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/api/nvidia.com/resource/v1beta1/sharing.go
+    assert f"{LIMIT}.{told}" in failures(stack([{"opaque": limits({key: limit})}]))
+
+
+def test_limits_by_index_or_uuid_pass() -> None:
+    by_device = {"GPU-8a10b6f7-b7f3-4f3a-9c1e-1f8b1b1a2c3d": "2Gi", "0": "1Gi"}
+    assert failures(stack([{"opaque": limits(by_device)}])) == ""
+
+
+def watching(class_name: str, config: list[Any], version: str = "0.5.0") -> str:
+    drivers = {"nvidia": {"version": version, "values": GATES}}
+    made = stack(config, class_config=[opaque(SLICED)], drivers=drivers)
+    made["claims"]["one"]["requests"] = {"gpu": {"class": class_name, "adminAccess": True}}
+    return failures(made)
+
+
+@pytest.mark.parametrize(
+    ("class_name", "config", "told"),
+    [
+        ("gpu.nvidia.com", [{"opaque": opaque(SLICED)}], "a configuration is for its devices"),
+        ("gpu.nvidia.com", [{"requests": ["gpu"], "opaque": opaque(SLICED)}], "a configuration is for its"),
+        ("shared", [], "class shared brings configuration for its devices"),
+        ("mig.nvidia.com", [], "class mig.nvidia.com has devices of type mig"),
+    ],
+)
+def test_admin_access_is_for_whole_gpus_without_configuration_from_0_5_0_on(
+    class_name: str, config: list[Any], told: str
+) -> None:
+    # https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/gpu-kubelet-plugin/device_state.go
+    where = "claims.one.requests.gpu.adminAccess: on cluster lab: the driver would refuse to prepare it: "
+    assert where + told in watching(class_name, config)
+    assert where not in watching(class_name, config, version="0.4.1")
+
+
+def test_admin_access_without_configuration_passes() -> None:
+    assert watching("gpu.nvidia.com", []) == ""
+
+
 def test_parameters_of_a_driver_that_is_not_known_are_not_judged() -> None:
     unknown = {"driver": "gpu.other.example", "parameters": {"kind": "Anything"}}
     assert failures(stack([{"opaque": unknown}])) == ""

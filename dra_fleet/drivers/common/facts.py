@@ -96,10 +96,11 @@ class ParameterField(Fact):
 
     `gates`: per allowed value the driver's feature gate that it needs. `least` and `most`: bounds of a number
     or quantity. `goes_with`: `field=value` that must be there beside it. `since`: the first chart version.
+    The type `deviceLimits` maps a device's index or UUID to a quantity.
     """
 
     name: str
-    type: Literal["string", "integer", "boolean", "quantity", "map"]
+    type: Literal["string", "integer", "boolean", "quantity", "deviceLimits"]
     required: bool = False
     allowed: tuple[str, ...] = ()
     gates: Mapping[str, str] = Field(default_factory=dict)
@@ -107,6 +108,16 @@ class ParameterField(Fact):
     most: str | None = None
     goes_with: str | None = None
     since: str | None = None
+
+
+class AdminAccess(Fact):
+    """What a driver wants of requests with admin access: devices of these types, without configuration.
+
+    `since`: the first chart version whose driver refuses others.
+    """
+
+    since: str
+    device_types: tuple[str, ...]
 
 
 class ParameterKind(Entry):
@@ -138,6 +149,7 @@ class DriverFacts(Entry):
     device_types: tuple[str, ...]
     health_taints: tuple[str, ...] = ()
     sharing_gates: Mapping[str, str] = Field(default_factory=dict)
+    admin_access: AdminAccess | None = None
     gate_conflicts: tuple[GateConflict, ...] = ()
     attributes: tuple[PublishedAttribute, ...]
     capacities: tuple[PublishedCapacity, ...]

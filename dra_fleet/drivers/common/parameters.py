@@ -6,6 +6,7 @@ ContainerCreating.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +16,7 @@ from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from dra_fleet.drivers.common.facts import ChartVersion, ParameterField, ParameterKind
     from dra_fleet.drivers.installed import Installed
@@ -25,9 +26,10 @@ _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "integer": ((int,), "a whole number"),
     "boolean": ((bool,), "true or false"),
     "quantity": ((str, int), "a quantity, such as 10Gi"),
-    "map": ((Mapping,), "a mapping"),
+    "deviceLimits": ((Mapping,), "a mapping of quantities by a device's index or UUID"),
 }
 _HEAD = ("apiVersion", "kind")
+_DEVICE = re.compile(r"[+]?[0-9]+|[A-Z]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
 def check_parameters(publisher: str, parameters: Mapping[str, Any], installed: Installed) -> list[Refusal]:
@@ -57,6 +59,26 @@ def check_parameters(publisher: str, parameters: Mapping[str, Any], installed: I
             )
         ]
     return [*_unknown(kind, parameters), *_fields(kind, parameters, installed)]
+
+
+def limited_devices(
+    publisher: str, parameters: Mapping[str, Any], installed: Sequence[Installed]
+) -> Iterator[tuple[str, Sequence[str]]]:
+    """The fields that set limits by device, each with the indexes and UUIDs that it names.
+
+    Args:
+        publisher: the name that the parameters are for.
+        parameters: `opaque.parameters`.
+        installed: the drivers as they run.
+    """
+    for running in installed:
+        for kind in running.facts.parameters_in(running.version.version):
+            if (kind.driver, kind.kind) != (publisher, parameters.get("kind")):
+                continue
+            for field in kind.fields:
+                limits = _at(parameters, field.name)
+                if field.type == "deviceLimits" and isinstance(limits, Mapping):
+                    yield field.name, list(cast("Mapping[str, Any]", limits))
 
 
 def _unknown(kind: ParameterKind, parameters: Mapping[str, Any]) -> list[Refusal]:
@@ -124,7 +146,19 @@ def _problem(
     if other and _at(parameters, other) != wanted:
         what = f"is refused unless {other} is {wanted}"
         return Refusal(path=field.name, what=what, got=str(_at(parameters, other)), fix=f"{other}: {wanted}")
-    return _bounds(field, value)
+    return _limits(field, value) if field.type == "deviceLimits" else _bounds(field, value)
+
+
+def _limits(field: ParameterField, value: object) -> Refusal | None:
+    for key, limit in cast("Mapping[str, object]", value).items():
+        path = f"{field.name}.{key}"
+        if not _DEVICE.fullmatch(key):
+            allowed = "a device's index, from 0, or its UUID"
+            return Refusal(path=path, what="names no device", got=key, allowed=allowed)
+        problem = _bounds(field.model_copy(update={"name": path, "type": "quantity"}), limit)
+        if problem is not None:
+            return problem
+    return None
 
 
 def _bounds(field: ParameterField, value: object) -> Refusal | None:

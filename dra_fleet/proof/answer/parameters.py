@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet import drivers
 from dra_fleet.cel import asked
-from dra_fleet.drivers.common.parameters import check_parameters
+from dra_fleet.drivers.common.parameters import check_parameters, limited_devices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -97,9 +97,12 @@ def refuse_parameters(
             opaque = config.get("opaque", {})
             where = _ParametersPlace(path=(*path, "opaque", "parameters"), cluster=cluster)
             _tell(where, installed, opaque.get("driver", ""), opaque.get("parameters", {}), findings)
-            _refuse_types(
-                _ParametersPlace(path=(*path, "requests"), cluster=cluster), config, ask.asks, findings
+            _refuse_indexes(
+                where, installed, opaque, _most_devices(ask.body, config.get("requests", [])), findings
             )
+            where = _ParametersPlace(path=(*path, "requests"), cluster=cluster)
+            _refuse_types(where, config, ask.asks, findings)
+            _tell_passed_over(where, config, ask.asks, findings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +141,7 @@ def _refuse_types(
     kind = str(config.get("opaque", {}).get("parameters", {}).get("kind", ""))
     for number, name in enumerate(config.get("requests", [])):
         for ask in asks:
-            if ask.name != name and ask.name.partition("/")[0] != name:
+            if ask.name != name:
                 continue
             found = wrong_types(kind, [selector.expression for selector in ask.selectors])
             if found is not None:
@@ -149,6 +152,72 @@ def _refuse_types(
                     got=str(name),
                     fix=f"use parameters for devices of type {', '.join(found[1])}, or name another request",
                 )
+
+
+def _tell_passed_over(
+    where: _ParametersPlace, config: Mapping[str, Any], asks: Sequence[Ask], findings: ProofFindings
+) -> None:
+    """Drivers look for the name of the alternative that was taken, and for no other.
+
+    Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/gpu-kubelet-plugin/device_state.go#L1710
+    and https://github.com/kubernetes-sigs/dra-example-driver/blob/v0.4.0/cmd/dra-example-kubeletplugin/state.go#L308
+    """
+    publisher = config.get("opaque", {}).get("driver", "")
+    driver = drivers.publishing(publisher)
+    if driver is None or not driver.facts.parameters:
+        return
+    for number, name in enumerate(config.get("requests", [])):
+        alternatives = [ask.name for ask in asks if ask.name.partition("/")[0] == name != ask.name]
+        if alternatives:
+            findings.warn(
+                *where.path,
+                number,
+                what=f"on cluster {where.cluster.name}: {passed_over(publisher, name)}",
+                fix=f"name the alternatives: {', '.join(alternatives)}",
+            )
+
+
+def _refuse_indexes(
+    where: _ParametersPlace,
+    installed: Sequence[Installed],
+    opaque: Mapping[str, Any],
+    most: int | None,
+    findings: ProofFindings,
+) -> None:
+    """Limits by index must be for devices that the claim can get; nothing where it may get any number."""
+    if most is None:
+        return
+    for field, keys in limited_devices(opaque.get("driver", ""), opaque.get("parameters", {}), installed):
+        for key in keys:
+            if key.isdecimal() and int(key) >= most:
+                findings.refuse(
+                    *where.path,
+                    f"{field}.{key}",
+                    what=f"on cluster {where.cluster.name}: is for a device that the claim does not get",
+                    got=key,
+                    allowed=f"0 to {most - 1}",
+                )
+
+
+def _most_devices(claim: Mapping[str, Any], names: Sequence[str]) -> int | None:
+    """The most devices for which a configuration may be; None where no number is named."""
+    total = 0
+    for request in claim["spec"]["devices"]["requests"]:
+        choices = (
+            [(request["name"], request["exactly"])]
+            if "exactly" in request
+            else [(f"{request['name']}/{item['name']}", item) for item in request.get("firstAvailable", [])]
+        )
+        meant = [item for name, item in choices if not names or name in names]
+        if any(item.get("allocationMode") == "All" for item in meant):
+            return None
+        total += max((item.get("count") or 1 for item in meant), default=0)
+    return total
+
+
+def passed_over(publisher: str, request: str) -> str:
+    """In words that a driver does not look at configuration for a request that has alternatives."""
+    return f"driver {publisher} passes over configuration for a request with alternatives: {request}"
 
 
 def mismatch(kind: str, class_name: str, types: tuple[tuple[str, ...], tuple[str, ...]]) -> str:
