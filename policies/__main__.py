@@ -5,7 +5,8 @@ import sys
 
 # Whoever starts the folder does so with the judged program's variables, of which PYTHONPATH would come first.
 if not sys.flags.isolated:
-    os.execv(sys.executable, [sys.executable, "-I", "-u", __file__])  # noqa: S606 - no shell is wanted
+    cleaned = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
+    os.execve(sys.executable, [sys.executable, "-I", "-u", __file__], cleaned)  # noqa: S606 - no shell is wanted
 
 from dra_fleet.policy.serving import start
 
