@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
+from urllib.parse import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -120,7 +121,7 @@ def _result(result: SarifResult, indexes: Mapping[str, int]) -> dict[str, object
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": result.file},
+                    "artifactLocation": {"uri": quote(result.file)},
                     "region": {"startLine": result.line},
                 },
                 "logicalLocations": [{"fullyQualifiedName": name} for name in result.names if name],

@@ -120,3 +120,50 @@ def test_junit_has_a_case_for_each_finding_each_rule_without_one_and_each_proble
     assert error is not None
     assert error.get("message") == found.problems[0]
     assert list(cases["chart-pin-version"]) == []
+
+
+STRUCTURE: dict[str, tuple[set[str], set[str], set[str]]] = {
+    "testsuite": ({"name", "tests", "failures", "errors"}, set(), {"testcase"}),
+    "testcase": ({"name", "classname"}, {"file", "line"}, {"failure", "error", "system-out"}),
+    "failure": ({"message", "type"}, set(), set()),
+    "error": ({"message", "type"}, set(), set()),
+    "system-out": (set(), set(), set()),
+}
+"""The format as https://github.com/testmoapp/junitxml has it: by element the attributes that it must and may
+have, and the elements in it."""
+
+
+def strange() -> GateVerdict:
+    """A finding, advice and a problem in texts that neither XML nor an address can hold as they are."""
+    text = '\x1b[31mold\x1b[0m \x00 \ufffe ]]> <b> & "c"\n\U0001f600'
+    told = {"policyEvent": pack_of(policyName=pack.UNJUDGED.name, message=text, resourceUrn=f"{URN} {text}")}
+    wrong = {"diagnosticEvent": {"severity": "error", "message": text}}
+    found = violation("mandatory")
+    found["policyEvent"]["message"] = text
+    return verdict(
+        {"found": found, "told": told, "other": {"policyEvent": OTHERS}, "wrong": wrong, **events()}
+    )
+
+
+def test_junit_has_the_structure_that_readers_expect_whatever_the_texts() -> None:
+    suite = ET.fromstring(to_junit(strange(), NOWHERE))  # noqa: S314 - just made
+    assert suite.tag == "testsuite"
+    for element in suite.iter():
+        must, may, inside = STRUCTURE[element.tag]
+        assert must <= set(element.keys()) <= must | may, element.tag
+        assert {child.tag for child in element} <= inside
+        assert len(element) <= 1 or element.tag == "testsuite"
+    for kind, element in (("tests", "testcase"), ("failures", "failure"), ("errors", "error")):
+        assert suite.get(kind) == str(len(list(suite.iter(element))))
+    shown = [failure.get("message") for failure in suite.iter("failure")]
+    assert '\ufffd[31mold\ufffd[0m \ufffd \ufffd ]]> <b> & "c"\n\U0001f600' in shown
+
+
+def test_sarif_keeps_to_its_schema_whatever_the_texts_and_encodes_addresses() -> None:
+    known = Places(program={URN: SourceLine("infra stück/main #1.py", 3)})
+    run = sarif_of(strange(), known)
+    places_shown = {
+        result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in run["results"]
+    }
+    assert places_shown == {"infra%20st%C3%BCck/main%20%231.py", "Pulumi.yaml"}
+    assert run["invocations"][0]["executionSuccessful"] is False

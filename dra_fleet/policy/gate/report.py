@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Preset, Rule
 
 LINK: Final = "https://www.pulumi.com/docs/iac/crossguard/"
+_NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML cannot hold, such as colours of a terminal: https://www.w3.org/TR/xml/#charsets"""
 
 
 def to_sarif(verdict: GateVerdict, places: Places) -> dict[str, object]:
@@ -63,11 +66,12 @@ def to_junit(verdict: GateVerdict, places: Places) -> str:
         ET.SubElement(suite, "testcase", classname=rule, name=rule)
     for number, problem in enumerate(verdict.problems, 1):
         case = ET.SubElement(suite, "testcase", classname="not judged", name=f"not judged {number}")
-        ET.SubElement(case, "error", message=problem)
+        ET.SubElement(case, "error", type="not judged", message=problem)
     for count, kind in (("tests", "testcase"), ("failures", ".//failure"), ("errors", ".//error")):
         suite.set(count, str(len(suite.findall(kind))))
     ET.indent(suite)
-    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+    text = ET.tostring(suite, encoding="unicode", xml_declaration=True)
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text) + "\n"
 
 
 def _level(finding: GateFinding) -> SarifLevel:
