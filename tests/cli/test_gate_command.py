@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 RUNNER = CliRunner()
 URN = "urn:pulumi:dev::other::aws:eks/cluster:Cluster::c"
+ROOT = "urn:pulumi:dev::other::pulumi:pulumi:Stack::other-dev"
 FLOOR = "cluster-require-minimum-kubernetes"
 
 
@@ -29,9 +30,9 @@ def preview(*violations: dict[str, Any], without: str = "") -> list[dict[str, An
     ran = [rule.name for rule in pack.RULES if not isinstance(rule, StackRule) and rule.name != without]
     on_stack = [rule.name for rule in pack.RULES if isinstance(rule, StackRule) and rule.name != without]
     return [
-        {"resourcePreEvent": {"metadata": {"op": "create", "urn": URN, "new": {}}}},
+        *({"resourcePreEvent": {"metadata": {"op": "create", "urn": urn, "new": {}}}} for urn in (ROOT, URN)),
         *violations,
-        {"policyAnalyzeSummaryEvent": of_pack(resourceUrn=URN, passed=ran)},
+        *({"policyAnalyzeSummaryEvent": of_pack(resourceUrn=urn, passed=ran)} for urn in (ROOT, URN)),
         {"policyAnalyzeStackSummaryEvent": of_pack(passed=on_stack)},
         {"summaryEvent": {"result": "succeeded"}},
     ]
@@ -63,7 +64,7 @@ def test_a_preview_without_findings_passes(saved: Path) -> None:
     result = RUNNER.invoke(app, ["gate", "--events", save(saved, preview())])
     assert result.exit_code == 0
     assert "passed: " in result.stdout
-    assert "judged 1 resource with the preset standard; 0 mandatory and 0 advisory findings" in result.stdout
+    assert "judged 2 resources with the preset standard; 0 mandatory and 0 advisory findings" in result.stdout
 
 
 def test_a_finding_is_shown_whole_with_brackets(saved: Path) -> None:

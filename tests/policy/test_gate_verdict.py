@@ -15,6 +15,7 @@ from dra_fleet.policy.gate.verdict import Expected, GateVerdict, judge
 from dra_fleet.policy.rule import Preset, StackRule
 
 URN = "urn:pulumi:dev::other::aws:eks/cluster:Cluster::c"
+ROOT = "urn:pulumi:dev::other::pulumi:pulumi:Stack::other-dev"
 FLOOR = "cluster-require-minimum-kubernetes"
 PATCH = "cluster-require-safe-patch"
 ON_RESOURCES = [rule.name for rule in pack.RULES if not isinstance(rule, StackRule)]
@@ -28,6 +29,8 @@ def pack_of(**more: Any) -> dict[str, Any]:
 def events() -> dict[str, dict[str, Any]]:
     """By name the events of a preview in which everything passed."""
     return {
+        "root": {"resourcePreEvent": {"metadata": {"op": "create", "urn": ROOT, "new": {}}}},
+        "root judged": {"policyAnalyzeSummaryEvent": pack_of(resourceUrn=ROOT, passed=ON_RESOURCES)},
         "step": {"resourcePreEvent": {"metadata": {"op": "create", "urn": URN, "new": {}}}},
         "judged": {"policyAnalyzeSummaryEvent": pack_of(resourceUrn=URN, passed=ON_RESOURCES)},
         "stack": {"policyAnalyzeStackSummaryEvent": pack_of(passed=ON_STACK)},
@@ -46,7 +49,7 @@ def violation(level: str, rule: str = FLOOR) -> dict[str, Any]:
 
 def test_a_preview_in_which_everything_was_judged_passes() -> None:
     found = verdict(events())
-    assert (found.problems, found.exit_code, found.resources) == ((), 0, 1)
+    assert (found.problems, found.exit_code, found.resources) == ((), 0, 2)
 
 
 def test_a_mandatory_finding_fails() -> None:
@@ -61,7 +64,7 @@ def test_an_advisory_finding_passes() -> None:
 @pytest.mark.parametrize(
     ("event", "problem"),
     [
-        ("judged", "1 of 1 resources were not judged"),
+        ("judged", "1 of 2 resources were not judged"),
         ("stack", "the rules on the whole stack did not run"),
         ("end", "the events end before the engine's summary"),
     ],
@@ -77,7 +80,7 @@ def test_a_missing_event_fails_and_is_named(event: str, problem: str) -> None:
 
 def test_a_pack_that_did_not_run_fails() -> None:
     given = events()
-    del given["judged"], given["stack"]
+    del given["root judged"], given["judged"], given["stack"]
     (problem,) = verdict(given).problems
     assert problem.startswith("the policy pack dra-fleet did not run")
 
@@ -96,7 +99,7 @@ def test_a_disabled_mandatory_rule_fails_unless_it_is_let_off_by_name() -> None:
     given = events()
     given["judged"]["policyAnalyzeSummaryEvent"]["passed"] = [name for name in ON_RESOURCES if name != PATCH]
     (problem,) = verdict(given).problems
-    assert f"the rule {PATCH} is mandatory, and did not judge 1 of 1 resources" in problem
+    assert f"the rule {PATCH} is mandatory, and did not judge 1 of 2 resources" in problem
     assert verdict(given, "standard", PATCH).exit_code == 0
     assert verdict(given, "advisory").exit_code == 0
 

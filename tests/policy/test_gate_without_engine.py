@@ -182,9 +182,9 @@ def test_a_pack_that_says_all_is_well_is_not_believed_when_judged_again(tmp_path
     ]
     whole = {"policyAnalyzeStackSummaryEvent": {**of_pack, "passed": names}}
     events = tmp_path / "events.jsonl"
-    events.write_text(
-        "\n".join([*lines(ROOT, old), *(json.dumps(event) for event in (*said, whole))]), encoding="utf-8"
-    )
+    *steps, end = lines(ROOT, old)
+    judgements = [json.dumps(event) for event in (*said, whole)]
+    events.write_text("\n".join([*steps, *judgements, end]), encoding="utf-8")
     command = ["gate", "--events", str(events), "--json"]
     assert CliRunner().invoke(app, command).exit_code == 0
     again = CliRunner().invoke(app, [*command, "--judge-again"])

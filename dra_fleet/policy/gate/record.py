@@ -16,6 +16,19 @@ JUDGED_OPERATIONS: Final = frozenset(
     {"create", "update", "same", "replace", "create-replacement", "import", "import-replacement"}
 )
 """Steps on resources that a program asks for; reads and deletes are not judged."""
+_OTHER_OPERATIONS: Final = frozenset(
+    {"delete", "delete-replaced", "discard", "discard-replaced", "read", "read-replacement", "refresh"}
+    | {"remove-pending-replace"}
+)
+"""The engine's other steps: https://github.com/pulumi/pulumi/blob/master/sdk/go/common/apitype/updates.go"""
+_STACK_TYPE: Final = "pulumi:pulumi:Stack"
+_BY_URN: Final = (
+    "resourcePreEvent",
+    "policyAnalyzeSummaryEvent",
+    "policyAnalyzeStackSummaryEvent",
+    "policyEvent",
+)
+"""What is told before the summary."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +64,7 @@ class Record:
         finished: whether the engine's summary is there.
         result: the engine's word in it, `succeeded` or `failed`.
         untold: steps that the summary counts and no event tells of.
+        odd: what no preview of a whole program says.
         without_engine: the rules ran on these events alone, not within the engine.
         left_out: URNs of resources that a step says are the same, although no state holds them.
         changed_files: files of the pack that are not as they were before the run.
@@ -68,16 +82,23 @@ class Record:
     finished: bool = False
     result: str = ""
     untold: int = 0
+    odd: dict[str, None] = field(default_factory=dict[str, None])
     without_engine: bool = False
     left_out: list[str] = field(default_factory=list[str])
     changed_files: list[str] = field(default_factory=list[str])
     not_judged: dict[str, str] = field(default_factory=dict[str, str])
 
+    _seen: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     _operations: dict[str, str] = field(default_factory=dict[str, str])
     _steps: Counter[str] = field(default_factory=Counter[str])
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Add one event."""
+        if self.finished and any(event.get(kind) for kind in (*_BY_URN, "summaryEvent")):
+            self.odd["something follows the engine's summary"] = None
+        self._take(event)
+
+    def _take(self, event: Mapping[str, Any]) -> None:
         if step := event.get("resourcePreEvent"):
             self._take_step(step["metadata"])
         elif step := event.get("resOutputsEvent"):
@@ -97,6 +118,14 @@ class Record:
             self.result = str(summary.get("result", ""))
             counted = Counter(summary.get("resourceChanges") or {})
             self.untold = (counted - self._steps).total()
+            if summary.get("resourceChanges") and self._steps - counted:
+                self.odd["the engine's summary counts fewer steps"] = None
+
+    @property
+    def is_of_a_program(self) -> bool:
+        """Whether a program asks for a stack, as each does: nothing is left of one that is destroyed."""
+        told = (*self.resources, *(said.urn for said in self.judgements))
+        return any(urn.split("::", 3)[2:3] == [_STACK_TYPE] for urn in told)
 
     def forget(self, pack: str) -> None:
         """Leave out what a pack said, and the engine's failure for it."""
@@ -113,6 +142,11 @@ class Record:
         urn: str = metadata["urn"]
         if not self.stack:
             self.stack = urn.partition("::")[0].rpartition(":")[2]
+        if metadata["op"] not in JUDGED_OPERATIONS | _OTHER_OPERATIONS:
+            self.odd[f"the engine has no step {metadata['op']!r}"] = None
+        if (urn, metadata["op"]) in self._seen:
+            self.odd[f"a step is told twice, {metadata['op']} of {urn}"] = None
+        self._seen.add((urn, metadata["op"]))
         if metadata.get("logical"):  # what the summary counts
             self._steps[metadata["op"]] += 1
         if metadata["op"] in JUDGED_OPERATIONS:

@@ -183,6 +183,12 @@ def _run(
     yield from _failed(record)
     yield from _incomplete(record)
     yield from _untold(record)
+    if record.finished and not record.is_of_a_program:
+        yield (
+            "no event tells of the stack itself, which every program asks for: these are not the events of a "
+            "preview of the program, but of a destroy or a refresh, or lines are missing; "
+            "fix: give all events of `pulumi preview`, as they were printed"
+        )
     if not ours and not stack:
         others = sorted({item.pack for item in record.judgements})
         told = f"; packs that ran: {', '.join(others)}" if others else ""
@@ -231,6 +237,8 @@ def _untold(record: Record) -> Iterable[str]:
     fix = "lines are missing; fix: give all events of the preview, as they were printed"
     if record.untold:
         yield f"the engine's summary counts {record.untold} steps that no event tells of: {fix}"
+    for odd in record.odd:
+        yield f"{odd}: no preview says that; fix: give the events of one preview, once, as they were printed"
     told = {(said.rule, said.urn) for said in record.violations if said.pack == pack.NAME}
     told |= {(rule, "") for rule, _ in told}
     for judged in (*record.judgements, *record.stack_judgements):

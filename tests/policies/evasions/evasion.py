@@ -237,7 +237,7 @@ def _by_events(evasion: Evasion) -> list[Found]:
 
 
 def _lines(evasion: Evasion) -> Iterator[str]:
-    for resource in evasion.resources:
+    for resource in _with_root(evasion.resources):
         outputs = resource.properties if resource.outputs is None else resource.outputs
         provider = f"{evasion.named(resource.provider).urn}::id" if resource.provider else ""
         state = {
@@ -253,6 +253,12 @@ def _lines(evasion: Evasion) -> Iterator[str]:
         ended = {**metadata, "new": {**state, "outputs": _in_events(outputs)}}
         yield json.dumps({"resOutputsEvent": {"metadata": ended}})
     yield json.dumps({"summaryEvent": {"result": "succeeded"}})
+
+
+def _with_root(resources: Sequence[Evaded]) -> Sequence[Evaded]:
+    """The stack itself, which every program asks for, before the rest."""
+    named = any(resource.token == STACK for resource in resources)
+    return resources if named else (Evaded(type=STACK, name="other-dev"), *resources)
 
 
 def _in_events(value: Any) -> Any:
