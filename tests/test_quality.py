@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,16 @@ def test_python_files_stay_short() -> None:
         if (lines := len(file.read_text(encoding="utf-8").splitlines())) > LONGEST_FILE
     }
     assert too_long == {}
+
+
+def test_no_two_classes_of_the_program_have_one_name() -> None:
+    places = defaultdict[str, list[str]](list)
+    for room in ("dra_fleet", "components", "stacks", "policies"):
+        for file in files(f"{room}/*.py"):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    places[node.name].append(str(file.relative_to(PROJECT)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
 def test_go_files_are_formatted_and_pinned_to_public_modules() -> None:

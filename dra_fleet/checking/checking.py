@@ -15,7 +15,7 @@ from dra_fleet.checking.leaving_out import comments, counted
 from dra_fleet.checking.on_cluster import judged_on
 from dra_fleet.checking.operator_values import check_operator_values, operator_version
 from dra_fleet.checking.rendering import check_rendered
-from dra_fleet.findings.finding import Finding, Found, Subject
+from dra_fleet.findings.finding import FileFinding, Found, Subject
 from dra_fleet.proof.answer.messages import STRICT
 from dra_fleet.yaml_text import Unreadable
 
@@ -64,7 +64,7 @@ class CheckResult:
         passed: How many were passed over, by why.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[FileFinding, ...]
     judged: int
     passed: Mapping[str, int]
 
@@ -100,7 +100,7 @@ def check(
     outcomes = [judged_on(cluster, everywhere, objects, is_production=strict) for cluster in fleet]
     for of_object in zip(*outcomes, strict=True):
         found |= _merged(_where_it_runs(of_object), fleet)
-    unknown: list[Finding] = []
+    unknown: list[FileFinding] = []
     told = [
         *left_out,
         *(item for file in (*files, *charts) for item in comments(file.name, file.data, unknown)),
@@ -124,7 +124,7 @@ def _drivers_named(objects: Iterable[FileObject]) -> set[str]:
 
 def _merged(by_cluster: Sequence[Found], fleet: Sequence[ClusterInventory]) -> Found:
     """What was found on each cluster, told once: what holds on some only, with their names."""
-    where: dict[Finding, list[str]] = {}
+    where: dict[FileFinding, list[str]] = {}
     for found, cluster in zip(by_cluster, fleet, strict=True):
         for finding in found:
             where.setdefault(finding, []).append(cluster.plan.name)

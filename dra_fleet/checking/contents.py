@@ -11,7 +11,7 @@ from dra_fleet.checking.extended_resources import is_asked
 from dra_fleet.checking.pods import pods_of
 from dra_fleet.checking.rendering import RENDER, TEMPLATE
 from dra_fleet.checking.resources import resources
-from dra_fleet.findings.finding import Finding
+from dra_fleet.findings.finding import FileFinding
 from dra_fleet.yaml_text import read_each
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Contents:
     """What a file holds: `passed` counts what is passed over, by why."""
 
     objects: list[FileObject] = field(default_factory=list["FileObject"])
-    findings: Found = field(default_factory=dict[Finding, None])
+    findings: Found = field(default_factory=dict[FileFinding, None])
     passed: Counter[str] = field(default_factory=Counter[str])
 
 
@@ -65,9 +65,9 @@ def documents_of(name: str, data: bytes, found: Found) -> list[Document]:
     return documents
 
 
-def unreadable(name: str, problem: Unreadable) -> Finding:
+def unreadable(name: str, problem: Unreadable) -> FileFinding:
     """The finding that something cannot be read."""
-    return Finding(
+    return FileFinding(
         file=name,
         line=problem.place.line,
         column=problem.place.column,
@@ -80,11 +80,11 @@ def unreadable(name: str, problem: Unreadable) -> Finding:
     )
 
 
-def _torn(name: str, item: Torn) -> Finding:
+def _torn(name: str, item: Torn) -> FileFinding:
     mark = TEMPLATE.search(item.text)
     if mark is None:
         return unreadable(name, item.problem)
-    return Finding(
+    return FileFinding(
         file=name,
         line=item.problem.place.line,
         column=item.problem.place.column,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.checking.rules import RULES
 from dra_fleet.findings.errors import choices, mistyped
-from dra_fleet.findings.finding import Finding
+from dra_fleet.findings.finding import FileFinding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,13 +36,13 @@ class LeftOut:
     rules: frozenset[str]
     lines: tuple[int, ...] = ()
 
-    def covers(self, finding: Finding) -> bool:
+    def covers(self, finding: FileFinding) -> bool:
         """Whether a finding is left out."""
         is_there = finding.file == self.files or fnmatch(finding.file, self.files)
         return is_there and finding.rule in self.rules and (not self.lines or finding.line in self.lines)
 
 
-def comments(name: str, data: bytes, found: list[Finding]) -> Iterator[LeftOut]:
+def comments(name: str, data: bytes, found: list[FileFinding]) -> Iterator[LeftOut]:
     """What the comments of a file leave out; rules that do not exist are told."""
     for line, text in enumerate(data.decode("utf-8", errors="replace").splitlines(), 1):
         match = _COMMENT.search(text)
@@ -51,7 +51,7 @@ def comments(name: str, data: bytes, found: list[Finding]) -> Iterator[LeftOut]:
             yield LeftOut(files=name, rules=rules, lines=() if match["all"] else (line, line + 1))
 
 
-def listed(name: str, text: str, found: list[Finding]) -> list[LeftOut]:
+def listed(name: str, text: str, found: list[FileFinding]) -> list[LeftOut]:
     """What a list leaves out; rules that do not exist are told."""
     lines = (
         (number, line.partition("#")[0].split(None, 1)) for number, line in enumerate(text.splitlines(), 1)
@@ -63,14 +63,14 @@ def listed(name: str, text: str, found: list[Finding]) -> list[LeftOut]:
     ]
 
 
-def _rules(name: str, line: int, text: str, found: list[Finding]) -> frozenset[str]:
+def _rules(name: str, line: int, text: str, found: list[FileFinding]) -> frozenset[str]:
     rules = frozenset(re.split(r"[\s,]+", text.strip()))
     found += [_unknown(name, line, rule) for rule in sorted(rules - {*RULES})]
     return rules
 
 
-def _unknown(name: str, line: int, rule: str) -> Finding:
-    return Finding(
+def _unknown(name: str, line: int, rule: str) -> FileFinding:
+    return FileFinding(
         file=name,
         line=line,
         column=1,
@@ -85,7 +85,7 @@ def _unknown(name: str, line: int, rule: str) -> Finding:
     )
 
 
-def counted(findings: Iterable[Finding], left_out: Iterable[LeftOut]) -> list[Finding]:
+def counted(findings: Iterable[FileFinding], left_out: Iterable[LeftOut]) -> list[FileFinding]:
     """The findings that count."""
     rules = list(left_out)
     return [item for item in findings if not any(one.covers(item) for one in rules)]

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from dra_fleet.checking.inventory import ClusterInventory
     from dra_fleet.checking.pods import Pod
     from dra_fleet.checking.resources import FileObject, Key
-    from dra_fleet.findings.finding import Finding
+    from dra_fleet.findings.finding import FileFinding
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
     """What is found of an object on a cluster; `runs`: whether it and what it needs have no error there."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[FileFinding, ...]
     runs: bool
 
 

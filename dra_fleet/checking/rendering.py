@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.checking.resources import FileObject
-    from dra_fleet.findings.finding import Finding
+    from dra_fleet.findings.finding import FileFinding
     from dra_fleet.yaml_text import Path
 
 TEMPLATE = re.compile(r"\{\{|\{%|\$\{")
@@ -50,7 +50,7 @@ def check_rendered(resource: FileObject) -> None:
         resource.subject.warning(*place, rule="not-rendered", what=what, fix=fix)
 
 
-def is_about_value(resource: FileObject, finding: Finding) -> bool:
+def is_about_value(resource: FileObject, finding: FileFinding) -> bool:
     """Whether a finding is about a value as it stands, and not about what a template left there."""
     path = resource.subject.path(finding.path) if finding.path else ()
     return not path or next(_left(at(resource.value, path), ()), None) is None

@@ -11,12 +11,12 @@ from dra_fleet.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dra_fleet.findings.finding import Finding
+    from dra_fleet.findings.finding import FileFinding
 
 _TOOL: Final = "dra-fleet"
 
 
-def to_sarif(findings: Iterable[Finding], stack: str) -> dict[str, object]:
+def to_sarif(findings: Iterable[FileFinding], stack: str) -> dict[str, object]:
     """The findings as one SARIF log."""
     run = SarifRun(
         tool=_TOOL,
@@ -39,7 +39,7 @@ def to_sarif(findings: Iterable[Finding], stack: str) -> dict[str, object]:
     return sarif(run, results)
 
 
-def annotation(finding: Finding) -> str:
+def annotation(finding: FileFinding) -> str:
     """A finding as a workflow's command.
 
     Format: https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands.

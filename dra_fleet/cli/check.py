@@ -15,7 +15,7 @@ from dra_fleet.cli.output import print_json, print_lines, stdout_console
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.checking import CheckResult, Finding, LeftOut, ValuesFile
+    from dra_fleet.checking import CheckResult, FileFinding, LeftOut, ValuesFile
     from dra_fleet.model.plan import FleetPlan
 
 EXAMPLES = examples(
@@ -104,7 +104,7 @@ def check(  # noqa: PLR0917 - Typer names them
     except SettingsInvalid as invalid:
         raise read.located(invalid) from None
     _require_known(plan, cluster or ())
-    unreadable: list[Finding] = []
+    unreadable: list[FileFinding] = []
     given_files = manifests(files or (), unreadable)
     charts = [chart for item in given if (chart := _chart(*item, unreadable)) is not None]
     checked = check_files(plan, given_files, charts, cluster or (), _left_out(ignore or (), unreadable))
@@ -136,7 +136,7 @@ def _values(text: str) -> tuple[str, str, Path]:
     return name.rpartition("/")[2], version, Path(file)
 
 
-def _chart(name: str, version: str, path: Path, unreadable: list[Finding]) -> ValuesFile | None:
+def _chart(name: str, version: str, path: Path, unreadable: list[FileFinding]) -> ValuesFile | None:
     from dra_fleet.checking import ValuesFile
     from dra_fleet.cli.manifests import bytes_of, name_of
 
@@ -144,7 +144,7 @@ def _chart(name: str, version: str, path: Path, unreadable: list[Finding]) -> Va
     return None if data is None else ValuesFile(chart=name, version=version, name=name_of(path), data=data)
 
 
-def _left_out(paths: Sequence[Path], unreadable: list[Finding]) -> list[LeftOut]:
+def _left_out(paths: Sequence[Path], unreadable: list[FileFinding]) -> list[LeftOut]:
     from dra_fleet.checking import listed
     from dra_fleet.cli.manifests import bytes_of
 
@@ -156,7 +156,7 @@ def _left_out(paths: Sequence[Path], unreadable: list[Finding]) -> list[LeftOut]
     ]
 
 
-def _print(found: list[Finding], checked: CheckResult, form: Format) -> None:
+def _print(found: list[FileFinding], checked: CheckResult, form: Format) -> None:
     errors = sum(finding.severity == "error" for finding in found)
     counts = {"errors": errors, "warnings": len(found) - errors}
     if form == "json":
@@ -183,7 +183,7 @@ def _judged(checked: CheckResult) -> str:
     return f"{checked.judged} judged, {passed} passed over" + (f" ({reasons})" if passed else "")
 
 
-def _line(finding: Finding) -> list[tuple[str, str]]:
+def _line(finding: FileFinding) -> list[tuple[str, str]]:
     place, severity, rest = str(finding).partition(f" {finding.severity}: ")
     return [(f"{place} ", "bold"), (severity.lstrip(), _STYLES[finding.severity]), (rest, "")]
 

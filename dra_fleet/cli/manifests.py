@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dra_fleet.checking import Finding, ManifestFile
+from dra_fleet.checking import FileFinding, ManifestFile
 from dra_fleet.yaml_text import MANIFEST_BYTES
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ STDIN = Path("-")
 _SUFFIXES = (".yaml", ".yml")
 
 
-def manifests(paths: Iterable[Path], unreadable: list[Finding]) -> list[ManifestFile]:
+def manifests(paths: Iterable[Path], unreadable: list[FileFinding]) -> list[ManifestFile]:
     """The files, each once; what cannot be read is told."""
     found: dict[Path, bool] = {}
     for path in paths:
@@ -35,7 +35,7 @@ def name_of(path: Path) -> str:
     return "stdin" if path == STDIN else str(path)
 
 
-def bytes_of(path: Path, unreadable: list[Finding]) -> bytes | None:
+def bytes_of(path: Path, unreadable: list[FileFinding]) -> bytes | None:
     """The file's bytes, at most a little more than is ever read; None after telling why there are none."""
     try:
         data = _read(path, MANIFEST_BYTES + 1)
@@ -47,7 +47,7 @@ def bytes_of(path: Path, unreadable: list[Finding]) -> bytes | None:
         what = "is empty: the command before the pipe wrote nothing"
     name = name_of(path)
     unreadable.append(
-        Finding(
+        FileFinding(
             file=name, line=1, column=1, severity="error", object="", path="", rule="unreadable", what=what
         )
     )

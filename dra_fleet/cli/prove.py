@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.plan import FleetPlan
-    from dra_fleet.proof.answer.costs import Amounts, Cost
+    from dra_fleet.proof.answer.costs import CopyCost, DeviceAmounts
     from dra_fleet.proof.answer.verdicts import PoolFit, Proof
     from dra_fleet.settings import StackFile
 
@@ -169,7 +169,7 @@ def _costs(proof: Proof) -> Table:
     return table
 
 
-def _cost(cost: Cost) -> tuple[str, str, str, str]:
+def _cost(cost: CopyCost) -> tuple[str, str, str, str]:
     """Asked for nothing is `-`; what nobody knows of a device is unknown."""
     asks = cost.asked.memory is not None or cost.asked.multiprocessors is not None
     return (
@@ -180,7 +180,7 @@ def _cost(cost: Cost) -> tuple[str, str, str, str]:
     )
 
 
-def _amounts(amounts: Amounts, otherwise: str) -> str:
+def _amounts(amounts: DeviceAmounts, otherwise: str) -> str:
     processors = f"{amounts.multiprocessors} SM" if amounts.multiprocessors is not None else ""
     told = ", ".join(part for part in (amounts.memory, processors) if part)
     return {"0, 0 SM": "0"}.get(told, told) or otherwise

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 from pydantic.alias_generators import to_camel
 
-from dra_fleet.findings.finding import Finding
+from dra_fleet.findings.finding import FileFinding
 from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, WorkloadProof
 from dra_fleet.rehearsal.status import StatusJson
 
@@ -53,7 +53,7 @@ class Checked(BaseModel):
     warnings: int
     judged: int
     passed: dict[str, int]
-    findings: tuple[Finding, ...]
+    findings: tuple[FileFinding, ...]
 
 
 @dataclass(frozen=True)

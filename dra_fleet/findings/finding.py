@@ -13,7 +13,7 @@ Severity = Literal["error", "warning"]
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
-class Finding:
+class FileFinding:
     """One thing that is wrong (`error`) or doubtful (`warning`). `line` and `column` count from 1.
 
     `clusters`: where it is so; empty where it is so on all that were looked at. `rule`: what kind it is, by
@@ -47,7 +47,7 @@ class Finding:
         return f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.told} [{self.rule}]"
 
 
-Found = dict[Finding, None]
+Found = dict[FileFinding, None]
 """Findings in the order in which they were made, each once."""
 
 
@@ -65,7 +65,7 @@ class Subject:
     document: Document
     base: Path = ()
     name: str
-    found: Found = field(default_factory=dict[Finding, None])
+    found: Found = field(default_factory=dict[FileFinding, None])
 
     @property
     def has_errors(self) -> bool:
@@ -104,7 +104,7 @@ class Subject:
         self, severity: Severity, path: Path, *, rule: str, what: str, got: str, allowed: str, fix: str
     ) -> None:
         place = self.document.place((*self.base, *path))
-        finding = Finding(
+        finding = FileFinding(
             file=self.document.file,
             line=place.line,
             column=place.column,

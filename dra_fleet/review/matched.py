@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.cel.intent import asked
-from dra_fleet.proof.demand.asks import Ask, Selector
+from dra_fleet.proof.allocator.requests import Selector
+from dra_fleet.proof.demand.asks import Ask
 from dra_fleet.proof.search.matching import match
 from dra_fleet.review.paths import value_at
 from dra_fleet.review.words import short_list

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.model.plan import FleetPlan
-    from dra_fleet.proof.answer.costs import Amounts as Known
+    from dra_fleet.proof.answer.costs import DeviceAmounts
     from dra_fleet.proof.answer.verdicts import Proof
     from dra_fleet.settings import FleetSettings
 
@@ -77,5 +77,5 @@ def uses(proof: Proof) -> tuple[Use, ...]:
     )
 
 
-def _amounts(known: Known) -> Amounts:
+def _amounts(known: DeviceAmounts) -> Amounts:
     return Amounts(memory=known.memory, multiprocessors=known.multiprocessors)

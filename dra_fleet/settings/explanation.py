@@ -13,7 +13,7 @@ from dra_fleet.settings.keys import FLEET, sections
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dra_fleet.settings.keys import Key, Section
+    from dra_fleet.settings.keys import Section, SectionKey
 
 NAME = "NAME"
 """What stands in a path for a name of the user's own."""
@@ -59,7 +59,7 @@ def explain(path: str) -> Explanation:
     told = path.removeprefix(KEY).strip(".")
     steps = [step for step in told.split(".") if step]
     whole = sections()[FLEET]
-    here: list[tuple[Section, Key | None]] = [(whole, None)]
+    here: list[tuple[Section, SectionKey | None]] = [(whole, None)]
     walked: list[str] = []
     may_be_name = False
     for number, step in enumerate(steps, 1):
@@ -78,7 +78,7 @@ def explain(path: str) -> Explanation:
     return Explanation(path=".".join(walked).removesuffix(f".{NAME}"), found=tuple(_explained(here)))
 
 
-def _below(here: Iterable[tuple[Section, Key | None]]) -> list[Section]:
+def _below(here: Iterable[tuple[Section, SectionKey | None]]) -> list[Section]:
     known = sections()
     names = dict.fromkeys(name for _, key in here for name in (key.sections if key else (FLEET,)))
     return [known[name] for name in names]
@@ -88,7 +88,7 @@ def _names(below: Iterable[Section]) -> list[str]:
     return sorted({key.name for section in below for key in section.keys})
 
 
-def _explained(here: Iterable[tuple[Section, Key | None]]) -> Iterable[Explained]:
+def _explained(here: Iterable[tuple[Section, SectionKey | None]]) -> Iterable[Explained]:
     """Each thing once: sections that tell the same of a key are named together."""
     alike: dict[Explained, list[str]] = {}
     for section, key in here:
@@ -98,7 +98,7 @@ def _explained(here: Iterable[tuple[Section, Key | None]]) -> Iterable[Explained
         yield replace(told, within=", ".join(titles))
 
 
-def _one(within: str, key: Key, keys: tuple[Explained, ...] = ()) -> Explained:
+def _one(within: str, key: SectionKey, keys: tuple[Explained, ...] = ()) -> Explained:
     return Explained(
         within=within,
         name=key.name,

@@ -21,7 +21,7 @@ Node = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Key:
+class SectionKey:
     """One key of a section.
 
     Attributes:
@@ -47,7 +47,7 @@ class Section:
 
     title: str
     meaning: str
-    keys: tuple[Key, ...]
+    keys: tuple[SectionKey, ...]
 
 
 @cache
@@ -84,7 +84,7 @@ def _models_in(node: object) -> Iterator[str]:
 def _section(name: str, model: Node, models: Mapping[str, Node]) -> Section:
     required = model.get("required", [])
     keys = tuple(
-        Key(
+        SectionKey(
             name=key,
             value=_value(node),
             default="required" if key in required else _default(node),

@@ -16,7 +16,7 @@ from dra_fleet.cel import CelUnsupported
 from dra_fleet.drivers.divided_devices import dividable, known_whole_taken
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
 from dra_fleet.policy.reading.partitions import divides
-from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
+from dra_fleet.policy.rule import TEXTS, Parameter, RuleFinding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ _SHOWN: Final = 3
 _FIX: Final = f"add {' or '.join(each.is_partition for each in dividable())} to the selector"
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
     """Find classes, then requests, that are meant for partitions and select whole GPUs."""
     mixed = settings.texts(MIXED.name)
     divided = divides(stack)
@@ -57,7 +57,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
 
 def _judge_claim(
     resource: Resource, classes: Mapping[str, list[str]], told: set[str], *, divided: bool
-) -> Iterator[Finding]:
+) -> Iterator[RuleFinding]:
     for request in requests(resource):
         asked = request.value.get("deviceClassName").text
         own = _known(selectors(request.value))
@@ -69,11 +69,13 @@ def _judge_claim(
             yield finding
 
 
-def _judge(resource: Resource, place: Value, expressions: Sequence[str], *, divided: bool) -> Finding | None:
+def _judge(
+    resource: Resource, place: Value, expressions: Sequence[str], *, divided: bool
+) -> RuleFinding | None:
     try:
         reached = known_whole_taken(tuple(expressions), dividable(), divided=divided)
     except CelUnsupported as problem:
-        return Finding(
+        return RuleFinding(
             resource,
             place,
             f"cannot be judged: {problem}",
@@ -83,7 +85,7 @@ def _judge(resource: Resource, place: Value, expressions: Sequence[str], *, divi
     if not reached:
         return None
     more = f" and {len(reached) - _SHOWN} more" if len(reached) > _SHOWN else ""
-    return Finding(
+    return RuleFinding(
         resource,
         place,
         f"select whole GPUs: {', '.join(reached[:_SHOWN])}{more}",

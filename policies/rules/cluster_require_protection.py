@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.policy.reading.clouds import CLUSTERS
-from dra_fleet.policy.rule import Finding, ResourceRule
+from dra_fleet.policy.rule import ResourceRule, RuleFinding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
     """Find managed clusters that are not protected."""
     del settings
     if not resource.protect:
-        yield Finding(
+        yield RuleFinding(
             resource,
             resource.properties,
             "is not protected",

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dra_fleet.declared.resources import Resource
-    from dra_fleet.policy.rule import Finding, Settings
+    from dra_fleet.policy.rule import RuleFinding, Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterable[Finding]:
+def judge(resource: Resource, settings: Settings) -> Iterable[RuleFinding]:
     """Find nothing."""
     del resource, settings
     return ()

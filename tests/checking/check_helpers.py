@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import checking
-from dra_fleet.checking import Finding, ManifestFile, ValuesFile
+from dra_fleet.checking import FileFinding, ManifestFile, ValuesFile
 from dra_fleet.plan import make_plan
 from dra_fleet.settings import parse, read_stack_file
 
@@ -25,7 +25,7 @@ def check(
     plan: FleetPlan,
     manifests: Iterable[ManifestFile],
     values: Iterable[ValuesFile] = (),
-) -> list[Finding]:
+) -> list[FileFinding]:
     """What is found."""
     return list(checking.check(plan, manifests, values).findings)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet.checking import Finding, ManifestFile
+from dra_fleet.checking import FileFinding, ManifestFile
 from tests.checking.check_helpers import ROOT, check, plan_of
 
 DRIVER = "device.driver == 'gpu.nvidia.com' && "
@@ -13,7 +13,7 @@ ATTRIBUTES = "device.attributes['gpu.nvidia.com']"
 CAPACITY = "device.capacity['gpu.nvidia.com']"
 
 
-def found(expression: str, name: str = "big", stack: str = "tests/data/stacks/lab.yaml") -> list[Finding]:
+def found(expression: str, name: str = "big", stack: str = "tests/data/stacks/lab.yaml") -> list[FileFinding]:
     text = (
         f"apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {{name: {name}}}\n"
         f"spec:\n  selectors:\n    - cel:\n        expression: >-\n          {expression}\n"

@@ -6,21 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from dra_fleet.plan import make_plan
-from dra_fleet.proof.answer.costs import Amounts, Cost
+from dra_fleet.proof.answer.costs import CopyCost, DeviceAmounts
 from dra_fleet.proof.prove import prove
 from dra_fleet.settings import read_stack_file
 from tests.proof.proof_helpers import fleet, pool, proved
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-UNTOLD = Amounts(memory=None, multiprocessors=None)
-NOTHING = Amounts(memory="0", multiprocessors=0)
+UNTOLD = DeviceAmounts(memory=None, multiprocessors=None)
+NOTHING = DeviceAmounts(memory="0", multiprocessors=0)
 
 
-def amounts(memory: str | None, multiprocessors: int | None) -> Amounts:
-    return Amounts(memory=memory, multiprocessors=multiprocessors)
+def amounts(memory: str | None, multiprocessors: int | None) -> DeviceAmounts:
+    return DeviceAmounts(memory=memory, multiprocessors=multiprocessors)
 
 
-def costs(machine: str, wanted: dict[str, Any], request: dict[str, Any], **more: Any) -> Cost:
+def costs(machine: str, wanted: dict[str, Any], request: dict[str, Any], **more: Any) -> CopyCost:
     """What one copy of a claim of a class costs on a node of a machine."""
     values = more.pop("values", {})
     settings = fleet(
@@ -38,7 +38,7 @@ def costs(machine: str, wanted: dict[str, Any], request: dict[str, Any], **more:
 
 def test_a_whole_gpu_for_twenty_gibibytes_strands_the_rest_of_it() -> None:
     found = costs("hgx-h100-8", {"type": "gpu", "memory": {"min": "20Gi"}}, {})
-    assert found == Cost(
+    assert found == CopyCost(
         asked=amounts("20Gi", None),
         got=amounts("81559Mi", 132),
         stranded=amounts("61079Mi", None),
@@ -49,7 +49,7 @@ def test_a_whole_gpu_for_twenty_gibibytes_strands_the_rest_of_it() -> None:
 def test_a_partition_that_is_asked_for_exactly_strands_nothing() -> None:
     wanted = {"type": "mig", "memory": {"min": "9728Mi"}, "multiprocessors": {"min": "14"}}
     found = costs("dgx-a100-80-8", wanted, {}, sharing={"strategy": "mig", "layout": {"1g.10gb": 7}})
-    assert found == Cost(
+    assert found == CopyCost(
         asked=amounts("9728Mi", 14), got=amounts("9728Mi", 14), stranded=NOTHING, left_on_node=NOTHING
     )
 

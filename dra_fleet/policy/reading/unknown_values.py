@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.value_checks import check_values
-from dra_fleet.policy.rule import Finding
+from dra_fleet.policy.rule import RuleFinding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from dra_fleet.policy.reading.charts import ChartRelease
 
 
-def unknown_values(resource: Resource, installed: ChartRelease, version: ChartVersion) -> Iterator[Finding]:
+def unknown_values(
+    resource: Resource, installed: ChartRelease, version: ChartVersion
+) -> Iterator[RuleFinding]:
     """Find values that a version of a chart lacks, or has of another type."""
     for value in _dotted(version, installed.values, ""):
         nested = ": {".join(str(value.path[-1]).split("."))
-        yield Finding(
+        yield RuleFinding(
             resource,
             value,
             "is one key with dots in it, which Helm ignores without a word",
@@ -33,10 +35,10 @@ def unknown_values(resource: Resource, installed: ChartRelease, version: ChartVe
         yield _finding(resource, installed, refusal)
 
 
-def _finding(resource: Resource, installed: ChartRelease, refusal: Refusal) -> Finding:
+def _finding(resource: Resource, installed: ChartRelease, refusal: Refusal) -> RuleFinding:
     place = installed.value(refusal.path)
     mistyped = refusal.what.startswith("must")
-    return Finding(
+    return RuleFinding(
         resource,
         place,
         f"is {place.shown} and {refusal.what}" if mistyped else refusal.what,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Object = Mapping[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Selector:
     """One expression and where it stands, for messages."""
 

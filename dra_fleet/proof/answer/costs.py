@@ -32,7 +32,7 @@ _Held = dict[tuple[str, str], dict[str, Fraction]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Amounts:
+class DeviceAmounts:
     """Memory as a quantity and multiprocessors; None where it is not known or not asked for."""
 
     memory: str | None
@@ -40,7 +40,7 @@ class Amounts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cost:
+class CopyCost:
     """One copy: asked, got, and stranded, which is got less asked; and what a full node leaves unused.
 
     Attributes:
@@ -51,10 +51,10 @@ class Cost:
         parts: Of vGPUs which part of which GPU each is, such as "1/6 of a GPU (A10-4Q)".
     """
 
-    asked: Amounts
-    got: Amounts
-    stranded: Amounts
-    left_on_node: Amounts
+    asked: DeviceAmounts
+    got: DeviceAmounts
+    stranded: DeviceAmounts
+    left_on_node: DeviceAmounts
     parts: tuple[str, ...] = ()
 
 
@@ -64,7 +64,7 @@ def cost(
     chosen: Sequence[tuple[str, str, str]],
     left: frozenset[tuple[str, str]],
     shares: tuple[Shares, Shares] = ((), ()),
-) -> Cost:
+) -> CopyCost:
     """What one copy costs on a node.
 
     Args:
@@ -84,7 +84,7 @@ def _cost(
     chosen: tuple[tuple[str, str, str], ...],
     left: frozenset[tuple[str, str]],
     shares: tuple[Shares, Shares],
-) -> Cost:
+) -> CopyCost:
     devices = {device.key: device for device in published}
     of_one, of_all = ({(item.driver, item.device): dict(held) for item, held in part} for part in shares)
     held = [devices[driver, name] for _, driver, name in chosen]
@@ -94,7 +94,7 @@ def _cost(
     asked = {name: _total([_least(ask, name) for ask in asks]) for name in _NAMES}
     stranded = {name: _difference(got[name], asked[name]) for name in _NAMES}
     unused = {name: _total([_unheld(devices[key], name, of_all) for key in sorted(left)]) for name in _NAMES}
-    return Cost(
+    return CopyCost(
         asked=_amounts(asked),
         got=_amounts(got),
         stranded=_amounts(stranded),
@@ -152,9 +152,9 @@ def _difference(got: Fraction | None, asked: Fraction | None) -> Fraction | None
     return None if got is None or asked is None else got - asked
 
 
-def _amounts(values: Mapping[str, Fraction | None]) -> Amounts:
+def _amounts(values: Mapping[str, Fraction | None]) -> DeviceAmounts:
     memory, multiprocessors = values["memory"], values["multiprocessors"]
-    return Amounts(
+    return DeviceAmounts(
         memory=None if memory is None else mebibytes(int(memory / _MEBI)) if memory else "0",
         multiprocessors=None if multiprocessors is None else int(multiprocessors),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from dra_fleet.model.nodes import NOTHING
-from dra_fleet.proof.answer.costs import Cost, Shares, cost
+from dra_fleet.proof.answer.costs import CopyCost, Shares, cost
 from dra_fleet.proof.answer.misses import why_too_few
 from dra_fleet.proof.answer.verdicts import PoolFit
 from dra_fleet.proof.search import counting
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MOST_ON_NODE = 256
 """Copies of one pod that are counted on one node."""
-_Filling = tuple[int | None, "Cost | None", str]
+_Filling = tuple[int | None, "CopyCost | None", str]
 _known: WeakKeyDictionary[Placements, dict[tuple[object, ...], _Filling]] = WeakKeyDictionary()
 """By cluster: claims that are alike fill nodes with the same devices and room alike."""
 
@@ -66,7 +66,7 @@ def _sum(values: Sequence[int | None]) -> int | None:
 def _group_fit(question: Question, pod_set: int, number: int) -> PoolFit:
     group, found = question.groups[number], question.suitability[pod_set, number]
     count: int | None = None
-    price: Cost | None = None
+    price: CopyCost | None = None
     reason, fix = "", ""
     if found.barrier:
         count, reason = 0, found.barrier

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast
 
-from dra_fleet.proof.answer.costs import Cost  # noqa: TC001 - the published schema reads the types
+from dra_fleet.proof.answer.costs import CopyCost  # noqa: TC001 - the published schema reads the types
 from dra_fleet.proof.errors import DoesNotFit
 
 Judgement = Literal["guaranteed", "possible", "never", "unknown", "error"]
@@ -36,7 +36,7 @@ class PoolFit:
     at_max: int | None
     reason: str = ""
     fix: str = ""
-    cost: Cost | None = None
+    cost: CopyCost | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

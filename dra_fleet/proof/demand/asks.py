@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dra_fleet import drivers
 from dra_fleet.cel import CelInvalid, CelUnsupported, asked, environment
 from dra_fleet.clouds import planning_of
+from dra_fleet.proof.allocator.requests import Selector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,14 +18,6 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan
 
 Object = dict[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Selector:
-    """One expression and where it stands."""
-
-    place: str
-    expression: str
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.model.nodes import NodeDevice, NodeShape
-    from dra_fleet.proof.demand.asks import Ask, Selector
+    from dra_fleet.proof.allocator.requests import Selector
+    from dra_fleet.proof.demand.asks import Ask
 
 Outcome = Literal["false", "error", "unknown"]
 
