@@ -111,12 +111,14 @@ def _offers(names: Iterable[str]) -> Iterator[Offer]:
     serving = [driver for driver in drivers.known() if not driver.serves(_NOTHING)]
     for name in names:
         for machine in clouds.named(name).machines.values():
+            told = (driver.accelerators_of(machine) for driver in drivers.known())
+            held = [each for each in told if each is not None]
             yield Offer(
                 name=machine.name,
                 cloud=name,
-                accelerators=machine.tpu.chips if machine.tpu else machine.gpus,
-                accelerator=machine.tpu.generation if machine.tpu else machine.gpu,
-                memory_mib=memory.get(machine.gpu or ""),
+                accelerators=sum(each.count for each in held),
+                accelerator=held[0].model if held else None,
+                memory_mib=memory.get(held[0].model) if held else None,
                 cpus=machine.cpus,
                 host_gib=machine.memory_gib,
                 arch=machine.arch,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.drivers.operators import HostDriver
     from dra_fleet.drivers.resources import DriverResources
-    from dra_fleet.drivers.value import Part
+    from dra_fleet.drivers.value import Accelerators, Part
     from dra_fleet.findings.errors import SettingsError
     from dra_fleet.findings.refusal import Refusal
     from dra_fleet.findings.refusals import Findings
@@ -113,6 +113,10 @@ class Driver(DriverValue):
     def serves(self, machine: Machine) -> bool:
         """Whether a machine has devices of the driver."""
         return self._of("slices", "serves")(machine)
+
+    def accelerators_of(self, machine: Machine) -> Accelerators | None:
+        """What the driver serves of a machine that one chooses the machine for; None where nothing."""
+        return self._of("slices", "accelerators_of")(machine)
 
     def accelerators(self) -> Mapping[str, int | None]:
         """The models by which a machine of one's own is described as one that the driver serves.

@@ -15,6 +15,14 @@ Part = Literal["values", "slices", "plan", "settings", "sharing", "resources", "
 file, sharing, what rules ask of it, and what its nodes need and tell."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Accelerators:
+    """What a machine is chosen for: so many accelerators of a model."""
+
+    model: str
+    count: int
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DriverValue:
     """One DRA driver.

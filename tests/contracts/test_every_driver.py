@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 
-from dra_fleet import drivers
-from dra_fleet.drivers.value import Part
+from dra_fleet import clouds, drivers
+from dra_fleet.drivers.value import Accelerators, Part
 from tests.contracts.registering import installed
 
 if TYPE_CHECKING:
@@ -50,3 +50,19 @@ def test_nobody_else_is_known_by_its_names(driver: Driver) -> None:
     assert len(others) == len(NAMES) - 1
     assert not any(set(driver.publishers) & set(other.publishers) for other in others)
     assert not any(driver.facts.owned_classes() & other.facts.owned_classes() for other in others)
+
+
+def test_it_tells_accelerators_of_machines_that_it_serves_alone(driver: Driver) -> None:
+    for machine in clouds.machines().values():
+        told = driver.accelerators_of(machine)
+        assert told is None or (driver.serves(machine) and told.count > 0)
+
+
+def test_the_accelerators_of_a_machine_are_one_driver_s() -> None:
+    held = {
+        name: [told for driver in drivers.known() if (told := driver.accelerators_of(machine)) is not None]
+        for name, machine in clouds.machines().items()
+    }
+    assert [name for name, told in held.items() if len(told) > 1] == []
+    assert held["p5.48xlarge"] == [Accelerators(model="H100-SXM5-80GB", count=8)]
+    assert held["ct6e-standard-4t"] == [Accelerators(model="v6e", count=4)]

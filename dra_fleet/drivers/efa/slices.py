@@ -21,6 +21,11 @@ def serves(machine: Machine) -> bool:
     return bool(machine.efa)
 
 
+def accelerators_of(machine: Machine) -> None:
+    """Nothing: its cards come beside what the machine is chosen for."""
+    del machine
+
+
 def accelerators() -> Mapping[str, int | None]:
     """None: its machines are AWS's."""
     return {}

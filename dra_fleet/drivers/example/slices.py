@@ -44,6 +44,11 @@ def serves(machine: Machine) -> bool:
     return True
 
 
+def accelerators_of(machine: Machine) -> None:
+    """Nothing: any machine has its devices."""
+    del machine
+
+
 def accelerators() -> Mapping[str, int | None]:
     """None: any machine has its devices."""
     return {}

@@ -17,6 +17,7 @@ from dra_fleet.drivers.nvidia.devices import (
 )
 from dra_fleet.drivers.nvidia.modes import dynamic_partitions, with_shares
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
+from dra_fleet.drivers.value import Accelerators
 from dra_fleet.kubernetes.minors import PARTITIONS, is_on, on_from
 from dra_fleet.model.nodes import GIVE_SLICES, NodeDevice, Object, Origin, Published
 from dra_fleet.model.published import NUMA_NODE, PCI_BUS_ID, PCIE_ROOT, PublishedDevice, stable_uuid
@@ -48,6 +49,11 @@ _OVERLAPPING = (
 def serves(machine: Machine) -> bool:
     """Whether a machine has GPUs of NVIDIA's."""
     return machine.gpu in nvidia_facts.gpus()
+
+
+def accelerators_of(machine: Machine) -> Accelerators | None:
+    """The GPUs of a machine."""
+    return Accelerators(model=machine.gpu, count=machine.gpus) if machine.gpu and serves(machine) else None
 
 
 def accelerators() -> Mapping[str, int | None]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.tpu.devices import is_found, tpu_devices
+from dra_fleet.drivers.value import Accelerators
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 
 if TYPE_CHECKING:
@@ -22,6 +23,12 @@ _NOT_KNOWN = f"whether the driver finds the chips of such a machine is not known
 def serves(machine: Machine) -> bool:
     """Whether a machine has TPU chips."""
     return machine.tpu is not None
+
+
+def accelerators_of(machine: Machine) -> Accelerators | None:
+    """The TPU chips of a machine."""
+    tpu = machine.tpu
+    return None if tpu is None else Accelerators(model=tpu.generation, count=tpu.chips)
 
 
 def accelerators() -> Mapping[str, int | None]:

@@ -23,6 +23,11 @@ def serves(machine: Machine) -> bool:
     return machine.cpus >= _CPUS
 
 
+def accelerators_of(machine: Machine) -> None:
+    """Nothing: any large machine has lanes."""
+    del machine
+
+
 def accelerators() -> Mapping[str, int | None]:
     """None: any large machine has lanes."""
     return {}
