@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet import drivers
 from dra_fleet.kubernetes.scheduling.taints import Taint
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Step, Value
+    from dra_fleet.drivers import Driver
     from dra_fleet.hardware.models import Machine
 
 _EFFECTS: Final[Mapping[str, str]] = {
@@ -132,19 +134,24 @@ class NodePool:
 
     @property
     def has_gpus(self) -> bool:
-        """Whether its nodes have NVIDIA GPUs, by what the pool says, by the machine, or by its family."""
+        """Whether its nodes have devices of a driver of GPUs."""
+        return any(self.has_gpus_of(each) for each in drivers.known() if each.resources.told_by == "gpus")
+
+    def has_gpus_of(self, driver: Driver) -> bool:
+        """Whether its nodes have a driver's GPUs, by what the pool says, by the machine, or by its family."""
         told = self.cloud.gpus_told(self)
         if told is not None:
-            return told
-        return any(self._is_gpu_machine(machine.text) for machine in self.machines)
+            return driver.name in told
+        return any(self._is_machine_of(driver, machine.text) for machine in self.machines)
 
-    def _is_gpu_machine(self, name: str | None) -> bool:
+    def _is_machine_of(self, driver: Driver, name: str | None) -> bool:
         if name is None:
             return False
         machine = self.cloud.machines().get(name)
         if machine is not None:
-            return machine.gpu is not None
-        return self.cloud.gpu_families.match(name) is not None
+            return driver.serves(machine)
+        families = self.cloud.gpu_families.get(driver.name)
+        return families is not None and families.match(name) is not None
 
     def label(self, key: str) -> Value:
         """The value of a node label; absent if the pool has none of that key."""

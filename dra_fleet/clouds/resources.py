@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from dra_fleet.clouds.pools import NodePool, PoolForm
     from dra_fleet.declared.resources import Resource, Stack
@@ -182,9 +182,11 @@ class CloudResources:
         machine_templates: what may name a pool's machine in its place.
         machines: its machine types that are known, by name.
         machines_told: the machines of a pool that names none of these, by what else it says.
-        gpu_families: matches names of machines with NVIDIA GPUs, for machines that are not known.
+        gpu_families: by the name of a driver what matches names of machines with its GPUs, for machines that
+            are not known.
         plain_families: matches names of machines that surely have no accelerator, for such machines.
-        gpus_told: whether a pool says beside its machine that it has such GPUs; None if that does not tell.
+        gpus_told: the names of drivers whose GPUs a pool has by what it says beside its machine; None if that
+            does not tell.
         own_labels: finds keys of labels that it puts on nodes itself.
         labels_by_hand: keys that look like these, and that a node has only where its pool names them.
         labels_gpus: whether its images label nodes by the GPUs found on them.
@@ -216,9 +218,9 @@ class CloudResources:
     machine_templates: tuple[MachineTemplate, ...]
     machines: Callable[[], Mapping[str, Machine]]
     machines_told: Callable[[NodePool], Sequence[Machine]]
-    gpu_families: re.Pattern[str]
+    gpu_families: Mapping[str, re.Pattern[str]]
     plain_families: re.Pattern[str]
-    gpus_told: Callable[[NodePool], bool | None]
+    gpus_told: Callable[[NodePool], Collection[str] | None]
     own_labels: re.Pattern[str]
     labels_by_hand: frozenset[str]
     labels_gpus: bool

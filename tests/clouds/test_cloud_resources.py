@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet import drivers
 from dra_fleet.clouds.pools import NodePool
 from dra_fleet.clouds.resources import CloudResources
 from dra_fleet.declared.resources import Resource, Stack
@@ -77,3 +78,16 @@ def pool_of(cloud: CloudResources, form: PoolForm) -> NodePool:
 
 
 STACK = Stack(resources=[EMPTY])
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_the_gpus_that_a_cloud_tells_of_are_those_of_a_driver(cloud: CloudResources) -> None:
+    assert cloud.gpu_families.keys() <= set(drivers.names())
+    known = [driver for driver in drivers.known() if driver.name in cloud.gpu_families]
+    named = {
+        (name, driver.name): driver.serves(machine)
+        for name, machine in cloud.machines().items()
+        for driver in known
+        if cloud.gpu_families[driver.name].match(name)
+    }
+    assert [of_driver for of_driver, is_served in named.items() if not is_served] == []

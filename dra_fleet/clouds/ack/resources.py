@@ -77,7 +77,7 @@ RESOURCES = CloudResources(
     machines=no_machines,
     machines_told=nothing,
     # https://www.alibabacloud.com/help/en/ecs/user-guide/gpu-accelerated-compute-optimized-and-vgpu-accelerated-instance-families
-    gpu_families=re.compile(r"ecs\.(ebm|scc)?(gn|vgn|sgn)[\w-]*\."),
+    gpu_families={"nvidia": re.compile(r"ecs\.(ebm|scc)?(gn|vgn|sgn)[\w-]*\.")},
     # https://www.alibabacloud.com/help/en/ecs/user-guide/overview-of-instance-families
     plain_families=re.compile(
         r"ecs\.(ebm|scc)?(c|ce|cm|d|e|g|hf[cgr]|i|ic|mn|n|r|re|s|se|sn|t|u|xn)[\d-][\w-]*\."

@@ -21,7 +21,7 @@ from dra_fleet.clouds.resources import (
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from dra_fleet.clouds.eks.facts import EksFacts, EksImage
     from dra_fleet.clouds.pools import NodePool
@@ -88,7 +88,12 @@ def _public_addresses(cluster: Resource) -> Iterator[Fault]:
     yield from open_ranges(network.get("publicAccessCidrs"), fix)
 
 
-def _gpus_told(pool: NodePool) -> bool | None:
+def _gpus_told(pool: NodePool) -> Collection[str] | None:
+    told = _says_gpus(pool)
+    return None if told is None else ("nvidia",) if told else ()
+
+
+def _says_gpus(pool: NodePool) -> bool | None:
     """A node group whose launch template names the machine tells it by its image."""
     if not _IS_MANAGED.fullmatch(pool.resource.type):
         return True if pool.get("gpu").flag else karpenter.gpus_told(pool, _FAMILIES)
@@ -230,7 +235,7 @@ RESOURCES = CloudResources(
     ),
     machines=_machines,
     machines_told=nothing,
-    gpu_families=_FAMILIES,
+    gpu_families={"nvidia": _FAMILIES},
     plain_families=_PLAIN,
     gpus_told=_gpus_told,
     own_labels=re.compile(r"(^|[./])(amazonaws\.com|eksctl\.io)(/|$)"),

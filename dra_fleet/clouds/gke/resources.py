@@ -270,12 +270,12 @@ RESOURCES = CloudResources(
     machines=_machines,
     machines_told=_machines_told,
     # https://cloud.google.com/compute/docs/gpus
-    gpu_families=re.compile(r"(a2|a3|a4|a4x|g2|g4)-"),
+    gpu_families={"nvidia": re.compile(r"(a2|a3|a4|a4x|g2|g4)-")},
     # https://cloud.google.com/compute/docs/machine-resource
     plain_families=re.compile(
         r"(c2d?|c3d?|c4[ad]?|custom|e2|f1|g1|h3|h4d|m[1-4]|n1|n2d?|n4[ad]?|t2[ad]|x4|z3)-"
     ),
-    gpus_told=lambda pool: True if _accelerators(pool) else None,
+    gpus_told=lambda pool: ("nvidia",) if _accelerators(pool) else None,
     own_labels=re.compile(r"(^|[./])google\.com(/|$)"),
     labels_by_hand=frozenset({NO_PLUGIN, GPU_DRA, TPU_DRA}),
     labels_gpus=False,

@@ -54,7 +54,7 @@ class DriverPlugin:
         """Whether a pool's nodes have devices of the driver, as far as its machines are known."""
         match self.driver.resources.told_by:
             case "gpus":
-                return pool.has_gpus
+                return pool.has_gpus_of(self.driver)
             case "machines":
                 return any(self.driver.serves(machine) for machine in pool.known_machines(stack))
             case "placement":
