@@ -223,7 +223,7 @@ RESOURCES = CloudResources(
     machines=_machines,
     machines_told=nothing,
     # https://learn.microsoft.com/azure/virtual-machines/sizes/overview#gpu-accelerated
-    gpu_families={"nvidia": re.compile(r"(?i)Standard_N[CDV](?!\d+as_v4|\d+adm?s_V710)")},
+    gpu_families={"nvidia": re.compile(r"(?i)Standard_N[CDV](?!\d+as_v4|\d+adm?s_V710|\w*_MI\d)")},
     # https://learn.microsoft.com/azure/virtual-machines/sizes/overview
     plain_families=re.compile(r"(?i)(Standard|Basic)_[ABDEFGHLM]"),
     gpus_told=untold,
