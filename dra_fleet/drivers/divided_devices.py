@@ -26,6 +26,7 @@ MINOR: Final = kubernetes_facts().newest
 """The minor whose CEL judges; what older ones lack makes an expression invalid there, not wider."""
 
 Verdict = Literal["yes", "no", "maybe", "error"]
+Taken = Literal["none", "too", "meant"]
 
 
 DeviceT = TypeVar("DeviceT")
@@ -80,12 +81,27 @@ def known_whole_taken(
     Raises:
         CelUnsupported: One may be valid, but cannot be evaluated here.
     """
-    selection = DeviceSelection.of(expressions)
-    if selection is None:
+    selection, taken = DeviceSelection.of(expressions), partitions_taken(expressions, dividing)
+    if selection is None or taken == "none" or (taken == "too" and not divided):
         return ()
     whole = ((device.title, device.cel) for each in dividing for device in each.whole())
-    parts = (device for each in dividing for device in each.partitions())
-    return tuple(whole_taken(selection.selects, whole, parts, divided=divided))
+    return tuple(whole_taken(selection.selects, whole, (), named=True))
+
+
+@lru_cache(maxsize=4096)
+def partitions_taken(expressions: tuple[str, ...], dividing: tuple[Dividable, ...]) -> Taken:
+    """Which of the known partitions selectors take: none, some for being partitions, or some too.
+
+    Raises:
+        CelUnsupported: One may be valid, but cannot be evaluated here.
+    """
+    selection = DeviceSelection.of(expressions)
+    if selection is None:
+        return "none"
+    parts = [part for each in dividing for part in each.partitions()]
+    if any(_takes(selection.selects, part, divided=False) for part in parts):
+        return "meant"
+    return "too" if any(_takes(selection.selects, part, divided=True) for part in parts) else "none"
 
 
 @cache

@@ -125,6 +125,8 @@ class Dividable:
         whole_label: what it says where there shall be none.
         progress: the label that tells how far they are.
         switch: the chart value by which the driver makes partitions by itself.
+        operator_values: the values of the operator's chart by which it does so, with what they say where not.
+        config_kinds: the kinds of a claim's configuration that only partitions have.
     """
 
     whole: Callable[[], Sequence[KnownDevice]]
@@ -136,6 +138,8 @@ class Dividable:
     whole_label: str
     progress: Progress
     switch: str
+    operator_values: tuple[tuple[str, frozenset[str]], ...]
+    config_kinds: frozenset[str]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,19 +3,21 @@
 Decided by evaluating its selectors on every GPU and every partition of the catalogue, so neither its name nor
 a way of writing them (quotes, concatenation, comparing other attributes) makes a difference. It is meant for
 partitions if it selects them because they are partitions: the same device, said to be whole, would not be
-selected. Where the program has GPUs divided, one that takes partitions and whole GPUs alike is wrong as well.
-What cannot be evaluated here is a finding too.
+selected. Where the program has GPUs divided, one that takes partitions and whole GPUs alike is wrong as well;
+where it tells neither pools with GPUs nor partitions, that is advice. What cannot be evaluated here is a
+finding too.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from dra_fleet import drivers
 from dra_fleet.cel import CelUnsupported
-from dra_fleet.drivers.divided_devices import dividable, known_whole_taken
+from dra_fleet.drivers.divided_devices import dividable, known_whole_taken, partitions_taken
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
 from dra_fleet.policy.reading.partitions import divides
+from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 from dra_fleet.policy.rule import TEXTS, Parameter, RuleFinding, StackRule
 
 if TYPE_CHECKING:
@@ -23,7 +25,10 @@ if TYPE_CHECKING:
 
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
+    from dra_fleet.drivers.divided_devices import Taken
     from dra_fleet.policy.rule import Settings
+
+Fleet = Literal["divided", "whole", "untold"]
 
 MIXED: Final = Parameter(
     name="mixed",
@@ -32,13 +37,18 @@ MIXED: Final = Parameter(
     description="Names of classes that may hand out whole GPUs as well as partitions.",
 )
 _SHOWN: Final = 3
+_ALLOWED: Final[Mapping[Fleet, str]] = {
+    "divided": "partitions only, because it is meant for MIG",
+    "whole": "partitions only, because it is meant for MIG",
+    "untold": "one of both, because nothing of the program tells whether its GPUs are divided",
+}
 _FIX: Final = f"add {' or '.join(each.is_partition for each in dividable())} to the selector"
 
 
 def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
     """Find classes, then requests, that are meant for partitions and select whole GPUs."""
     mixed = settings.texts(MIXED.name)
-    divided = divides(stack)
+    fleet = _fleet(stack)
     classes: dict[str, list[str]] = dict(_chart_classes())
     wide: set[str] = set()
     for resource in stack.of(CLASS_TYPES):
@@ -47,16 +57,60 @@ def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
         if own is None or name in mixed:
             continue
         classes[name] = own
-        finding = _judge(resource, resource.get("spec", "selectors"), own, divided=divided)
+        finding = _judge(resource, resource.get("spec", "selectors"), own, fleet)
         if finding is not None:
             wide.add(name)
             yield finding
     for resource in stack.of(CLAIM_TYPES):
-        yield from _judge_claim(resource, classes, {*wide, *mixed}, divided=divided)
+        yield from _judge_claim(resource, classes, {*wide, *mixed}, fleet)
+
+
+def advises(stack: Stack, settings: Settings) -> bool:
+    """Whether nothing of a program tells whether there are partitions."""
+    del settings
+    return _fleet(stack) == "untold"
+
+
+def _fleet(stack: Stack) -> Fleet:
+    """Whether the GPUs of a program are divided; looks at its pools only where a selector takes both."""
+    if divides(stack):
+        return "divided"
+    own = {name for name, _ in _chart_classes()}
+    taken = [(name, _taken(expressions)) for name, expressions in _selections(stack)]
+    meant = [name for name, what in taken if what == "meant"]
+    if any(name not in own for name in meant):
+        return "divided"
+    if meant or all(what == "none" for _, what in taken) or any(what == "unjudged" for _, what in taken):
+        return "whole"
+    told = any(pool.has_gpus for resource in stack.of(POOL_TYPES) for pool in pools(resource))
+    return "whole" if told else "untold"
+
+
+def _taken(expressions: tuple[str, ...]) -> Taken | Literal["unjudged"]:
+    try:
+        return partitions_taken(expressions, dividable())
+    except CelUnsupported:
+        return "unjudged"
+
+
+def _selections(stack: Stack) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """What classes, by their names, and requests select, as far as it is known."""
+    classes: dict[str, list[str]] = dict(_chart_classes())
+    for resource in stack.of(CLASS_TYPES):
+        own = _known(selectors(resource.get("spec")))
+        if own is not None:
+            classes[_name(resource)] = own
+            yield _name(resource), tuple(own)
+    for resource in stack.of(CLAIM_TYPES):
+        for request in requests(resource):
+            own = _known(selectors(request.value))
+            asked = request.value.get("deviceClassName").text
+            if own is not None and asked is not None:
+                yield "", (*classes.get(asked, ()), *own)
 
 
 def _judge_claim(
-    resource: Resource, classes: Mapping[str, list[str]], told: set[str], *, divided: bool
+    resource: Resource, classes: Mapping[str, list[str]], told: set[str], fleet: Fleet
 ) -> Iterator[RuleFinding]:
     for request in requests(resource):
         asked = request.value.get("deviceClassName").text
@@ -64,16 +118,14 @@ def _judge_claim(
         if asked is None or asked in told or not own:
             continue  # what it has of its class alone is the class's
         place = request.value.get("selectors")
-        finding = _judge(resource, place, [*classes.get(asked, ()), *own], divided=divided)
+        finding = _judge(resource, place, [*classes.get(asked, ()), *own], fleet)
         if finding is not None:
             yield finding
 
 
-def _judge(
-    resource: Resource, place: Value, expressions: Sequence[str], *, divided: bool
-) -> RuleFinding | None:
+def _judge(resource: Resource, place: Value, expressions: Sequence[str], fleet: Fleet) -> RuleFinding | None:
     try:
-        reached = known_whole_taken(tuple(expressions), dividable(), divided=divided)
+        reached = known_whole_taken(tuple(expressions), dividable(), divided=fleet != "whole")
     except CelUnsupported as problem:
         return RuleFinding(
             resource,
@@ -89,7 +141,7 @@ def _judge(
         resource,
         place,
         f"select whole GPUs: {', '.join(reached[:_SHOWN])}{more}",
-        "partitions only, because it is meant for MIG",
+        _ALLOWED[fleet],
         _FIX,
     )
 
@@ -122,4 +174,5 @@ RULE = StackRule(
     severity="high",
     parameters=(MIXED,),
     judge=judge,
+    advises=advises,
 )

@@ -55,6 +55,13 @@ DIVIDABLE = Dividable(
         key=MIG_STATE, ready=MIG_READY, before=(MissingLabel.ABSENT, "pending", "rebooting", "failed")
     ),
     switch="featureGates.DynamicMIG",
+    # https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-mig.html
+    operator_values=(
+        ("migManager.config.default", frozenset({"", MIG_NONE})),
+        ("mig.strategy", frozenset({"", "none", "single"})),  # `single` is the default, with MIG or without
+    ),
+    # https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/tree/main/api/nvidia.com/resource/v1beta1
+    config_kinds=frozenset({"MigDeviceConfig"}),
 )
 
 RESOURCES = DriverResources(

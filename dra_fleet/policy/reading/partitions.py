@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from dra_fleet.drivers.divided_devices import dividable
-from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
+from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
+from dra_fleet.policy.reading.claims import SELECTING_TYPES, configs
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from dra_fleet.clouds.pools import NodePool
-    from dra_fleet.declared.resources import Stack
+    from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
+    from dra_fleet.policy.reading.charts import ChartRelease
+
+_NODES: Final = re.compile(r"kubernetes:core/v1:Node(Patch)?")
 
 
 def asked(pool: NodePool) -> list[Value]:
@@ -24,14 +27,34 @@ def asked(pool: NodePool) -> list[Value]:
 
 
 def divides(stack: Stack) -> bool:
-    """Whether a pool of the program is known to ask for partitions, or a driver to make them by itself."""
+    """Whether anything of the program tells that devices are divided.
+
+    A pool or a node asks for partitions, a driver or its operator makes them, or a claim configures one.
+    """
     by_pool = (asked(pool) for resource in stack.of(POOL_TYPES) for pool in pools(resource))
-    return any(value.peek is not None for values in by_pool for value in values) or any(_by_gate(stack))
+    return (
+        any(value.peek is not None for values in by_pool for value in values)
+        or any(_by_chart(installed) for each in stack.of(INSTALLED_TYPES) for installed in releases(each))
+        or any(_by_label(node) for node in stack.of(_NODES))
+        or any(_by_config(resource) for resource in stack.of(SELECTING_TYPES))
+    )
 
 
-def _by_gate(stack: Stack) -> Iterator[bool]:
-    for resource in stack.of(RELEASE_TYPES):
-        installed = release(resource)
-        dividing = None if installed is None or installed.installs is None else installed.installs.resources
-        if installed is not None and dividing is not None and dividing.dividable is not None:
-            yield installed.value(dividing.dividable.switch).peek is True
+def _by_chart(installed: ChartRelease) -> bool:
+    found = installed.installs
+    dividing = None if found is None else found.resources.dividable
+    if dividing is not None and installed.value(dividing.switch).peek is True:
+        return True
+    told = [] if installed.operator is None else [each.operator_values for each in dividable()]
+    given = [(installed.value(key).peek, whole) for values in told for key, whole in values]
+    return any(isinstance(value, str) and value not in whole for value, whole in given)
+
+
+def _by_label(node: Resource) -> bool:
+    told = [(node.get("metadata", "labels", each.label).peek, each.whole_label) for each in dividable()]
+    return any(isinstance(value, str) and value not in ("", whole) for value, whole in told)
+
+
+def _by_config(resource: Resource) -> bool:
+    kinds = [config.get("parameters", "kind").peek for config in configs(resource)]
+    return any(kind in each.config_kinds for kind in kinds for each in dividable())
