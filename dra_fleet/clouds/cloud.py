@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
 
-from dra_fleet.drivers.operators import NO_HOST_DRIVER, HostDriver
 from dra_fleet.facts.loading import by_name
 from dra_fleet.facts.parts import data, part
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.exposure import Exposed
     from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.drivers.driver import Driver, Release
+    from dra_fleet.drivers.operators import HostDriver
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.nodes import NodeDevice
@@ -57,19 +57,22 @@ class Check(Protocol[Settings_contra]):
         """Check a cluster and its pools, apart from the releases' final values."""
 
 
-def _nothing(*_: object) -> None:
-    pass
+def nothing(*_: object) -> None:
+    """The answer of a cloud where there is nothing to check, or nothing of what is asked for."""
 
 
-def _no_values(*_: object) -> ChartValues:
+def no_values(*_: object) -> ChartValues:
+    """The answer of a cloud on which charts need nothing beyond the driver's own values."""
     return {}
 
 
-def _no_operators(_: object) -> Mapping[str, GpuOperatorSettings]:
+def no_operators(_: object) -> Mapping[str, GpuOperatorSettings]:
+    """The answer of a cloud whose stack files ask for no operator."""
     return {}
 
 
-def _no_classes(_: object) -> tuple[str, ...]:
+def no_classes(_: object) -> tuple[str, ...]:
+    """The answer of a cloud that brings no DeviceClass."""
     return ()
 
 
@@ -92,6 +95,8 @@ class Autoscaler:
 @dataclass(frozen=True, kw_only=True)
 class Planning(Generic[SettingsT]):
     """How a cloud's settings of a cluster become a plan, and what is wrong with them there.
+
+    No question has a default: a cloud written before a question was added fails by the question's name.
 
     Attributes:
         plan_pool: From the pool's place and name the plan of one of the cluster's pools, or None after its
@@ -116,14 +121,14 @@ class Planning(Generic[SettingsT]):
     plan_pool: Callable[[Place, str, SettingsT, Findings], PoolPlan | None]
     check: Check[SettingsT]
     autoscaler: Autoscaler
-    operators: Callable[[SettingsT], Mapping[str, GpuOperatorSettings]] = _no_operators
-    host_driver: HostDriver = NO_HOST_DRIVER
-    driver_values: Callable[[Driver, Release, SettingsT, ChartValues], ChartValues] = _no_values
-    check_values: Callable[[Place, Driver, Sequence[PoolPlan], ReleasePlan, Findings], None] = _nothing
-    own_classes: Callable[[SettingsT], tuple[str, ...]] = _no_classes
-    kubeconfig: Callable[[SettingsT], KubeconfigSource | None] = _nothing
-    adopts: Callable[[SettingsT], str | None] = _nothing
-    plan_cluster: Callable[[str, SettingsT, str, Sequence[PoolPlan]], object] = _nothing
+    operators: Callable[[SettingsT], Mapping[str, GpuOperatorSettings]]
+    host_driver: HostDriver
+    driver_values: Callable[[Driver, Release, SettingsT, ChartValues], ChartValues]
+    check_values: Callable[[Place, Driver, Sequence[PoolPlan], ReleasePlan, Findings], None]
+    own_classes: Callable[[SettingsT], tuple[str, ...]]
+    kubeconfig: Callable[[SettingsT], KubeconfigSource | None]
+    adopts: Callable[[SettingsT], str | None]
+    plan_cluster: Callable[[str, SettingsT, str, Sequence[PoolPlan]], object]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -8,7 +8,7 @@ from dra_fleet.clouds.aks.checks import check_aks, check_aks_values
 from dra_fleet.clouds.aks.cluster_planning import plan_aks_cluster
 from dra_fleet.clouds.aks.pools import plan_aks_pool
 from dra_fleet.clouds.aks.releases import aks_driver_values
-from dra_fleet.clouds.cloud import Autoscaler, Planning
+from dra_fleet.clouds.cloud import Autoscaler, Planning, no_classes, nothing
 from dra_fleet.drivers.operators import HostDriver
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ PLANNING: Planning[AksClusterSettings] = Planning(
     host_driver=HostDriver(runtime="nvidia-container-runtime", setting="aks"),
     driver_values=lambda driver, release, _, theirs: aks_driver_values(driver, release, theirs),
     check_values=check_aks_values,
+    own_classes=no_classes,
+    kubeconfig=nothing,
     adopts=lambda settings: None if settings.adopt is None else settings.adopt.name,
     plan_cluster=plan_aks_cluster,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.clouds.cloud import Autoscaler, Planning
+from dra_fleet.clouds.cloud import Autoscaler, Planning, no_classes, nothing
 from dra_fleet.clouds.eks.checks import check_eks, check_eks_values
 from dra_fleet.clouds.eks.cluster_planning import plan_eks_cluster
 from dra_fleet.clouds.eks.pools import plan_eks_pool
@@ -44,6 +44,8 @@ PLANNING: Planning[EksClusterSettings] = Planning(
     host_driver=HostDriver(runtime="nvidia"),
     driver_values=_driver_values,
     check_values=check_eks_values,
+    own_classes=no_classes,
+    kubeconfig=nothing,
     adopts=lambda settings: None if settings.adopt is None else settings.adopt.name,
     plan_cluster=plan_eks_cluster,
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
-from dra_fleet.clouds.cloud import Autoscaler, Planning
+from dra_fleet.clouds.cloud import Autoscaler, Planning, no_classes, no_operators, no_values, nothing
 from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
 from dra_fleet.clouds.existing import CLOUD
+from dra_fleet.drivers.operators import NO_HOST_DRIVER
 from dra_fleet.model.plan import PoolPlan
 
 if TYPE_CHECKING:
@@ -82,5 +83,12 @@ PLANNING: Planning[ExistingClusterSettings] = Planning(
     plan_pool=_plan_pool,
     check=_check_selectors,
     autoscaler=Autoscaler(title="an autoscaler"),
+    operators=no_operators,
+    host_driver=NO_HOST_DRIVER,
+    driver_values=no_values,
+    check_values=nothing,
+    own_classes=no_classes,
     kubeconfig=lambda settings: settings.kubeconfig,
+    adopts=nothing,
+    plan_cluster=nothing,
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.clouds.cloud import Autoscaler, Planning
+from dra_fleet.clouds.cloud import Autoscaler, Planning, no_classes, no_operators, no_values, nothing
 from dra_fleet.clouds.common.machines import find_machine, isolation, taints_of
+from dra_fleet.drivers.operators import NO_HOST_DRIVER
 from dra_fleet.model.labels import POOL
 from dra_fleet.model.plan import PoolPlan
 from meadow_cloud import CLOUD
@@ -52,5 +53,15 @@ def _check(
 
 
 PLANNING: Planning[MeadowClusterSettings] = Planning(
-    plan_pool=_plan_pool, check=_check, autoscaler=Autoscaler(title="Meadow's autoscaler")
+    plan_pool=_plan_pool,
+    check=_check,
+    autoscaler=Autoscaler(title="Meadow's autoscaler"),
+    operators=no_operators,
+    host_driver=NO_HOST_DRIVER,
+    driver_values=no_values,
+    check_values=nothing,
+    own_classes=no_classes,
+    kubeconfig=nothing,
+    adopts=nothing,
+    plan_cluster=nothing,
 )
