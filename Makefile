@@ -3,8 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 STACK ?= dev
 PYTEST_ARGS ?=
-# A worker per processor, but no more rehearsals at once than 16 GB hold.
-PYTEST = $(BIN)/pytest -n logical --maxprocesses 4
+# Two workers a processor (tests/workers.py), but no more rehearsals at once than 16 GB hold.
+PYTEST = $(BIN)/pytest -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
 .PHONY: help up down unit test test-full check bench generate record lock setup tools browser
@@ -24,7 +24,7 @@ down: setup ## Stop the rehearsal and everything it started
 	@$(BIN)/dra-fleet rehearse down
 
 unit: setup ## Run the quick tests, without engine, browser and builds: a minute
-	@$(PYTEST) -m "not engine and not browser and not full and not checks and not slow" $(PYTEST_ARGS)
+	@$(BIN)/pytest -n logical -m "not engine and not browser and not full and not checks and not slow" $(PYTEST_ARGS)
 
 test: setup tools browser ## Run all tests but the very long ones
 	@$(PYTEST) -m "not full" $(PYTEST_ARGS)

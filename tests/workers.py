@@ -6,6 +6,7 @@ first, so that no worker comes to one of them when the others are done.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -48,6 +49,12 @@ class LongestFirst(LoadFileScheduling):
 
 
 @pytest.hookimpl(optionalhook=True)  # unknown where xdist is switched off
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Two workers a processor with `-n auto`: tests on the engine wait for half of their time."""
+    return 2 * (os.cpu_count() or 1) if config.option.numprocesses == "auto" else None
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LongestFirst:
     """Take the place of xdist's own ways."""
     config.option.loadscopereorder = False
