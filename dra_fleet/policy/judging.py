@@ -6,14 +6,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dra_fleet.declared.resources import Stack
 from dra_fleet.declared.values import REDACTED
 from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule, Settings, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
     from dra_fleet.policy.rule import Level, Rule, RuleFinding, Severity
 
@@ -95,20 +94,6 @@ def judge_stack(rule: StackRule, stack: Stack, settings: Settings) -> list[Viola
     findings = list(rule.judge(stack, settings))
     found = _violations(rule, findings, stack.resources, settings)
     return [replace(violation, advice=True) for violation in found] if advises else found
-
-
-def judge_all(
-    rules: Iterable[Rule], resources: Sequence[Resource], settings: dict[str, Settings]
-) -> list[Violation]:
-    """Every rule on every resource and on the stack of them."""
-    violations: list[Violation] = []
-    for rule in rules:
-        if isinstance(rule, ResourceRule):
-            for resource in resources:
-                violations += judge_resource(rule, resource, settings[rule.name])
-        elif isinstance(rule, StackRule):
-            violations += judge_stack(rule, Stack(resources=resources), settings[rule.name])
-    return violations
 
 
 def _violations(

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from dra_fleet.policy import pack
-from dra_fleet.policy.judging import judge_all
+from tests.policy.every_rule import judge_all
 from tests.policy.rule_cases import UNKNOWN, Declared, declared_with
 
 if TYPE_CHECKING:

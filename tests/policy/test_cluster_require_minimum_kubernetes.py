@@ -12,9 +12,9 @@ from components.clouds import resolve
 from dra_fleet import clouds
 from dra_fleet.declared.values import Missing
 from dra_fleet.policy.gate import preset
-from dra_fleet.policy.judging import judge_all
 from dra_fleet.policy.reading.versions import FIELDS
 from policies.rules.cluster_require_minimum_kubernetes import FLOOR, RULE
+from tests.policy.every_rule import judge_all
 from tests.policy.rule_cases import Declared
 
 TOKENS = {

@@ -10,7 +10,7 @@ import pytest
 
 from dra_fleet.clouds.gke.labels import NO_PLUGIN
 from dra_fleet.policy import pack
-from dra_fleet.policy.judging import judge_all
+from tests.policy.every_rule import judge_all
 from tests.policy.own_stacks import STACKS, declared
 from tests.policy.rule_cases import put
 

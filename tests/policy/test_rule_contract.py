@@ -12,9 +12,10 @@ import pytest
 
 from dra_fleet.declared.values import REDACTED
 from dra_fleet.policy import pack
-from dra_fleet.policy.judging import SHORTEST_SECRET, judge_all
+from dra_fleet.policy.judging import SHORTEST_SECRET
 from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule, StackRule
 from policies import rules
+from tests.policy.every_rule import judge_all
 from tests.policy.rule_cases import REMOVED, UNKNOWN, all_secret, changed, declared_with, scalars
 
 if TYPE_CHECKING:

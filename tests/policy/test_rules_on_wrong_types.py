@@ -10,10 +10,10 @@ import pytest
 
 from dra_fleet.declared.values import Secret
 from dra_fleet.policy import pack
-from dra_fleet.policy.judging import judge_all
 from dra_fleet.policy.rule import ResourceRule
 from tests.json_places import places
 from tests.policy.breaking_program import JUDGING, cases_of
+from tests.policy.every_rule import judge_all
 from tests.policy.rule_cases import UNKNOWN, all_secret, declared_with, put
 
 if TYPE_CHECKING:
