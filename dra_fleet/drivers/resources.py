@@ -96,6 +96,15 @@ class Operator:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ToldByValues:
+    """A chart that is known by its values, whatever it is called: by enough of these dotted keys."""
+
+    chart: str
+    keys: frozenset[str]
+    enough: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Progress:
     """The label by which nodes tell how far the dividing of their devices is.
 
@@ -159,6 +168,8 @@ class DriverResources:
         device_plugin: the device plugin that gives the same devices out; None where there is none.
         operator: the operator that installs what it needs; None where there is none.
         discovery_charts: the names of further charts that label nodes by their devices.
+        other_charts: the names of charts that concern its devices, and give none out.
+        told_by_values: its charts that are known by their values too, for those under another name.
         dividable: its devices that can be divided into partitions; None where none can.
         installer_images: finds images that install the devices' driver on nodes.
     """
@@ -173,5 +184,7 @@ class DriverResources:
     device_plugin: DevicePlugin | None
     operator: Operator | None
     discovery_charts: frozenset[str]
+    other_charts: frozenset[str]
+    told_by_values: tuple[ToldByValues, ...]
     dividable: Dividable | None
     installer_images: re.Pattern[str]

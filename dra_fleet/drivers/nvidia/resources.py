@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.driver_root import INSTALL_DIR, KEY, OF_OPERATOR
 from dra_fleet.drivers.nvidia.labels import EVICTION, MIG_CONFIG, MIG_NONE, MIG_READY, MIG_STATE
-from dra_fleet.drivers.resources import DevicePlugin, Dividable, DriverResources, Operator, Progress, Switch
+from dra_fleet.drivers.resources import (
+    DevicePlugin,
+    Dividable,
+    DriverResources,
+    Operator,
+    Progress,
+    Switch,
+    ToldByValues,
+)
 from dra_fleet.kubernetes.scheduling.node_affinity import MissingLabel
 
 if TYPE_CHECKING:
@@ -109,6 +117,39 @@ RESOURCES = DriverResources(
         labels=(MIG_STATE, "nvidia.com/gpu.deploy.", EVICTION),
     ),
     discovery_charts=frozenset({"node-feature-discovery", "gpu-feature-discovery"}),
+    # https://catalog.ngc.nvidia.com/helm-charts, https://github.com/NVIDIA/dcgm-exporter
+    other_charts=frozenset({"dcgm-exporter", "network-operator", "k8s-nim-operator", "kai-scheduler"}),
+    told_by_values=(
+        # https://github.com/NVIDIA/gpu-operator/blob/main/deployments/gpu-operator/values.yaml
+        ToldByValues(
+            chart="gpu-operator",
+            keys=frozenset(
+                {
+                    "driver",
+                    "toolkit",
+                    "devicePlugin",
+                    "migManager",
+                    "dcgmExporter",
+                    "gfd",
+                    "nodeStatusExporter",
+                }
+                | {"vgpuManager", "sandboxDevicePlugin", "gpuCluster"}
+            ),
+            enough=2,
+        ),
+        # https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/tree/main/deployments/helm
+        ToldByValues(
+            chart="dra-driver-nvidia-gpu",
+            keys=frozenset({"gpuResourcesEnabledOverride", "resources.gpus", "resources.computeDomains"}),
+            enough=1,
+        ),
+        # https://github.com/NVIDIA/k8s-device-plugin/blob/main/deployments/helm/nvidia-device-plugin/values.yaml
+        ToldByValues(
+            chart="nvidia-device-plugin",
+            keys=frozenset({"migStrategy", "deviceListStrategy", "deviceIDStrategy", "failOnInitError"}),
+            enough=1,
+        ),
+    ),
     dividable=DIVIDABLE,
     installer_images=re.compile(r"nvidia-(driver-)?installer|gpu-installer|(^|/)nvidia/driver(:|@|$)"),
 )

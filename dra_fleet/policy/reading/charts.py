@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet import drivers
 from dra_fleet.clouds.pools import steps
 from dra_fleet.policy.reading.chart_forms import FORMS
+from dra_fleet.policy.reading.chart_names import PACKED, is_known, known_name, own_name
 from dra_fleet.policy.reading.chart_values import file_contents, layered, local_chart
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ INSTALLED_TYPES: Final = re.compile(
 _VERSION_PREFIX: Final = "v"
 _EXACT: Final = re.compile(r"v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 """A whole version of https://semver.org; anything shorter or with an operator is a range to Helm."""
-_PACKED: Final = re.compile(r"(?P<name>.+?)(-(?P<version>v?\d+\.\d+\.\d+[0-9A-Za-z.+-]*))?\.tgz(\?.*)?")
-"""A packed chart, as `helm package` names it."""
 _NAME_AND_VERSION: Final = re.compile(r"(?P<name>.+?)-(?P<version>v?\d+\.\d+\.\d+.*)")
 _LABEL: Final = "helm.sh/chart"
 """https://helm.sh/docs/chart_best_practices/labels/"""
@@ -81,7 +80,7 @@ class ChartRelease:
     def version_text(self) -> str:
         """The version, or the tag of an OCI address, without a leading v; empty if absent or unknown."""
         tag = (self.chart.text or "").rsplit("/", 1)[-1].partition("@")[0].partition(":")[2]
-        packed = _PACKED.fullmatch((self.chart.text or "").rsplit("/", 1)[-1])
+        packed = PACKED.fullmatch((self.chart.text or "").rsplit("/", 1)[-1])
         inside = self.version_inside or (packed["version"] or "" if packed is not None else "")
         return (inside or self.version.text or tag).removeprefix(_VERSION_PREFIX)
 
@@ -191,19 +190,20 @@ def _read(resource: Resource, form: ChartForm, at: Value) -> Iterator[ChartRelea
     said = (chart.text or "").rstrip("/")
     files = at.get(*steps(form.files)).items
     inside = local_chart(said if said.startswith(_LOCAL) else "")
+    values = layered(
+        files,
+        [at.get(*steps(field)) for field in form.values],
+        at.get(*steps(form.parameters)) if form.parameters else at.get("", ""),
+        resource.unknowns,
+    )
     installed = ChartRelease(
         resource=resource,
-        chart_name=inside.get("name").text or own_name(said),
+        chart_name=known_name(inside.get("name").text or own_name(said), values),
         chart=chart,
         version=at.get(*steps(form.version)),
         repository=at.get(*steps(form.repository)),
         namespace=resource.get(*steps(form.namespace)),
-        values=layered(
-            files,
-            [at.get(*steps(field)) for field in form.values],
-            at.get(*steps(form.parameters)) if form.parameters else at.get("", ""),
-            resource.unknowns,
-        ),
+        values=values,
         version_inside=inside.get("version").text or "",
         unread=(
             *(file for file in files if file_contents(file) is None),
@@ -218,6 +218,11 @@ def _read(resource: Resource, form: ChartForm, at: Value) -> Iterator[ChartRelea
     yield installed
     for each in inside.get("dependencies").items:
         yield _brought(installed, each)
+
+
+def is_of_no_driver(installed: ChartRelease) -> bool:
+    """Whether no driver knows a chart, by its name or by its values."""
+    return not is_known(installed.chart_name)
 
 
 def _brought(by: ChartRelease, told: Value) -> ChartRelease:
@@ -273,10 +278,3 @@ def rendered(resource: Resource) -> ChartRelease | None:
         values=nothing,
         version_inside=name["version"],
     )
-
-
-def own_name(chart: str) -> str:
-    """The last part of a chart's path, address or `repo/chart`, without tag, digest and what packs it."""
-    last = chart.rsplit("/", 1)[-1].partition("@")[0].partition(":")[0]
-    packed = _PACKED.fullmatch(last)
-    return last if packed is None else packed["name"]

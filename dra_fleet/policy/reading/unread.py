@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet import drivers
 from dra_fleet.declared.values import Missing
 from dra_fleet.policy.reading.advertisers import DAEMON_SETS
-from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
+from dra_fleet.policy.reading.charts import INSTALLED_TYPES, RELEASE_TYPES, is_of_no_driver, releases
 from dra_fleet.policy.reading.clouds import all_resources
 from dra_fleet.policy.reading.homes import CLUSTER_TYPES
 from dra_fleet.policy.reading.pods import POD_TYPES
@@ -31,6 +31,7 @@ _SERVICES: Final = re.compile(
 )
 """The services of clouds that make clusters, machines or whatever a template holds."""
 _ACCELERATED: Final = re.compile(r"(?i)gpu|nvidia|neuron|dra")
+_OF_DEVICES: Final = re.compile(r"(?i)(?<![a-z])(gpus?|nvidia|device-plugin|dra|mig)(?![a-z])")
 _TEMPLATED: Final = re.compile(r"\{\{")
 
 
@@ -54,6 +55,15 @@ def _is_of_git(resource: Resource) -> bool:
             and installed.installs is None
             and installed.operator is None
         )
+        for installed in releases(resource)
+    )
+
+
+def _is_chart_of_devices(resource: Resource) -> bool:
+    """Whether a chart that no driver knows says by its name or its place that it may give devices out."""
+    return any(
+        is_of_no_driver(installed)
+        and any(_OF_DEVICES.search(place.text or "") for place in (installed.chart, installed.repository))
         for installed in releases(resource)
     )
 
@@ -146,6 +156,7 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
         ),
         None,
     ),
+    ("what gives devices out", RELEASE_TYPES.pattern, _is_chart_of_devices),
     ("what gives devices out", r"aws:eks/addon:Addon|aws-native:eks:Addon", _names(_ACCELERATED)),
     # https://kserve.github.io/website/, https://www.kubeflow.org/docs/, https://www.kubeai.org/,
     # https://project-codeflare.github.io/appwrapper/, https://argo-workflows.readthedocs.io/,

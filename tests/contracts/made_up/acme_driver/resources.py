@@ -15,6 +15,8 @@ RESOURCES = DriverResources(
     device_plugin=None,
     operator=None,
     discovery_charts=frozenset(),
+    other_charts=frozenset(),
+    told_by_values=(),
     dividable=None,
     installer_images=NO_NAME,
 )
