@@ -11,14 +11,14 @@ import asyncio
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 import httpx2
-import yaml
 from lightkube.config.kubeconfig import KubeConfig, SingleConfig
 from lightkube.core.exceptions import ConfigError
 
 from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.yaml_text import Unreadable, read_documents
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -49,10 +49,12 @@ def read_kubeconfig(
     """
     try:
         if is_kubeconfig_text(text_or_path):
-            return _choose(_from_text(text_or_path), context, cluster)
+            return _choose(_parsed(text_or_path.encode()), context, cluster)
         path = Path(text_or_path or _default_path()).expanduser()
-        return _choose(KubeConfig.from_file(path), context, cluster)
-    except (ConfigError, yaml.YAMLError, KeyError, TypeError, AttributeError, OSError) as error:
+        return _choose(_parsed(path.read_bytes(), path), context, cluster)
+    except FileNotFoundError as missing:
+        raise KubeconfigError(f"kubeconfig {missing.filename} cannot be used: no such file") from missing
+    except (ConfigError, Unreadable, KeyError, TypeError, AttributeError, OSError) as error:
         raise KubeconfigError(f"kubeconfig {_name(text_or_path)} cannot be used: {error}") from error
 
 
@@ -61,8 +63,12 @@ def is_kubeconfig_text(text_or_path: str | None) -> TypeGuard[str]:
     return text_or_path is not None and ("\n" in text_or_path or text_or_path.lstrip().startswith("{"))
 
 
-def _from_text(text: str) -> KubeConfig:
-    return KubeConfig.from_dict(yaml.safe_load(text))  # pyright: ignore[reportUnknownMemberType] - untyped dict
+def _parsed(data: bytes, file: Path | None = None) -> KubeConfig:
+    """A kubeconfig; paths in it are relative to its file."""
+    content: Any = next((document.value for document in read_documents("kubeconfig", data)), None)
+    if not isinstance(content, dict):
+        raise ConfigError("it is no mapping of clusters, users and contexts")
+    return KubeConfig.from_dict(cast("dict[str, Any]", content), fname=file)  # pyright: ignore[reportUnknownMemberType] - untyped dict
 
 
 def _default_path() -> str:
