@@ -33,7 +33,15 @@ def read(package: str, name: str) -> dict[str, Any]:
     Raises:
         FileNotFoundError: There is no such file.
     """
-    text = resources.files(package).joinpath(name).read_text(encoding="utf-8")
+    return read_mapping(resources.files(package).joinpath(name).read_text(encoding="utf-8"))
+
+
+def read_mapping(text: str) -> dict[str, Any]:
+    """The mapping that a YAML text of our own holds; texts of others are read with bounds, by `yaml_text`.
+
+    Raises:
+        ValueError: It is no YAML.
+    """
     return cast("dict[str, Any]", yaml12.parse_yaml(text))
 
 

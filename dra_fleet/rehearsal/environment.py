@@ -13,8 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ruamel.yaml import YAML
-
+from dra_fleet.facts.loading import read_mapping
 from dra_fleet.places import ROOT
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.passed_on import left_behind, passed_on
@@ -106,8 +105,7 @@ def refuse_foreign_backend(project_file: Path) -> None:
     Raises:
         WrongBackendError: it names one, which would win over the rehearsal's.
     """
-    project: Mapping[str, object] = YAML(typ="safe", pure=True).load(project_file)  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
-    backend = project.get("backend")
+    backend = read_mapping(project_file.read_text(encoding="utf-8")).get("backend")
     if backend:
         raise WrongBackendError(
             f"{project_file.name} names the backend {backend!r}; a rehearsal writes only to its own. "

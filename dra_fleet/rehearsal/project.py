@@ -10,10 +10,11 @@ from __future__ import annotations
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ruamel.yaml import YAML
+import yaml12
 
+from dra_fleet.facts.loading import read_mapping
 from dra_fleet.places import ROOT
 from dra_fleet.rehearsal import stack_copy
 from dra_fleet.rehearsal.errors import RehearsalError
@@ -92,11 +93,10 @@ def project_directory(home: Home, source: StackSource) -> Path:
         return ROOT
     directory = _copied(home, source.name)
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    yaml = YAML(typ="safe", pure=True)
-    project: dict[str, Any] = yaml.load(ROOT / "Pulumi.yaml")  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
+    project = read_mapping((ROOT / "Pulumi.yaml").read_text(encoding="utf-8"))
     project["main"] = str(ROOT)
     project["runtime"]["options"]["virtualenv"] = str(ROOT / ".venv")
-    yaml.dump(project, directory / "Pulumi.yaml")  # pyright: ignore[reportUnknownMemberType]
+    (directory / "Pulumi.yaml").write_text(yaml12.format_yaml(project) + "\n", encoding="utf-8")
     stack_copy.write(rehearsed, directory / f"Pulumi.{source.name}.yaml")
     return directory
 

@@ -10,10 +10,9 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from ruamel.yaml import YAML, YAMLError
-
 from dra_fleet.drivers.nvidia.devices import MigLayoutImpossible, place
 from dra_fleet.drivers.nvidia.mig_config import device_filter
+from dra_fleet.facts.loading import read_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -83,9 +82,8 @@ def _balanced(mig: MigFacts) -> dict[str, int]:
 @lru_cache(maxsize=4)
 def _configs(text: str) -> dict[str, list[dict[str, Any]]]:
     try:
-        body: Any = YAML(typ="safe", pure=True).load(text)  # pyright: ignore[reportUnknownMemberType] - untyped
-        return cast("dict[str, list[dict[str, Any]]]", body["mig-configs"])
-    except (YAMLError, KeyError, TypeError) as error:
+        return cast("dict[str, list[dict[str, Any]]]", read_mapping(text)["mig-configs"])
+    except (ValueError, KeyError, TypeError) as error:
         raise MigConfigInvalid(f"error parsing config file: {error}") from error
 
 
