@@ -31,7 +31,7 @@ EXAMPLES = examples(
 
 ALLOCATIONS = 50_000
 """New objects after which Python looks for garbage. Models and facts stay: looking through them at each 700
-takes an eighth of a short command."""
+takes a tenth of a short command (docs/adr/0009-start-up.md)."""
 INTERRUPTED = 130
 OUTSIDE = frozenset(
     {
@@ -107,8 +107,6 @@ def run() -> None:
     """Run the command line; an expected error prints one message on stderr and exits 1."""
     gc.set_threshold(ALLOCATIONS)
     give_streams()
-    # Models need no plug-ins; looking for some reads the metadata of every package that is installed.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         try:
             app()
