@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet import drivers
-from dra_fleet.cel import UNKNOWN
+from dra_fleet.cel import ONE_OF, UNKNOWN
 from dra_fleet.drivers.installed import Installed
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.modes import MEDIA_EXTENSIONS
@@ -152,13 +152,21 @@ def _fields(path: str, own: object, theirs: object, untold: frozenset[str]) -> I
     if own is UNKNOWN:
         return
     if isinstance(own, dict) and isinstance(theirs, dict):
-        yield from _keys(path, cast("Object", own), cast("Object", theirs), untold)
+        there = cast("Object", theirs)
+        yield from _keys(path, _of_several(cast("Object", own), there), there, untold)
     elif isinstance(own, list) and isinstance(theirs, list):
         pairs = zip_longest(cast("list[object]", own), cast("list[object]", theirs))
         for index, (mine_one, other_one) in enumerate(pairs):
             yield from _fields(f"{path}[{index}]", mine_one, other_one, untold)
     elif own != theirs:
         yield f"{path}: predicted {own!r}, published {theirs!r}"
+
+
+def _of_several(own: Object, theirs: Object) -> Object:
+    """A capacity with the published value, if it is one of those that it may have."""
+    if theirs.get("value") not in own.get(ONE_OF, ()):
+        return own
+    return {**{key: value for key, value in own.items() if key != ONE_OF}, "value": theirs["value"]}
 
 
 def _keys(path: str, own: Object, theirs: Object, untold: frozenset[str]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from dra_fleet.cel.clauses import clauses
-from dra_fleet.cel.device import UNKNOWN, CelDevice
+from dra_fleet.cel.device import ONE_OF, UNKNOWN, CelDevice
 from dra_fleet.cel.verdict import FALSE, TRUE, CelInvalid, CelUnsupported, CelVerdict
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FALSE",
+    "ONE_OF",
     "TRUE",
     "UNKNOWN",
     "CelDevice",

@@ -23,6 +23,9 @@ class Unknown(Enum):
 UNKNOWN: Final = Unknown.UNKNOWN
 """Stands for a value that nobody has recorded: no clause on it is true or false."""
 
+ONE_OF: Final = "oneOf"
+"""The key beside a capacity's value under which all values stand that it may have."""
+
 Domains = dict[str, dict[str, Any]]
 _LISTS = ("ints", "bools", "strings", "versions")
 
@@ -39,6 +42,8 @@ class CelDevice:
         unknown: The (domain, id) pairs whose value is UNKNOWN, in ``attributes`` or ``capacity``.
         unsupported: Why no selector can be evaluated on it at all (an attribute without a value), else empty.
         has_list: An attribute that is a list, else empty.
+        alternatives: The device with each of the values that one of its capacities may have, where these are
+            known; that capacity is then in ``unknown``.
         key: Equal for devices that every selector judges alike.
     """
 
@@ -49,6 +54,7 @@ class CelDevice:
     unknown: frozenset[tuple[str, str, str]]
     unsupported: str
     has_list: str
+    alternatives: tuple[CelDevice, ...]
     key: str
 
     @classmethod
@@ -56,7 +62,8 @@ class CelDevice:
         """Read a device of a resource.k8s.io/v1 ResourceSlice.
 
         Args:
-            device: The entry of ``spec.devices``; a value may be UNKNOWN instead of its object.
+            device: The entry of ``spec.devices``; a value may be UNKNOWN instead of its object, and a
+                capacity may have ``oneOf`` beside its value: all values that it may have.
             driver: ``spec.driver`` of the slice.
 
         Raises:
@@ -65,14 +72,19 @@ class CelDevice:
         unknown: set[tuple[str, str, str]] = set()
         published: Mapping[str, Any] = device.get("attributes") or {}
         attributes, problem = _attributes(published, driver, unknown)
+        capacity: Mapping[str, Any] = device.get("capacity") or {}
         return cls(
             driver=driver,
             allow_multiple_allocations=bool(device.get("allowMultipleAllocations")),
             attributes=attributes,
-            capacity=_capacity(device.get("capacity") or {}, driver, unknown),
+            capacity=_capacity(capacity, driver, unknown),
             unknown=frozenset(unknown),
             unsupported=problem,
             has_list=next((name for name, value in published.items() if _is_list(value)), ""),
+            alternatives=tuple(
+                cls.of({**device, "capacity": {**capacity, name: {"value": value}}}, driver)
+                for name, value in _alternatives(capacity)
+            ),
             key=_key(device, driver),
         )
 
@@ -125,13 +137,22 @@ def _capacity(published: Mapping[str, Any], driver: str, unknown: set[tuple[str,
     domains: Domains = {}
     for name, entry in published.items():
         domain, identity = split_name(name, driver)
-        value = entry if entry is UNKNOWN else entry["value"]
+        value = UNKNOWN if entry is UNKNOWN or ONE_OF in entry else entry["value"]
         if value is UNKNOWN:
             unknown.add(("device.capacity", domain, identity))
             domains.setdefault(domain, {})
         else:
             domains.setdefault(domain, {})[identity] = messages.quantity(str(value))
     return domains
+
+
+def _alternatives(published: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The values of the first capacity that may have several; a second is left to the alternatives."""
+    several = (
+        (name, entry[ONE_OF]) for name, entry in published.items() if entry is not UNKNOWN and ONE_OF in entry
+    )
+    name, values = next(several, ("", ()))
+    return [(name, value) for value in values]
 
 
 def _key(device: Mapping[str, Any], driver: str) -> str:

@@ -75,6 +75,9 @@ class Program:
         missing = self._unknown(device)
         if not missing:
             return self._run(device)
+        tried = [self.evaluate(each) for each in device.alternatives]
+        if len({verdict.outcome for verdict in tried}) == 1:
+            return tried[0]
         operator, operands = split(self.expression)
         if len(operands) == 1 and not operator:
             return unknown(missing)

@@ -41,6 +41,7 @@ class PublishedDevice:
         capacity: quantities by qualified name.
         assumed: the attributes and capacities whose values no public source says. A rehearsal publishes
             them all the same; a proof must take them for unknown.
+        others: by capacity the values that it has under other branches of the host's driver.
         policies: how claims may take parts of a capacity, by its name.
         more: further fields of the device, such as the counters that it consumes.
     """
@@ -49,6 +50,7 @@ class PublishedDevice:
     attributes: Mapping[str, AttributeValue | VersionAttribute]
     capacity: Mapping[str, str] = field(default_factory=dict[str, str])
     assumed: frozenset[str] = frozenset()
+    others: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     policies: Mapping[str, Object] = field(default_factory=dict[str, Object])
     more: Mapping[str, Any] = field(default_factory=dict[str, Any])
 

@@ -55,7 +55,7 @@ def test_the_highest_value_that_would_do_is_that_of_all_pools() -> None:
     claims = {name: {"requests": {"gpu": {"class": "large"}}} for name in ("one", "two")}
     [failure] = proved(fleet(pools, classes=large, claims=claims)).failures
     assert "of a node of each of the pools large, small: clause" in failure
-    assert "; needed by claims one, two\n  fix: ask for memory of at most 81559Mi, or " in failure
+    assert "; needed by claims one, two\n  fix: ask for memory of at most 81152Mi, or " in failure
 
 
 def test_a_class_on_values_that_nobody_knows_is_not_counted() -> None:

@@ -148,7 +148,7 @@ def test_a_gpu_that_was_sent_to_be_shared_is_stored_as_one_that_is_held_whole() 
     devices, reason, _ = early({"featureGates": {"ConsumableShares": True}, "consumableShares": "memory"})
     assert reason == ""
     assert not any("allowMultipleAllocations" in device.seen for device in devices)
-    assert devices[0].placed["capacity"] == {"memory": {"value": "81559Mi"}}
+    assert devices[0].placed["capacity"] == {"memory": {"value": "81152Mi"}}
 
 
 def shares(option: str) -> dict[str, Any]:

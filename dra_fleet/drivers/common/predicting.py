@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.cel import UNKNOWN
+from dra_fleet.cel import ONE_OF, UNKNOWN
 from dra_fleet.model.nodes import NodeDevice, Object, Origin
 
 if TYPE_CHECKING:
@@ -22,9 +22,15 @@ def known_device(driver: str, device: PublishedDevice, unknown: frozenset[str]) 
     capacity: dict[str, Any] = placed.get("capacity", {})
     if capacity:
         seen["capacity"] = {
-            name: {"value": UNKNOWN} if name in unknown else value for name, value in capacity.items()
+            name: {"value": UNKNOWN} if name in unknown else one_of(value, device.others.get(name, ()))
+            for name, value in capacity.items()
         }
     origins: dict[str, Origin] = {
         name: "unknown" if name in unknown else "documented" for name in (*attributes, *capacity)
     }
     return NodeDevice(driver=driver, name=device.name, seen=seen, placed=placed, origins=origins)
+
+
+def one_of(capacity: Object, others: tuple[str, ...]) -> Object:
+    """A capacity beside all values that it may have, where others are known."""
+    return {**capacity, ONE_OF: (capacity["value"], *others)} if others else capacity

@@ -183,8 +183,13 @@ def _devices_of(gpu: GpuOnHost, how: _Discovery) -> list[PublishedDevice]:
         attributes={**how.known(own), **common},
         capacity={"memory": _memory_of(gpu.model)},
         assumed=assumed | ({"memory"} if gpu.model.memory_mib is None else NOTHING),
+        others=_others(gpu.model.other_memory_mib),
     )
     return [whole, *partitions]
+
+
+def _others(memory: Sequence[int]) -> dict[str, tuple[str, ...]]:
+    return {"memory": tuple(map(mebibytes, memory))} if memory else {}
 
 
 def _memory_of(model: GpuModel) -> str:
@@ -211,7 +216,7 @@ def _partition(
         "ofaEngines": profile.ofa_engines,
     }
     unknown = {key for key, value in counts.items() if value is None}
-    if profile.memory_mib is None or profile.other_memory_mib:
+    if profile.memory_mib is None:
         unknown.add("memory")
     slices = range(placement.start, placement.start + profile.memory_slices)
     own: Attributes = {
@@ -231,6 +236,7 @@ def _partition(
             **{f"memorySlice{number}": "1" for number in slices},
         },
         assumed=assumed | unknown,
+        others=_others(profile.other_memory_mib),
     )
 
 

@@ -57,7 +57,8 @@ class MigFacts(Fact):
 class GpuModel(Entry):
     """A GPU model as its driver reports it. Memory in MiB: `memory_mib` is reported, `nominal_gb` is sold.
 
-    `brand`: None where it differs from machine to machine.
+    `other_memory_mib` is what it reports under other branches of the GPU driver. `brand`: None where it
+    differs from machine to machine.
     """
 
     name: str
@@ -67,6 +68,7 @@ class GpuModel(Entry):
     compute_capability: str
     nominal_gb: int
     memory_mib: int | None
+    other_memory_mib: tuple[int, ...] = ()
     multiprocessors: int | None
     mig: MigFacts | None
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.cel import UNKNOWN
 from dra_fleet.drivers.common.known_devices import KnownDevice
+from dra_fleet.drivers.common.predicting import one_of
 from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.cuda import cuda_version_of
@@ -70,7 +71,8 @@ def _known(model: GpuModel, published: PublishedDevice, profile: str) -> KnownDe
     unsure = {*_HOST, *published.assumed}
     attributes = {name: UNKNOWN if name in unsure else value for name, value in device["attributes"].items()}
     capacity = {
-        name: UNKNOWN if name in unsure else value for name, value in device.get("capacity", {}).items()
+        name: UNKNOWN if name in unsure else one_of(value, published.others.get(name, ()))
+        for name, value in device.get("capacity", {}).items()
     }
     facts = NVIDIA.facts
     kind = _PARTITION if profile else _WHOLE

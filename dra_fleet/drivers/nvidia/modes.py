@@ -10,8 +10,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dra_fleet.cel import UNKNOWN
+from dra_fleet.cel import ONE_OF, UNKNOWN
 from dra_fleet.drivers.nvidia.shares import is_shared, with_parts
+from dra_fleet.kubernetes.devices.quantity import Quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -86,9 +87,19 @@ def with_shares(device: NodeDevice, option: str) -> NodeDevice:
     return replace(
         device,
         seen=with_parts(device.seen, option),
-        placed=with_parts(device.placed, option),
+        placed=with_parts(_least(device), option),
         origins=origins,
     )
+
+
+def _least(device: NodeDevice) -> Object:
+    """The device's stand-in with the least memory that it may have: claims are promised parts of no more."""
+    capacity = {
+        name: {"value": min(entry[ONE_OF], key=lambda text: Quantity.parse(text).amount)}
+        for name, entry in device.seen["capacity"].items()
+        if ONE_OF in entry
+    }
+    return {**device.placed, "capacity": {**device.placed["capacity"], **capacity}}
 
 
 def _known(device: NodeDevice, name: str) -> str | None:

@@ -48,7 +48,7 @@ def with_parts(body: Object, option: str) -> Object:
     # The least is 1Mi where memory is what is shared; only then does a claim take all of it by default.
     counts_memory = option == "memory"
     capacity["memory"] = {
-        "value": memory,
+        **capacity["memory"],
         "requestPolicy": {
             "default": memory if counts_memory else "0",
             "validRange": {"min": "1Mi" if counts_memory else "0", "max": memory, "step": "1Mi"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.cel import UNKNOWN, asked
+from dra_fleet.cel import ONE_OF, UNKNOWN, asked
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.nodes import GIVE_SLICES
 
@@ -81,7 +81,8 @@ def _amount(miss: Miss, name: str) -> Quantity | None:
     capacity = cast("Mapping[str, Any]", miss.device.seen.get("capacity", {}))
     for key, entry in capacity.items():
         if key.rpartition("/")[2] == name and entry["value"] is not UNKNOWN:
-            return Quantity.parse(str(entry["value"]))
+            values = [Quantity.parse(str(value)) for value in entry.get(ONE_OF, (entry["value"],))]
+            return min(values, key=lambda quantity: quantity.amount)
     return None
 
 
@@ -95,7 +96,8 @@ def _value_read(clause: str, device: NodeDevice) -> str:
         name = key.rpartition("/")[2]
         if asks.reads(name):
             value = next(iter(entry.values()))
+            told = " or ".join(map(str, entry.get(ONE_OF, (value,))))
             return (
-                f"{name} is not known before the device exists" if value is UNKNOWN else f"{name} is {value}"
+                f"{name} is not known before the device exists" if value is UNKNOWN else f"{name} is {told}"
             )
     return ""

@@ -44,5 +44,8 @@ def _kept(body: Object, *, partitions: bool, shares: bool) -> Object:
     if not shares:
         kept.pop("allowMultipleAllocations", None)
         if "capacity" in kept:
-            kept["capacity"] = {name: {"value": item["value"]} for name, item in kept["capacity"].items()}
+            kept["capacity"] = {
+                name: {key: value for key, value in item.items() if key != "requestPolicy"}
+                for name, item in kept["capacity"].items()
+            }
     return kept

@@ -59,3 +59,23 @@ def test_memory_that_another_branch_of_the_driver_reports_is_never_out_of_reach(
     assert word(gpu("A100-SXM4-80GB"), memory("9728Mi"), sharing={**sharing, "layout": {"1g.10gb": 7}}) == (
         "guaranteed"
     )
+
+
+@pytest.mark.parametrize(
+    ("model", "reported"),
+    [("A100-SXM4-40GB", ("40320Mi", "40960Mi")), ("H100-SXM5-80GB", ("81152Mi", "81559Mi"))],
+)
+def test_memory_of_a_gpu_is_certain_outside_the_range_that_branches_report(
+    model: str, reported: tuple[str, str]
+) -> None:
+    least, most = reported
+    assert word(gpu(model), memory(least)) == "guaranteed"
+    assert word(gpu(model), memory(most)) not in ("guaranteed", "never")
+    assert word(gpu(model), memory("82Gi")) == "never"
+    assert word(gpu(model), f"!({memory('82Gi')}) || {brand('GeForce')}") == "guaranteed"
+
+
+def test_memory_of_a_partition_is_certain_below_what_every_branch_reports() -> None:
+    sharing = {"strategy": "mig", "layout": {"2g.10gb": 3}}
+    assert word(gpu("A100-SXM4-40GB"), memory("9856Mi"), sharing=sharing) == "guaranteed"
+    assert word(gpu("A100-SXM4-40GB"), memory("10Gi"), sharing=sharing) == "never"
