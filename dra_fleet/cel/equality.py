@@ -28,7 +28,7 @@ RANGE = "fleet.range"
 """Stands for `lists.range`, which the evaluator cannot make of a negative length."""
 _NUMBERS = ("bool", "int", "uint", "double", "string", "duration", "timestamp")
 _ANY = 1
-_PLAIN = (
+PLAIN = (
     "null_type",
     "bool",
     "int",
@@ -41,6 +41,7 @@ _PLAIN = (
     "list",
     "map",
 )
+"""Kinds of values that compare as the language has it."""
 
 
 def guard(tree: Tree) -> None:
@@ -144,7 +145,7 @@ def _member(value: messages.Message) -> messages.Message:
 
 
 IMPLEMENTATIONS: dict[str, list[tuple[str, Implementation]]] = {
-    _IS_OPAQUE: [("message", unary(lambda _: True)), *((kind, unary(lambda _: False)) for kind in _PLAIN)],
+    _IS_OPAQUE: [("message", unary(lambda _: True)), *((kind, unary(lambda _: False)) for kind in PLAIN)],
     _EQUAL: [("message any", _equal)],
     _NUMBER: [(kind, _number) for kind in _NUMBERS],
     _DIFFER: [("message any", _differ)],

@@ -29,20 +29,7 @@ _LISTS: list[_Config] = [{"name": "lists", "version": 2}]
 _WORD = re.compile(r"\w+")
 _TYPE = re.compile(r"(?P<parameter>~)?(?P<name>[\w.]+)(?:<(?P<inside>.*)>)?")
 _MISSING = re.compile(r"<input>:(?P<line>\d+):(?P<column>\d+): undeclared reference to 'exists_one'")
-_ANY = (
-    "null_type",
-    "bool",
-    "int",
-    "uint",
-    "double",
-    "string",
-    "bytes",
-    "timestamp",
-    "duration",
-    "list",
-    "map",
-    "message",
-)
+_ANY = (*equality.PLAIN, "message")
 _KINDS = {
     "null_type": cel.Type.NULL,
     "bool": cel.Type.BOOL,
