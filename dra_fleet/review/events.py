@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.findings.engine_events import NoEngineEventsError, take_events
+from dra_fleet.findings.reported import ReportedViolation, reported_violation
 from dra_fleet.review.errors import ReviewError
 
 if TYPE_CHECKING:
@@ -53,18 +54,6 @@ class EngineStep:
         return bool((self.old or {}).get("protect"))
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReportedViolation:
-    """A policy violation as the engine reported it."""
-
-    rule: str
-    pack: str
-    level: str
-    severity: str
-    message: str
-    urn: str
-
-
 @dataclass(kw_only=True)
 class Preview:
     """What one preview said. `result` is empty where its events end before the engine's summary."""
@@ -93,7 +82,7 @@ class Preview:
         elif step := event.get("resourcePreEvent"):
             self._take_step(step["metadata"])
         elif violation := event.get("policyEvent"):
-            self.violations.append(_violation(violation))
+            self.violations.append(reported_violation(violation))
         elif analysed := event.get("policyAnalyzeSummaryEvent") or event.get(
             "policyAnalyzeStackSummaryEvent"
         ):
@@ -166,14 +155,3 @@ def read_events(lines: Iterable[str | bytes], source: str) -> Preview:
             "`PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true pulumi preview --json > events.jsonl`"
         )
     return preview
-
-
-def _violation(event: Mapping[str, Any]) -> ReportedViolation:
-    return ReportedViolation(
-        rule=event["policyName"],
-        pack=event.get("policyPackName", ""),
-        level=event.get("enforcementLevel", ""),
-        severity=event.get("severity", ""),
-        message=str(event.get("message", "")).strip(),
-        urn=event.get("resourceUrn", ""),
-    )

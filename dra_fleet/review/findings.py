@@ -11,8 +11,9 @@ from dra_fleet.review.model import Finding
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dra_fleet.findings.reported import ReportedViolation
     from dra_fleet.proof.answer.verdicts import Proof
-    from dra_fleet.review.events import Preview, ReportedViolation
+    from dra_fleet.review.events import Preview
     from dra_fleet.review.model import Severity
     from dra_fleet.settings import SettingsInvalid
 

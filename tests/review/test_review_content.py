@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet.findings.reported import ReportedViolation
 from dra_fleet.review.assemble import Known, fleet_of, make_review, previewed_fleet
-from dra_fleet.review.events import Preview, ReportedViolation
+from dra_fleet.review.events import Preview
 from dra_fleet.review.losses import Losses
 from dra_fleet.review.owners import Owner
 from dra_fleet.review.was import Was, was_exported

@@ -11,8 +11,9 @@ import jsonschema
 import pytest
 
 from dra_fleet.findings.engine_marks import UNKNOWN_TEXT
+from dra_fleet.findings.reported import ReportedViolation
 from dra_fleet.review.comment import LONGEST, marker, render_markdown
-from dra_fleet.review.events import EngineStep, Preview, ReportedViolation
+from dra_fleet.review.events import EngineStep, Preview
 from dra_fleet.review.masking import MASK, change_shown, scrub
 from dra_fleet.review.model import Review
 from dra_fleet.review.page import render_page

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.findings.engine_events import FIX, NoEngineEventsError, take_events
+from dra_fleet.findings.reported import ReportedViolation, reported_violation
 from dra_fleet.policy.gate.errors import GateError, NoEventsError
 
 if TYPE_CHECKING:
@@ -42,18 +43,6 @@ class Judgement:
     failed: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reported:
-    """One violation as the engine reported it."""
-
-    rule: str
-    pack: str
-    level: str
-    severity: str
-    message: str
-    urn: str
-
-
 @dataclass(kw_only=True)
 class Record:
     """What one run of the engine said that bears on policies.
@@ -76,8 +65,8 @@ class Record:
     outputs: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, "Mapping[str, Any]"])
     judgements: list[Judgement] = field(default_factory=list[Judgement])
     stack_judgements: list[Judgement] = field(default_factory=list[Judgement])
-    violations: list[Reported] = field(default_factory=list[Reported])
-    remediations: list[Reported] = field(default_factory=list[Reported])
+    violations: list[ReportedViolation] = field(default_factory=list[ReportedViolation])
+    remediations: list[ReportedViolation] = field(default_factory=list[ReportedViolation])
     errors: list[str] = field(default_factory=list[str])
     finished: bool = False
     result: str = ""
@@ -108,9 +97,9 @@ class Record:
         elif analysed := event.get("policyAnalyzeStackSummaryEvent"):
             self.stack_judgements.append(_judgement(analysed))
         elif violation := event.get("policyEvent"):
-            self.violations.append(_reported(violation))
+            self.violations.append(reported_violation(violation))
         elif remediation := event.get("policyRemediationEvent"):
-            self.remediations.append(_reported(remediation))
+            self.remediations.append(reported_violation(remediation))
         elif (diagnostic := event.get("diagnosticEvent")) and diagnostic["severity"] == "error":
             self.errors.append(str(diagnostic["message"]).strip())
         elif (summary := event.get("summaryEvent")) is not None:
@@ -204,15 +193,4 @@ def _judgement(event: Mapping[str, Any]) -> Judgement:
         version=event.get("policyPackVersion", ""),
         rules=frozenset([*(event.get("passed") or ()), *(event.get("failed") or ())]),
         failed=frozenset(event.get("failed") or ()),
-    )
-
-
-def _reported(event: Mapping[str, Any]) -> Reported:
-    return Reported(
-        rule=event["policyName"],
-        pack=event.get("policyPackName", ""),
-        level=event.get("enforcementLevel", ""),
-        severity=event.get("severity", ""),
-        message=str(event.get("message", "")).strip(),
-        urn=event.get("resourceUrn", ""),
     )

@@ -11,7 +11,8 @@ from dra_fleet.policy.rule import StackRule
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from dra_fleet.policy.gate.record import Judgement, Record, Reported
+    from dra_fleet.findings.reported import ReportedViolation
+    from dra_fleet.policy.gate.record import Judgement, Record
     from dra_fleet.policy.rule import Level, Preset, Severity
 
 PASSED: Final = 0
@@ -61,7 +62,7 @@ class GateVerdict:
     findings: tuple[GateFinding, ...]
     problems: tuple[str, ...]
     let_off: tuple[str, ...]
-    remediated: tuple[Reported, ...]
+    remediated: tuple[ReportedViolation, ...]
     resources: int
     ran: frozenset[str]
     without_engine: bool = False
@@ -110,7 +111,7 @@ class Expected:
         level = found.level(self.preset)
         return "advisory" if rule in self.without and level in _STOPPING else level
 
-    def takes_advice(self, violation: Reported) -> bool:
+    def takes_advice(self, violation: ReportedViolation) -> bool:
         """Whether a rule says by its severity that what it found is advice, and the preset takes it."""
         rule = _RULES.get(violation.rule)
         if not isinstance(rule, StackRule) or rule.advises is None or violation.severity != "low":
@@ -272,7 +273,7 @@ def _failed(record: Record) -> Iterable[str]:
             yield f"the preview failed: {error}"
 
 
-def _finding(violation: Reported, expected: Expected) -> GateFinding:
+def _finding(violation: ReportedViolation, expected: Expected) -> GateFinding:
     rule = _RULES.get(violation.rule) if violation.pack == pack.NAME else None
     level: Level = "mandatory" if violation.level == "mandatory" else "advisory"
     severity: Severity = "high" if level == "mandatory" else "low"

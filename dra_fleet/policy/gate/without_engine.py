@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.declared.resources import Provider, Resource, Stack
+from dra_fleet.findings.reported import ReportedViolation
 from dra_fleet.policy import pack
 from dra_fleet.policy.decoding import from_plain
 from dra_fleet.policy.gate.errors import GateError
-from dra_fleet.policy.gate.record import Judgement, Reported
+from dra_fleet.policy.gate.record import Judgement
 from dra_fleet.policy.judging import accepted_by_all, judge_resource, judge_stack, merge_unknowns
 from dra_fleet.policy.rule import ResourceRule, StackRule
 
@@ -79,10 +80,10 @@ def _judgement(urn: str, rules: frozenset[str]) -> Judgement:
     return Judgement(urn=urn, pack=pack.NAME, version=pack.VERSION, rules=rules)
 
 
-def _reported(violation: Violation, levels: Mapping[str, Level]) -> Reported:
+def _reported(violation: Violation, levels: Mapping[str, Level]) -> ReportedViolation:
     if violation.unjudged:
         violation = replace(violation, rule=pack.UNJUDGED)
-    return Reported(
+    return ReportedViolation(
         rule=violation.rule.name,
         pack=pack.NAME,
         level=violation.level(levels),
