@@ -120,7 +120,7 @@ def _ids_are_public(machine: str) -> bool:
 
 
 def _name(name: str, *, keep_ids: bool) -> str:
-    return name if keep_ids else re.sub(r"-\d+-(\d+)$", r"-?-\1", name)
+    return name if keep_ids else re.sub(r"-(?:\d+|unknown)-(\d+)$", r"-?-\1", name)
 
 
 def _pool(machine: str, case: Case) -> PoolPlan:

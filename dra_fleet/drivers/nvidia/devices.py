@@ -242,7 +242,7 @@ def _partition(
 
 def _partition_name(gpu: GpuOnHost, placement: PartitionPlacement, how: _Discovery) -> str:
     profile = placement.profile
-    number = profile.gi_profile or 0
+    number = "unknown" if profile.gi_profile is None else profile.gi_profile
     if how.chart.partition_names == "placement":
         return f"gpu-{gpu.minor}-mig-{number}-{placement.start}-{profile.memory_slices}"
     # https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu/blob/v0.5.0/cmd/gpu-kubelet-plugin/mig.go#L111

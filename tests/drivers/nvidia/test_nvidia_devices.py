@@ -225,3 +225,8 @@ def test_no_devices_make_one_empty_slice() -> None:
 def test_the_plus_of_a_profile_is_a_hyphen_in_the_device_s_name(model: str, profile: str, start: str) -> None:
     [device] = publish(gpu(model, ((profile, 1),)))
     assert device.name.startswith(start)
+
+
+def test_a_partition_whose_profile_s_id_is_not_public_is_not_given_another_s() -> None:
+    [device] = publish(gpu("A30", (("2g.12gb", 1),)))
+    assert device.name == "gpu-0-mig-2g12gb-unknown-0"
