@@ -17,7 +17,7 @@ from .drivers import domain_of
 from .namespace import Namespace, NamespaceArgs
 from .outputs import Outputs, cluster_outputs
 from .release import DriverRelease, DriverReleaseArgs
-from .workload import WorkloadArgs, WorkloadJob
+from .workload import WorkloadJob, WorkloadJobArgs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -195,8 +195,8 @@ def _workload_args(
     templates: Mapping[str, ClaimTemplate],
     claims: Mapping[str, Claim],
     domains: Mapping[str, Domain],
-) -> WorkloadArgs:
-    return WorkloadArgs(
+) -> WorkloadJobArgs:
+    return WorkloadJobArgs(
         name=plan.name,
         namespace=plan.namespace,
         template=None if plan.template is None else templates[plan.template].metadata.name,

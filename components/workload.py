@@ -31,7 +31,7 @@ SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkloadArgs:
+class WorkloadJobArgs:
     """What a workload takes. Exactly one of `template` and `claim` is given.
 
     Attributes:
@@ -72,7 +72,7 @@ class WorkloadArgs:
 class WorkloadJob(batch.Job):
     """One Job. Its pods cannot change, so a changed Job is deleted, frees its devices, and is made again."""
 
-    def __init__(self, name: str, args: WorkloadArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: WorkloadJobArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         labels = args.identity.labels(args.name)
         super().__init__(  # pyright: ignore[reportUnknownMemberType] - the SDK leaves one argument untyped
             name,
@@ -91,7 +91,7 @@ class WorkloadJob(batch.Job):
         )
 
 
-def _pod(args: WorkloadArgs, labels: Mapping[str, str]) -> core.PodSpecArgs:
+def _pod(args: WorkloadJobArgs, labels: Mapping[str, str]) -> core.PodSpecArgs:
     return core.PodSpecArgs(
         restart_policy="Never",
         automount_service_account_token=False,
@@ -112,7 +112,7 @@ def _pod(args: WorkloadArgs, labels: Mapping[str, str]) -> core.PodSpecArgs:
     )
 
 
-def _container(args: WorkloadArgs) -> core.ContainerArgs:
+def _container(args: WorkloadJobArgs) -> core.ContainerArgs:
     return core.ContainerArgs(
         name="main",
         image=args.image,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from components.core.identity import Identity
-from components.workload import WorkloadArgs, WorkloadJob
+from components.workload import WorkloadJob, WorkloadJobArgs
 from dra_fleet.kubernetes.scheduling.taints import Toleration
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def declare(recorder: Recorder, **changes: Any) -> Registration:
         "memory": "1Gi",
         "identity": Identity(owner="ml-platform"),
     }
-    recorder.run(lambda: WorkloadJob("lab-train", WorkloadArgs(**{**given, **changes})))
+    recorder.run(lambda: WorkloadJob("lab-train", WorkloadJobArgs(**{**given, **changes})))
     return recorder.only("kubernetes:batch/v1:Job")
 
 
