@@ -1,0 +1,112 @@
+"""The worst files of strangers: how long the commands that read them take, and how much memory.
+
+python bench/worst_inputs.py
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SECONDS: Final = 5
+_MEGABYTES: Final = 500
+_PROGRAM: Final = str(Path(sys.executable).with_name("dra-fleet"))
+_HEAD: Final = "config:\n  dra-fleet:fleet:\n    kubernetes: '1.35'\n"
+_CLAIM: Final = """apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {{name: c{number}, namespace: a}}
+spec:
+  devices:
+    requests:
+    - name: g
+      exactly:
+        deviceClassName: gpu.nvidia.com
+        selectors: [{{cel: {{expression: "device.attributes['gpu.nvidia.com'].index == {number}"}}}}]
+---
+"""
+
+
+def _bomb() -> str:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    return "\n".join(lines) + "\n"
+
+
+def _pools(size: int) -> str:
+    text = f"{_HEAD}    clusters:\n      c:\n        cloud: gke\n        pools:\n"
+    number = 0
+    while len(text) < size:
+        text += f"          p{number}: {{machine: a2-highgpu-1g, nodes: 1}}\n"
+        number += 1
+    return text
+
+
+def _events(lines: int) -> str:
+    urn = "urn:pulumi:dev::other::{0}::{1}"
+    root = "pulumi:pulumi:Stack"
+    held = [{"op": "create", "urn": urn.format(root, "other-dev"), "logical": True, "new": {}}]
+    kind = "kubernetes:core/v1:ConfigMap"
+    inputs = {"metadata": {"name": "a", "namespace": "b"}, "data": {"text": "x" * 200}}
+    held += [
+        {"op": "create", "urn": urn.format(kind, number), "logical": True, "new": {"inputs": inputs}}
+        for number in range(lines)
+    ]
+    text = "".join(json.dumps({"resourcePreEvent": {"metadata": each}}) + "\n" for each in held)
+    return text + json.dumps({"summaryEvent": {"result": "succeeded"}}) + "\n"
+
+
+def _inputs() -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """What each is, its text, and the command that reads it; `FILE` stands for it."""
+    prove, check, gate = ("prove", "FILE"), ("check", "FILE", "--stack", "dev"), ("gate", "--events", "FILE")
+    for size, name in ((100_000, "100 kB"), (1_000_000, "1 MB")):
+        nested = "[" * (size // 2) + "]" * (size // 2)
+        yield f"stack file, {name} of pools", _pools(size), prove
+        yield f"stack file, {name} of one text", f"{_HEAD}    a: {'x' * size}\n", prove
+        yield f"stack file, {name} of brackets", f"{_HEAD}    a: {nested}\n", prove
+        yield f"manifest, {name} of brackets", nested, check
+        claims = "".join(_CLAIM.format(number=number) for number in range(size // 300))
+        yield f"manifest, {name} of claims with a selector each", claims, check
+        yield f"events, {name} in one line", '{"summaryEvent": {"a": "' + "x" * size + '"}}', gate
+        yield f"events, {name} of brackets", '{"summaryEvent": ' + nested + "}", gate
+    yield "stack file, aliases of 10^12 texts", _HEAD + "    x:\n" + _indented(_bomb()), prove
+    yield "manifest, aliases of 10^12 texts", _bomb(), check
+    yield "events, 10,000 resources without the pack", _events(10_000), gate
+    yield "events, 100,000 lines that nobody reads", '{"sequence": 1, "preludeEvent": {}}\n' * 100_000, gate
+
+
+def _indented(text: str) -> str:
+    return "".join(f"      {line}\n" for line in text.splitlines())
+
+
+def _run(command: list[str]) -> tuple[float, float, int]:
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss // 1024
+
+
+def main() -> None:
+    """Print a row for each; those beyond a bound are marked."""
+    print("| Input | Seconds | of the processor | MB |\n|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text, command in _inputs():
+            file = Path(folder) / "input.yaml"
+            file.write_text(text, encoding="utf-8")
+            given = [_PROGRAM, *(str(file) if part == "FILE" else part for part in command)]
+            wall, used, memory = _run(given)
+            mark = " (too much)" if used > _SECONDS or memory > _MEGABYTES else ""
+            print(f"| {name}{mark} | {wall:.1f} | {used:.1f} | {memory} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
