@@ -53,7 +53,9 @@ def _pools(size: int) -> str:
 def _events(lines: int) -> str:
     urn = "urn:pulumi:dev::other::{0}::{1}"
     root = "pulumi:pulumi:Stack"
-    held = [{"op": "create", "urn": urn.format(root, "other-dev"), "logical": True, "new": {}}]
+    held: list[dict[str, object]] = [
+        {"op": "create", "urn": urn.format(root, "other-dev"), "logical": True, "new": {}}
+    ]
     kind = "kubernetes:core/v1:ConfigMap"
     inputs = {"metadata": {"name": "a", "namespace": "b"}, "data": {"text": "x" * 200}}
     held += [
