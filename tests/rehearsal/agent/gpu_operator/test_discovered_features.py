@@ -52,7 +52,43 @@ def test_a_gpu_without_mig_says_so() -> None:
 
 def test_a_vgpu_says_so() -> None:
     assert gpu(model="A10-4Q")["vgpu.present"] == "true"
-    assert "vgpu.present" not in gpu()
+    assert gpu()["vgpu.present"] == "false"
+
+
+# https://github.com/NVIDIA/k8s-device-plugin/tree/v0.19.0/internal/lm
+def test_the_strategy_none_is_no_label() -> None:
+    assert "mig.strategy" not in gpu("none")
+    assert gpu("mixed")["mig.strategy"] == "mixed"
+
+
+def test_versions_are_told_under_their_old_and_new_names() -> None:
+    found = gpu()
+    for key in ("cuda.driver.{}", "cuda.driver-version.{}"):
+        assert (found[key.format("major")], found[key.format("minor")]) == ("580", "95")
+    assert (found["cuda.driver.rev"], found["cuda.driver-version.revision"]) == ("05", "05")
+    assert (
+        found["cuda.runtime-version.full"] == f"{found['cuda.runtime.major']}.{found['cuda.runtime.minor']}"
+    )
+
+
+def test_a_node_tells_its_mode_its_machine_and_whether_it_shares_by_mps() -> None:
+    found = gpu()
+    assert (found["gpu.mode"], found["gpu.machine"], found["mps.capable"]) == ("compute", "unknown", "false")
+
+
+@pytest.mark.parametrize("strategy", ["none", "mixed"])
+def test_gpus_with_mig_on_have_no_replicas_of_their_own(strategy: str) -> None:
+    assert gpu(strategy)["gpu.replicas"] == "1"
+    assert gpu(strategy, mig={"1g.10gb": 7})["gpu.replicas"] == "0"
+
+
+@pytest.mark.parametrize(("strategy", "resource"), [("single", "gpu"), ("mixed", "mig-3g.40gb")])
+def test_partitions_are_described_by_their_attributes(strategy: str, resource: str) -> None:
+    found = gpu(strategy, mig={"3g.40gb": 2})
+    keys = ("product", "count", "replicas", "multiprocessors", "slices.gi", "slices.ci", "engines.copy")
+    assert [found[f"{resource}.{key}"] for key in keys] == (
+        ["NVIDIA-A100-SXM4-80GB-MIG-3g.40gb", "4", "1", "42", "3", "3", "3"]
+    )
 
 
 def test_equal_partitions_are_the_product_in_strategy_single() -> None:

@@ -1,7 +1,7 @@
 """What node feature discovery and GPU feature discovery say of a machine.
 
 Sources: https://github.com/kubernetes-sigs/node-feature-discovery (labels with the operator's settings),
-https://github.com/NVIDIA/k8s-device-plugin, `docs/gpu-feature-discovery`.
+https://github.com/NVIDIA/k8s-device-plugin/tree/v0.19.0/internal/lm.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dra_fleet.rehearsal.drivers.nvidia.operator.capacity import partitions
 from dra_fleet.rehearsal.drivers.nvidia.operator.labels import FOUND_BY_PCI, MIG_CAPABLE, PRODUCT
 
 if TYPE_CHECKING:
-    from dra_fleet.drivers.nvidia.facts import GpuModel
+    from dra_fleet.drivers.nvidia.facts import GpuModel, MigProfile
     from dra_fleet.rehearsal.world.node import Host
 
 _PREFIX = "feature.node.kubernetes.io/"
@@ -44,8 +44,6 @@ def gpu_labels(host: Host, strategy: str) -> dict[str, str]:
     model = found.gpus[0].model
     major, _, minor = model.compute_capability.partition(".")
     product = (model.product_name or f"NVIDIA {model.name}").replace(" ", "-")
-    version = found.nvidia.driver_version.split(".")
-    cuda = found.nvidia.cuda_version.split(".")
     labels = {
         PRODUCT: product,
         "nvidia.com/gpu.count": str(len(found.gpus)),
@@ -53,20 +51,45 @@ def gpu_labels(host: Host, strategy: str) -> dict[str, str]:
         "nvidia.com/gpu.family": model.architecture.lower().replace(" ", "-"),
         "nvidia.com/gpu.compute.major": major,
         "nvidia.com/gpu.compute.minor": minor or "0",
-        "nvidia.com/gpu.replicas": "1",
+        # Of GPUs with MIG mode on alone nothing is shared, which is said by no replicas at all.
+        "nvidia.com/gpu.replicas": "0" if all(gpu.mig is not None for gpu in found.gpus) else "1",
         "nvidia.com/gpu.sharing-strategy": "none",
-        "nvidia.com/cuda.driver-version.full": found.nvidia.driver_version,
-        "nvidia.com/cuda.driver-version.major": version[0],
-        "nvidia.com/cuda.runtime-version.major": cuda[0],
-        "nvidia.com/cuda.runtime-version.minor": cuda[1] if len(cuda) > 1 else "0",
-        "nvidia.com/mig.strategy": strategy,
+        "nvidia.com/gpu.machine": "unknown",  # what it says where the machine's name cannot be read
+        "nvidia.com/mps.capable": "false",
         MIG_CAPABLE: str(model.mig is not None).lower(),
+        "nvidia.com/vgpu.present": str(is_vgpu(model)).lower(),
+        **_versions(found.nvidia.driver_version, found.nvidia.cuda_version),
     }
+    if not is_vgpu(model):
+        labels["nvidia.com/gpu.mode"] = "compute"
+    if strategy != "none":
+        labels["nvidia.com/mig.strategy"] = strategy
     if found.clique is not None:
         labels[CLIQUE_LABEL] = found.clique
-    if is_vgpu(model):
-        labels["nvidia.com/vgpu.present"] = "true"
     return labels | _partition_labels(host, strategy, product)
+
+
+def _versions(driver: str, cuda: str) -> dict[str, str]:
+    """The versions of driver and CUDA, under the names of today and those of before."""
+    major, minor, revision = [*driver.split("."), "", ""][:3]
+    runtime_major, runtime_minor = [*cuda.split("."), "0"][:2]
+    return {
+        f"nvidia.com/cuda.{key}": value
+        for key, value in {
+            "driver-version.full": driver,
+            "driver-version.major": major,
+            "driver-version.minor": minor,
+            "driver-version.revision": revision,
+            "driver.major": major,
+            "driver.minor": minor,
+            "driver.rev": revision,
+            "runtime-version.full": f"{runtime_major}.{runtime_minor}",
+            "runtime-version.major": runtime_major,
+            "runtime-version.minor": runtime_minor,
+            "runtime.major": runtime_major,
+            "runtime.minor": runtime_minor,
+        }.items()
+    }
 
 
 def is_vgpu(model: GpuModel) -> bool:
@@ -81,20 +104,38 @@ def _memory(model: GpuModel) -> int:
 
 def _partition_labels(host: Host, strategy: str, product: str) -> dict[str, str]:
     parts = partitions(host)
-    mig = parts_of(host).gpus[0].model.mig
-    if mig is None or strategy == "none" or all(gpu.mig is None for gpu in parts_of(host).gpus):
+    gpus = parts_of(host).gpus
+    mig = gpus[0].model.mig
+    if mig is None or strategy == "none" or all(gpu.mig is None for gpu in gpus):
         return {}
-    if strategy == "mixed":
-        return {f"nvidia.com/mig-{name.replace('+', '.')}.count": str(count) for name, count in parts.items()}
-    if len(parts) != 1 or any(gpu.mig is None for gpu in parts_of(host).gpus):
+    if strategy == "single" and (len(parts) != 1 or not all(gpu.mig for gpu in gpus)):
         return {
             PRODUCT: f"{product}-MIG-INVALID",
-            "nvidia.com/gpu.count": "0",
-            "nvidia.com/gpu.replicas": "0",
+            **{f"nvidia.com/gpu.{key}": "0" for key in ("count", "replicas", "memory")},
         }
-    name = next(iter(parts))
-    profile = mig.profile(name)
-    labels = {PRODUCT: f"{product}-MIG-{name.replace('+', '.')}", "nvidia.com/gpu.count": str(parts[name])}
-    if profile is not None and profile.memory_mib is not None:
-        labels["nvidia.com/gpu.memory"] = str(profile.memory_mib)
+    labels: dict[str, str] = {}
+    for profile in mig.profiles:
+        if profile.name not in parts:
+            continue
+        name = profile.name.replace("+", ".")
+        resource = "gpu" if strategy == "single" else f"mig-{name}"
+        told = {"product": f"{product}-MIG-{name}", "count": parts[profile.name], "replicas": 1}
+        told |= {"sharing-strategy": "none", **_figures(profile)}
+        labels |= {f"nvidia.com/{resource}.{key}": str(value) for key, value in told.items()}
     return labels
+
+
+def _figures(profile: MigProfile) -> dict[str, int]:
+    """What is told of a partition, without the figures that are not public."""
+    figures = {
+        "memory": profile.memory_mib,
+        "multiprocessors": profile.multiprocessors,
+        "slices.gi": profile.compute_slices,
+        "slices.ci": profile.compute_slices,
+        "engines.copy": profile.copy_engines,
+        "engines.decoder": profile.decoders,
+        "engines.encoder": profile.encoders,
+        "engines.jpeg": profile.jpeg_engines,
+        "engines.ofa": profile.ofa_engines,
+    }
+    return {key: value for key, value in figures.items() if value is not None}
