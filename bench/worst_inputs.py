@@ -53,16 +53,17 @@ def _pools(size: int) -> str:
 def _events(lines: int) -> str:
     urn = "urn:pulumi:dev::other::{0}::{1}"
     root = "pulumi:pulumi:Stack"
-    held: list[dict[str, object]] = [
-        {"op": "create", "urn": urn.format(root, "other-dev"), "logical": True, "new": {}}
-    ]
     kind = "kubernetes:core/v1:ConfigMap"
     inputs = {"metadata": {"name": "a", "namespace": "b"}, "data": {"text": "x" * 200}}
-    held += [
-        {"op": "create", "urn": urn.format(kind, number), "logical": True, "new": {"inputs": inputs}}
-        for number in range(lines)
-    ]
-    text = "".join(json.dumps({"resourcePreEvent": {"metadata": each}}) + "\n" for each in held)
+    held: list[tuple[str, object]] = [(urn.format(root, "other-dev"), {})]
+    held += [(urn.format(kind, number), {"inputs": inputs}) for number in range(lines)]
+    text = "".join(
+        json.dumps(
+            {"resourcePreEvent": {"metadata": {"op": "create", "urn": each, "logical": True, "new": new}}}
+        )
+        + "\n"
+        for each, new in held
+    )
     return text + json.dumps({"summaryEvent": {"result": "succeeded"}}) + "\n"
 
 
