@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
-import tarfile
 import venv
 from importlib.metadata import requires
 from pathlib import Path
@@ -38,8 +38,7 @@ def built(target: str, source: Path, folder: Path) -> Path:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel that is built from the sdist, as an index or a distribution builds it."""
     folder = tmp_path_factory.mktemp("build")
-    with tarfile.open(built("sdist", PROJECT, folder / "sdist")) as packed:
-        packed.extractall(folder / "source", filter="data")
+    shutil.unpack_archive(built("sdist", PROJECT, folder / "sdist"), folder / "source")
     (source,) = (folder / "source").iterdir()
     return built("wheel", source, folder / "wheel")
 
