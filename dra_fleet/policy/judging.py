@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
-    from dra_fleet.policy.rule import Level, Rule, RuleFinding, Severity
+    from dra_fleet.policy.rule import Finding, Level, Rule, Severity
 
 SHORTEST_SECRET = 4
 """Shorter ones are hidden where they stand alone; taken out of the middle of words they would say more."""
@@ -97,7 +97,7 @@ def judge_stack(rule: StackRule, stack: Stack, settings: Settings) -> list[Viola
 
 
 def _violations(
-    rule: Rule, findings: Sequence[RuleFinding], judged: Sequence[Resource], settings: Settings
+    rule: Rule, findings: Sequence[Finding], judged: Sequence[Resource], settings: Settings
 ) -> list[Violation]:
     violations = [
         Violation(rule=rule, message=finding.message, urn=finding.resource.urn) for finding in findings

@@ -79,7 +79,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class RuleFinding:
+class Finding:
     """One violation: where it is, what was got, what is allowed and how to fix it.
 
     Attributes:
@@ -103,8 +103,8 @@ class RuleFinding:
         return f"{self.resource.title}: {place}{self.problem}; allowed: {self.allowed}; fix: {self.fix}"
 
 
-JudgeResource = Callable[["Resource", Settings], Iterable[RuleFinding]]
-JudgeStack = Callable[["Stack", Settings], Iterable[RuleFinding]]
+JudgeResource = Callable[["Resource", Settings], Iterable[Finding]]
+JudgeStack = Callable[["Stack", Settings], Iterable[Finding]]
 Remedy = Callable[["Resource", Settings], Mapping[str, object] | None]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
-from dra_fleet.policy.rule import ResourceRule, RuleFinding
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ GATES: Final = "featureGates"
 EXCLUDES: Final = "excludes"
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find pairs of gates that the driver refuses; a gate that is not given has the chart's default."""
     del settings
     installed = release(resource)
@@ -36,7 +36,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
         yield from _judge(resource, installed, conflict)
 
 
-def _judge(resource: Resource, installed: ChartRelease, conflict: GateConflict) -> Iterator[RuleFinding]:
+def _judge(resource: Resource, installed: ChartRelease, conflict: GateConflict) -> Iterator[Finding]:
     gate, other = conflict.gate, conflict.other
     if not _is_on(installed, gate):
         return
@@ -48,7 +48,7 @@ def _judge(resource: Resource, installed: ChartRelease, conflict: GateConflict) 
         problem, fix = f"excludes {other}, which is on too", f"set {gate} or {other} to false"
     else:
         problem, fix = f"needs {other}, which is off", f"set {other}: true, or {gate}: false as well"
-    yield RuleFinding(
+    yield Finding(
         resource,
         installed.value(f"{GATES}.{gate}"),
         f"{problem}; every pod of the driver would crash-loop",

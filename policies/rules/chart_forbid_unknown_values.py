@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dra_fleet.declared.resources import Resource
-    from dra_fleet.policy.rule import RuleFinding, Settings
+    from dra_fleet.policy.rule import Finding, Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find keys that the chart's version lacks, and values of a wrong type."""
     del settings
     installed = release(resource)

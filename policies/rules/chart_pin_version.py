@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.policy.reading.advertisers import plugin_of
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
-from dra_fleet.policy.rule import ResourceRule, RuleFinding
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find charts without an exact version."""
     del settings
     installed = release(resource)
@@ -29,7 +29,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
     if installed.is_pinned or version.unknown:
         return
     known = installed.known_versions
-    yield RuleFinding(
+    yield Finding(
         resource,
         version,
         f"is {version.shown}, so Helm takes whichever version is the newest",

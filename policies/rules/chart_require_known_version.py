@@ -19,7 +19,7 @@ from dra_fleet.policy.reading.charts import (
     rendered,
 )
 from dra_fleet.policy.reading.unknown_values import unknown_values
-from dra_fleet.policy.rule import ResourceRule, RuleFinding
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find charts of DRA drivers and of the GPU Operator of a version that is not in the catalogue."""
     del settings
     installed = release(resource) or rendered(resource)
@@ -41,7 +41,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
         in_chart = installed.version.absent and installed.version_text
         told = installed.chart if in_chart else installed.version
         why = "" if told.absent else ", which is not in the catalogue"
-        yield RuleFinding(
+        yield Finding(
             resource,
             told,
             f"is {told.shown}{why}, so the values of {installed.chart_name} are judged by {nearest.version}",

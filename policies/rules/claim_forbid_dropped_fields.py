@@ -12,7 +12,7 @@ from dra_fleet.kubernetes.devices.gates import GATED_FIELDS
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.policy.reading.claims import SELECTING_TYPES
 from dra_fleet.policy.reading.minors import KUBERNETES, Minors, has
-from dra_fleet.policy.rule import RuleFinding, StackRule
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NAME = "claim-forbid-dropped-fields"
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find fields whose feature gate is off in the minor that stores them."""
     minors = Minors(stack, settings)
     known = kubernetes_facts()
@@ -37,7 +37,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
                 yield from _judge(resource, field, gate, minors)
 
 
-def _judge(resource: Resource, field: Value, gate: FeatureGate, minors: Minors) -> Iterator[RuleFinding]:
+def _judge(resource: Resource, field: Value, gate: FeatureGate, minors: Minors) -> Iterator[Finding]:
     if not field.possible:
         return
     minor = minors.of(resource)
@@ -45,7 +45,7 @@ def _judge(resource: Resource, field: Value, gate: FeatureGate, minors: Minors) 
         return
     since = f"{gate.on_from} or newer" if gate.on_from else "no known minor"
     if minor is None:
-        yield RuleFinding(
+        yield Finding(
             resource,
             field,
             f"needs the feature gate {gate.name}, and the program does not say which Kubernetes stores it",
@@ -55,7 +55,7 @@ def _judge(resource: Resource, field: Value, gate: FeatureGate, minors: Minors) 
     else:
         fix = f"run the cluster at {since}, or leave the field out" if gate.on_from else "leave the field out"
         problem = f"is dropped by Kubernetes {minor}: {gate.name} is off there"
-        yield RuleFinding(resource, field, problem, f"a cluster of {since}", fix)
+        yield Finding(resource, field, problem, f"a cluster of {since}", fix)
 
 
 def _fields(resource: Resource, path: str) -> list[Value]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, namespace_of, requests
-from dra_fleet.policy.rule import TEXTS, Parameter, ResourceRule, RuleFinding
+from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ HEALTH: Final = frozenset(key for driver in drivers.known() for key in driver.fa
 ALLOWED: Final = "tolerations of other taints, each by its key"
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find tolerations that cover a health taint."""
     namespaces = settings.texts(NAMESPACES.name)
     tolerations = [item for request in requests(resource) for item in request.value.get("tolerations").items]
@@ -44,13 +44,13 @@ def _is_in(resource: Resource, namespaces: tuple[str, ...]) -> bool:
     return namespace.unknown or (namespace.text or "default") in namespaces
 
 
-def _judge(resource: Resource, toleration: Value) -> Iterator[RuleFinding]:
+def _judge(resource: Resource, toleration: Value) -> Iterator[Finding]:
     key = toleration.get("key")
     if key.unknown or (key.text and key.text not in HEALTH):
         return
     problem = f"tolerates {key.shown}, a taint of broken devices" if key.text else "tolerates every taint"
     fix = f"tolerate another key, or list the namespace in {NAMESPACES.name} of {NAME}"
-    yield RuleFinding(resource, toleration, problem, ALLOWED, fix)
+    yield Finding(resource, toleration, problem, ALLOWED, fix)
 
 
 RULE = ResourceRule(

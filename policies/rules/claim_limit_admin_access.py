@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, namespace_of, requests
-from dra_fleet.policy.rule import TEXTS, Parameter, ResourceRule, RuleFinding
+from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ NAMESPACES = Parameter(
 )
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find requests with adminAccess outside the listed namespaces."""
     namespaces = settings.texts(NAMESPACES.name)
     for request in requests(resource):
@@ -36,7 +36,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
             if namespace.unknown or (namespace.text or "default") in namespaces:
                 continue
             told = namespace.shown if namespace.given else "'default'"
-            yield RuleFinding(
+            yield Finding(
                 resource,
                 access,
                 f"is true in the namespace {told}",

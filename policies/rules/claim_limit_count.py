@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet import clouds, drivers
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, devices, requests
-from dra_fleet.policy.rule import Parameter, ResourceRule, RuleFinding
+from dra_fleet.policy.rule import Finding, Parameter, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ MOST: Final = Parameter(
 )
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find requests for more devices than allowed."""
     most = settings.number(MOST.name)
     allowed, fix = f"at most {most}", f"lower the count, or raise {MOST.name} of {NAME}"
@@ -38,7 +38,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
         count = request.value.get("count")
         number = count.number
         if number is not None and number > most:
-            yield RuleFinding(resource, count, f"is {count.shown}", allowed, fix)
+            yield Finding(resource, count, f"is {count.shown}", allowed, fix)
             continue
         asked = together.setdefault(_driver(request), {})
         outer = request.name.partition("/")[0]
@@ -47,7 +47,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
         total = sum(asked.values())
         if total > most and len(asked) > 1:
             problem = f"ask for {total} devices of {of} together, all of one node"
-            yield RuleFinding(resource, devices(resource).get("requests"), problem, allowed, fix)
+            yield Finding(resource, devices(resource).get("requests"), problem, allowed, fix)
 
 
 def _driver(request: ClassDemand) -> str:

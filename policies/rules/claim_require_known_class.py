@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests
-from dra_fleet.policy.rule import TEXTS, Parameter, RuleFinding, StackRule
+from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ ELSEWHERE: Final = Parameter(
 )
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find class names that neither the program nor a chart of it provides."""
     claims = stack.of(CLAIM_TYPES)
     if not claims:
@@ -37,7 +37,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
         for request in requests(resource):
             name = request.value.get("deviceClassName")
             if name.text is not None and name.text not in known:
-                yield RuleFinding(
+                yield Finding(
                     resource,
                     name,
                     f"is {name.shown}, which neither this program nor a chart of it provides",

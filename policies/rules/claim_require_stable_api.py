@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.policy.reading.claims import VERSIONED_TYPES
-from dra_fleet.policy.rule import ResourceRule, RuleFinding
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 STABLE: Final = "v1"
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find resources of a version that is not v1."""
     del settings
     match = VERSIONED_TYPES.fullmatch(resource.type)
     if match is None or match["version"] == STABLE:
         return
     kind = match["kind"]
-    yield RuleFinding(
+    yield Finding(
         resource,
         resource.properties,
         f"is declared in resource.k8s.io/{match['version']}",

@@ -13,7 +13,7 @@ from dra_fleet import drivers
 from dra_fleet.policy.reading.chart_names import own_name
 from dra_fleet.policy.reading.charts import is_rendered
 from dra_fleet.policy.reading.claims import CLASS_TYPES
-from dra_fleet.policy.rule import TEXTS, Parameter, ResourceRule, RuleFinding
+from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,14 +30,14 @@ OWN: Final = Parameter(
 )
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find classes under a chart's name."""
     name = resource.get("metadata", "name")
     if name.text is None or name.text in settings.texts(OWN.name):
         return
     driver = drivers.of_class(name.text)
     if driver is not None and not is_rendered(resource):
-        yield RuleFinding(
+        yield Finding(
             resource,
             name,
             f"is {name.shown}, which the chart {own_name(driver.facts.versions[-1].chart)} installs",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
 from dra_fleet.policy.reading.claims import WHOLE_CLASS_TYPES
 from dra_fleet.policy.reading.homes import Homes
-from dra_fleet.policy.rule import RuleFinding, StackRule
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find names that another class of the same cluster already answers."""
     del settings
     homes = Homes(stack)
@@ -38,7 +38,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
             continue
         for other, told in owners.get(extended.text, []):
             if homes.together(resource, other) and not homes.undecided(resource, other):
-                yield RuleFinding(
+                yield Finding(
                     resource,
                     extended,
                     f"is {extended.shown}, which {told} answers too",

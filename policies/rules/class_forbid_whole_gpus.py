@@ -18,7 +18,7 @@ from dra_fleet.drivers.divided_devices import dividable, known_whole_taken, part
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
 from dra_fleet.policy.reading.partitions import divides
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
-from dra_fleet.policy.rule import TEXTS, Parameter, RuleFinding, StackRule
+from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ _ALLOWED: Final[Mapping[Fleet, str]] = {
 _FIX: Final = f"add {' or '.join(each.is_partition for each in dividable())} to the selector"
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find classes, then requests, that are meant for partitions and select whole GPUs."""
     mixed = settings.texts(MIXED.name)
     fleet = _fleet(stack)
@@ -111,7 +111,7 @@ def _selections(stack: Stack) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def _judge_claim(
     resource: Resource, classes: Mapping[str, list[str]], told: set[str], fleet: Fleet
-) -> Iterator[RuleFinding]:
+) -> Iterator[Finding]:
     for request in requests(resource):
         asked = request.value.get("deviceClassName").text
         own = _known(selectors(request.value))
@@ -123,11 +123,11 @@ def _judge_claim(
             yield finding
 
 
-def _judge(resource: Resource, place: Value, expressions: Sequence[str], fleet: Fleet) -> RuleFinding | None:
+def _judge(resource: Resource, place: Value, expressions: Sequence[str], fleet: Fleet) -> Finding | None:
     try:
         reached = known_whole_taken(tuple(expressions), dividable(), divided=fleet != "whole")
     except CelUnsupported as problem:
-        return RuleFinding(
+        return Finding(
             resource,
             place,
             f"cannot be judged: {problem}",
@@ -137,7 +137,7 @@ def _judge(resource: Resource, place: Value, expressions: Sequence[str], fleet: 
     if not reached:
         return None
     more = f" and {len(reached) - _SHOWN} more" if len(reached) > _SHOWN else ""
-    return RuleFinding(
+    return Finding(
         resource,
         place,
         f"select whole GPUs: {', '.join(reached[:_SHOWN])}{more}",

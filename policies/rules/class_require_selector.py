@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.policy.reading.claims import WHOLE_CLASS_TYPES
-from dra_fleet.policy.rule import ResourceRule, RuleFinding
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find classes without a selector."""
     del settings
     selectors = resource.get("spec", "selectors")
     if selectors.absent or selectors.known == []:
-        yield RuleFinding(
+        yield Finding(
             resource,
             selectors,
             "is empty: the class matches every device of every driver",

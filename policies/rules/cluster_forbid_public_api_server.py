@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.policy.reading.clouds import CLUSTERS, declared_by
-from dra_fleet.policy.rule import ResourceRule, RuleFinding
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find clusters whose API server every address may reach."""
     del settings
     cloud = declared_by(resource.type)
     for fault in cloud.public_addresses(resource) if cloud is not None else ():
-        yield RuleFinding(resource, fault.at, fault.problem, fault.allowed, fault.fix)
+        yield Finding(resource, fault.at, fault.problem, fault.allowed, fault.fix)
 
 
 RULE = ResourceRule(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.policy.reading.clouds import declared_by
 from dra_fleet.policy.reading.versions import FIELDS, VERSIONED, KubernetesVersion
-from dra_fleet.policy.rule import TODAY, Parameter, ResourceRule, RuleFinding
+from dra_fleet.policy.rule import TODAY, Finding, Parameter, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ DAYS = Parameter(
 )
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find control planes on a minor whose support has ended or is about to end."""
     latest = settings.today + dt.timedelta(days=settings.number(DAYS.name))
     for field in FIELDS:
@@ -40,7 +40,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
         end = None if read is None else _end(resource, read.minor)
         if end is not None and end < latest:
             newer = [minor.minor for minor in FACTS.minors if minor.end_of_life >= latest]
-            yield RuleFinding(
+            yield Finding(
                 resource,
                 version,
                 f"is {version.shown}, whose support {'ended' if end < settings.today else 'ends'} on {end}",

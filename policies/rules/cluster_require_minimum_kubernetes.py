@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.policy.reading.accelerators import may_have_accelerators
 from dra_fleet.policy.reading.versions import FIELDS, VERSIONED, KubernetesVersion
-from dra_fleet.policy.rule import Parameter, RuleFinding, StackRule
+from dra_fleet.policy.rule import Finding, Parameter, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ EVERYWHERE = Parameter(
 )
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find the versions of resources that are too old, unreadable or missing."""
     del settings
     for resource in stack.of(VERSIONED):
@@ -51,21 +51,21 @@ def advises(stack: Stack, settings: Settings) -> bool:
     return not settings.flag(EVERYWHERE.name) and not may_have_accelerators(stack)
 
 
-def _judge(resource: Resource, version: Value, otherwise: str) -> Iterator[RuleFinding]:
+def _judge(resource: Resource, version: Value, otherwise: str) -> Iterator[Finding]:
     if version.unknown:
         return
     if version.absent:
         if otherwise:
             problem = f"is absent, so the cloud chooses {otherwise}"
-            yield RuleFinding(resource, version, problem, ALLOWED, f'set it, for example "{FLOOR}"')
+            yield Finding(resource, version, problem, ALLOWED, f'set it, for example "{FLOOR}"')
         return
     read = KubernetesVersion.read(version.text)
     if read is None or read.minor_part > _FARTHEST:
         problem = f"is {version.shown}, no Kubernetes version"
-        yield RuleFinding(resource, version, problem, ALLOWED, f'write it as text, such as "{FLOOR}"')
+        yield Finding(resource, version, problem, ALLOWED, f'write it as text, such as "{FLOOR}"')
     elif read.minor_number < KubernetesVersion.read_known(FLOOR).minor_number:
         fix = f"upgrade, one minor at a time, to {FLOOR} or newer"
-        yield RuleFinding(resource, version, f"is {version.shown}", ALLOWED, fix)
+        yield Finding(resource, version, f"is {version.shown}", ALLOWED, fix)
 
 
 RULE = StackRule(

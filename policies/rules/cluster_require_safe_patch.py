@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.policy.reading.versions import FIELDS, VERSIONED, KubernetesVersion
-from dra_fleet.policy.rule import ResourceRule, RuleFinding
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FACTS = kubernetes_facts()
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find versions whose patch is older than the first safe one of their minor."""
     del settings
     for field in FIELDS:
@@ -33,7 +33,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
                 continue
             floor = KubernetesVersion.read_known(minor.patch_floor)
             if read.patch < (floor.patch or 0):
-                yield RuleFinding(
+                yield Finding(
                     resource,
                     version,
                     f"is {version.shown}",

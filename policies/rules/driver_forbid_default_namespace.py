@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
-from dra_fleet.policy.rule import ResourceRule, RuleFinding
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DEFAULT: Final = "default"
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find releases of a driver that land in `default`."""
     del settings
     installed = release(resource)
@@ -32,7 +32,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
         namespace = by_provider
     if namespace.unknown or (namespace.text or DEFAULT) != DEFAULT:
         return
-    yield RuleFinding(
+    yield Finding(
         resource,
         namespace,
         f"is {namespace.shown}",

@@ -14,7 +14,7 @@ from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.charts import release
 from dra_fleet.policy.reading.nodes import Nodes
 from dra_fleet.policy.reading.operators import installer_for, operators
-from dra_fleet.policy.rule import RuleFinding, StackRule
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find drivers whose root is not that of a pool they serve."""
     del settings
     for operator in operators(stack):
@@ -46,13 +46,13 @@ def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
                 yield from _judge(installed, key, told, root)
 
 
-def _judge(installed: ChartRelease, key: str, told: str, root: str) -> Iterator[RuleFinding]:
+def _judge(installed: ChartRelease, key: str, told: str, root: str) -> Iterator[Finding]:
     value = installed.value(key)
     if value.unknown:
         return
     own = HOST if value.absent else value.text or ""
     if looks_elsewhere(own, [root]):
-        yield RuleFinding(
+        yield Finding(
             installed.resource,
             value,
             f"is {value.shown}, and {told} has the GPU driver in {root}, so no devices are published there",
@@ -61,10 +61,10 @@ def _judge(installed: ChartRelease, key: str, told: str, root: str) -> Iterator[
         )
 
 
-def _judge_mount(operator: InstalledOperator) -> Iterator[RuleFinding]:
+def _judge_mount(operator: InstalledOperator) -> Iterator[Finding]:
     value = operator.release.value(operator.kind.root)
     if not value.unknown and value.text and not looks_elsewhere(value.text, [HOST]):
-        yield RuleFinding(
+        yield Finding(
             operator.resource,
             value,
             f"is {value.shown}, which {operator.kind.title} mounts at that path into its own pods: no "

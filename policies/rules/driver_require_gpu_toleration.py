@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
 from dra_fleet.policy.reading.tolerations import tolerations
-from dra_fleet.policy.rule import ResourceRule, RuleFinding
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find releases of drivers whose plugin does not tolerate the taint of nodes with their devices."""
     del settings
     found = release(resource)
@@ -38,7 +38,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
     default = () if version is None else version.plugin_tolerations
     effective = tolerations(given) if given.given else [Toleration.of(each) for each in default]
     if not any(toleration.may_tolerate(taint) for toleration in effective):
-        yield RuleFinding(
+        yield Finding(
             resource,
             given,
             f"does not tolerate the taint {taint}:NoSchedule of GPU nodes, so no devices are published there",

@@ -18,7 +18,7 @@ from dra_fleet.policy.reading.operators import installer_for, operators
 from dra_fleet.policy.reading.placement import placement, pool_labels
 from dra_fleet.policy.reading.pods import pod_specs
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
-from dra_fleet.policy.rule import TEXTS, Parameter, RuleFinding, StackRule
+from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ EXTERNAL: Final = Parameter(
 DAEMON_SETS: Final = re.compile(r"kubernetes:apps/v1:DaemonSet")
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find pools with two owners of the GPU driver, or with none."""
     external = settings.texts(EXTERNAL.name)
     installed = operators(stack)
@@ -79,11 +79,11 @@ class Installer:
 
 def _judge(
     pool: NodePool, choice: GpuDriverOwner, operator: InstalledOperator | None, near: Sequence[Installer]
-) -> Iterator[RuleFinding]:
+) -> Iterator[Finding]:
     if choice.owner and operator is not None:
         switch = operator.switch
         other = f", or {choice.other} on the pool" if choice.other else ""
-        yield RuleFinding(
+        yield Finding(
             operator.resource,
             switch,
             f"is {switch.shown}, so {operator.kind.title} installs a GPU driver on the pool {pool.name} "
@@ -93,7 +93,7 @@ def _judge(
         )
     for daemon in near if choice.owner else ():
         if daemon.reaches(pool, choice):
-            yield RuleFinding(
+            yield Finding(
                 daemon.resource,
                 daemon.image,
                 f"is {daemon.image.shown}, which installs a GPU driver on the pool {pool.name} "
@@ -102,7 +102,7 @@ def _judge(
                 "keep it off the pool by a nodeSelector or an affinity, or remove it",
             )
     if not choice.owner and operator is None and not near:
-        yield RuleFinding(
+        yield Finding(
             pool.resource,
             choice.at,
             f"is {choice.at.shown}, and nothing in the program installs a GPU driver on the pool {pool.name}",

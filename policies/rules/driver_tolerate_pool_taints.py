@@ -12,7 +12,7 @@ from dra_fleet.kubernetes.scheduling.taints import toleration_text
 from dra_fleet.policy.reading.nodes import Nodes
 from dra_fleet.policy.reading.plugins import driver_plugins
 from dra_fleet.policy.reading.taints import added_taints, declared_taints
-from dra_fleet.policy.rule import RuleFinding, StackRule
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ALLOWED: Final = "a toleration for every taint of the pools that the driver serves"
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find taints of pools that the plugin of the driver of their devices does not tolerate."""
     del settings
     plugins = driver_plugins(stack)
@@ -35,12 +35,12 @@ def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
             yield from _judge(plugin, pool)
 
 
-def _judge(plugin: DriverPlugin, pool: NodePool) -> Iterator[RuleFinding]:
+def _judge(plugin: DriverPlugin, pool: NodePool) -> Iterator[Finding]:
     given = plugin.tolerated.given
     key = ".".join(str(step) for step in given.path[1:])
     taints = (*declared_taints(pool), *added_taints(pool))
     for taint in plugin.tolerated.missing(taints) or ():
-        yield RuleFinding(
+        yield Finding(
             plugin.resource,
             given,
             f"does not tolerate the taint {taint} of the pool {pool.name}, so no devices are published there",

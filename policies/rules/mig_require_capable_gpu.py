@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from dra_fleet.drivers.divided_devices import dividable
 from dra_fleet.policy.reading.partitions import asked
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
-from dra_fleet.policy.rule import RuleFinding, StackRule
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _PROFILE: Final = re.compile(r"(?:all-)?(?P<name>\d+g\.\d+gb)(?P<media>[.+]me)?")
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find pools that ask for partitions which their GPUs do not have."""
     del settings
     for resource in stack.of(POOL_TYPES):
@@ -37,7 +37,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
                     yield from _judge(pool, value, machine)
 
 
-def _judge(pool: NodePool, value: Value, machine: Machine) -> Iterator[RuleFinding]:
+def _judge(pool: NodePool, value: Value, machine: Machine) -> Iterator[Finding]:
     layouts = _layouts(machine)
     if layouts is None:
         yield from _finding(pool, value, f"{machine.name} has no GPU with partitions")
@@ -49,7 +49,7 @@ def _judge(pool: NodePool, value: Value, machine: Machine) -> Iterator[RuleFindi
     match = _PROFILE.fullmatch(value.text or "")
     name = "" if match is None else f"{match['name']}{'+me' if match['media'] else ''}"
     if name and name not in layouts:
-        yield RuleFinding(
+        yield Finding(
             pool.resource,
             value,
             f"is {value.shown}, no profile of the {machine.gpu} of {machine.name}",
@@ -64,8 +64,8 @@ def _layouts(machine: Machine) -> Mapping[str, int] | None:
     return next((layouts for layouts in found if layouts is not None), None)
 
 
-def _finding(pool: NodePool, value: Value, reason: str) -> Iterator[RuleFinding]:
-    yield RuleFinding(
+def _finding(pool: NodePool, value: Value, reason: str) -> Iterator[Finding]:
+    yield Finding(
         pool.resource,
         value,
         f"is {value.shown}, and {reason}",

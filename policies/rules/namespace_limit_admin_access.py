@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.policy.rule import TEXTS, Parameter, ResourceRule, RuleFinding
+from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ NAMESPACES: Final = Parameter(
 )
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find the label on a namespace that is not listed."""
     label = resource.get("metadata", "labels", LABEL)
     if label.text != "true":
@@ -36,7 +36,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
     name = resource.get("metadata", "name")
     if listed and (name.unknown or name.text in listed):
         return
-    yield RuleFinding(
+    yield Finding(
         resource,
         label,
         "is 'true'",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.nodes import Nodes
-from dra_fleet.policy.rule import RuleFinding, StackRule
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find pairs of advertisers, one of them a DRA driver, on the same pool or nowhere kept apart."""
     del settings
     installed = advertisers(stack)
@@ -45,7 +45,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
 
 def _judge_pair(
     driver: Advertiser, other: Advertiser, pools: Sequence[NodePool], nodes: Nodes
-) -> Iterator[RuleFinding]:
+) -> Iterator[Finding]:
     pair = (driver, other)
     chosen = [pool for pool in pools if all(nodes.chosen(each, pool) for each in pair)]
     shared = sorted(pool.name for pool in chosen if all(nodes.tolerated(each, pool) for each in pair))
@@ -54,7 +54,7 @@ def _judge_pair(
     if nodes.homes.undecided(driver.resource, other.resource):
         return  # noted: whether they meet is not known
     where = f"the pools {', '.join(shared)}" if shared else "the same nodes"
-    yield RuleFinding(
+    yield Finding(
         other.resource,
         other.at,
         f"lets {other.title} give out the GPUs of {where} beside {driver.title} ({driver.resource.name}), "
@@ -66,9 +66,9 @@ def _judge_pair(
 
 def _judge_pool(
     pool: NodePool, plugin: CloudDevicePlugin, drivers: Sequence[Advertiser]
-) -> Iterator[RuleFinding]:
+) -> Iterator[Finding]:
     if drivers:
-        yield RuleFinding(
+        yield Finding(
             pool.resource,
             plugin.at,
             f"lets {plugin.title} give out the GPUs of the pool {pool.name} beside {drivers[0].title} "

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dra_fleet.declared.credentials import credentials
-from dra_fleet.policy.rule import RuleFinding, StackRule
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ KUBECONFIG = re.compile(r"(?i).*kube_?-?configs?(_?-?(raw|json|yaml|base64|b64|v
 ALLOWED = "credentials marked secret, or none at all"
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find exported values that hold or are named like credentials and are not secret."""
     del settings
     for root in stack.of(ROOT):
@@ -40,7 +40,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
                     else f"is exported in clear and holds a credential ({held.what})"
                 )
                 fix = f'export("{name}", pulumi.Output.secret(…)), or give credentials by an exec plugin'
-                yield RuleFinding(root, held.at, problem, ALLOWED, fix)
+                yield Finding(root, held.at, problem, ALLOWED, fix)
 
 
 def _note_kubeconfigs(output: Value, name: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.policy.reading.pods import POD_TYPES, pod_specs
-from dra_fleet.policy.rule import ResourceRule, RuleFinding
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find pods with claims and a node of their own choice."""
     del settings
     for spec in pod_specs(resource):
         node = spec.value.get("nodeName") if spec.claims else None
         if node is not None and node.text:
-            yield RuleFinding(
+            yield Finding(
                 resource,
                 node,
                 f"is {node.shown}",

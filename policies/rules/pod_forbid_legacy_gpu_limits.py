@@ -17,7 +17,7 @@ from dra_fleet.policy.reading.homes import Homes
 from dra_fleet.policy.reading.minors import KUBERNETES, Minors, has
 from dra_fleet.policy.reading.pods import POD_TYPES, pod_specs
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
-from dra_fleet.policy.rule import RuleFinding, StackRule
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ LIMITS: Final = [
 ALLOWED: Final = f"a limit that a DeviceClass maps, from Kubernetes {GATE.on_from}"
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find GPU limits of pods in clusters where a DRA driver has the GPUs and nothing answers the limit."""
     found = advertisers(stack)
     served_by = [advertiser.resource for advertiser in found if advertiser.kind == "dra"]
@@ -54,7 +54,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
             yield from _judge(pod, limit, answer, None if answer is None else minors.of(pod))
 
 
-def _judge(pod: Resource, limit: Value, answer: str | None, minor: str | None) -> Iterator[RuleFinding]:
+def _judge(pod: Resource, limit: Value, answer: str | None, minor: str | None) -> Iterator[Finding]:
     name = str(limit.path[-1])
     if answer is None:
         problem = "is asked for, and no DeviceClass answers it"
@@ -67,7 +67,7 @@ def _judge(pod: Resource, limit: Value, answer: str | None, minor: str | None) -
         fix = f"use a claim, or run Kubernetes {GATE.on_from} or newer"
     else:
         return
-    yield RuleFinding(pod, limit, problem, ALLOWED, fix)
+    yield Finding(pod, limit, problem, ALLOWED, fix)
 
 
 def _of_clouds(stack: Stack) -> Iterator[Resource]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.policy.reading.pods import POD_TYPES, pod_specs
-from dra_fleet.policy.rule import ResourceRule, RuleFinding
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find claims that no container uses."""
     del settings
     for spec in pod_specs(resource):
         yield from _judge(resource, spec)
 
 
-def _judge(resource: Resource, spec: PodSpec) -> Iterator[RuleFinding]:
+def _judge(resource: Resource, spec: PodSpec) -> Iterator[Finding]:
     claims = [(claim, claim.get("name").text) for claim in spec.claims]
     if not claims:
         return
@@ -34,7 +34,7 @@ def _judge(resource: Resource, spec: PodSpec) -> Iterator[RuleFinding]:
         return  # an unknown use may be of any claim
     for claim, name in claims:
         if name is not None and name not in used:
-            yield RuleFinding(
+            yield Finding(
                 resource,
                 claim,
                 f"is the claim {name!r}, which no container uses",

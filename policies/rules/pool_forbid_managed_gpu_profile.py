@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.clouds import all_resources
 from dra_fleet.policy.reading.homes import Homes
-from dra_fleet.policy.rule import RuleFinding, StackRule
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find managed GPU profiles beside a DRA driver."""
     del settings
     drivers = [found for found in advertisers(stack) if found.kind == "dra"]
@@ -33,12 +33,10 @@ def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
             yield from _judge(resource, plugins, beside)
 
 
-def _judge(
-    resource: Resource, plugins: ManagedPlugins, beside: Sequence[Advertiser]
-) -> Iterator[RuleFinding]:
+def _judge(resource: Resource, plugins: ManagedPlugins, beside: Sequence[Advertiser]) -> Iterator[Finding]:
     for mode in plugins.places(resource):
         if mode.text == plugins.on and beside:
-            yield RuleFinding(
+            yield Finding(
                 resource,
                 mode,
                 f"is {mode.shown}, so {plugins.owner}'s device plugin gives out the GPUs beside "

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.policy.reading.advertisers import advertisers
 from dra_fleet.policy.reading.nodes import Nodes
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
-from dra_fleet.policy.rule import RuleFinding, StackRule
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find pools that may be empty and would stay so."""
     del settings
     drivers = [found for found in advertisers(stack) if found.kind == "dra"]
@@ -33,8 +33,8 @@ def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
                 yield _finding(pool, reason, allowed)
 
 
-def _finding(pool: NodePool, reason: str, allowed: str) -> RuleFinding:
-    return RuleFinding(
+def _finding(pool: NodePool, reason: str, allowed: str) -> Finding:
+    return Finding(
         pool.resource,
         pool.fewest,
         f"is {pool.fewest.shown}, and {reason}, so the pool {pool.name} stays empty while claims wait",

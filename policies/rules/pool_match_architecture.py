@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.policy.reading.homes import Homes
 from dra_fleet.policy.reading.operators import installer_for, operators
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
-from dra_fleet.policy.rule import RuleFinding, StackRule
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find pools whose image is not for their machines, or has no GPU driver for them."""
     del settings
     for resource in stack.of(POOL_TYPES):
         for pool in pools(resource):
             for fault in pool.cloud.wrong_images(stack, pool, partial(_is_installed, stack, pool)):
-                yield RuleFinding(pool.resource, fault.at, fault.problem, fault.allowed, fault.fix)
+                yield Finding(pool.resource, fault.at, fault.problem, fault.allowed, fault.fix)
 
 
 def _is_installed(stack: Stack, pool: NodePool) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from dra_fleet.declared.values import Secret
 from dra_fleet.policy.reading.clouds import any_of
 from dra_fleet.policy.reading.pools import pools
-from dra_fleet.policy.rule import ResourceRule, RuleFinding
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     import re
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find pools with a part of what DRA needs."""
     del settings
     for pool in pools(resource):
@@ -33,15 +33,15 @@ def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
             continue
         yield from _labels(resource, pool, needed.labels)
         for fault in needed.unprepared(pool):
-            yield RuleFinding(resource, fault.at, fault.problem, fault.allowed, fault.fix)
+            yield Finding(resource, fault.at, fault.problem, fault.allowed, fault.fix)
 
 
-def _labels(resource: Resource, pool: NodePool, needed: Mapping[str, str]) -> Iterator[RuleFinding]:
+def _labels(resource: Resource, pool: NodePool, needed: Mapping[str, str]) -> Iterator[Finding]:
     for key, without in needed.items():
         label = pool.label(key)
         if label.unknown or label.text == "true":
             continue
-        yield RuleFinding(
+        yield Finding(
             resource,
             pool.labels,
             f'lacks {key}="true", so {without}',

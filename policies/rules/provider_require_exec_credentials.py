@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.declared.credentials import credentials
 from dra_fleet.declared.values import Value
-from dra_fleet.policy.rule import ResourceRule, RuleFinding
+from dra_fleet.policy.rule import Finding, ResourceRule
 from dra_fleet.yaml_text import Unreadable, read_documents
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ FIX: Final = (
 )
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find kubeconfigs that hold a credential."""
     del settings
     kubeconfig = resource.get("kubeconfig")
@@ -40,11 +40,11 @@ def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
     if users is None:
         if "\n" not in text.strip():
             return  # paths, as in KUBECONFIG
-        yield RuleFinding(resource, kubeconfig, "is no kubeconfig that can be read", ALLOWED, FIX)
+        yield Finding(resource, kubeconfig, "is no kubeconfig that can be read", ALLOWED, FIX)
         return
     held = sorted({told for user in users for told in _held(user)})
     if held:
-        yield RuleFinding(resource, kubeconfig, f"holds a credential ({', '.join(held)})", ALLOWED, FIX)
+        yield Finding(resource, kubeconfig, f"holds a credential ({', '.join(held)})", ALLOWED, FIX)
 
 
 def _held(user: Mapping[str, Any]) -> Iterator[str]:

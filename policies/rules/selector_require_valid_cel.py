@@ -12,7 +12,7 @@ from dra_fleet.cel import CelInvalid, CelUnsupported, environment
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.policy.reading.claims import SELECTING_TYPES, all_selectors
 from dra_fleet.policy.reading.minors import KUBERNETES, Minors
-from dra_fleet.policy.rule import RuleFinding, StackRule
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ NEWEST: Final = KNOWN[-1]
 """Judges where no cluster says its minor; it knows every function that an older one knows."""
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find expressions that the API server would refuse."""
     minors = Minors(stack, settings)
     for resource in stack.of(SELECTING_TYPES):
@@ -38,7 +38,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
             reason = _refusal(expression, minor)
             if reason is not None:
                 told = "" if selector.secret else f": {reason}"  # it quotes the expression
-                yield RuleFinding(
+                yield Finding(
                     resource,
                     selector,
                     f"is refused by Kubernetes {minor}{told}",

@@ -12,7 +12,7 @@ from dra_fleet.policy.reading.charts import RELEASE_TYPES, release
 from dra_fleet.policy.reading.claims import SELECTING_TYPES
 from dra_fleet.policy.reading.homes import Homes
 from dra_fleet.policy.reading.sharing import shared
-from dra_fleet.policy.rule import RuleFinding, StackRule
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GATES: Final = "featureGates"
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find configurations for which a driver of the same cluster has the gate off."""
     del settings
     homes = Homes(stack)
@@ -39,7 +39,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
 
 def _judge(
     resource: Resource, place: str, gate: str, installed: ChartRelease, homes: Homes
-) -> Iterator[RuleFinding]:
+) -> Iterator[Finding]:
     value = installed.value(f"{GATES}.{gate}")
     version = installed.driver_version
     if version is not None and gate not in version.feature_gates:
@@ -49,7 +49,7 @@ def _judge(
         return
     if homes.undecided(resource, installed.resource):
         return  # noted: whether it is this driver's claim is not known
-    yield RuleFinding(
+    yield Finding(
         installed.resource,
         value,
         f"is {value.shown}, and {resource.name} needs it at {place}",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.policy.reading.claims import SELECTING_TYPES
 from dra_fleet.policy.reading.sharing import shared
-from dra_fleet.policy.rule import TEXTS, Parameter, ResourceRule, RuleFinding
+from dra_fleet.policy.rule import TEXTS, Finding, Parameter, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,13 +27,13 @@ ACCEPTED: Final = Parameter(
 )
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find configurations that choose a strategy without isolation."""
     if resource.name in settings.texts(ACCEPTED.name):
         return
     for facts, strategy in shared(resource):
         if strategy.text in facts.sharing_gates:
-            yield RuleFinding(
+            yield Finding(
                 resource,
                 strategy,
                 f"is {strategy.shown}, which isolates neither memory nor faults",

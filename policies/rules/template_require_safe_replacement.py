@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.policy.reading.claims import TEMPLATE_TYPES
-from dra_fleet.policy.rule import ResourceRule, RuleFinding
+from dra_fleet.policy.rule import Finding, ResourceRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,13 +22,13 @@ VERSIONED: Final = re.compile(r".*-([0-9a-f]{7,}|v\d+)")
 """A name that changes with its content."""
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     """Find templates of a fixed name whose replacement would meet themselves."""
     del settings
     name = resource.get("metadata", "name")
     if resource.delete_before_replace or name.text is None or VERSIONED.fullmatch(name.text):
         return
-    yield RuleFinding(
+    yield Finding(
         resource,
         name,
         f"is the fixed name {name.shown}, and the template is not deleted before it is replaced",

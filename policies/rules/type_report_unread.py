@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.policy.reading.unread import unread
-from dra_fleet.policy.rule import TEXTS, Parameter, RuleFinding, StackRule
+from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,11 +26,11 @@ TYPES: Final = Parameter(
 )
 
 
-def judge(stack: Stack, settings: Settings) -> Iterator[RuleFinding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find resources of such types."""
     for resource, what in unread(stack):
         if resource.type not in settings.texts(TYPES.name):
-            yield RuleFinding(
+            yield Finding(
                 resource,
                 resource.properties,
                 f"may be {what}, and no rule reads its type",

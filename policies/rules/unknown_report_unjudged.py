@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dra_fleet.declared.resources import Resource
-    from dra_fleet.policy.rule import RuleFinding, Settings
+    from dra_fleet.policy.rule import Finding, Settings
 
 
-def judge(resource: Resource, settings: Settings) -> Iterable[RuleFinding]:
+def judge(resource: Resource, settings: Settings) -> Iterable[Finding]:
     """Find nothing."""
     del resource, settings
     return ()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.value_checks import check_values
-from dra_fleet.policy.rule import RuleFinding
+from dra_fleet.policy.rule import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,13 +18,11 @@ if TYPE_CHECKING:
     from dra_fleet.policy.reading.charts import ChartRelease
 
 
-def unknown_values(
-    resource: Resource, installed: ChartRelease, version: ChartVersion
-) -> Iterator[RuleFinding]:
+def unknown_values(resource: Resource, installed: ChartRelease, version: ChartVersion) -> Iterator[Finding]:
     """Find values that a version of a chart lacks, or has of another type."""
     for value in _dotted(version, installed.values, ""):
         nested = ": {".join(str(value.path[-1]).split("."))
-        yield RuleFinding(
+        yield Finding(
             resource,
             value,
             "is one key with dots in it, which Helm ignores without a word",
@@ -35,10 +33,10 @@ def unknown_values(
         yield _finding(resource, installed, refusal)
 
 
-def _finding(resource: Resource, installed: ChartRelease, refusal: Refusal) -> RuleFinding:
+def _finding(resource: Resource, installed: ChartRelease, refusal: Refusal) -> Finding:
     place = installed.value(refusal.path)
     mistyped = refusal.what.startswith("must")
-    return RuleFinding(
+    return Finding(
         resource,
         place,
         f"is {place.shown} and {refusal.what}" if mistyped else refusal.what,
