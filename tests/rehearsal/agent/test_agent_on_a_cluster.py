@@ -87,8 +87,10 @@ def test_a_pod_whose_claims_its_controller_names_in_turn_gets_all_names_and_runs
     )
 
     def names() -> list[Object]:
+        """In one order: the controller takes them from a Go map, and to the API they are a map by name."""
         found = agent_cluster.pod(namespace, "pair") or {}
-        return found.get("status", {}).get("resourceClaimStatuses", [])
+        statuses: list[Object] = found.get("status", {}).get("resourceClaimStatuses", [])
+        return sorted(statuses, key=lambda status: status["name"])
 
     def patch(body: Object, subresource: str | None) -> None:
         agent_cluster.run(
