@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PLAIN_INTERVAL_SECONDS = 15.0
 """How often a long step says where it is when there is no terminal."""
+_TELLING_SHARE = 0.02
+"""Of a count, what must be done before the rest can be told from it: the start also downloads."""
 
 
 @contextmanager
@@ -92,8 +94,8 @@ class _PlainStep:
         self._reporter.say(f"{self._title}: {detail}{count}")
 
     def _left(self, done: int | None, total: int) -> str:
-        """How long the rest takes if it goes on as it has; nothing while nothing is done."""
-        if not done:
+        """How long the rest takes if it goes on as it has; nothing while too little is done to tell."""
+        if not done or done < total * _TELLING_SHARE:
             return ""
         minutes = (time.monotonic() - self._began) / done * (total - done) / 60
         return f", about {minutes:.0f} min left" if minutes >= 1 else ", less than a minute left"

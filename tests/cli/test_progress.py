@@ -38,6 +38,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
         (25, 60.0, "Helm v4: compiling net/http (25 of 100, about 3 min left)"),
         (99, 60.0, "Helm v4: compiling net/http (99 of 100, less than a minute left)"),
         (0, 60.0, "Helm v4: compiling net/http (0 of 100)"),
+        (1, 15.0, "Helm v4: compiling net/http (1 of 100)"),
         (25, 1.0, "Helm v4 ..."),
     ],
 )
