@@ -6,14 +6,17 @@ https://github.com/kubernetes-sigs/json (its errors of types).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+import re
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dra_fleet.clusters.client import Object
 
@@ -26,17 +29,49 @@ class Go:
         name: As its errors write it.
         takes: What JSON it is read from.
         fields: Those of a structure, by name; `*` stands for any key of a map.
+        whole: Which numbers one of whole numbers holds.
     """
 
     name: str
     takes: type = dict
     fields: Mapping[str, Go] = field(default_factory=dict[str, "Go"])
+    whole: range = range(-(2**63), 2**63)
+
+    def reads(self, value: object) -> bool:
+        """Whether a value of JSON is read into it."""
+        if self.takes is not int:
+            return isinstance(value, self.takes)
+        return isinstance(value, int) and not isinstance(value, bool) and value in self.whole
+
+    def without(self, paths: Sequence[Sequence[str]]) -> Go:
+        """The type without fields below it; a structure that keeps none is gone with them."""
+        kept: dict[str, Go] = {}
+        for name, below in self.fields.items():
+            gone = [path[1:] for path in paths if path[0] == name]
+            left = below.without([path for path in gone if path])
+            if [] not in gone and (left.fields or not below.fields):
+                kept[name] = left
+        return replace(self, fields=kept)
 
 
 STRING = Go("string", str)
 INT = Go("int", int)
+UINT64 = Go("uint64", int, whole=range(2**64))
 BOOL = Go("bool", bool)
 QUANTITY = Go("resource.Quantity", Quantity)
+_HEAD: Mapping[str, Go] = {"apiVersion": STRING, "kind": STRING}
+_MISSING: Mapping[str, str] = {"kind": "Kind", "apiVersion": "apiVersion"}
+_WANTED = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
+_NO_QUANTITY = "quantities must match the regular expression"
+_SHAPE = re.compile(r"[+-]?[0-9]*[.]?[0-9]*[eEinumkKMGTP]+[-+]?[0-9]*", re.ASCII)
+
+
+class _Wrong(Enum):
+    """What is wrong with a field; the lower is told before the higher."""
+
+    QUANTITY = 0
+    TYPE = 1
+    FIELD = 2
 
 
 def decode(parameters: Object, api_version: str, kinds: Mapping[str, Mapping[str, Go]]) -> str:
@@ -50,16 +85,32 @@ def decode(parameters: Object, api_version: str, kinds: Mapping[str, Mapping[str
     Raises:
         PrepareFailed: with the driver's words.
     """
-    version, kind = str(parameters.get("apiVersion", "")), str(parameters.get("kind", ""))
-    if version != api_version or kind not in kinds:
-        raise PrepareFailed(
-            f'error decoding config parameters: no kind "{kind}" is registered for version "{version}" '
-            'in scheme "pkg/runtime/scheme.go:111"'
+    version, kind = parameters.get("apiVersion") or "", parameters.get("kind") or ""
+    problem = _unnamed(parameters)
+    if not problem and (version != api_version or kind not in kinds):
+        problem = (
+            f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
         )
-    problem = _problem(parameters, Go(kind, dict, {"apiVersion": STRING, "kind": STRING, **kinds[kind]}), "")
+    problem = problem or _unread(parameters, Go(kind, dict, {**_HEAD, **kinds.get(kind, {})}))
     if problem:
         raise PrepareFailed(f"error decoding config parameters: {problem}")
     return kind
+
+
+def _unnamed(parameters: Object) -> str:
+    """Why the kind of parameters cannot be told; empty where it can."""
+    for name in _HEAD:
+        value = parameters.get(name)
+        if value is not None and not isinstance(value, str):
+            wrong = (
+                f"cannot unmarshal {_json_type(value, STRING)} into Go struct field .{name} of type string"
+            )
+            return f"couldn't get version/kind; json parse error: json: {wrong}"
+    if (version := parameters.get("apiVersion") or "").count("/") > 1:
+        return f"unexpected GroupVersion string: {version}"
+    missing = next((told for name, told in _MISSING.items() if not parameters.get(name)), None)
+    body = json.dumps(parameters, separators=(",", ":"), ensure_ascii=False)
+    return f"Object '{missing}' is missing in '{body}'" if missing else ""
 
 
 def section(value: Object, key: str) -> Object:
@@ -67,37 +118,43 @@ def section(value: Object, key: str) -> Object:
     return cast("Object", value.get(key) or {})
 
 
-def _problem(value: Mapping[str, Any], structure: Go, path: str) -> str:
+def _unread(parameters: Object, structure: Go) -> str:
+    """What the driver says of fields that it does not read; empty where it reads them all.
+
+    A wrong quantity ends the decoding, a wrong type is told at its end, and unknown fields all together where
+    nothing else is wrong.
+    """
+    found = list(_problems(parameters, structure, ""))
+    unknown = [text for wrong, text in found if wrong is _Wrong.FIELD]
+    worst = min(found, key=lambda one: one[0].value, default=(_Wrong.FIELD, ""))
+    return f"strict decoding error: {', '.join(unknown)}" if len(unknown) == len(found) > 0 else worst[1]
+
+
+def _problems(value: Mapping[str, Any], structure: Go, path: str) -> Iterator[tuple[_Wrong, str]]:
     for key, item in value.items():
         below = structure.fields.get(key, structure.fields.get("*"))
         if below is None:
-            return f'strict decoding error: unknown field "{path}{key}"'
-        found = (
-            "" if item is None else _unread(item, below, f"{structure.name.rpartition('.')[2]}.{path}{key}")
-        )
-        if not found and isinstance(item, dict) and below.takes is dict:
-            found = _problem(cast("Object", item), below, f"{path}{key}.")
-        if found:
-            return found
-    return ""
+            yield _Wrong.FIELD, f'unknown field "{path}{key}"'
+        elif below.takes is Quantity:
+            yield from _no_quantity(item)
+        elif item is not None and not below.reads(item):
+            to = f"Go struct field {structure.name.rpartition('.')[2]}.{path}{key} of type {below.name}"
+            yield _Wrong.TYPE, f"json: cannot unmarshal {_json_type(item, below)} into {to}"
+        elif isinstance(item, dict):
+            yield from _problems(cast("Object", item), below, f"{path}{key}.")
 
 
-def _unread(item: object, wanted: Go, where: str) -> str:
-    if wanted is QUANTITY:
-        return _no_quantity(item)
-    if isinstance(item, wanted.takes) and (wanted.takes is not int or not isinstance(item, bool)):
-        return ""
-    told = _json_type(item, wanted)
-    return f"json: cannot unmarshal {told} into Go struct field {where} of type {wanted.name}"
-
-
-def _no_quantity(item: object) -> str:
+def _no_quantity(item: object) -> Iterator[tuple[_Wrong, str]]:
     """Source: https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/api/resource/quantity.go#L125."""
+    text = json.dumps(item) if not isinstance(item, str) else item.strip()
     try:
-        Quantity.parse(str(item))
+        if item is not None:
+            Quantity.parse(text)
     except ValueError:
-        return "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-    return ""
+        told = (
+            "unable to parse quantity's suffix" if _SHAPE.fullmatch(text) else f"{_NO_QUANTITY} '{_WANTED}'"
+        )
+        yield _Wrong.QUANTITY, told
 
 
 def _json_type(value: object, wanted: Go) -> str:

@@ -243,7 +243,9 @@ def test_a_channel_on_a_node_of_no_fabric_asks_the_domain_s_status() -> None:
 def test_an_unprepared_channel_takes_the_label_away() -> None:
     api = FakeApi(domain(), node("n1", **{DOMAIN: UID}))
     at = AtWork(api=cast("KubeApi", api), namespace="nvidia", host=host())
-    asyncio.run(plugin().release(at, claim({"kind": "ComputeDomainDaemonConfig", "domainID": UID})))
+    asyncio.run(
+        plugin().release(at, claim({"kind": "ComputeDomainDaemonConfig", "domainID": UID}, device="daemon-0"))
+    )
     assert api.objects["Node", "n1"]["metadata"]["labels"] == {DOMAIN: UID}
     asyncio.run(plugin().release(at, claim(channel())))
     assert api.objects["Node", "n1"]["metadata"]["labels"] == {}
@@ -278,7 +280,11 @@ def test_a_claim_that_cannot_be_in_its_domain_is_told_why(
     [
         (claim(None), "error validating config: domainID cannot be empty"),
         (claim(channel(domainId=UID)), 'strict decoding error: unknown field "domainId"'),
-        (claim({"kind": "GpuConfig"}), 'no kind "GpuConfig" is registered for version'),
+        (claim({"kind": "GpuConfig"}), "failed: runtime object is not a recognized configuration"),
+        (
+            claim({"kind": "GPUConfig"}),
+            "failed: error generating configResultsMap: error getting opaque device configs: error decoding",
+        ),
         (claim(channel(), device="daemon-0"), "cannot apply ComputeDomainChannelConfig to request: channel"),
         (claim(channel(), device="channel-9"), "requested device is not allocatable: channel-9"),
     ],

@@ -6,9 +6,11 @@ cmd/gpu-kubelet-plugin/device_state.go and api/nvidia.com/resource/v1beta1/valid
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from dra_fleet.rehearsal.drivers.nvidia.plugin import NvidiaGpuPlugin
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
@@ -17,9 +19,12 @@ ON = {"TimeSlicingSettings": True, "MPSSupport": True}
 OFF = {"TimeSlicingSettings": False, "MPSSupport": False}
 
 
+DECODED = yaml.safe_load(Path(__file__).with_name("decoded_parameters.yaml").read_text(encoding="utf-8"))
+
+
 def judge(parameters: dict[str, Any], gates: dict[str, bool]) -> None:
     """Prepare a device of the configuration's own type."""
-    kind = {"MigDeviceConfig": "mig", "VfioDeviceConfig": "vfio"}.get(parameters["kind"], "gpu")
+    kind = {"MigDeviceConfig": "mig", "VfioDeviceConfig": "vfio"}.get(str(parameters.get("kind")), "gpu")
     text = ",".join(f"{name}={str(on).lower()}" for name, on in gates.items())
     plugin = NvidiaGpuPlugin(
         {"name": "gpus", "image": "driver:v0.5.0", "env": [{"name": "FEATURE_GATES", "value": text}]}
@@ -103,6 +108,16 @@ def test_bad_configuration_is_refused_in_the_drivers_words(parameters: dict[str,
     with pytest.raises(PrepareFailed) as refused:
         judge(parameters, ON)
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize("row", DECODED)
+def test_parameters_are_decoded_as_the_driver_decodes_them(row: dict[str, Any]) -> None:
+    with pytest.raises(PrepareFailed) as refused:
+        judge(row["parameters"], ON)
+    assert str(refused.value) == (
+        "error preparing devices for claim n/c:u: prepare devices failed: error getting opaque device "
+        f"configs: error decoding config parameters: {row['answer']}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,6 +205,48 @@ def test_admin_access_is_for_whole_gpus_without_configuration(
         f"error preparing devices for claim n/c:u: claim n/c:u requests admin access {told}, which is not "
         "supported"
     )
+
+
+def of_the_other_plugin(requests: list[str], version: str) -> str:
+    asked = claim(requests)
+    asked["status"]["allocation"]["devices"]["config"][0]["opaque"]["parameters"] = config(
+        "ComputeDomainChannelConfig", domainID="d"
+    )
+    try:
+        NvidiaGpuPlugin({"name": "gpus", "image": f"driver:v{version}"}).prepare(asked, PUBLISHED)
+    except PrepareFailed as error:
+        return str(error)
+    return ""
+
+
+NOT_RECOGNIZED = (
+    "error preparing devices for claim n/c:u: prepare devices failed: runtime object is not a recognized "
+    "configuration"
+)
+
+
+@pytest.mark.parametrize(
+    ("requests", "version", "told"),
+    [
+        (["gpu/small"], "0.5.0", NOT_RECOGNIZED),
+        (["gpu/small"], "0.4.1", NOT_RECOGNIZED),
+        ([], "0.5.0", ""),
+        ([], "0.4.1", NOT_RECOGNIZED),
+    ],
+)
+def test_configuration_of_a_compute_domain_is_decoded_but_not_applied_to_a_gpu(
+    requests: list[str], version: str, told: str
+) -> None:
+    assert of_the_other_plugin(requests, version) == told
+
+
+def test_a_field_of_a_later_version_is_unknown_to_an_earlier_one() -> None:
+    asked = claim([])
+    asked["status"]["allocation"]["devices"]["config"][0]["opaque"]["parameters"] = config(
+        sharing={"strategy": "MPS", "mpsConfig": {"multiUser": True}}
+    )
+    with pytest.raises(PrepareFailed, match=r'unknown field "sharing\.mpsConfig\.multiUser"'):
+        NvidiaGpuPlugin({"name": "gpus", "image": "driver:v0.4.1"}).prepare(asked, PUBLISHED)
 
 
 @pytest.mark.parametrize(("version", "told"), [("25.8.1", "no kind"), ("25.12.0", "cannot apply")])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.rehearsal.drivers.decoding import INT, Go, decode, section
+from dra_fleet.rehearsal.drivers.decoding import INT, UINT64, Go, decode, section
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 
 if TYPE_CHECKING:
@@ -27,13 +27,12 @@ _SHARING = Go(
         "spacePartitioningConfig": Go("v1alpha1.SpacePartitioningConfig", dict, {"partitionCount": INT}),
     },
 )
-_BURST = Go("uint64", int)
 _KINDS: Mapping[str, Mapping[str, Mapping[str, Go]]] = {
     "gpu": {"GpuConfig": {"sharing": _SHARING}},
     "net": {
         "NetConfig": {
             "bwBurst": Go(
-                "v1alpha1.BandwidthBurstEntry", dict, {"ingressBurst": _BURST, "egressBurst": _BURST}
+                "v1alpha1.BandwidthBurstEntry", dict, {"ingressBurst": UINT64, "egressBurst": UINT64}
             )
         }
     },

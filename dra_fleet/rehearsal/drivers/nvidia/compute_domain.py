@@ -14,29 +14,25 @@ from dra_fleet.cel.semver import as_semver
 from dra_fleet.clusters.client import ApiError
 from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER, compute_domain_devices
 from dra_fleet.drivers.nvidia.objects.compute_domain import API, CLIQUE_LABEL, KIND
-from dra_fleet.rehearsal.drivers.decoding import STRING, decode
+from dra_fleet.rehearsal.drivers.nvidia.assigning import NOT_RECOGNIZED, Assigning
 from dra_fleet.rehearsal.drivers.nvidia.compute_domains.objects import CLIQUE_KIND, DOMAIN
-from dra_fleet.rehearsal.drivers.nvidia.gates import feature_gates
+from dra_fleet.rehearsal.drivers.nvidia.gates import chart_version, feature_gates
 from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
-from dra_fleet.rehearsal.drivers.nvidia.opaque import API_VERSION
+from dra_fleet.rehearsal.drivers.nvidia.opaque import kinds_in
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, StartFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.rehearsal.drivers.decoding import Go
     from dra_fleet.rehearsal.drivers.plugin import AtWork
     from dra_fleet.rehearsal.world.node import Host
 
 DNS_NAMES_FLOOR = "570.158.1"
 """The lowest driver that takes DNS names for IMEX daemons (`main.go`)."""
 CHANNEL: Final = "ComputeDomainChannelConfig"
-_KINDS: Final[Mapping[str, Mapping[str, Go]]] = {
-    CHANNEL: {"domainID": STRING, "allocationMode": STRING},
-    "ComputeDomainDaemonConfig": {"domainID": STRING},
-}
 _TYPES: Final = {CHANNEL: "channel", "ComputeDomainDaemonConfig": "daemon"}
+_KINDS: Final = {held: kind for kind, held in _TYPES.items()}
 
 
 class ComputeDomainPlugin(NodePlugin):
@@ -77,18 +73,20 @@ class ComputeDomainPlugin(NodePlugin):
         del beside
         try:
             self.require_published(claim, published)
-            self._judge(claim, published)
+            self._judge(claim)
         except PrepareFailed as error:
             raise PrepareFailed(_told(claim, str(error))) from error
 
-    def _judge(self, claim: Object, published: dict[str, Object]) -> None:
-        for kind, parameters in self._configs(claim):
+    def _judge(self, claim: Object) -> None:
+        try:
+            configs = self._configs(claim)
+        except PrepareFailed as error:
+            raise PrepareFailed(f"error generating configResultsMap: {error}") from error
+        for kind, parameters in configs:
+            if kind not in _TYPES:
+                raise PrepareFailed(NOT_RECOGNIZED)
             if not parameters.get("domainID"):
                 raise PrepareFailed("error validating config: domainID cannot be empty")
-            for result in self.results(claim):
-                actual = published[result["device"]]["attributes"]["type"]["string"]
-                if actual != _TYPES[kind]:
-                    raise PrepareFailed(f"cannot apply {kind} to request: {result['request']}")
 
     @override
     async def settle(self, at: AtWork, claim: Object) -> None:
@@ -147,19 +145,31 @@ class ComputeDomainPlugin(NodePlugin):
         return (at.host.name, "Ready") in entries
 
     def _configs(self, claim: Object) -> list[tuple[str, Object]]:
-        """The configuration of this driver's devices, at least one: without any, an empty one counts.
+        """The configuration of each device, by its kind; an empty one where there is none for it.
 
         Raises:
-            PrepareFailed: it cannot be decoded.
+            PrepareFailed: with the driver's words.
         """
-        configs: list[Object] = claim["status"]["allocation"]["devices"].get("config", [])
-        found = [
-            item["opaque"]["parameters"]
-            for item in configs
-            if item.get("opaque", {}).get("driver") == self.driver
+        assigning = Assigning(
+            driver=self.driver,
+            kinds=kinds_in(chart_version(self.version)),
+            types=_TYPES,
+            refused=lambda kind, result, _: f"cannot apply {kind} to request: {result['request']}",
+            takes_others=True,
+        )
+        results, types = self.results(claim), _published_types()
+        assigned = assigning.assigned(claim, results, types.__getitem__)
+        held = [result for _, devices in assigned for result in devices]
+        return [
+            *((parameters["kind"], parameters) for parameters, _ in assigned),
+            *((_KINDS[types[result["device"]]], {}) for result in results if result not in held),
         ]
-        decoded = [(decode(parameters, API_VERSION, _KINDS), parameters) for parameters in found]
-        return decoded or [(CHANNEL, {})]
+
+
+def _published_types() -> dict[str, str]:
+    """The type of each of the plugin's devices."""
+    devices = (device.to_object() for device in compute_domain_devices())
+    return {device["name"]: device["attributes"]["type"]["string"] for device in devices}
 
 
 async def _label_node(api: KubeApi, name: str, uid: str) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet.drivers.nvidia import DRIVER
-from dra_fleet.rehearsal.drivers.decoding import BOOL, INT, QUANTITY, Go, section
+from dra_fleet.rehearsal.drivers.decoding import BOOL, INT, QUANTITY, STRING, Go, section
 from dra_fleet.rehearsal.drivers.nvidia.pinned_memory import refused_limits
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 
@@ -51,6 +51,8 @@ FIELDS: Mapping[str, Mapping[str, Go]] = {
     "VfioDeviceConfig": {
         "iommu": Go("v1beta1.IOMMUConfig", dict, {"backendPolicy": _BACKEND, "enableAPIDevice": BOOL})
     },
+    "ComputeDomainChannelConfig": {"domainID": STRING, "allocationMode": STRING},
+    "ComputeDomainDaemonConfig": {"domainID": STRING},
 }
 DEVICE_TYPES: Mapping[str, str] = {"GpuConfig": "gpu", "MigDeviceConfig": "mig", "VfioDeviceConfig": "vfio"}
 _GATES: Mapping[str, str] = {"TimeSlicing": "TimeSlicingSettings", "MPS": "MPSSupport"}
@@ -77,9 +79,19 @@ class Applied:
 
 
 def kinds_in(chart: ChartVersion) -> Mapping[str, Mapping[str, Go]]:
-    """The kinds of configuration that a version of the driver decodes, with their fields."""
-    known = DRIVER.facts.parameters_in(chart.version)
-    return {kind: fields for kind, fields in FIELDS.items() if any(item.kind == kind for item in known)}
+    """The kinds of configuration that a version of the driver decodes, with their fields.
+
+    Its plugins decode each other's too.
+    """
+    facts = DRIVER.facts
+    kinds: dict[str, Mapping[str, Go]] = {}
+    for known in facts.parameters_in(chart.version):
+        later = [
+            field for field in known.fields if field.since and facts.is_older(chart.version, field.since)
+        ]
+        whole = Go(known.kind, dict, FIELDS[known.kind])
+        kinds[known.kind] = whole.without([field.name.split(".") for field in later]).fields
+    return kinds
 
 
 def judge(parameters: Object, gates: Mapping[str, bool], at: Applied) -> None:

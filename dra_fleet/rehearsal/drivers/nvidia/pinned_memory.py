@@ -56,10 +56,10 @@ def _unknown(key: str, uuids: Sequence[str]) -> str:
 
 
 def _megabytes(limit: object) -> int:
-    return int(math.ceil(Quantity.parse(str(limit or 0)).amount) / _MIB)
+    return int(math.ceil(Quantity.parse(str(limit or 0).strip()).amount) / _MIB)
 
 
 def _as_go_prints(limit: object) -> str:
     """A quantity as the struct that it is, which the driver's message shows."""
-    read = Quantity.parse(str(limit or 0))
+    read = Quantity.parse(str(limit or 0).strip())
     return f"{{{{{math.ceil(read.amount)} 0}} {{<nil>}} {limit or 0} {read.format}}}"

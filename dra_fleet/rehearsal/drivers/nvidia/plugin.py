@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from typing_extensions import override
 
+from dra_fleet.drivers.nvidia import DRIVER as INSTALLED
 from dra_fleet.drivers.nvidia.devices import DRIVER, nvidia_devices
 from dra_fleet.drivers.nvidia.shares import GATE, NO_SHARES, is_option, with_parts
 from dra_fleet.rehearsal.drivers.nvidia.gates import (
@@ -111,11 +112,13 @@ class NvidiaGpuPlugin(NodePlugin):
 
     @override
     def prepare(self, claim: Object, published: dict[str, Object], beside: Sequence[Object] = ()) -> None:
+        chart = chart_version(self.version)
         driver = Preparing(
             plugin=self,
             published=published,
             gates=feature_gates(self.environment, self.version),
-            kinds=kinds_in(chart_version(self.version)),
+            kinds=kinds_in(chart),
+            takes_others=INSTALLED.facts.is_older(chart.version, "0.5.0"),
             shares=self.environment.get(SHARES, "") not in NO_SHARES,
         )
         name = name_of(claim)

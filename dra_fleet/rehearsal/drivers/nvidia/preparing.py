@@ -8,15 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet.rehearsal.drivers.decoding import decode
-from dra_fleet.rehearsal.drivers.nvidia.opaque import (
-    API_VERSION,
-    DEVICE_TYPES,
-    Applied,
-    invalid,
-    judge,
-    normalized,
-)
+from dra_fleet.rehearsal.drivers.nvidia.assigning import NOT_RECOGNIZED, Assigning
+from dra_fleet.rehearsal.drivers.nvidia.opaque import DEVICE_TYPES, Applied, invalid, judge, normalized
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 
 if TYPE_CHECKING:
@@ -39,6 +32,7 @@ class Preparing:
         published: The node's published devices by name.
         gates: The driver's feature gates.
         kinds: The kinds of configuration that it decodes, with their fields.
+        takes_others: Whether a kind of the driver's other plugin is for every device.
         shares: Whether several claims may hold parts of a device.
     """
 
@@ -46,6 +40,7 @@ class Preparing:
     published: Mapping[str, Object]
     gates: Mapping[str, bool]
     kinds: Mapping[str, Mapping[str, Go]]
+    takes_others: bool
     shares: bool
 
     def prepare(self, claim: Object, beside: Sequence[Object]) -> None:
@@ -81,7 +76,7 @@ class Preparing:
         if any(kind is not None and kind["string"] != "gpu" for kind in types):
             return "on a non-full-GPU device"
         requests = {result["request"] for result in watched}
-        named = (config.get("requests") or requests for config in self._ours(claim))
+        named = (config.get("requests") or requests for config in self._assigning.configs(claim))
         return "with a device configuration" if any(requests & set(one) for one in named) else ""
 
     def _refuse_overlap(self, claim: Object, other: Object) -> None:
@@ -111,14 +106,19 @@ class Preparing:
         for parameters, results in assigned:
             if all(result["device"] != device for result in results):
                 continue
-            if problem := invalid(parameters, self.gates):
-                problem = f"error validating config: {problem}"
-                raise PrepareFailed(_unresolved(claim, device, which, problem))
+            problem = invalid(parameters, self.gates)
+            told = f"error validating config: {problem}" if problem else ""
+            if parameters["kind"] not in DEVICE_TYPES:
+                told = f"{NOT_RECOGNIZED}: *v1beta1.{parameters['kind']}"
+            if told:
+                raise PrepareFailed(_unresolved(claim, device, which, told))
             return normalized(parameters, self.gates)
         return _DEFAULTS[self._type_of(device)]
 
     def _apply(self, claim: Object) -> None:
         for parameters, results in self._assigned(claim):
+            if parameters["kind"] not in DEVICE_TYPES:
+                raise PrepareFailed(NOT_RECOGNIZED)
             uuids = [
                 self.published[result["device"]]["attributes"].get("uuid", {}).get("string", "")
                 for result in results
@@ -127,49 +127,28 @@ class Preparing:
             at = Applied(requests=requests, uid=_uid(claim), uuids=sorted(set(uuids)), shares=self.shares)
             judge(parameters, self.gates, at)
 
-    def _ours(self, claim: Object) -> list[Object]:
-        configs: list[Object] = claim["status"]["allocation"]["devices"].get("config", [])
-        return [item for item in configs if item.get("opaque", {}).get("driver") == self.plugin.driver]
+    @property
+    def _assigning(self) -> Assigning:
+        return Assigning(
+            driver=self.plugin.driver,
+            kinds=self.kinds,
+            types=DEVICE_TYPES,
+            refused=_of_another_type,
+            takes_others=self.takes_others,
+        )
 
     def _assigned(self, claim: Object) -> list[tuple[Object, list[Object]]]:
-        """Each configuration with the devices that it is for.
-
-        Of several for a device the last counts, and the claim's before the class's; one for a main request
-        of alternatives is for none, as its name is not a result's.
-        """
-        ours = sorted(self._ours(claim), key=lambda config: config.get("source") != "FromClass")
-        try:
-            kinds = [decode(config["opaque"]["parameters"], API_VERSION, self.kinds) for config in ours]
-        except PrepareFailed as error:
-            raise PrepareFailed(f"error getting opaque device configs: {error}") from error
-        assigned: dict[int, list[Object]] = {}
-        for result in self.plugin.results(claim):
-            chosen = self._chosen(ours, kinds, result)
-            if chosen is not None:
-                assigned.setdefault(chosen, []).append(result)
-        return [(ours[index]["opaque"]["parameters"], results) for index, results in assigned.items()]
-
-    def _chosen(self, configs: list[Object], kinds: list[str], result: Object) -> int | None:
-        """Which configuration is for an allocated device; None for the driver's own default.
-
-        Raises:
-            PrepareFailed: the one that names its request is for another type of devices.
-        """
-        device, request = result["device"], result["request"]
-        actual = self._type_of(device)
-        for index in reversed(range(len(configs))):
-            named, fits = configs[index].get("requests", []), DEVICE_TYPES[kinds[index]] == actual
-            if request in named and not fits:
-                to = f'device "{device}" of type "{actual}" (request: {request})'
-                raise PrepareFailed(f"cannot apply {kinds[index]} to {to}")
-            if request in named or (not named and fits):
-                return index
-        return None
+        return self._assigning.assigned(claim, self.plugin.results(claim), self._type_of)
 
     def _type_of(self, device: str) -> str:
         if device not in self.published:
             raise PrepareFailed(f'allocatable not found for device "{device}"')
         return self.published[device]["attributes"]["type"]["string"]
+
+
+def _of_another_type(kind: str, result: Object, actual: str) -> str:
+    request = result["request"]
+    return f'cannot apply {kind} to device "{result["device"]}" of type "{actual}" (request: {request})'
 
 
 def _unresolved(claim: Object, device: str, which: str, problem: str) -> str:
