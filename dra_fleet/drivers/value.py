@@ -17,10 +17,19 @@ file, sharing, what rules ask of it, and what its nodes need and tell."""
 
 @dataclass(frozen=True, kw_only=True)
 class Accelerators:
-    """What a machine is chosen for: so many accelerators of a model."""
+    """What a machine is chosen for: so many accelerators of a model.
+
+    Attributes:
+        model: The model, or the generation.
+        count: How many one node has.
+        called: What their cloud calls them, where that is not what the machine's own GPUs are called.
+        topology: How they are connected, where the driver tells it.
+    """
 
     model: str
     count: int
+    called: str = ""
+    topology: str = ""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

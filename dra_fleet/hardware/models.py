@@ -3,9 +3,12 @@
 Unknown values are None, never a guess; what nothing public says and we chose is marked `assumed`.
 """
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal, Self, TypeVar
 
 from dra_fleet.facts.entry import Entry, Fact
+
+FactT = TypeVar("FactT", bound=Fact)
 
 OWN = "existing"
 """The `cloud` of machines that no cloud sells; what else one has than is written down is not known."""
@@ -37,15 +40,6 @@ class Price(Entry):
     region: str
 
 
-class Tpu(Fact):
-    """The TPU chips of one node. `topology`: of the slice that is this one node."""
-
-    generation: str
-    accelerator: str
-    chips: int
-    topology: str
-
-
 class Machine(Entry):
     """A machine type: what one node of it has. Memory in GiB; `topology` is None where nothing is known.
 
@@ -55,6 +49,7 @@ class Machine(Entry):
     `efa_from` on; None where nobody tells. `min_driver`: the branch of the NVIDIA driver its GPUs need.
     `reserved_only`: not sold on demand.
     `accelerator`: what the cloud calls its GPU; `instance_type`: what it calls the machine, where not this.
+    `vendors`: what only one vendor's machines have, by the name of the driver whose folder reads it.
     """
 
     name: str
@@ -74,8 +69,23 @@ class Machine(Entry):
     unserved: str | None = None
     accelerator: str | None = None
     instance_type: str | None = None
-    tpu: Tpu | None = None
     fabric: str | None = None
     price: Price | None = None
     topology: tuple[GpuSlot, ...] | None = None
     nics: tuple[Nic, ...] = ()
+    vendors: Mapping[str, Mapping[str, Any]] = {}
+
+    def of_vendor(self, driver: str, model: type[FactT]) -> FactT | None:
+        """What a driver's folder reads of the machine; None where nothing is written for it.
+
+        Args:
+            driver: its name in stack files.
+            model: how the folder reads it.
+        """
+        told = self.vendors.get(driver)
+        return None if told is None else model.model_validate(told)
+
+    def with_vendor(self, driver: str, **changed: str) -> Self:
+        """The machine as a driver's folder reads it where something is changed."""
+        told = {**self.vendors[driver], **changed}
+        return self.model_copy(update={"vendors": {**self.vendors, driver: told}})

@@ -65,4 +65,12 @@ def test_the_accelerators_of_a_machine_are_one_driver_s() -> None:
     }
     assert [name for name, told in held.items() if len(told) > 1] == []
     assert held["p5.48xlarge"] == [Accelerators(model="H100-SXM5-80GB", count=8)]
-    assert held["ct6e-standard-4t"] == [Accelerators(model="v6e", count=4)]
+    assert held["ct6e-standard-4t"] == [
+        Accelerators(model="v6e", count=4, called="tpu-v6e-slice", topology="2x2")
+    ]
+
+
+def test_what_a_machine_has_of_one_vendor_is_written_for_a_driver() -> None:
+    held = {vendor for machine in clouds.machines().values() for vendor in machine.vendors}
+    assert held
+    assert held <= set(NAMES)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from dra_fleet.clouds.gke.chips import chips_of
+
 if TYPE_CHECKING:
     from dra_fleet.clouds.gke.pool_settings import GkePoolSettings
     from dra_fleet.findings.refusals import Findings
@@ -90,7 +92,7 @@ def _check_compact(at: At, plan: PoolPlan, pool: GkePoolSettings, findings: Find
             allowed="with a3-ultragpu, a4 and h4d machines",
             fix="remove placement, or flexStart",
         )
-    if pool.queued and plan.machine.tpu is None:
+    if pool.queued and chips_of(plan.machine) is None:
         findings.error(
             *at, what="cannot be combined with queued", got="true", fix="remove placement, or queued"
         )
@@ -116,8 +118,8 @@ def _check_slice(at: At, plan: PoolPlan, pool: GkePoolSettings, findings: Findin
     if topology is None:
         return
     at = (*at, "placement", "topology")
-    tpu = plan.machine.tpu
-    if tpu is None:
+    chips = chips_of(plan.machine)
+    if chips is None:
         findings.error(
             *at,
             what=f"is that of a TPU slice, and {plan.machine.name} has no TPU",
@@ -125,15 +127,16 @@ def _check_slice(at: At, plan: PoolPlan, pool: GkePoolSettings, findings: Findin
             fix="remove topology",
         )
         return
-    nodes, rest = divmod(math.prod(int(part) for part in topology.split("x")), tpu.chips)
+    nodes, rest = divmod(math.prod(int(part) for part in topology.split("x")), chips.count)
     if nodes == 1 and not rest:
         return
     if rest or plan.min_nodes != nodes or plan.max_nodes != nodes:
         exact = f"nodes: {{min: {nodes}, max: {nodes}}}"
         findings.error(
             *at,
-            what=f"makes the pool one slice of whole nodes with {tpu.chips} chips each, which come together",
+            what=f"makes the pool one slice of whole nodes with {chips.count} chips each, "
+            "which come together",
             got=f"{topology} with nodes: {{min: {plan.min_nodes}, max: {plan.max_nodes}}}",
-            allowed=f"a topology of {plan.max_nodes * tpu.chips} chips" if rest else exact,
+            allowed=f"a topology of {plan.max_nodes * chips.count} chips" if rest else exact,
             fix="change topology or nodes" if rest else f"set {exact}",
         )

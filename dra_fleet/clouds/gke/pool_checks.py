@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.clouds.common.machines import is_divided
 from dra_fleet.clouds.gke.capacity import check_gke_capacity
+from dra_fleet.clouds.gke.chips import chips_of
 from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.names import is_zone, region_of, zones_of
 from dra_fleet.clouds.gke.pools import allocates, fitting_installer
@@ -30,7 +31,7 @@ def check_gke_pool(at: At, plan: PoolPlan, settings: GkeClusterSettings, finding
     _check_upgrade(at, pool, settings, findings)
     if pool.dranet:
         _check_dranet(at, plan, pool, settings, findings)
-    if plan.machine.tpu is not None:
+    if chips_of(plan.machine) is not None:
         _check_floor(at, "machine", "tpu", plan.machine.name, settings, findings=findings)
     if plan.machine.gpus:
         _check_driver(at, plan, pool, settings, findings)
@@ -173,7 +174,7 @@ def _check_zones(
                 got=zone,
                 allowed=f"{region}-a, {region}-b and so on",
             )
-    has_devices = plan.machine.gpus or plan.machine.tpu is not None
+    has_devices = plan.machine.gpus or chips_of(plan.machine)
     if has_devices and not pool.zones and not is_zone(settings.location):
         findings.error(
             *at,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dra_fleet import drivers
 from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
 from dra_fleet.clouds.gke import CLOUD
+from dra_fleet.clouds.gke.chips import chips_of, in_slice
 from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.labels import (
     COMPUTE_CLASS,
@@ -59,10 +60,7 @@ def plan_gke_pool(
                 "arch": described.arch,
             }
         )
-    topology = None if pool.placement is None else pool.placement.topology
-    if machine.tpu is not None and topology is not None:
-        # A slice of several nodes: each of them is known by the topology of the whole.
-        machine = machine.model_copy(update={"tpu": machine.tpu.model_copy(update={"topology": topology})})
+    machine = in_slice(machine, None if pool.placement is None else pool.placement.topology)
     check_sharing(at, machine, pool.sharing, findings)
     classes = compute_classes_of(name, settings)
     ours = _labels(name, pool, machine, settings, classes)
@@ -152,7 +150,7 @@ def _labels(
     labels = {POOL: name}
     if machine.gpus and allocates(machine, settings):
         labels |= dict.fromkeys(TRIPLE, "true")
-    if machine.tpu is not None and allocates(machine, settings):
+    if chips_of(machine) and allocates(machine, settings):
         labels[TPU_DRA] = "true"
     if pool.dranet:
         labels[DRANET] = "true"
@@ -165,7 +163,7 @@ def _labels(
 def _taints(machine: Machine, classes: list[str]) -> list[Taint]:
     wanted = {
         "nvidia.com/gpu": "present" if machine.gpus else "",
-        "google.com/tpu": "present" if machine.tpu is not None else "",
+        "google.com/tpu": "present" if chips_of(machine) else "",
         "kubernetes.io/arch": "arm64" if machine.arch == "arm64" else "",
         COMPUTE_CLASS: "".join(classes[:1]),
     }

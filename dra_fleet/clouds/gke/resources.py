@@ -12,6 +12,7 @@ from dra_fleet.clouds.common.resources import (
     version_field,
 )
 from dra_fleet.clouds.gke import CLOUD
+from dra_fleet.clouds.gke.chips import chips_of
 from dra_fleet.clouds.gke.labels import DRIVER, GPU_DRA, GPU_PRESENT, NO_PLUGIN, TPU_DRA
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import (
@@ -166,7 +167,7 @@ def _added_taints(pool: NodePool) -> Iterator[tuple[str, str]]:
     known = [machines[name] for name in (each.text or "" for each in pool.machines) if name in machines]
     if pool.has_gpus:
         yield "nvidia.com/gpu", "present"
-    if any(machine.tpu is not None for machine in known):
+    if any(map(chips_of, known)):
         yield "google.com/tpu", "present"
     if any(machine.arch == "arm64" for machine in known):
         yield "kubernetes.io/arch", "arm64"

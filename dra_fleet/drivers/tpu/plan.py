@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.tpu import DRIVER
+from dra_fleet.drivers.tpu.machines import chips_of
 from dra_fleet.settings.claims import FirstAvailableRequest
 from dra_fleet.settings.classes import CelClass
 
@@ -25,7 +26,7 @@ def check_cluster(
     cluster: str, settings: FleetSettings, pools: Sequence[PoolPlan], findings: Findings
 ) -> None:
     """Refuse claims that would take a part of a node's chips. Claims of workloads on this cluster count."""
-    chips = sorted({pool.machine.tpu.chips for pool in pools if pool.machine.tpu is not None})
+    chips = sorted({found.chips for pool in pools if (found := chips_of(pool.machine)) is not None})
     if not chips:
         return
     used = {workload.claim for workload in settings.workloads.values() if workload.cluster == cluster}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.tpu.devices import is_found, tpu_devices
+from dra_fleet.drivers.tpu.machines import chips_of
 from dra_fleet.drivers.value import Accelerators
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 
@@ -22,13 +23,15 @@ _NOT_KNOWN = f"whether the driver finds the chips of such a machine is not known
 
 def serves(machine: Machine) -> bool:
     """Whether a machine has TPU chips."""
-    return machine.tpu is not None
+    return chips_of(machine) is not None
 
 
 def accelerators_of(machine: Machine) -> Accelerators | None:
     """The TPU chips of a machine."""
-    tpu = machine.tpu
-    return None if tpu is None else Accelerators(model=tpu.generation, count=tpu.chips)
+    tpu = chips_of(machine)
+    if tpu is None:
+        return None
+    return Accelerators(model=tpu.generation, count=tpu.chips, called=tpu.accelerator, topology=tpu.topology)
 
 
 def accelerators() -> Mapping[str, int | None]:
@@ -45,7 +48,7 @@ def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:
         minor: the cluster's Kubernetes minor.
     """
     del minor
-    facts, tpu = driver.facts, pool.machine.tpu
+    facts, tpu = driver.facts, chips_of(pool.machine)
     name, told = facts.driver, frozenset({facts.driver})
     found = tpu is not None and is_found(tpu.generation, driver.version, facts)
     if tpu is None or not found:

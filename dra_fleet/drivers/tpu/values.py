@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.tpu import DRIVER
 from dra_fleet.drivers.tpu.devices import is_found
+from dra_fleet.drivers.tpu.machines import chips_of
 from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 def values(release: Release) -> ChartValues:
     """The pools' taints tolerated: the chart tolerates none itself."""
-    with_chips = (pool for pool in release.pools if pool.machine.tpu is not None)
+    with_chips = (pool for pool in release.pools if chips_of(pool.machine) is not None)
     tolerations = toleration_list(taint for pool in with_chips for taint in pool.taints)
     return {"kubeletPlugin": {"tolerations": tolerations}} if tolerations else {}
 
@@ -39,13 +40,13 @@ def conflicts(release: Release) -> Sequence[Refusal]:
             path="",
             what=f"finds no chip on the nodes of pool {pool.name} in version {release.version.version}: its "
             "plugin ends there, and no device is published",
-            got=pool.machine.tpu.generation,
+            got=chips.generation,
             allowed=", ".join(release.version.generations),
             fix="choose another machine, or a later version",
         )
         for pool in release.pools
-        if pool.machine.tpu is not None
-        and is_found(pool.machine.tpu.generation, release.version, DRIVER.facts) is False
+        if (chips := chips_of(pool.machine)) is not None
+        and is_found(chips.generation, release.version, DRIVER.facts) is False
     ]
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_fleet.clouds.gke import CLOUD
+from dra_fleet.clouds.gke.chips import chips_of
 from dra_fleet.clouds.gke.cluster_plan import GkeClusterPlan
 from dra_fleet.clouds.gke.names import node_pool_name, region_of
 from dra_fleet.kubernetes.scheduling.taints import Taint
@@ -66,9 +67,9 @@ def test_tpu_nodes_have_the_label_that_turns_the_plugin_off() -> None:
 def test_the_nodes_of_a_slice_are_known_by_the_topology_of_the_whole() -> None:
     fleet = tpu()
     pool(fleet).update(placement={"topology": "4x4"}, nodes={"min": 4, "max": 4})
-    chips = render(fleet).pools[0].machine.tpu
+    chips = chips_of(render(fleet).pools[0].machine)
     assert chips is not None
-    assert (chips.topology, chips.chips) == ("4x4", 4)
+    assert (chips.topology, chips.count) == ("4x4", 4)
 
 
 def roce() -> dict[str, Any]:
@@ -197,7 +198,7 @@ def test_every_machine_with_gpus_has_a_name_in_google_s_words() -> None:
     assert len(machines) >= 44
     for machine in machines:
         assert (machine.accelerator is None) is (machine.gpus == 0)
-        assert (machine.tpu is None) is (machine.gpus > 0)
+        assert (chips_of(machine) is None) is (machine.gpus > 0)
 
 
 @pytest.mark.parametrize(

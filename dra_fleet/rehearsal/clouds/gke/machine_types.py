@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.gke import CLOUD
+from dra_fleet.clouds.gke.chips import chips_of
 
 if TYPE_CHECKING:
     from dra_fleet.hardware.models import Machine
@@ -41,7 +42,7 @@ def find_machine_type(name: str, accelerator: str | None, count: int) -> Machine
     for machine in CLOUD.machines.values():
         if (machine.instance_type or machine.name) != name:
             continue
-        if machine.tpu is not None or (machine.accelerator == accelerator and machine.gpus == count):
+        if chips_of(machine) or (machine.accelerator == accelerator and machine.gpus == count):
             return MachineType(
                 name=name,
                 cpus=machine.cpus,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from dra_fleet.clouds.gke.chips import chips_of
 from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.rehearsal.clouds.gke.machine_types import MachineType, find_machine_type, known_with, near
 from dra_fleet.rehearsal.clouds.gke.names import digits_of, letters_of, region_of, zones_of
@@ -120,12 +121,11 @@ def _labels(pool: Properties, name: str, machine: MachineType, zone: str) -> dic
             labels["cloud.google.com/gke-gpu-driver-version"] = (
                 "latest" if driver_version_of(accelerator) == "LATEST" else "default"
             )
-    if machine.machine is not None and machine.machine.tpu is not None:
-        tpu = machine.machine.tpu
-        labels["cloud.google.com/gke-tpu-accelerator"] = tpu.accelerator
+    if (chips := chips_of(machine.machine)) is not None:
+        labels["cloud.google.com/gke-tpu-accelerator"] = chips.called
         placement = cast("Properties", pool.get("placementPolicy") or {})
-        labels["cloud.google.com/gke-tpu-topology"] = str(placement.get("tpuTopology") or tpu.topology)
-        labels["cloud.google.com/gke-accelerator-count"] = str(tpu.chips)
+        labels["cloud.google.com/gke-tpu-topology"] = str(placement.get("tpuTopology") or chips.topology)
+        labels["cloud.google.com/gke-accelerator-count"] = str(chips.count)
     if config.get("spot"):
         labels["cloud.google.com/gke-spot"] = "true"
     if config.get("flexStart"):
@@ -137,7 +137,7 @@ def _taints(pool: Properties, machine: MachineType) -> list[NodeTaint]:
     """The pool's own, and those GKE adds: GPUs, TPUs and arm64 only take pods that ask for them."""
     automatic = {
         "nvidia.com/gpu": "present" if accelerator_of(pool) else "",
-        "google.com/tpu": "present" if machine.machine and machine.machine.tpu else "",
+        "google.com/tpu": "present" if chips_of(machine.machine) else "",
         "kubernetes.io/arch": "arm64" if machine.machine and machine.machine.arch == "arm64" else "",
     }
     given = cast("list[dict[str, str]]", config_of(pool).get("taints") or [])
@@ -200,6 +200,6 @@ def _advertised(pool: Properties, machine: MachineType) -> dict[str, int]:
     labels = cast("dict[str, str]", config_of(pool).get("labels") or {})
     if accelerator_of(pool) and _has_plugin(pool):
         return {"nvidia.com/gpu": int(accelerator_of(pool)["count"])}
-    if machine.machine and machine.machine.tpu and labels.get(TPU_DRA) != "true":
-        return {"google.com/tpu": machine.machine.tpu.chips}
+    if (chips := chips_of(machine.machine)) and labels.get(TPU_DRA) != "true":
+        return {"google.com/tpu": chips.count}
     return {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
+from dra_fleet.clouds.gke.chips import chips_of
 from dra_fleet.rehearsal.clouds.gke.limits import metric
 from dra_fleet.rehearsal.clouds.gke.names import region_of, zones_of
 from dra_fleet.rehearsal.clouds.gke.pool_nodes import accelerator_of, config_of, count_of, machine_of
@@ -76,7 +77,7 @@ def _refuse_capacity(name: str, pool: Properties) -> None:
     if flex and compact and not str(config.get("machineType")).startswith(_COMPACT_WITH_FLEX):
         raise _invalid(name, "flex-start allows compact placement only with A3 Ultra, A4 and H4D")
     machine = machine_of(pool).machine
-    if queued and compact and not (machine and machine.tpu):
+    if queued and compact and chips_of(machine) is None:
         raise _invalid(name, "queued provisioning cannot be combined with compact placement")
     if compact and len(cast("list[str]", pool.get("nodeLocations") or [])) > 1:
         raise _invalid(name, "compact placement needs exactly one zone")
@@ -151,5 +152,5 @@ def _accelerators(pool: Properties) -> tuple[str, int]:
     given = accelerator_of(pool)
     if given:
         return str(given["type"]), int(given["count"])
-    machine = machine_of(pool).machine
-    return (machine.tpu.accelerator, machine.tpu.chips) if machine and machine.tpu else ("", 0)
+    chips = chips_of(machine_of(pool).machine)
+    return (chips.called, chips.count) if chips else ("", 0)

@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from dra_fleet.drivers.tpu import DRIVER as TPU
 from dra_fleet.drivers.tpu.devices import DRIVER, is_found, tpu_devices
+from dra_fleet.drivers.tpu.machines import chips_of
 from dra_fleet.rehearsal.drivers.plugin import NodePlugin, PrepareFailed, StartFailed
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class TpuPlugin(NodePlugin):
     @override
     def devices(self, host: Host) -> list[Object]:
         count = host.labels.get(COUNT, "")
-        tpu = host.machine.tpu if host.machine else None
+        tpu = chips_of(host.machine) if host.machine else None
         if tpu is None:
             return []
         if not count.isdigit():
