@@ -5,15 +5,18 @@ Others register theirs by entry points of the group `dra_fleet.drivers`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.driver import Driver
+from dra_fleet.drivers.value import MachineTraits
 from dra_fleet.facts.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from dra_fleet.drivers.common.facts import DriverFacts
+    from dra_fleet.hardware.models import Machine
 
 BUILT_IN = ("nvidia", "tpu", "efa", "example")
 
@@ -35,6 +38,7 @@ __all__ = [
     "names",
     "of_class",
     "publishing",
+    "traits",
 ]
 
 
@@ -74,6 +78,15 @@ def facts_of(publisher: str) -> DriverFacts | None:
 def accelerators() -> Mapping[str, int | None]:
     """The accelerators by which a machine may be described, of all drivers, with their memory in MiB."""
     return {name: memory for driver in known() for name, memory in driver.accelerators().items()}
+
+
+def traits(machine: Machine) -> MachineTraits:
+    """What the drivers that a machine's row is written for tell of its devices."""
+    found = MachineTraits()
+    for driver in filter(None, map(named, machine.vendors)):
+        told = {key: value for key, value in vars(driver.traits(machine)).items() if value is not None}
+        found = replace(found, **told)
+    return found
 
 
 def labels_nodes(key: str) -> bool:

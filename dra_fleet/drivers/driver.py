@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.drivers.common.values import value_at
-from dra_fleet.drivers.value import DriverValue
+from dra_fleet.drivers.value import DriverValue, MachineTraits
 from dra_fleet.facts.parts import data, part
 
 if TYPE_CHECKING:
@@ -117,6 +117,10 @@ class Driver(DriverValue):
     def accelerators_of(self, machine: Machine) -> Accelerators | None:
         """What the driver serves of a machine that one chooses the machine for; None where nothing."""
         return self._of("slices", "accelerators_of")(machine)
+
+    def traits(self, machine: Machine) -> MachineTraits:
+        """What a machine's row tells the driver of its devices, beside what they are."""
+        return MachineTraits() if "machines" in self.without else self._of("machines", "traits")(machine)
 
     def accelerators(self) -> Mapping[str, int | None]:
         """The models by which a machine of one's own is described as one that the driver serves.

@@ -10,9 +10,34 @@ if TYPE_CHECKING:
 
 Order = Literal["by index", "sorted", "random"]
 """How a driver orders its devices in a slice; the scheduler tries them in that order."""
-Part = Literal["values", "slices", "plan", "settings", "sharing", "resources", "nodes"]
+Part = Literal["values", "slices", "plan", "settings", "sharing", "resources", "nodes", "machines"]
 """A module of a driver's package: chart values, what is published, what a plan asks, what it reads of a stack
-file, sharing, what rules ask of it, and what its nodes need and tell."""
+file, sharing, what rules ask of it, what its nodes need and tell, and what it reads of a machine's row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkCards:
+    """Network cards that a driver publishes: how many of a machine's, and from which of its cards on."""
+
+    count: int
+    first: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineTraits:
+    """What is told of a machine's devices beside what they are; None where nobody tells.
+
+    Attributes:
+        network_cards: Those that a driver publishes.
+        divisible: Whether its devices can be divided; told where they are of a model that elsewhere can.
+        divided_by_cloud: Whether the cloud divides them itself where a pool asks it to.
+        least_host_driver: The branch of the devices' driver on the host that they need at least.
+    """
+
+    network_cards: NetworkCards | None = None
+    divisible: bool | None = None
+    divided_by_cloud: bool | None = None
+    least_host_driver: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

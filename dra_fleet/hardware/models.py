@@ -43,11 +43,8 @@ class Price(Entry):
 class Machine(Entry):
     """A machine type: what one node of it has. Memory in GiB; `topology` is None where nothing is known.
 
-    `gpu_fraction`: its one GPU is a vGPU, that part of a whole one. `managed_mig`: whether the
-    cloud makes MIG partitions on it itself. `unserved`: accelerators that no driver of this program serves.
-    `mig`: False where MIG cannot be used although the GPU has it. `efa`: network cards with EFA, from card
-    `efa_from` on; None where nobody tells. `min_driver`: the branch of the NVIDIA driver its GPUs need.
-    `reserved_only`: not sold on demand.
+    `gpu_fraction`: its one GPU is a vGPU, that part of a whole one. `unserved`: accelerators that no
+    driver of this program serves. `reserved_only`: not sold on demand.
     `accelerator`: what the cloud calls its GPU; `instance_type`: what it calls the machine, where not this.
     `vendors`: what only one vendor's machines have, by the name of the driver whose folder reads it.
     """
@@ -60,11 +57,6 @@ class Machine(Entry):
     memory_gib: int | None
     arch: Literal["amd64", "arm64"] | None = None
     gpu_fraction: str | None = None
-    managed_mig: bool | None = None
-    mig: bool | None = None
-    efa: int | None = None
-    efa_from: int = 0
-    min_driver: str | None = None
     reserved_only: bool = False
     unserved: str | None = None
     accelerator: str | None = None

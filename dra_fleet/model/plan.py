@@ -28,7 +28,8 @@ class PoolPlan:
 
     `labels` are on every node of the pool (on an existing cluster: they select it). `isolation` says in words
     what keeps the holders of its devices apart. `driver_root`: where on the host the GPU driver is, if that
-    does not follow from who installs it. `efa`: EFA network cards of each node.
+    does not follow from who installs it. `network_cards`: those of each node that a
+    driver publishes.
     """
 
     name: str
@@ -41,7 +42,7 @@ class PoolPlan:
     sharing: Sharing
     isolation: str = ""
     driver_root: str | None = None
-    efa: int = 0
+    network_cards: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

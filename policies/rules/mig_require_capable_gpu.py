@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet import drivers
 from dra_fleet.drivers.divided_devices import dividable
 from dra_fleet.policy.reading.partitions import asked
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
@@ -43,7 +44,8 @@ def _judge(pool: NodePool, value: Value, machine: Machine) -> Iterator[Finding]:
         yield from _finding(pool, value, f"{machine.name} has no GPU with partitions")
         return
     by_label = value.path[-1] in [dividing.label for dividing in dividable()]
-    if not layouts or machine.mig is False or (not by_label and machine.managed_mig is False):
+    told = drivers.traits(machine)
+    if not layouts or told.divisible is False or (not by_label and told.divided_by_cloud is False):
         yield from _finding(pool, value, f"the {machine.gpu} of {machine.name} cannot be divided there")
         return
     match = _PROFILE.fullmatch(value.text or "")

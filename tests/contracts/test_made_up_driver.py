@@ -152,7 +152,7 @@ def test_a_part_that_is_left_out_is_named(part: str, message: str, tmp_path: Pat
             "Driver.__init__() missing 1 required keyword-only argument: 'publishers'",
         ),
         (
-            '    without=frozenset({"nodes", "plan", "settings", "sharing"}),\n',
+            '    without=frozenset({"machines", "nodes", "plan", "settings", "sharing"}),\n',
             "Driver.__init__() missing 1 required keyword-only argument: 'without'",
         ),
         (

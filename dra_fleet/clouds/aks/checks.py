@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import clouds
+from dra_fleet import clouds, drivers
 from dra_fleet.clouds.aks.facts import aks_facts
 from dra_fleet.clouds.common.machines import is_divided
 from dra_fleet.clouds.common.mig_classes import check_mig_classes
@@ -166,8 +166,9 @@ def _check_managed(
     profile = pool.gpu_instance_profile
     if profile is None:
         return
-    if not machine.managed_mig:
-        names = sorted(key for key, item in clouds.machines().items() if item.managed_mig)
+    if not drivers.traits(machine).divided_by_cloud:
+        offered = clouds.machines().items()
+        names = sorted(name for name, item in offered if drivers.traits(item).divided_by_cloud)
         findings.error(
             *at,
             "gpuInstanceProfile",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet import clouds
+from dra_fleet import clouds, drivers
 from dra_fleet.clouds.common.machines import is_divided
 from dra_fleet.clouds.common.mig_classes import check_mig_classes
 from dra_fleet.clouds.eks.facts import eks_facts
@@ -171,8 +171,9 @@ def _check_efa(at: tuple[str, ...], plan: PoolPlan, pool: EksPoolSettings, findi
     where = f"cluster {at[1]}: pool {plan.name}"
     if not pool.efa:
         return
-    if not plan.machine.efa:
-        names = sorted(key for key, item in clouds.machines().items() if item.efa)
+    if not plan.network_cards:
+        cards = {name: drivers.traits(item).network_cards for name, item in clouds.machines().items()}
+        names = sorted(name for name, told in cards.items() if told and told.count)
         findings.error(
             *at,
             "efa",
@@ -197,7 +198,7 @@ def _check_efa(at: tuple[str, ...], plan: PoolPlan, pool: EksPoolSettings, findi
 def _check_mig(at: tuple[str, ...], plan: PoolPlan, settings: EksClusterSettings, findings: Findings) -> None:
     if not is_divided(plan):
         return
-    if plan.machine.mig is False:
+    if drivers.traits(plan.machine).divisible is False:
         findings.error(
             *at,
             "sharing",
@@ -250,7 +251,7 @@ def _check_dranet(
             allowed=f"{least} or later",
             fix=f'set kubernetes: "{least}", or remove it',
         )
-    if not any(pool.efa for pool in pools):
+    if not any(pool.network_cards for pool in pools):
         findings.warnings.append(
             f"cluster {at[1]}: driver {EFA} finds no network card with EFA on any pool; set efa: true on one"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet import drivers
 from dra_fleet.clouds.eks.cluster_plan import (
     EksClusterPlan,
     EksCreation,
@@ -118,10 +119,10 @@ def _group(plan: PoolPlan, settings: EksClusterSettings, minor: str) -> EksGroup
 
 def _cards(plan: PoolPlan, pool: EksPoolSettings) -> tuple[str | None, ...] | None:
     """All network cards: the first one carries the node's address, the others nothing but EFA."""
-    if not pool.efa:
+    cards = drivers.traits(plan.machine).network_cards
+    if not pool.efa or cards is None:
         return None
-    first = plan.machine.efa_from
-    return (None if first else "efa", *("efa-only" for _ in range(1, first + plan.efa)))
+    return (None if cards.first else "efa", *("efa-only" for _ in range(1, cards.first + cards.count)))
 
 
 def _upgrade(upgrade: EksUpgrade) -> EksUpgradePlan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet import drivers
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.pools import image_of
 from dra_fleet.clouds.eks.settings import OwnImage
@@ -94,9 +95,10 @@ def _check_branch(
     at: tuple[str, ...], plan: PoolPlan, image: EksImage, facts: EksFacts, findings: Findings
 ) -> None:
     if image.driver_branch is None:
-        if plan.machine.min_driver is not None:
+        needed = drivers.traits(plan.machine).least_host_driver
+        if needed is not None:
             findings.warnings.append(
-                f"cluster {at[1]}: pool {plan.name} needs driver branch {plan.machine.min_driver}, and no "
+                f"cluster {at[1]}: pool {plan.name} needs driver branch {needed}, and no "
                 f"public source says which one {image.name} has"
             )
         return
@@ -116,8 +118,8 @@ def _check_branch(
 def _refuse_old_driver(
     at: tuple[str, ...], plan: PoolPlan, branch: int, got: str, *, findings: Findings
 ) -> None:
-    needed = plan.machine.min_driver
-    if needed is not None and branch < int(needed):
+    needed = drivers.traits(plan.machine).least_host_driver
+    if needed is not None and branch < needed:
         findings.error(
             *at,
             "image",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+from dra_fleet import drivers
 from dra_fleet.clouds.common.machines import (
     check_labels,
     check_sharing,
@@ -51,6 +52,7 @@ def plan_eks_pool(
         described = {"name": pool.machine.instance_type, "cloud": "eks", "arch": pool.machine.arch}
         machine = machine.model_copy(update=described)
     check_sharing(at, machine, pool.sharing, findings)
+    cards = drivers.traits(machine).network_cards
     ours = {POOL: name, **labels_of(machine, pool.sharing)}
     check_labels(at, pool.labels, ours, _RESERVED, findings, owner="EKS", refuser="AWS")
     return PoolPlan(
@@ -63,7 +65,7 @@ def plan_eks_pool(
         gpu_driver="host",
         sharing=pool.sharing,
         isolation=isolation(machine, pool.sharing),
-        efa=(machine.efa or 0) if pool.efa else 0,
+        network_cards=cards.count if pool.efa and cards else 0,
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.efa.devices import PLACES, efa_devices
+from dra_fleet.drivers.efa.machines import traits
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 def serves(machine: Machine) -> bool:
     """Whether a machine has EFA network cards."""
-    return bool(machine.efa)
+    cards = traits(machine).network_cards
+    return cards is not None and cards.count > 0
 
 
 def accelerators_of(machine: Machine) -> None:
@@ -42,10 +44,10 @@ def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:
     del minor
     name = driver.facts.driver
     # Cards of other machines are none of AWS's, and the driver that publishes them has the same name.
-    told = frozenset({name}) if pool.machine.efa is not None else frozenset[str]()
+    told = frozenset({name}) if traits(pool.machine).network_cards is not None else frozenset[str]()
     if driver.is_assumed:
         # Other builds of the driver publish other cards, and other networks.
         reason = f"what driver {name} publishes cannot be predicted; {GIVE_SLICES}"
         return Published(unpredictable={name: reason}, told=told)
-    devices = efa_devices(cards=pool.efa, roots=())
+    devices = efa_devices(cards=pool.network_cards, roots=())
     return Published(devices=tuple(known_device(name, device, PLACES) for device in devices), told=told)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dra_fleet.drivers.efa.machines import traits
 from dra_fleet.findings.refusal import Refusal
 from dra_fleet.hardware.models import OWN
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
@@ -33,7 +34,7 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
 def conflicts(release: Release) -> Sequence[Refusal]:
     """Only AWS's machines have such cards."""
     machines = [pool.machine for pool in release.pools]
-    if not machines or any(machine.efa is not None or machine.cloud == OWN for machine in machines):
+    if not machines or any(machine.cloud == OWN or traits(machine).network_cards for machine in machines):
         return ()
     return (
         Refusal(

@@ -10,5 +10,5 @@ DRIVER = Driver(
     plugin_section="kubeletPlugin",
     extended_resource="google.com/tpu",
     prepared_together="TPU chips",
-    without=frozenset({"nodes", "settings", "sharing"}),
+    without=frozenset({"machines", "nodes", "settings", "sharing"}),
 )

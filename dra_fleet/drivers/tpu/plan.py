@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.tpu import DRIVER
-from dra_fleet.drivers.tpu.machines import chips_of
+from dra_fleet.drivers.tpu.chips import chips_of
 from dra_fleet.settings.claims import FirstAvailableRequest
 from dra_fleet.settings.classes import CelClass
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.predicting import known_device
+from dra_fleet.drivers.tpu.chips import chips_of
 from dra_fleet.drivers.tpu.devices import is_found, tpu_devices
-from dra_fleet.drivers.tpu.machines import chips_of
 from dra_fleet.drivers.value import Accelerators
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.tpu import DRIVER
+from dra_fleet.drivers.tpu.chips import chips_of
 from dra_fleet.drivers.tpu.devices import is_found
-from dra_fleet.drivers.tpu.machines import chips_of
 from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.scheduling.taints import toleration_list
 

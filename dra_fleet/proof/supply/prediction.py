@@ -75,7 +75,8 @@ def _known_already(
             published
             for other, theirs, published in known
             if theirs == running
-            and (other.machine, other.sharing, other.efa) == (pool.machine, pool.sharing, pool.efa)
+            and (other.machine, other.sharing, other.network_cards)
+            == (pool.machine, pool.sharing, pool.network_cards)
         ),
         None,
     )

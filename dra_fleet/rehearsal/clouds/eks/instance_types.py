@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from dra_fleet import drivers
 from dra_fleet.clouds.eks import CLOUD
 
 _TYPE: Final = re.compile(r"(?P<family>[a-z])(?P<generation>\d+)(?P<traits>[a-z-]*)\.(?P<size>[a-z0-9]+)")
@@ -33,6 +34,7 @@ def find_type(name: str) -> InstanceType | None:
     """The instance type of that name; None where it is not known."""
     known = CLOUD.machines.get(name)
     if known is not None:
+        cards = drivers.traits(known).network_cards
         return InstanceType(
             name=name,
             cpus=known.cpus,
@@ -41,7 +43,7 @@ def find_type(name: str) -> InstanceType | None:
             machine=name,
             gpu=known.gpu,
             gpus=known.gpus,
-            cards=max(1, known.efa_from + (known.efa or 0)),
+            cards=max(1, cards.first + cards.count if cards else 0),
         )
     match = _TYPE.fullmatch(name)
     if match is None or match["family"] not in _GIB_PER_CPU:

@@ -7,6 +7,6 @@ DRIVER = Driver(
     package=__name__,
     publishers={"lanes.acme.example": "acme-lane-plugin"},
     intents={"product": "model", "memory": "memory"},
-    without=frozenset({"nodes", "plan", "settings", "sharing"}),
+    without=frozenset({"machines", "nodes", "plan", "settings", "sharing"}),
     plugin_section="plugin",
 )
