@@ -63,7 +63,8 @@ async def _look_at_all(clusters: tuple[ClusterPlan, ...], stack: str) -> dict[st
 async def _look(cluster: ClusterPlan, stack: str) -> list[PreflightFinding]:
     import httpx2
 
-    from dra_fleet.clusters.client import ApiError, KubeApi
+    from dra_fleet.clusters.api_errors import ApiError
+    from dra_fleet.clusters.client import KubeApi
     from dra_fleet.clusters.credentials import KubeconfigError
     from dra_fleet.clusters.expectations import expectations
     from dra_fleet.clusters.preflight import preflight

@@ -72,7 +72,8 @@ async def _look(clusters: Iterable[ClusterPlan], stack: str, home: Home | None) 
     """The pending releases of a stack; `home` is that of the rehearsal to look at, None for real clusters."""
     import httpx2
 
-    from dra_fleet.clusters.client import ApiError, KubeApi
+    from dra_fleet.clusters.api_errors import ApiError
+    from dra_fleet.clusters.client import KubeApi
     from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
     from dra_fleet.clusters.releases import interrupted_releases
 

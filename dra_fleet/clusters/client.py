@@ -6,13 +6,14 @@ It speaks dictionaries because its callers handle any kind a server serves, what
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import httpx2
 from lightkube.config.client_adapter import ConnectionParams
 from lightkube.config.models import User
 
+from dra_fleet.clusters.api_errors import NOT_FOUND, ApiError, UnknownKindError, refusal_in, refusal_of
+from dra_fleet.clusters.api_resource import ApiResource, root_of
 from dra_fleet.clusters.credentials import ExecCredential
 
 if TYPE_CHECKING:
@@ -24,49 +25,11 @@ Object = dict[str, Any]
 """One Kubernetes object as JSON."""
 
 APPLY = "application/apply-patch+yaml"
-NOT_FOUND = 404
 MERGE = "application/merge-patch+json"
 ANSWER_WITHIN = 30.0
 """Seconds for each request."""
 KEPT_CONNECTIONS = 100
 """Kept open between requests; each of a rehearsal's kubelets that are at work at once needs one."""
-
-
-class ApiError(Exception):
-    """The API server refused a request; the message is the server's own."""
-
-    def __init__(self, code: int, reason: str, message: str, details: Object) -> None:
-        super().__init__(message)
-        self.code = code
-        self.reason = reason
-        self.message = message
-        self.details = details
-
-
-class UnknownKindError(ApiError):
-    """The server serves no such kind."""
-
-    def __init__(self, api_version: str, kind: str) -> None:
-        super().__init__(404, "NotFound", f"the server serves no kind {kind} in {api_version}", {})
-
-
-@dataclass(frozen=True, kw_only=True)
-class ApiResource:
-    """Where a kind lives: its group/version, plural and scope."""
-
-    api_version: str
-    kind: str
-    plural: str
-    namespaced: bool
-
-    def path(self, namespace: str | None, name: str | None = None, subresource: str | None = None) -> str:
-        """The URL path of a collection, an object or a subresource."""
-        root = "/api" if "/" not in self.api_version else "/apis"
-        parts = [root, self.api_version]
-        if self.namespaced and namespace:
-            parts += ["namespaces", namespace]
-        parts += [self.plural, *([name] if name else []), *([subresource] if subresource else [])]
-        return "/".join(parts)
 
 
 class KubeApi:
@@ -137,7 +100,7 @@ class KubeApi:
             headers={"Content-Type": content_type, **self._headers, **(headers or {})},
         )
         if response.is_error:
-            raise _error(response)
+            raise refusal_of(response)
         return cast("Object", response.json())
 
     async def version(self) -> Object:
@@ -166,9 +129,8 @@ class KubeApi:
             raise UnknownKindError(api_version, kind) from None
 
     async def _discover(self, api_version: str) -> dict[str, ApiResource]:
-        root = "/api" if "/" not in api_version else "/apis"
         try:
-            answer = await self.request("GET", f"{root}/{api_version}")
+            answer = await self.request("GET", root_of(api_version))
         except ApiError as error:
             if error.code == NOT_FOUND:
                 return {}
@@ -180,6 +142,10 @@ class KubeApi:
             for item in answer["resources"]
             if "/" not in item["name"]
         }
+
+    async def _path_of(self, body: Object, subresource: str | None) -> str:
+        resource, meta = await self.resource(body["apiVersion"], body["kind"]), body["metadata"]
+        return resource.path(meta.get("namespace", "default"), meta["name"], subresource)
 
     async def get(self, api_version: str, kind: str, name: str, namespace: str | None = None) -> Object:
         """Read one object."""
@@ -227,9 +193,7 @@ class KubeApi:
 
     async def replace(self, body: Object, *, subresource: str | None = None, dry_run: bool = False) -> Object:
         """Replace an object or its subresource (PUT)."""
-        resource = await self.resource(body["apiVersion"], body["kind"])
-        meta = body["metadata"]
-        path = resource.path(meta.get("namespace", "default"), meta["name"], subresource)
+        path = await self._path_of(body, subresource)
         return await self.request("PUT", path, body=body, params=_dry(dry_run))
 
     async def apply(
@@ -242,9 +206,7 @@ class KubeApi:
         subresource: str | None = None,
     ) -> Object:
         """Server-side apply under a field manager's name."""
-        resource = await self.resource(body["apiVersion"], body["kind"])
-        meta = body["metadata"]
-        path = resource.path(meta.get("namespace", "default"), meta["name"], subresource)
+        path = await self._path_of(body, subresource)
         params = {"fieldManager": manager, "force": str(force).lower(), **_dry(dry_run)}
         return await self.request("PATCH", path, body=body, params=params, content_type=APPLY)
 
@@ -305,11 +267,11 @@ class KubeApi:
         ) as response:
             if response.is_error:
                 await response.aread()
-                raise _error(response)
+                raise refusal_of(response)
             async for line in response.aiter_lines():
                 event: Object = json.loads(line)
                 if event["type"] == "ERROR":
-                    raise _status_error(event["object"])
+                    raise refusal_in(event["object"])
                 yield event["type"], event["object"]
 
 
@@ -319,22 +281,3 @@ def _without_exec(user: User) -> User:
 
 def _dry(dry_run: bool) -> dict[str, str]:
     return {"dryRun": "All"} if dry_run else {}
-
-
-def _error(response: httpx2.Response) -> ApiError:
-    try:
-        status: Any = response.json()
-    except ValueError:
-        status = None
-    if isinstance(status, dict) and cast("Object", status).get("kind") == "Status":
-        return _status_error(cast("Object", status))
-    return ApiError(response.status_code, "", response.text.strip() or f"HTTP {response.status_code}", {})
-
-
-def _status_error(status: Object) -> ApiError:
-    return ApiError(
-        status.get("code", 0),
-        status.get("reason", ""),
-        status.get("message", ""),
-        status.get("details") or {},
-    )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from dra_fleet.clusters.allocation import allocation_json, read_allocation
-from dra_fleet.clusters.client import ApiError, KubeApi
+from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import KubeconfigError
 from dra_fleet.clusters.sources import open_kubeconfig
 

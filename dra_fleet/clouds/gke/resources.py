@@ -13,14 +13,20 @@ from dra_fleet.clouds.common.resources import (
 )
 from dra_fleet.clouds.gke import CLOUD
 from dra_fleet.clouds.gke.chips import chips_of
-from dra_fleet.clouds.gke.labels import DRIVER, GPU_DRA, GPU_PRESENT, NO_PLUGIN, TPU_DRA
+from dra_fleet.clouds.gke.gpu_drivers import (
+    facts,
+    gpu_driver_owner,
+    gpu_driver_root,
+    own_driver,
+    wrong_images,
+)
+from dra_fleet.clouds.gke.labels import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TPU_DRA
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import (
     NO_TYPE,
     CloudResources,
     DraPools,
     Fault,
-    GpuDriverOwner,
     Support,
     no,
     untold,
@@ -29,7 +35,6 @@ from dra_fleet.clouds.resources import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from dra_fleet.clouds.gke.facts import GkeFacts
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.clouds.resources import CloudDevicePlugin, OtherPools
     from dra_fleet.declared.resources import Resource, Stack
@@ -44,7 +49,6 @@ _LEGACY_ACCESS: Final = (
     ("masterAuth", "clientCertificateConfig", "issueClientCertificate"),
     ("enableLegacyAbac",),
 )
-_NOT_INSTALLED: Final = "INSTALLATION_DISABLED"
 # https://cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies
 _ROLLED_BY: Final = (
     "version",
@@ -55,12 +59,6 @@ _ROLLED_BY: Final = (
     "nodeConfig.kubeletConfig",
     "nodeConfig.linuxNodeConfig",
 )
-
-
-def _facts() -> GkeFacts:
-    from dra_fleet.clouds.gke.facts import gke_facts  # noqa: PLC0415 - models take long to build
-
-    return gke_facts()
 
 
 def _machines() -> Mapping[str, Machine]:
@@ -177,22 +175,6 @@ def _device_plugin(_: Stack, pool: NodePool) -> CloudDevicePlugin | None:
     return plugin_unless_labelled(pool, NO_PLUGIN, "true", "GKE's device plugin")
 
 
-def _gpu_driver_owner(pool: NodePool) -> GpuDriverOwner | None:
-    at = pool.node("guestAccelerators", 0, "gpuDriverInstallationConfig", "gpuDriverVersion")
-    off = at.text == _NOT_INSTALLED
-    if at.unknown:
-        return None
-    if off:  # the GPU Operator installs none on GKE's own image
-        return GpuDriverOwner(at=at, owner="", other="install it by Google's DaemonSet")
-    return GpuDriverOwner(at=at, owner="GKE", other="", label=DRIVER)
-
-
-def _gpu_driver_root(pool: NodePool) -> str | None:
-    images = _facts().images
-    name = pool.image.text or (images[0].name if pool.image.absent else "")
-    return next((image.driver_root for image in images if image.name == name.upper()), None)
-
-
 def _partitions(pool: NodePool) -> list[Value]:
     return [each.get("gpuPartitionSize") for each in _accelerators(pool)]
 
@@ -201,52 +183,15 @@ def _unpredicted(pool: NodePool, _: bool) -> Iterator[tuple[str, str]]:
     """What its autoscaler expects rests on the pool alone, whoever serves it."""
     if not pool.may_be_empty or not any(pool.label(key).text == "true" for key in (GPU_DRA, NO_PLUGIN)):
         return
-    facts = _facts().scale_from_zero
-    known = ", ".join(entry.name for entry in facts.accelerators)
+    autoscaler = facts().scale_from_zero
+    known = ", ".join(entry.name for entry in autoscaler.accelerators)
     for accelerator in _accelerators(pool):
         kind = accelerator.get("type")
-        if kind.text is not None and facts.accelerator(kind.text) is None:
+        if kind.text is not None and autoscaler.accelerator(kind.text) is None:
             reason = f"GKE's autoscaler does not know the devices of {kind.shown}"
             yield reason, f"1 or more; 0 with {known}"
         elif accelerator.get("gpuPartitionSize").given:
             yield "GKE's autoscaler expects whole GPUs of a new node, no partitions", "1 or more"
-
-
-def _wrong_images(stack: Stack, pool: NodePool, has_installer: Callable[[], bool]) -> Iterator[Fault]:
-    """Google builds its GPU driver for some images and processors only."""
-    for machine in pool.known_machines(stack):
-        allowed = _images_with_driver(machine) if machine.gpus else []
-        if not allowed or pool.image.absent or (pool.image.text or "").upper() in allowed:
-            continue
-        if pool.image.unknown or has_installer():
-            continue
-        yield Fault(
-            at=pool.image,
-            problem=f"is {pool.image.shown}, for which Google has no GPU driver for {machine.arch}, "
-            f"the processor of {machine.name}",
-            allowed=", ".join(allowed),
-            fix=f"set imageType: {allowed[0]}",
-        )
-
-
-def _images_with_driver(machine: Machine) -> list[str]:
-    """The images of GKE with a GPU driver for a machine's processor; none if that is every image known."""
-    facts = _facts()
-    found = {installer.image for installer in facts.installers if installer.arch == machine.arch}
-    return [] if found == {image.name for image in facts.images} else sorted(found)
-
-
-def _own_driver(pool: NodePool) -> Iterator[Fault]:
-    for accelerator in _accelerators(pool):
-        version = accelerator.get("gpuDriverInstallationConfig", "gpuDriverVersion")
-        if version.unknown or version.text == _NOT_INSTALLED:
-            continue
-        yield Fault(
-            at=version,
-            problem=f"is {version.shown}, so GKE installs a driver that the DRA driver does not find",
-            allowed=_NOT_INSTALLED,
-            fix=f"set gpuDriverVersion: {_NOT_INSTALLED}, and install the driver by its DaemonSet",
-        )
 
 
 RESOURCES = CloudResources(
@@ -257,7 +202,7 @@ RESOURCES = CloudResources(
         version_field(_CLUSTER, "nodeVersion"),
         version_field(_NODE_POOL, "version"),
     ),
-    support=Support(by="GKE", standard_end=untold, end=untold, source=lambda: str(_facts().source)),
+    support=Support(by="GKE", standard_end=untold, end=untold, source=lambda: str(facts().source)),
     local_accounts=_local_accounts,
     public_addresses=_public_addresses,
     pools=(
@@ -284,12 +229,12 @@ RESOURCES = CloudResources(
     device_plugin=_device_plugin,
     tells_images=no,
     managed_plugins=None,
-    gpu_driver_owner=_gpu_driver_owner,
-    gpu_driver_root=_gpu_driver_root,
-    gpu_driver_images=lambda: [installer.container for installer in _facts().installers],
+    gpu_driver_owner=gpu_driver_owner,
+    gpu_driver_root=gpu_driver_root,
+    gpu_driver_images=lambda: [installer.container for installer in facts().installers],
     partitions=_partitions,
     unpredicted=_unpredicted,
-    wrong_images=_wrong_images,
+    wrong_images=wrong_images,
     dra_pools=DraPools(
         labels={
             NO_PLUGIN: "GKE's device plugin also gives the GPUs out",
@@ -297,6 +242,6 @@ RESOURCES = CloudResources(
             GPU_DRA: "the autoscaler does not know that claims use its GPUs",
         },
         telling=(NO_PLUGIN, GPU_DRA),
-        unprepared=_own_driver,
+        unprepared=own_driver,
     ),
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.clusters.informer import key_of
 from dra_fleet.clusters.pending.state import claim_names
 from dra_fleet.rehearsal.agent import driver_pod

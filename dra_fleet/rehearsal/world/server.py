@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import httpx2
 from aiohttp import web
 
-from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.rehearsal.world.bodies import json_body, mapping, text
 from dra_fleet.rehearsal.world.cloud_routes import cloud_routes
 from dra_fleet.rehearsal.world.errors import InvalidRequestError, WorldError

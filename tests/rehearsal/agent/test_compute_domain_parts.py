@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.rehearsal.drivers.nvidia.compute_domain import ComputeDomainPlugin
 from dra_fleet.rehearsal.drivers.nvidia.compute_domains import membership
 from dra_fleet.rehearsal.drivers.nvidia.compute_domains.controller import Controller

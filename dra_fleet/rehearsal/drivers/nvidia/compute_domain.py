@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from typing_extensions import override
 
 from dra_fleet.cel.semver import as_semver
-from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.drivers.nvidia.devices import COMPUTE_DOMAIN_DRIVER, compute_domain_devices
 from dra_fleet.drivers.nvidia.objects.compute_domain import API, CLIQUE_LABEL, KIND
 from dra_fleet.rehearsal.drivers.nvidia.assigning import NOT_RECOGNIZED, Assigning

@@ -10,7 +10,7 @@ from google.protobuf import any_pb2
 from google.rpc import status_pb2  # pyright: ignore[reportMissingTypeStubs] - generated code
 from pulumi.runtime.proto import provider_pb2
 
-from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.clusters.credentials import KubeconfigError
 from dra_fleet.rehearsal.providers.answering import Answering, told
 from dra_fleet.rehearsal.providers.kubernetes.errors import InitFailedError, RefusedError

@@ -7,7 +7,7 @@ import re
 import secrets
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.clusters.client import NOT_FOUND, ApiError, UnknownKindError
+from dra_fleet.clusters.api_errors import NOT_FOUND, ApiError, UnknownKindError
 from dra_fleet.rehearsal.providers.kubernetes.errors import RefusedError
 from dra_fleet.rehearsal.providers.kubernetes.following import Reference, read
 from dra_fleet.rehearsal.providers.kubernetes.naming import annotation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.rehearsal.providers.kubernetes.errors import NotReadyError, RefusedError
 from dra_fleet.rehearsal.providers.kubernetes.following import Reference, follow
 from dra_fleet.rehearsal.providers.kubernetes.naming import annotation

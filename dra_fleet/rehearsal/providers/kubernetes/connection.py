@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import httpx2
 
-from dra_fleet.clusters.client import ApiError, KubeApi, UnknownKindError
+from dra_fleet.clusters.api_errors import ApiError, UnknownKindError
+from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import KubeconfigError
 from dra_fleet.rehearsal.providers.kubernetes.errors import ClusterUnreachableError
 

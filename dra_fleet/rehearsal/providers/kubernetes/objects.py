@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
-from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.rehearsal.providers.kubernetes import applying, awaiting
 from dra_fleet.rehearsal.providers.kubernetes.diffing import (
     ChangeKind,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.clusters.informer import key_of
 from dra_fleet.drivers.nvidia.objects.compute_domain import API, KIND
 from dra_fleet.rehearsal.agent.driver_pod import is_ready

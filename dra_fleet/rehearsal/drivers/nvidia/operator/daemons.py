@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.clusters.informer import key_of
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.view import POD

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.clusters.pending.state import claim_names
 from dra_fleet.rehearsal.agent.driver_pod import is_ready
 from dra_fleet.rehearsal.drivers.nvidia.hardware import DRIVER_NAME, parts_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.clusters.client import ApiError
+from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.rehearsal.drivers.nvidia.operator import labels, policy
 from dra_fleet.rehearsal.drivers.nvidia.operator.operands import (
     HASH,
