@@ -1,1 +1,48 @@
-"""The pure core: settings -> plan -> proof, as plain values. No engine, no cloud SDK, no network."""
+"""The pure core: settings -> plan -> proof, as plain values. No engine, no cloud SDK, no network.
+
+`dra_fleet.components`, `dra_fleet.stacks` and `dra_fleet.policies` are folders of the installed package. A
+checkout has them at its top; there the same names lead to the same modules, so that others import one name.
+"""
+
+import os
+import sys
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+_OUTSIDE = ("components", "stacks", "policies")
+
+
+class _Checkout:
+    """Finds the modules of a checkout's folders under the names that they have once they are installed."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """The module that stands beside the package."""
+        del path, target
+        package, _, plain = name.partition(".")
+        if package != __name__ or plain.partition(".")[0] not in _OUTSIDE:
+            return None
+        loader = _Alias(plain)
+        return ModuleSpec(name, loader)  # pyright: ignore[reportArgumentType] - a loader in all but its base
+
+
+class _Alias:
+    """Loads a module by taking the one of another name: its classes are there once."""
+
+    def __init__(self, name: str) -> None:
+        self._module = import_module(name)
+        self._spec = self._module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module itself."""
+        del spec
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It ran when it was imported; it keeps its own name."""
+        module.__spec__ = self._spec
+
+
+if not os.path.isdir(os.path.join(__path__[0], _OUTSIDE[0])):  # noqa: PTH112, PTH118 - every start pays for pathlib
+    sys.meta_path.insert(0, _Checkout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from packaging.requirements import Requirement
 pytestmark = pytest.mark.slow
 
 PROJECT = Path(__file__).resolve().parents[2]
+MADE_UP = PROJECT / "tests" / "contracts" / "made_up"
 STACK = PROJECT / "tests" / "data" / "stacks" / "lab.yaml"
 MANIFEST = """\
 apiVersion: resource.k8s.io/v1
@@ -116,13 +118,16 @@ def test_a_command_whose_packages_are_missing_says_what_to_install(installed: Pa
 
 
 def test_the_components_are_read_under_the_package_s_name(wheel: Path, tmp_path: Path) -> None:
+    """By the program, and by the made-up cloud, which imports the same name in a checkout."""
     unpacked = [sys.executable, "-m", "zipfile", "-e", str(wheel), str(tmp_path)]
     subprocess.run(unpacked, check=True)
     program = (
-        "import dra_fleet.components.fleet, dra_fleet.stacks.program; import sys; print(sorted(sys.modules))"
+        "import dra_fleet.components.fleet, dra_fleet.stacks.program, meadow_cloud.cluster, sys; "
+        "print(sorted(sys.modules))"
     )
+    paths = f"{tmp_path}{os.pathsep}{MADE_UP}"
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)},
+        [sys.executable, "-c", program], cwd=tmp_path, env={"PYTHONPATH": paths},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

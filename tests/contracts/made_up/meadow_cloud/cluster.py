@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
-from components.clouds.platform import Platform
-from components.core.naming import logical
 from meadow_cloud.resources import CLUSTER, POOL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from components.clouds.platform import Declaration, SecretReader
+    # The type checker reads the folders of a checkout where they stand.
+    from components.clouds.platform import Declaration, Platform, SecretReader
+    from components.core.naming import logical
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
+else:
+    from dra_fleet.components.clouds.platform import Platform
+    from dra_fleet.components.core.naming import logical
 
 
 class ControlPlane(pulumi.CustomResource):
