@@ -16,7 +16,7 @@ from dra_fleet.checking.resources import at, keyed, mapping
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import Allocation, CandidateNode, Failure, NoFit, allocate
-from dra_fleet.proof.demand.asks import ask_of, class_objects, drivers_of
+from dra_fleet.proof.demand.asks import ask_of, class_objects
 from dra_fleet.proof.demand.channels import channel_spec
 from dra_fleet.proof.search.placements import Held, after
 from dra_fleet.proof.supply.node_slices import inventory_of
@@ -144,7 +144,7 @@ class Fitting:
     def _fill(self, specs: Mapping[str, Object], pool: NodeDevices, limit: int) -> NodeCopies:
         """How many pods, each with these claims, an empty node takes one after the other, at most `limit`."""
         asks = [ask_of(name, spec, self._classes) for name, spec in specs.items()]
-        named = [drivers_of(ask) for claim in asks for ask in claim.asks]
+        named = [ask.drivers for claim in asks for ask in claim.asks]
         if any(pool.doubt(drivers) for drivers in named):
             return NodeCopies(copies=None)
         held = Held()

@@ -143,6 +143,11 @@ class NodeShape:
         return frozenset(device.driver for device in self.devices) - self.in_order
 
     @cached_property
+    def shares_devices(self) -> bool:
+        """Whether several pods may hold one device."""
+        return any(device.seen.get("allowMultipleAllocations") for device in self.devices)
+
+    @cached_property
     def is_simple(self) -> bool:
         """Whether each device is held whole or free: no shares, counters, taints or binding conditions."""
         special = ("allowMultipleAllocations", "consumesCounters", "taints", "bindingConditions")

@@ -32,12 +32,21 @@ def devices_of(inventory: Inventory) -> list[DeviceId]:
     return [device.id for part in inventory.slices for device in part.devices]
 
 
+CONSTRAINTS: dict[str, list[dict[str, str]]] = {
+    "free": [],
+    "of one architecture": [{"matchAttribute": "gpu.nvidia.com/architecture"}],
+    "apart": [{"distinctAttribute": "gpu.nvidia.com/uuid"}],
+    "of what none has": [{"matchAttribute": "example.com/rack"}],
+}
+
+
 @pytest.mark.parametrize("minor", ["1.34", "1.36"])
+@pytest.mark.parametrize("constraints", CONSTRAINTS)
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("count", [1, 2, 5])
 @pytest.mark.parametrize("selectors", [[], [{"cel": {"expression": LARGE}}]], ids=["any", "large"])
 def test_a_plain_claim_gets_what_the_allocator_gives_whatever_is_in_use(
-    machine: str, count: int, selectors: list[Any], minor: str
+    machine: str, count: int, selectors: list[Any], constraints: str, minor: str
 ) -> None:
     settings = {**fleet({"p": MACHINES[machine]}), "kubernetes": minor}
     cluster = plan_of(settings).clusters[0]
@@ -45,7 +54,8 @@ def test_a_plain_claim_gets_what_the_allocator_gives_whatever_is_in_use(
     (group,) = predict(cluster)
     shape, inventory = group.shape, inventory_of(group.shape)
     exactly = {"deviceClassName": "gpu.nvidia.com", "count": count, "selectors": selectors}
-    claim = ask_of("c", {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}, classes)
+    devices = {"requests": [{"name": "r", "exactly": exactly}], "constraints": CONSTRAINTS[constraints]}
+    claim = ask_of("c", {"devices": devices}, classes)
     placements = Placements(classes, minor)
     likeness = Likeness(shape, [claim], minor)
     chance = random.Random(count)

@@ -37,15 +37,21 @@ def shape(machine: str, values: dict[str, Any], **more: Any) -> NodeShape:
 
 
 def workloads(
-    values: dict[str, Any], machine: str = "hgx-h100-8", nodes: int = 1, **wanted: tuple[Any, int]
+    values: dict[str, Any],
+    machine: str = "hgx-h100-8",
+    nodes: int = 1,
+    pod: dict[str, Any] | None = None,
+    **wanted: tuple[Any, int],
 ) -> dict[str, WorkloadProof]:
-    """Proofs by name; what is wanted is a request and how many copies."""
+    """Proofs by name; what is wanted is a request and how many copies, of pods that may ask for more."""
     settings = fleet(
         {"gpus": pool(machine, "gpus", (nodes, nodes))},
         drivers={"nvidia": {"version": "0.5.0", "values": values}},
         classes=CLASSES,
         claims={name: {"requests": {"gpu": request}} for name, (request, _) in wanted.items()},
-        workloads={name: (name, copies) for name, (_, copies) in wanted.items()},
+        workloads={
+            name: {"claim": name, "copies": copies, **(pod or {})} for name, (_, copies) in wanted.items()
+        },
     )
     return {item.name: item for item in proved(settings).workloads}
 
@@ -171,6 +177,12 @@ def test_shares_are_published_with_the_policy_of_each_capacity() -> None:
 @pytest.mark.parametrize(("copies", "word"), [(32, "guaranteed"), (33, "never")])
 def test_as_many_claims_as_there_are_shares(copies: int, word: str) -> None:
     assert workloads(shares("4"), a=({"class": "gpu.nvidia.com"}, copies))["a"].word == word
+
+
+@pytest.mark.parametrize(("copies", "word"), [(4, "guaranteed"), (5, "unknown"), (6, "never")])
+def test_the_cpu_of_a_node_may_run_out_before_the_shares_of_its_gpus(copies: int, word: str) -> None:
+    found = workloads(shares("4"), pod={"cpu": "22"}, a=({"class": "gpu.nvidia.com"}, copies))
+    assert found["a"].word == word
 
 
 @pytest.mark.parametrize(("copies", "word"), [(24, "guaranteed"), (25, "never")])

@@ -17,8 +17,8 @@ from dra_fleet.proof.search.shared_counters import blocked
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.model.nodes import NodeGroup, NodeShape
-    from dra_fleet.proof.demand.asks import Ask
+    from dra_fleet.model.nodes import NodeDevice, NodeGroup, NodeShape
+    from dra_fleet.proof.demand.asks import Ask, ClaimAsk
     from dra_fleet.proof.demand.pod_sets import PodSet
     from dra_fleet.proof.search.contention import Question
     from dra_fleet.proof.search.matching import Match
@@ -30,6 +30,8 @@ MOST_ON_NODE = 256
 _Filling = tuple[int | None, "CopyCost | None", str]
 _known: WeakKeyDictionary[Placements, dict[tuple[object, ...], _Filling]] = WeakKeyDictionary()
 """By cluster: claims that are alike fill nodes with the same devices and room alike."""
+_reasons: WeakKeyDictionary[ClaimAsk, dict[tuple[NodeDevice, ...], tuple[str, str]]] = WeakKeyDictionary()
+"""By claim: nodes with the same devices lack the same."""
 
 
 def pool_fits(question: Question, pod_set: int) -> tuple[PoolFit, ...]:
@@ -79,7 +81,11 @@ def _group_fit(question: Question, pod_set: int, number: int) -> PoolFit:
     else:
         count, price, reason = _filled(question, pod_set, group, found)
         if count == 0:
-            reason, fix = _why_not(question.pod_sets[pod_set].claim.requests, found, group)
+            claim, devices = question.pod_sets[pod_set].claim, group.shape.devices
+            reasons = _reasons.setdefault(claim, {})
+            if devices not in reasons:
+                reasons[devices] = _why_not(claim.requests, found, group)
+            reason, fix = reasons[devices]
     return PoolFit(
         pool=group.pool,
         requests={ask.name: len(one.certain) for choices in found.matches for ask, one in choices},

@@ -13,7 +13,6 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from dra_fleet.model.published import MAX_DEVICES
-from dra_fleet.proof.demand.asks import drivers_of
 from dra_fleet.proof.search import counting
 from dra_fleet.proof.search.contention import contentions
 from dra_fleet.proof.search.orders import explore
@@ -123,7 +122,7 @@ def _has_order(pod_set: PodSet, group: int, contention: Contention, minor: str) 
     sizes = Counter(device.driver for device in shape.devices)
     for choices in pod_set.claim.requests:
         for ask in choices:
-            named = drivers_of(ask) & set(sizes)
+            named = ask.drivers & set(sizes)
             if any(sizes[driver] > MAX_DEVICES and driver not in shape.counters for driver in named or sizes):
                 return False
             if pod_set.claim.constraints and any(driver in shape.counters for driver in named or sizes):

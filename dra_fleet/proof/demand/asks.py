@@ -41,6 +41,11 @@ class Ask:
     is_plain: bool
     parts: tuple[tuple[str, str], ...] = ()
 
+    @cached_property
+    def drivers(self) -> frozenset[str]:
+        """The drivers that it names."""
+        return frozenset(name for item in self.selectors for name in asked(item.expression).drivers)
+
     @property
     def what(self) -> str:
         """For sentences."""
@@ -55,12 +60,12 @@ class ClaimAsk:
     body: Object
     requests: tuple[tuple[Ask, ...], ...]
 
-    @property
+    @cached_property
     def asks(self) -> tuple[Ask, ...]:
         """All requests and alternatives."""
         return tuple(ask for alternatives in self.requests for ask in alternatives)
 
-    @property
+    @cached_property
     def required(self) -> frozenset[str]:
         """The classes without devices of which it gets nothing."""
         return frozenset(
@@ -69,17 +74,17 @@ class ClaimAsk:
             if len({ask.class_name for ask in choices}) == 1
         )
 
-    @property
+    @cached_property
     def constraints(self) -> list[dict[str, str]]:
         """What its devices must have in common, or not."""
         return list(self.body["spec"].get("devices", {}).get("constraints", []))
 
-    @property
+    @cached_property
     def parts(self) -> frozenset[str]:
         """The capacities of which some request asks for a part, by the names that it writes."""
         return frozenset(name for ask in self.asks for name, _ in ask.parts)
 
-    @property
+    @cached_property
     def fewest(self) -> int:
         """The devices that it takes at least."""
         return sum(min(ask.count for ask in choices) for choices in self.requests if choices)
@@ -129,11 +134,6 @@ def drivers_named(claims: Iterable[ClaimAsk], classes: Mapping[str, Object]) -> 
     texts = [selector.expression for claim in claims for ask in claim.asks for selector in ask.selectors]
     texts += [expression for item in classes.values() for expression in _expressions(item["spec"])]
     return {name for text in texts for name in asked(text).drivers}
-
-
-def drivers_of(ask: Ask) -> set[str]:
-    """The drivers that a request names."""
-    return {name for selector in ask.selectors for name in asked(selector.expression).drivers}
 
 
 def compile_problem(expression: str, minor: str) -> str | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from dra_fleet.model.nodes import NOTHING
+from dra_fleet.model.nodes import NOTHING, ComputeResources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.model.nodes import NodeGroup
+    from dra_fleet.model.nodes import NodeGroup, NodeShape
     from dra_fleet.proof.demand.pod_sets import PodSet
     from dra_fleet.proof.search.placements import Placements
     from dra_fleet.proof.search.suitability import Suitability
@@ -44,6 +45,16 @@ class Contention:
     suitability: Mapping[tuple[int, int], Suitability]
     is_tight: Sequence[bool]
 
+    @cached_property
+    def first_alike(self) -> Sequence[int]:
+        """Per pod set the first one that may want the same devices of every group."""
+        wanted = [
+            tuple(self.suitability[pod_set, group].maybe for group in range(len(self.groups)))
+            for pod_set in range(len(self.pod_sets))
+        ]
+        first: dict[tuple[frozenset[tuple[str, str]], ...], int] = {}
+        return [first.setdefault(devices, pod_set) for pod_set, devices in enumerate(wanted)]
+
 
 def contentions(question: Question, counts: Sequence[int]) -> list[tuple[list[int], Contention]]:
     """Pod sets that contend, by their numbers in the question, with so many nodes of each group."""
@@ -73,40 +84,67 @@ def _is_tight(
     group: int,
 ) -> bool:
     """Whether CPU, memory or pods of a node may run out before its devices do."""
+    shape = question.groups[group].shape
+    usable = [suitability[number, group].maybe for number in range(len(pod_sets))]
     taken = NOTHING
-    for number, pod_set in enumerate(pod_sets):
-        usable = len(suitability[number, group].maybe)
-        fewest = pod_set.claim.fewest
-        most = pod_set.copies if not fewest else min(pod_set.copies, usable // fewest)
-        taken = taken.plus(pod_set.resources, most)
-    return not question.groups[group].shape.sure_resources.holds(taken)
+    for pod_set, devices in zip(pod_sets, usable, strict=True):
+        taken = taken.plus(pod_set.resources, _most(pod_set, devices, shape))
+    if shape.sure_resources.holds(taken):
+        return False
+    if shape.shares_devices or not all(pod_set.claim.fewest for pod_set in pod_sets):
+        return True
+    # Each device is held by one pod, so that all together are no more than there are devices.
+    there = len(frozenset[tuple[str, str]]().union(*usable))
+    here = [pod_set for pod_set, devices in zip(pod_sets, usable, strict=True) if devices]
+    dearest = (
+        max((-(-there * pod_set.resources[part] // pod_set.claim.fewest) for pod_set in here), default=0)
+        for part in range(len(NOTHING))
+    )
+    return not shape.sure_resources.holds(ComputeResources(*dearest))
+
+
+def _most(pod_set: PodSet, usable: frozenset[tuple[str, str]], shape: NodeShape) -> int:
+    """How many copies of a pod set its devices of a node are enough for, at most."""
+    fewest = pod_set.claim.fewest
+    if not fewest or (usable and shape.shares_devices):
+        return pod_set.copies
+    return min(pod_set.copies, len(usable) // fewest)
 
 
 def _connected(question: Question, counts: Sequence[int]) -> list[list[int]]:
-    """Pod sets that may be in each other's way, directly or through others."""
+    """Pod sets that may be in each other's way, directly or through others.
+
+    Two are if they may want the same device, or CPU or memory of a node that may run out of it.
+    """
     everybody = range(len(question.pod_sets))
-    tight = [
-        _is_tight(question.pod_sets, question.suitability, question, group) for group in range(len(counts))
-    ]
-    clusters: list[list[int]] = []
-    for pod_set in everybody:
-        touching = [
-            known
-            for known in clusters
-            if any(_meet(question, (pod_set, other), counts, tight) for other in known)
-        ]
-        clusters = [known for known in clusters if known not in touching]
-        clusters.append(sorted([pod_set, *(member for known in touching for member in known)]))
-    return clusters
-
-
-def _meet(question: Question, pair: tuple[int, int], counts: Sequence[int], tight: Sequence[bool]) -> bool:
-    """Whether two pod sets may want the same device, or CPU or memory of a node that may run out of it."""
+    first = list(everybody)
+    """By pod set one that it is connected with and that comes before it; itself for the first."""
     for group, nodes in enumerate(counts):
-        one, other = (_reach(question.suitability[number, group], question.groups[group]) for number in pair)
-        if nodes and ((tight[group] and one and other) or one & other):
-            return True
-    return False
+        if not nodes:
+            continue
+        tight = _is_tight(question.pod_sets, question.suitability, question, group)
+        wanted: dict[object, int] = {}
+        for pod_set in everybody:
+            reach = _reach(question.suitability[pod_set, group], question.groups[group])
+            for one in (["any"] if reach else []) if tight else reach:
+                _connect(first, wanted.setdefault(one, pod_set), pod_set)
+    clusters: dict[int, list[int]] = {}
+    for pod_set in everybody:
+        clusters.setdefault(_first(first, pod_set), []).append(pod_set)
+    return sorted(clusters.values(), key=lambda members: members[-1])
+
+
+def _connect(first: list[int], one: int, other: int) -> None:
+    one, other = sorted((_first(first, one), _first(first, other)))
+    first[other] = one
+
+
+def _first(first: list[int], pod_set: int) -> int:
+    """The first of those that a pod set is connected with."""
+    while first[pod_set] != pod_set:
+        first[pod_set] = first[first[pod_set]]
+        pod_set = first[pod_set]
+    return pod_set
 
 
 def _reach(found: Suitability, group: NodeGroup) -> frozenset[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.proof.search.suitability import values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.model.nodes import NodeShape
     from dra_fleet.proof.demand.asks import Ask
@@ -42,16 +42,16 @@ def enough(contention: Contention, pod_set: int) -> str:
     if not sizes:
         return ""
     to_block = sum(size - ask.count + 1 for size in sizes)
-    others = (
-        contention.pod_sets[pod_set].copies * ask.count - ask.count + _used_by_others(contention, pod_set)
-    )
+    shared = _shared(contention, pod_set)
+    own = contention.pod_sets[pod_set].copies * ask.count - ask.count
+    others = own + _used_by_others(contention, pod_set, shared)
     if others < to_block:
         return (
             f"{to_block} of its devices would have to be in use before a pod waits, and all other pods "
             f"together hold at most {others}"
         )
     slots = sum(size // ask.count for size in sizes)
-    rivals = _rivals(contention, pod_set)
+    rivals = [rival for rival, like in enumerate(contention.first_alike) if like in shared]
     pods = sum(contention.pod_sets[rival].copies for rival in rivals)
     if pods <= slots and all(_keeps_to_slots(contention, pod_set, rival, attribute) for rival in rivals):
         alike = f"the pods that can hold these devices take {ask.count} each, alike"
@@ -153,30 +153,30 @@ def _bins(shape: NodeShape, certain: Keys, ask: Ask, attribute: str) -> list[int
     return sorted(Counter(repr(values[key]) for key in certain if key in values).values())
 
 
-def _rivals(contention: Contention, pod_set: int) -> list[int]:
-    """The pod sets that may hold a device which this one can use, itself included."""
-    return [
-        other
-        for other in range(len(contention.pod_sets))
-        if any(
-            contention.suitability[other, group].maybe & contention.suitability[pod_set, group].certain
-            for group in range(len(contention.groups))
-        )
-    ]
+def _shared(contention: Contention, pod_set: int) -> dict[int, list[int]]:
+    """Who may hold a device that a pod set can use, itself included: per group how many of them.
+
+    Of pod sets that may want the same devices only the first is named.
+    """
+    groups = range(len(contention.groups))
+    own = [contention.suitability[pod_set, group].certain for group in groups]
+    found = {
+        other: [len(contention.suitability[other, group].maybe & own[group]) for group in groups]
+        for other in dict.fromkeys(contention.first_alike)
+    }
+    return {other: shared for other, shared in found.items() if any(shared)}
 
 
-def _used_by_others(contention: Contention, pod_set: int) -> int:
+def _used_by_others(contention: Contention, pod_set: int, shared: Mapping[int, Sequence[int]]) -> int:
+    everywhere = {
+        other: sum(nodes * count for nodes, count in zip(contention.counts, counts, strict=True))
+        for other, counts in shared.items()
+    }
     total = 0
-    for rival in _rivals(contention, pod_set):
-        if rival == pod_set:
-            continue
-        shared = [
-            len(contention.suitability[rival, group].maybe & contention.suitability[pod_set, group].certain)
-            for group in range(len(contention.groups))
-        ]
-        each = most_held(contention.pod_sets[rival], max(shared))
-        everywhere = sum(nodes * count for nodes, count in zip(contention.counts, shared, strict=True))
-        total += min(contention.pod_sets[rival].copies * each, everywhere)
+    for rival, like in enumerate(contention.first_alike):
+        if rival != pod_set and like in shared:
+            each = most_held(contention.pod_sets[rival], max(shared[like]))
+            total += min(contention.pod_sets[rival].copies * each, everywhere[like])
     return total
 
 

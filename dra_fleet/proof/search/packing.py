@@ -68,16 +68,18 @@ class Packing:
         self._barred = barred
         self._sure = sure
         traits = [self._traits(number) for number in range(len(shapes))]
-        self._first_alike = [traits.index(found) for found in traits]
+        self._first_alike = list(map(traits.index, traits))
         self._ids: dict[tuple[int, Filled], int] = {}
         self.nodes: list[tuple[int, Filled]] = []
         self._next: dict[tuple[int, int], tuple[int, ...]] = {}
         self._given: dict[tuple[int, int], tuple[tuple[str, str, str], ...]] = {}
         claims = [pod_set.claim for pod_set in pod_sets]
-        self._likeness = [
-            Likeness(shape, claims, placements.minor) if in_any_order and shape.any_order else None
-            for shape in shapes
-        ]
+        likeness = {
+            number: Likeness(shapes[number], claims, placements.minor)
+            for number in set(self._first_alike)
+            if in_any_order and shapes[number].any_order
+        }
+        self._likeness = [likeness.get(number) for number in self._first_alike]
         self.questions = 0
         self.is_exhaustive = True
 
@@ -185,4 +187,5 @@ class Packing:
         """Equal for sorts of node that no pod here can tell apart."""
         shape = self._shapes[number]
         barred = frozenset(pod_set for pod_set, where in self._barred if where == number)
-        return (shape.devices, shape.resources, shape.sure_resources, self._counts_resources[number], barred)
+        resources = (shape.resources, shape.sure_resources) if self._counts_resources[number] else None
+        return (shape.devices, shape.in_order, resources, barred)

@@ -19,6 +19,7 @@ from dra_fleet.proof.allocator.prepare import MOST_DEVICES
 from dra_fleet.proof.search.held import Held, after
 from dra_fleet.proof.search.likeness import Likeness
 from dra_fleet.proof.search.matching import match
+from dra_fleet.proof.search.suitability import values_of
 from dra_fleet.proof.supply.node_slices import inventory_of
 
 if TYPE_CHECKING:
@@ -123,6 +124,11 @@ class Placements:
         found = match(ask, shape, self.minor)
         if ask.class_name not in self.classes or found.first("error") or found.first("unknown"):
             return None
+        for constraint in claim.constraints:
+            # Of one device nothing is demanded but that it has the attribute.
+            attribute = constraint.get("matchAttribute")
+            if attribute is None or not found.certain <= values_of(shape, attribute).keys():
+                return None
         published = (device.id for part in inventory_of(shape).slices for device in part.devices)
         return [device for device in published if (device.driver, device.device) in found.certain]
 
@@ -177,12 +183,15 @@ class Placements:
 
 
 def _is_plain(claim: ClaimAsk, shape: NodeShape) -> bool:
-    """Whether a claim only wants so many whole devices, each of a name of its own and held whole or free."""
+    """Whether a claim only wants so many whole devices, each of a name of its own and held whole or free.
+
+    What devices must have in common leaves a claim of one device plain.
+    """
     return (
         len(claim.asks) == 1
         and "/" not in claim.asks[0].name
         and claim.asks[0].is_plain
-        and not claim.constraints
+        and (not claim.constraints or claim.fewest == 1)
         and claim.fewest <= MOST_DEVICES
         and shape.is_simple
         and not shape.counters

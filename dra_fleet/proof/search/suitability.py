@@ -11,10 +11,11 @@ from dra_fleet.cel import UNKNOWN
 from dra_fleet.kubernetes.scheduling.node_affinity import MissingLabel, all_labels, carries, some_labels
 from dra_fleet.kubernetes.scheduling.taints import untolerated_taints
 from dra_fleet.model.nodes import GIVE_SLICES
-from dra_fleet.proof.demand.asks import drivers_of
 from dra_fleet.proof.search.matching import Match, Miss, match
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dra_fleet.kubernetes.scheduling.node_affinity import Labels
     from dra_fleet.model.nodes import NodeGroup, NodeShape
     from dra_fleet.proof.demand.asks import Ask, ClaimAsk
@@ -48,16 +49,16 @@ class Suitability:
     @cached_property
     def certain(self) -> frozenset[tuple[str, str]]:
         """Devices that match some request for certain."""
-        return frozenset[tuple[str, str]]().union(
-            *(one.certain for choices in self.matches for _, one in choices)
-        )
+        return _union([one.certain for choices in self.matches for _, one in choices])
 
     @cached_property
     def maybe(self) -> frozenset[tuple[str, str]]:
         """Devices that may match some request."""
-        return frozenset[tuple[str, str]]().union(
-            *(one.maybe for choices in self.matches for _, one in choices)
-        )
+        return _union([one.maybe for choices in self.matches for _, one in choices])
+
+
+def _union(parts: Sequence[frozenset[tuple[str, str]]]) -> frozenset[tuple[str, str]]:
+    return parts[0] if len(parts) == 1 else frozenset[tuple[str, str]]().union(*parts)
 
 
 def suitability_of(pod_set: PodSet, group: NodeGroup, minor: str) -> Suitability:
@@ -77,10 +78,11 @@ def suitability_of(pod_set: PodSet, group: NodeGroup, minor: str) -> Suitability
 
 
 def _barrier(pod_set: PodSet, shape: NodeShape) -> str:
-    labels = _labels(shape)
-    for key, value in pod_set.node_selector.items():
-        if carries(key, value).holds(labels(key)) == "no":
-            return f"its nodes lack label {key}={value}"
+    if pod_set.node_selector:
+        labels = _labels(shape)
+        for key, value in pod_set.node_selector.items():
+            if carries(key, value).holds(labels(key)) == "no":
+                return f"its nodes lack label {key}={value}"
     kept_off = () if pod_set.tolerations is None else untolerated_taints(shape.taints, pod_set.tolerations)
     if kept_off:
         return f"taint {kept_off[0]} of its nodes is not tolerated"
@@ -112,7 +114,7 @@ def _doubt(pod_set: PodSet, shape: NodeShape, matches: tuple[tuple[tuple[Ask, Ma
 
 def _unknown_devices(ask: Ask, shape: NodeShape) -> str:
     """Why it cannot be told which devices the drivers publish that a request may mean."""
-    named = drivers_of(ask)
+    named = ask.drivers
     for driver, reason in shape.unpredictable.items():
         if not named or driver in named:
             return reason
