@@ -24,7 +24,7 @@ from dra_fleet.rehearsal.managed_clouds import prepare_clouds, standing_clusters
 from dra_fleet.rehearsal.project import StackSource, ensure_stack, project_directory
 from dra_fleet.rehearsal.stack_copy import PASSPHRASE
 from dra_fleet.rehearsal.standing import read_hardware, refuse_mismatch, refuse_unready, start_clusters
-from dra_fleet.rehearsal.status import BusyError, StackStatus, read_status
+from dra_fleet.rehearsal.status import BusyError, StackStatus, count_ready, read_status
 from dra_fleet.rehearsal.timings import Timed, Timing
 from dra_fleet.rehearsal.tools.toolset import require_minors
 from dra_fleet.rehearsal.turn import own_turn
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 POLICY_PACK = top_folder("policies") / "run-pack"
 POLL_SECONDS = 0.25
 REST = 4
-"""Times that a reading of the status took, for which it is not read again."""
+"""Times that a look took, for which there is none: the API server works for it too, and pods wait."""
+LONGEST_REST = 5.0
 ENGINE_LOG = "engine.jsonl"
 ENGINE_SESSION = "engine.session"
 """Beside the log, see `dra_fleet.rehearsal.engine_run`."""
@@ -207,22 +208,22 @@ def _why(result: EngineResult) -> str:
 def wait_for_devices(plan: FleetPlan, home: Home, reporter: Reporter, seconds: float) -> StackStatus:
     """Wait until every plugin runs and all copies hold their devices at once, or the time is up."""
     deadline = time.monotonic() + seconds
+    wanted = sum(item.copies for cluster in plan.clusters for item in cluster.workloads)
     with reporter.step("devices") as step:
         while True:
             began = time.monotonic()
             final = began >= deadline
             try:
-                status = asyncio.run(read_status(plan, home))
+                ready = asyncio.run(count_ready(plan, home))
+                step.update("held by running pods", done=min(ready, wanted), total=wanted)
+                if final or ready >= wanted:
+                    status = asyncio.run(read_status(plan, home))
+                    if final or status.complete:
+                        return status
             except BusyError:
                 if final:
                     raise
-            else:
-                step.update("held by running pods", done=status.allocated, total=status.wanted)
-                if status.complete or final:
-                    return status
-            # Pods change by the dozen: reading at each change would be more work. Of thousands of pods each
-            # reading is work too, for the API server as well, which they wait for.
-            time.sleep(max(POLL_SECONDS, REST * (time.monotonic() - began)))
+            time.sleep(min(max(POLL_SECONDS, REST * (time.monotonic() - began)), LONGEST_REST))
 
 
 def bring_down(home: Home, *, remove: bool) -> None:

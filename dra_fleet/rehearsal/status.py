@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import httpx2
 from typing_extensions import TypedDict
 
 from dra_fleet.clusters.allocation import (
+    WORKLOAD,
     AllocationJson,
     ClusterAllocation,
     WorkloadAllocation,
@@ -25,7 +27,7 @@ from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.providers.kubernetes.readiness import pod_trouble
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import AsyncGenerator, Iterable, Mapping
 
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
@@ -126,18 +128,44 @@ async def read_status(plan: FleetPlan, home: Home) -> StackStatus:
     return StackStatus(clusters=dict(zip(names, found, strict=True)))
 
 
+async def count_ready(plan: FleetPlan, home: Home) -> int:
+    """How many pods of a plan's workloads run, as their Jobs count them: little to read, also of thousands.
+
+    Raises:
+        NothingRunsError: a cluster does not answer.
+        BusyError: it does not answer in time.
+    """
+    return sum(await asyncio.gather(*(_count_ready(cluster, home) for cluster in plan.clusters)))
+
+
+async def _count_ready(cluster: ClusterPlan, home: Home) -> int:
+    async with _asked(cluster, home) as api:
+        jobs = (await api.list("batch/v1", "Job", params={"labelSelector": WORKLOAD}))["items"]
+    return sum(job.get("status", {}).get("ready", 0) for job in jobs)
+
+
 async def _read_cluster(cluster: ClusterPlan, home: Home) -> ClusterStatus:
+    async with _asked(cluster, home) as api:
+        version, plugins, allocation = await asyncio.gather(
+            api.version(),
+            _plugins_not_started(api, sorted({release.namespace for release in cluster.releases})),
+            read_allocation(
+                api,
+                pools={pool.name: pool.labels for pool in cluster.pools},
+                workloads={item.name: (item.namespace, item.copies) for item in cluster.workloads},
+            ),
+        )
+    return ClusterStatus(
+        kubernetes=version["gitVersion"], allocation=allocation, plugins_not_started=tuple(plugins)
+    )
+
+
+@asynccontextmanager
+async def _asked(cluster: ClusterPlan, home: Home) -> AsyncGenerator[KubeApi]:
+    """A connection to a cluster; that it does not answer is said by the cluster's name."""
     try:
         async with connect(home, simulated_name(cluster)) as api:
-            version, plugins, allocation = await asyncio.gather(
-                api.version(),
-                _plugins_not_started(api, sorted({release.namespace for release in cluster.releases})),
-                read_allocation(
-                    api,
-                    pools={pool.name: pool.labels for pool in cluster.pools},
-                    workloads={item.name: (item.namespace, item.copies) for item in cluster.workloads},
-                ),
-            )
+            yield api
     except httpx2.TimeoutException:
         raise BusyError(
             f"cluster {cluster.name} is too busy to answer within {ANSWER_WITHIN:.0f} s; try again later"
@@ -146,9 +174,6 @@ async def _read_cluster(cluster: ClusterPlan, home: Home) -> ClusterStatus:
         raise NothingRunsError(
             f"cluster {cluster.name} does not answer ({error}); start it with `dra-fleet rehearse up`"
         ) from error
-    return ClusterStatus(
-        kubernetes=version["gitVersion"], allocation=allocation, plugins_not_started=tuple(plugins)
-    )
 
 
 async def _plugins_not_started(api: KubeApi, namespaces: Iterable[str]) -> list[str]:

@@ -1,6 +1,6 @@
-"""What becomes of a driver's pod on its node: running and published, waiting for the host, or crashing.
+"""What becomes of a pod on its node, in its kubelet's words: running, waiting, crashing or done.
 
-The decision is made from the pod's own specification and the host, never from what a stack wanted.
+Of a driver's pod that is decided from its own specification and the host, never from what a stack wanted.
 """
 
 from __future__ import annotations
@@ -57,10 +57,15 @@ def start(pod: Object, host: Host) -> Start:
     return outcome
 
 
-def status_of(pod: Object, outcome: Start) -> Object:
-    """The pod status a kubelet would report; a JSON merge patch."""
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    spec = pod["spec"]
+def status_of(pod: Object, outcome: Start, addresses: Object | None = None) -> Object:
+    """The pod status a kubelet would report; a JSON merge patch.
+
+    Args:
+        pod: as it is.
+        outcome: how its start went.
+        addresses: the fields that hold its own and its node's.
+    """
+    now, spec = _now(), pod["spec"]
     ready = outcome.problem is None
     initialized = outcome.waiting is None
     conditions = {
@@ -68,20 +73,52 @@ def status_of(pod: Object, outcome: Start) -> Object:
         "Initialized": (initialized, "ContainersNotInitialized", outcome.waiting),
         "Ready": (ready, "ContainersNotReady", outcome.problem),
         "ContainersReady": (ready, "ContainersNotReady", outcome.problem),
+        **{gate["conditionType"]: (True, None, None) for gate in spec.get("readinessGates", []) if ready},
     }
     return {
         "phase": "Running" if initialized else "Pending",
         "startTime": pod["status"].get("startTime") or now,
         "conditions": [
-            *[item for item in pod["status"].get("conditions", []) if item["type"] == "PodScheduled"],
+            *[item for item in pod["status"].get("conditions", []) if item["type"] not in conditions],
             *[_condition(kind, *state, now) for kind, state in conditions.items()],
         ],
         "initContainerStatuses": [
-            _container(item, _init_state(initialized, now), ready=initialized)
+            _container(item, _init_state(item, initialized, now), ready=initialized)
             for item in spec.get("initContainers", [])
         ],
         "containerStatuses": [_plugin_container(item, outcome, now) for item in spec["containers"]],
+        **(addresses or {}),
     }
+
+
+def creating(pod: Object) -> Object:
+    """The status of a pod whose kubelet still prepares it; a JSON merge patch."""
+    reason = "PodInitializing" if pod["spec"].get("initContainers") else "ContainerCreating"
+    containers = [
+        _container(item, {"waiting": {"reason": reason}}, ready=False) for item in pod["spec"]["containers"]
+    ]
+    return {"phase": "Pending", "containerStatuses": containers}
+
+
+def succeeded(pod: Object) -> Object:
+    """The status of a running pod whose containers have ended well; a JSON merge patch."""
+    now, status = _now(), pod["status"]
+    ended = {"exitCode": 0, "reason": "Completed", "startedAt": status["startTime"], "finishedAt": now}
+    unready = {"status": "False", "reason": "PodCompleted", "lastTransitionTime": now}
+    return {
+        "phase": "Succeeded",
+        "conditions": [
+            {**item, **unready} if item["type"] in ("Ready", "ContainersReady") else item
+            for item in status["conditions"]
+        ],
+        "containerStatuses": [
+            _container(item, {"terminated": ended}, ready=False) for item in pod["spec"]["containers"]
+        ],
+    }
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _condition(kind: str, good: bool, reason: str | None, message: str | None, now: str) -> Object:
@@ -89,8 +126,8 @@ def _condition(kind: str, good: bool, reason: str | None, message: str | None, n
     return body if good else {**body, "reason": reason, "message": message}
 
 
-def _init_state(passed: bool, now: str) -> Object:
-    if not passed:
+def _init_state(container: Object, passed: bool, now: str) -> Object:
+    if not passed or container.get("restartPolicy") == "Always":
         return {"running": {"startedAt": now}}
     return {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}}
 

@@ -1,6 +1,5 @@
-"""The kubelets of one cluster's machines: they start driver pods, prepare claims, and unprepare them.
+"""The kubelets of one cluster: they prepare claims, run pods and remove them, and unprepare claims.
 
-kwok runs and removes the pods; annotations tell it when (see `dra_fleet/rehearsal/world/stages.yaml`).
 Containers, images, CDI and pod networks are not simulated.
 How the real one does it: https://github.com/kubernetes/kubernetes, `pkg/kubelet/cm/dra`.
 """
@@ -14,6 +13,7 @@ from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.clusters.informer import key_of
 from dra_fleet.clusters.pending.state import claim_names
 from dra_fleet.rehearsal.agent import driver_pod
+from dra_fleet.rehearsal.agent.addresses import PodAddresses
 from dra_fleet.rehearsal.agent.claims import claims_to_prepare, is_reserved_for
 from dra_fleet.rehearsal.agent.discovered import Discovered
 from dra_fleet.rehearsal.agent.events import PodEvents
@@ -38,8 +38,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RUN = "rehearsal.dra-fleet/run"
+"""Annotation of a pod whose claims are prepared: it runs, or did."""
 FINISH = "rehearsal.dra-fleet/finish"
+"""Annotation that lets a running pod's containers end with exit code 0."""
 STOP = "rehearsal.dra-fleet/stop"
+"""Annotation of a pod that has ended and whose claims are unprepared."""
 RETRY_SECONDS = 5.0
 ENDED = ("Succeeded", "Failed")
 
@@ -48,7 +51,7 @@ class Kubelets:
     """Brings the pods on simulated nodes in order.
 
     Args:
-        admin: sets the annotations for kwok, which a real kubelet has no need of.
+        admin: reads what no kubelet may read.
         identities: everything else is done as the node's kubelet or as the driver's pod.
         view: what there is.
         queue: where to ask for another try.
@@ -76,7 +79,9 @@ class Kubelets:
         self._publisher = SlicePublisher()
         self._events = PodEvents(identities)
         self._shares = PreparedShares(identities, view, RUN)
-        view.when_gone += [part.forget for part in (identities, *programs, self._discovered)]
+        self._addresses = PodAddresses(view)
+        parts = (identities, *programs, self._discovered, self._addresses)
+        view.when_gone += [part.forget for part in parts]
 
     async def reconcile(self, key: str) -> None:
         """Bring one pod in order."""
@@ -86,22 +91,32 @@ class Kubelets:
         if self._machines.is_down(pod["spec"]["nodeName"]):
             return
         deleting = "deletionTimestamp" in pod["metadata"]
-        ended = pod.get("status", {}).get("phase") in ENDED
-        annotations = pod["metadata"].get("annotations", {})
-        if (deleting or ended) and has_claims(pod):
-            if annotations.get(STOP) != "true":
-                for program in self._programs:
-                    await program.leave(pod)
-                await self._unprepare(pod)
-        elif deleting or ended:
-            return
-        elif annotations.get(RUN) == "true":
+        if deleting or pod.get("status", {}).get("phase") in ENDED:
+            await self._end(pod, deleting=deleting)
+        elif pod["metadata"].get("annotations", {}).get(RUN) == "true":
             await self._keep(pod)
         else:
             await self._start(pod)
 
+    async def _end(self, pod: Object, *, deleting: bool) -> None:
+        """Unprepare the claims of a pod that has ended or must go; one that must go is then removed."""
+        meta, kubelet = pod["metadata"], self._identities.kubelet(pod["spec"]["nodeName"])
+        if has_claims(pod) and meta.get("annotations", {}).get(STOP) != "true":
+            for program in self._programs:
+                await program.leave(pod)
+            if not await self._unprepare(pod):
+                return
+            if not deleting:
+                await self._report(pod, {}, STOP)
+        if deleting:
+            at_once = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
+            await kubelet.delete("v1", "Pod", meta["name"], meta["namespace"], options=at_once)
+
     async def _keep(self, pod: Object) -> None:
-        """A pod that runs: ready again after its node was not."""
+        """A pod that runs: ready again after its node was not, until it ends."""
+        if ends_by_itself(pod) or pod["metadata"]["annotations"].get(FINISH) == "true":
+            await self._report(pod, driver_pod.succeeded(pod))
+            return
         await self._come_back(pod)
         for program in self._programs:
             await program.keep(pod)
@@ -113,16 +128,16 @@ class Kubelets:
         elif plugins_of(pod):
             await self._start_driver(pod)
         elif (failed := start_problem(pod, host)) is not None:
-            await self._report(pod, failed)
+            await self._wait(pod, failed)
         elif not has_claims(pod):
             await self._run(pod)
         else:
             await self._prepare(pod)
 
     async def _run(self, pod: Object) -> None:
-        """Let kwok run the pod, once it shows the pod as waiting: the other way round its stages race."""
-        if pod.get("status", {}).get("containerStatuses"):
-            await self._annotate(pod, RUN, *((FINISH,) if ends_by_itself(pod) else ()))
+        """Report a pod as running; that its claims are prepared is part of the same write."""
+        status = driver_pod.status_of(pod, driver_pod.Start(), self._addresses.of(pod))
+        await self._report(pod, status, RUN)
 
     async def _come_back(self, pod: Object) -> None:
         """Report a running pod as ready again after its node was not."""
@@ -134,16 +149,19 @@ class Kubelets:
             {**item, "status": "True"} if item["type"] in ("Ready", "ContainersReady") else item
             for item in conditions
         ]
-        meta, patch = pod["metadata"], {"status": {"conditions": ready}}
-        kubelet = self._identities.kubelet(pod["spec"]["nodeName"])
+        await self._report(pod, {"conditions": ready})
+
+    async def _report(self, pod: Object, status: Object, *annotations: str) -> None:
+        """Write a part of a pod's status as its kubelet, and annotations of its own with it."""
+        meta = pod["metadata"]
+        noted = {"uid": meta["uid"], "annotations": dict.fromkeys(annotations, "true")}
+        kubelet, patch = (
+            self._identities.kubelet(pod["spec"]["nodeName"]),
+            {"metadata": noted, "status": status},
+        )
         await kubelet.merge(
             "v1", "Pod", meta["name"], patch, namespace=meta["namespace"], subresource="status"
         )
-
-    async def _annotate(self, pod: Object, *annotations: str) -> None:
-        meta = pod["metadata"]
-        patch = {"metadata": {"uid": meta["uid"], "annotations": dict.fromkeys(annotations, "true")}}
-        await self._admin.merge("v1", "Pod", meta["name"], patch, namespace=meta["namespace"])
 
     async def _start_driver(self, pod: Object) -> None:
         """Start the plugins, publish what they find, and report as the kubelet how that went."""
@@ -159,16 +177,12 @@ class Kubelets:
                 if error.code in (404, 409):
                     raise
                 outcome.failed[plugin.container_name] = f"failed to publish ResourceSlices: {error}"
-        status = driver_pod.status_of(pod, outcome)
+        status = driver_pod.status_of(pod, outcome, self._addresses.of(pod))
         if outcome.problem:
             self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
         if driver_pod.shows(pod, status):
             return
-        meta = pod["metadata"]
-        kubelet = self._identities.kubelet(node)
-        await kubelet.merge(
-            "v1", "Pod", meta["name"], {"status": status}, namespace=meta["namespace"], subresource="status"
-        )
+        await self._report(pod, status)
         if outcome.problem:
             reason = "DriverNotReady" if outcome.waiting else "BackOff"
             await self._events.record(node, pod, reason, outcome.problem)
@@ -184,18 +198,15 @@ class Kubelets:
                 "v1", "Node", node, {"metadata": {"labels": wanted}}
             )
 
-    async def _report(self, pod: Object, outcome: driver_pod.Start) -> None:
+    async def _wait(self, pod: Object, outcome: driver_pod.Start) -> None:
         """Say as the kubelet why a pod does not start, and look at it again later."""
         status = driver_pod.status_of(pod, outcome)
         self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
         if driver_pod.shows(pod, status):
             return
-        meta, node = pod["metadata"], pod["spec"]["nodeName"]
-        await self._identities.kubelet(node).merge(
-            "v1", "Pod", meta["name"], {"status": status}, namespace=meta["namespace"], subresource="status"
-        )
+        await self._report(pod, status)
         text = outcome.waiting or "; ".join(outcome.failed.values())
-        await self._events.record(node, pod, "BackOff", text)
+        await self._events.record(pod["spec"]["nodeName"], pod, "BackOff", text)
 
     async def _prepare(self, pod: Object) -> None:
         """NodePrepareResources for every claim; the pod may run once all succeeded."""
@@ -205,6 +216,8 @@ class Kubelets:
                 await self._prepare_claim(pod, name)
         except PrepareFailed as error:
             text = f"Failed to prepare dynamic resources: prepare dynamic resources: {error}"
+            if not pod["status"].get("containerStatuses"):
+                await self._report(pod, driver_pod.creating(pod))
             await self._events.record(node, pod, "FailedPrepareDynamicResources", text)
             self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
             return
@@ -262,17 +275,18 @@ class Kubelets:
                     return pod, plugin
         raise PrepareFailed(f"DRA driver {driver} is not registered")
 
-    async def _unprepare(self, pod: Object) -> None:
-        """NodeUnprepareResources, which needs the driver too; a pod that never ran has nothing to undo."""
-        if pod["metadata"].get("annotations", {}).get(RUN) == "true":
-            try:
-                for name in claim_names(pod):
-                    await self._unprepare_claim(pod, name)
-            except PrepareFailed as error:
-                logger.info("%s stays: %s", key_of(pod), error)  # the real kubelet writes no event either
-                self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
-                return
-        await self._annotate(pod, STOP)
+    async def _unprepare(self, pod: Object) -> bool:
+        """NodeUnprepareResources, which needs the driver too; false where it must be tried again."""
+        if pod["metadata"].get("annotations", {}).get(RUN) != "true":
+            return True  # it never ran, so that nothing has to be undone
+        try:
+            for name in claim_names(pod):
+                await self._unprepare_claim(pod, name)
+        except PrepareFailed as error:
+            logger.info("%s stays: %s", key_of(pod), error)  # the real kubelet writes no event either
+            self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
+            return False
+        return True
 
     async def _unprepare_claim(self, pod: Object, name: str) -> None:
         claim = await self._admin.find(RESOURCE_API, "ResourceClaim", name, pod["metadata"]["namespace"])

@@ -81,3 +81,37 @@ def test_a_finished_pod_gives_its_device_back_and_can_be_removed(agent_cluster: 
     agent_cluster.run(lambda api: api.delete("v1", "Pod", "second", namespace))
     agent_cluster.eventually("the first is gone", lambda: agent_cluster.pod(namespace, "first") is None)
     agent_cluster.eventually("the second is gone", lambda: agent_cluster.pod(namespace, "second") is None)
+
+
+def test_a_pod_without_claims_runs_at_an_address_of_its_own_and_goes(agent_cluster: AgentCluster) -> None:
+    namespace = agent_cluster.namespace()
+    for name in ("one", "other"):
+        pod = claiming_pod(namespace, name, "plain", resourceClaims=[])
+        pod["spec"]["containers"][0]["resources"] = {}
+        agent_cluster.create(pod)
+    addresses: set[str] = set()
+    for name in ("one", "other"):
+        agent_cluster.eventually("it runs", lambda name=name: agent_cluster.is_running(namespace, name))
+        status = (agent_cluster.pod(namespace, name) or {})["status"]
+        assert [item["status"] for item in status["conditions"] if item["type"] == "Ready"] == ["True"]
+        assert [item["state"].keys() for item in status["containerStatuses"]] == [{"running": 0}.keys()]
+        addresses.add(status["podIP"])
+        agent_cluster.run(lambda api, name=name: api.delete("v1", "Pod", name, namespace))
+        agent_cluster.eventually("it is gone", lambda name=name: agent_cluster.pod(namespace, name) is None)
+    assert len(addresses) == 2
+
+
+def test_a_pod_that_cannot_be_prepared_waits_in_its_kubelets_words(agent_cluster: AgentCluster) -> None:
+    namespace = agent_cluster.namespace()
+    config = {"driver": "gpu.nvidia.com", "parameters": {"kind": "Nothing"}}
+    devices = {"config": [{"opaque": config}]}
+    agent_cluster.create(template(namespace, devices=devices), claiming_pod(namespace, "pod", "whole"))
+
+    def waiting() -> list[Object]:
+        pod = agent_cluster.pod(namespace, "pod") or {}
+        return [item["state"] for item in pod["status"].get("containerStatuses", [])]
+
+    assert agent_cluster.eventually("it waits", waiting) == [{"waiting": {"reason": "ContainerCreating"}}]
+    assert not agent_cluster.is_running(namespace, "pod")
+    agent_cluster.run(lambda api: api.delete("v1", "Pod", "pod", namespace))
+    agent_cluster.eventually("it is gone", lambda: agent_cluster.pod(namespace, "pod") is None)

@@ -1,4 +1,4 @@
-"""Real control planes: version, emulation, RBAC, credentials and the pods' stages."""
+"""Real control planes: version, emulation, RBAC and credentials."""
 
 from __future__ import annotations
 
@@ -19,15 +19,9 @@ from dra_fleet.rehearsal.world.client import WorldAnswerError
 from tests.engine_support import FLOOR, NEWEST
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from tests.engine_support import RehearsalWorld, SimulatedCluster
 
 pytestmark = pytest.mark.engine
-
-RUN = "rehearsal.dra-fleet/run"
-STOP = "rehearsal.dra-fleet/stop"
-FINISH = "rehearsal.dra-fleet/finish"
 
 
 @pytest.fixture(params=[NEWEST, FLOOR])
@@ -145,90 +139,3 @@ def test_another_version_under_the_same_name_is_refused_with_the_fix(
     with pytest.raises(WorldAnswerError, match=message) as refused:
         rehearsal_world.client.create_cluster(newest.name, version="v1.35.1", hardware=hardware)
     assert refused.value.status == 409
-
-
-def node(name: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"test": name}}}
-
-
-def pod(name: str, on: str, claims: list[dict[str, str]] | None = None) -> dict[str, Any]:
-    spec: dict[str, Any] = {"containers": [{"name": "main", "image": "none"}], "nodeName": on}
-    metadata = {"name": name, "namespace": "default"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": metadata,
-        "spec": spec | ({"resourceClaims": claims} if claims else {}),
-    }
-
-
-async def annotate(api: KubeApi, name: str, key: str) -> None:
-    await api.merge("v1", "Pod", name, {"metadata": {"annotations": {key: "true"}}}, namespace="default")
-
-
-async def until(reached: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(120):
-        while not await reached():  # noqa: ASYNC110 - a test's own deadline
-            await asyncio.sleep(0.05)
-
-
-async def until_phase(api: KubeApi, name: str, phase: str | None) -> dict[str, Any]:
-    """Wait for a pod's phase, None for its absence; return its status."""
-    last: dict[str, Any] = {}
-
-    async def reached() -> bool:
-        last.clear()
-        found = await api.find("v1", "Pod", name, "default")
-        last.update(found["status"] if found else {})
-        return last.get("phase") == phase
-
-    await until(reached)
-    return last
-
-
-def test_a_pod_runs_and_ends_only_when_it_may(newest: SimulatedCluster) -> None:
-    async def scenario() -> None:
-        async with newest.admin() as api:
-            await api.create(node("stages-0"))
-            await api.create(pod("plain", "stages-0"))
-
-            async def waits() -> bool:
-                status = (await api.get("v1", "Pod", "plain", "default"))["status"]
-                return bool(status.get("containerStatuses")) and status["phase"] == "Pending"
-
-            await until(waits)
-            await annotate(api, "plain", RUN)
-            running = await until_phase(api, "plain", "Running")
-            assert {"type": "Ready", "status": "True"}.items() <= {
-                "type": "Ready",
-                "status": next(c["status"] for c in running["conditions"] if c["type"] == "Ready"),
-            }.items()
-            await annotate(api, "plain", FINISH)
-            await until_phase(api, "plain", "Succeeded")
-            await api.delete("v1", "Pod", "plain", "default")
-            await until_phase(api, "plain", None)
-            await api.delete("v1", "Node", "stages-0")
-
-    asyncio.run(scenario())
-
-
-def test_a_pod_with_claims_stays_until_its_devices_are_released(newest: SimulatedCluster) -> None:
-    async def scenario() -> None:
-        async with newest.admin() as api:
-            await api.create(node("stages-1"))
-            await api.create(claim_with_capacity("held"))
-            held = pod("holder", "stages-1", [{"name": "gpu", "resourceClaimName": "held"}])
-            await api.create(held)
-            await annotate(api, "holder", RUN)
-            await until_phase(api, "holder", "Running")
-            await api.create(pod("plain-one", "stages-1"))
-            await api.delete("v1", "Pod", "holder", "default")
-            await api.delete("v1", "Pod", "plain-one", "default")
-            await until_phase(api, "plain-one", None)
-            assert await api.find("v1", "Pod", "holder", "default")
-            await annotate(api, "holder", STOP)
-            await until_phase(api, "holder", None)
-            await api.delete("resource.k8s.io/v1", "ResourceClaim", "held", "default")
-            await api.delete("v1", "Node", "stages-1")
-
-    asyncio.run(scenario())

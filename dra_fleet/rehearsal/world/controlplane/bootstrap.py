@@ -19,16 +19,15 @@ RBAC = "rbac.authorization.k8s.io/v1"
 
 KWOK_RULES = (
     ("", ("events",), ("create", "get", "list", "patch", "update", "watch")),
-    ("", ("nodes",), ("get", "list", "watch")),
-    ("", ("nodes/status", "pods/status"), ("patch", "update")),
-    ("", ("pods",), ("delete", "get", "list", "patch", "update", "watch")),
+    ("", ("nodes", "pods"), ("get", "list", "watch")),
+    ("", ("nodes/status",), ("patch", "update")),
     ("coordination.k8s.io", ("leases",), ("create", "get", "list", "patch", "update", "watch")),
     ("", ("services",), ("get", "list", "watch")),
     ("networking.k8s.io", ("ingresses",), ("get", "list", "watch")),
     ("", ("services/status",), ("patch", "update")),
     ("networking.k8s.io", ("ingresses/status",), ("patch", "update")),
 )
-"""kwok's own role without its custom resources, which are not served here; and for its load balancers.
+"""Of kwok's own role what nodes take, without custom resources, which are not served; and load balancers.
 https://github.com/kubernetes-sigs/kwok/blob/v0.8.0/kustomize/rbac/role.yaml"""
 
 

@@ -30,7 +30,6 @@ ETCD_SOCKET = "client:0"
 etcd wants the form host:port even of a Unix socket's name."""
 PEER_SOCKET = "peer:0"
 SERVICE_RANGE = "10.96.0.0/16"
-POD_RANGE = "10.244.0.0/16"
 ISSUER = "https://kubernetes.default.svc"
 UNTHROTTLED = ("--kube-api-qps=5000", "--kube-api-burst=5000")
 """The defaults hold a scheduler to 50 requests a second, of which a pod with a claim takes several. As in
@@ -161,14 +160,13 @@ class Components:
         )
 
     def kwok(self) -> Command:
-        """Stands for the kubelets of all nodes, by the rules of stages.yaml."""
+        """Keeps all nodes alive, by the rules of stages.yaml."""
         return self._command(
             str(self.tools.kwok),
             f"--kubeconfig={self.layout.kubeconfig('kwok')}",
             f"--config={STAGES}",
             "--manage-all-nodes=true",
             f"--node-lease-duration-seconds={LEASE_SECONDS}",
-            f"--cidr={POD_RANGE}",
             "--v=WARN",
         )
 
