@@ -39,8 +39,8 @@ check: setup ## Check format, lint, types and import contracts, then run the tes
 	@$(BIN)/lint-imports --no-logo
 	@$(MAKE) test PYTEST_ARGS='-m "not full and not checks" $(PYTEST_ARGS)'
 
-bench: setup tools ## Run the benchmarks; each prints ratios
-	@for bench in bench/*.py; do $(BIN)/python "$$bench" || exit 1; done
+bench: setup tools ## Run the benchmarks; at the end every ratio beside its goal
+	@PYTHONPATH=bench $(BIN)/python -m twins.run_all
 
 generate: setup ## Write every file that is made from the code, and the golden files of tests
 	@PYTHONPATH=. $(BIN)/python scripts/generate.py

@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ruamel.yaml import YAML
+from twins.goals import print_beside_goal
 
 PROJECT = Path(__file__).resolve().parents[1]
 STACKS = {"aks": "s01-aks-vgpu", "gke": "s04-gke-cel", "eks": "s06-eks-mig", "existing": "s10-capacity"}
@@ -153,11 +154,14 @@ def _measure(cloud: str, fleet: str, variables: dict[str, str]) -> None:
             with_models.append(_timed(BARE, until, with_pydantic, variables))
         program, plain, modelled = (statistics.median(times) for times in (ours, theirs, with_models))
         size = f"{len(found['modules'])} SDK modules and {len(found['resources'])} resources"
-        goal = f" (goal: at most {GOAL})" if until == "all" else ""
         print(f"{cloud}: program until {words}, seconds: {program:.3f}")
         print(f"{cloud}: bare program, {size}, seconds: {plain:.3f}")
         print(f"{cloud}: program / bare program: {program / plain:.2f}")
-        print(f"{cloud}: program / bare program that imports pydantic too: {program / modelled:.2f}{goal}")
+        name, ratio = f"{cloud}: program / bare program that imports pydantic too", program / modelled
+        if until == "all":
+            print_beside_goal(name, ratio, GOAL)
+        else:
+            print(f"{name}: {ratio:.2f}")
 
 
 def _timed(program: str, until: str, argument: str, variables: dict[str, str]) -> float:

@@ -16,6 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from twins.goals import print_beside_goal
+
 PROJECT = Path(__file__).resolve().parents[1]
 COMMAND = str(Path(sys.executable).parent / "dra-fleet")
 ROUNDS = 3
@@ -78,7 +80,7 @@ def _measure_dev(folder: Path, environment: dict[str, str]) -> None:
     preview, review = statistics.median(previews), statistics.median(reviews)
     print(f"preview of the dev stack, seconds: {preview:.2f}")
     print(f"review of the dev stack, seconds: {review:.2f}")
-    print(f"(review - preview) / preview: {(review - preview) / preview:.2f} (goal: at most 0.10)")
+    print_beside_goal("(review - preview) / preview", (review - preview) / preview, 0.1)
 
 
 def _measure_large(folder: Path) -> None:
@@ -91,11 +93,9 @@ def _measure_large(folder: Path) -> None:
         taken, busy, size = (float(part) for part in done.stdout.strip("[]\n ").split(","))
         seconds.append(taken)
         worked.append(busy)
-    print(
-        f"500 pools, 5,000 claims, all but the preview, seconds: {statistics.median(seconds):.2f} (goal: 5)"
-    )
+    print_beside_goal("500 pools, 5,000 claims, all but the preview", statistics.median(seconds), 5, "s")
     print(f"of that on a core of its own, seconds: {statistics.median(worked):.2f}")
-    print(f"their page, MB: {size / 1e6:.2f} (goal: below 3)", flush=True)
+    print_beside_goal("their page", size / 1e6, 3, "MB")
     _measure_opening(folder / "index.html")
 
 
@@ -105,7 +105,7 @@ def _measure_opening(page: Path) -> None:
     if done.returncode:
         print(f"their page in Chromium: not measured: {done.stderr.strip().splitlines()[-1]}", flush=True)
         return
-    print(f"their page in Chromium, seconds: {float(done.stdout):.2f} (goal: 1)", flush=True)
+    print_beside_goal("their page in Chromium", float(done.stdout), 1, "s")
 
 
 def _timed(line: str, environment: dict[str, str]) -> float:

@@ -10,9 +10,10 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from twins.goals import print_beside_goal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,25 +91,23 @@ def _indented(text: str) -> str:
     return "".join(f"      {line}\n" for line in text.splitlines())
 
 
-def _run(command: list[str]) -> tuple[float, float, int]:
-    began = time.perf_counter()
+def _run(command: list[str]) -> tuple[float, int]:
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    return time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss // 1024
+    return used.ru_utime + used.ru_stime, used.ru_maxrss // 1024
 
 
 def main() -> None:
-    """Print a row for each; those beyond a bound are marked."""
-    print("| Input | Seconds | of the processor | MB |\n|---|---|---|---|")
+    """Print processor time and memory of each beside their bounds."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text, command in _inputs():
             file = Path(folder) / "input.yaml"
             file.write_text(text, encoding="utf-8")
             given = [_PROGRAM, *(str(file) if part == "FILE" else part for part in command)]
-            wall, used, memory = _run(given)
-            mark = " (too much)" if used > _SECONDS or memory > _MEGABYTES else ""
-            print(f"| {name}{mark} | {wall:.1f} | {used:.1f} | {memory} |", flush=True)
+            used, memory = _run(given)
+            print_beside_goal(name, used, _SECONDS, "s of a processor")
+            print_beside_goal(name, memory, _MEGABYTES, "MB")
 
 
 if __name__ == "__main__":

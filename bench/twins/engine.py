@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
 from .fleets import write_flat, write_hardware, write_stack
+from .goals import MET, MISSED
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -77,10 +78,17 @@ class Room:
         # Elsewhere, because what this process needs at most counts as its children's.
         with ProcessPoolExecutor(1) as elsewhere:
             elsewhere.submit(write_flat, bare, file).result()
-        ours = self._stack(self.folder, f"ours{objects}", ["--config-file", str(file)])
-        return ours, self._stack(bare, f"flat{objects}", [])
+        ours = self.stack(self.folder, f"ours{objects}", ["--config-file", str(file)])
+        return ours, self.stack(bare, f"flat{objects}", [])
 
-    def _stack(self, project: Path, name: str, options: Sequence[str]) -> Twin:
+    def stack(self, project: Path, name: str, options: Sequence[str]) -> Twin:
+        """A fresh stack.
+
+        Args:
+            project: the folder of its project.
+            name: its name.
+            options: of every command on it.
+        """
         _cost(["pulumi", "stack", "init", name, "--no-select", "--non-interactive"], project, self.variables)
         return Twin(project=project, stack=name, options=options, variables=self.variables)
 
@@ -133,7 +141,7 @@ def print_costs(
     for (ours, theirs), goal in goals.items():
         wall = medians[ours].wall / medians[theirs].wall
         processor = medians[ours].processor / medians[theirs].processor
-        judged = "met" if max(wall, processor) <= goal else "MISSED"
+        judged = MET if max(wall, processor) <= goal else MISSED
         print(
             f"{name}, {ours} / {theirs}: {wall:.2f}, of processors {processor:.2f} "
             f"(goal: at most {goal}: {judged})",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.progress import Progress
     from rich.table import Table
 
@@ -25,7 +25,8 @@ PLAIN_WIDTH = 120
 
 
 STYLED = 500
-"""Lines that are coloured; a screen shows fewer, and more would cost seconds."""
+"""Lines that are coloured, and rows that are fitted to the width; a screen shows fewer, and more would cost
+seconds."""
 
 
 def give_streams() -> None:
@@ -80,8 +81,31 @@ def print_table(console: Console, table: Table, least: int = NARROW) -> None:
     # A title of the table's own would be broken at the table's width.
     console.print(f"{table.title}", style="bold", markup=False, soft_wrap=True)
     table.title = None
-    console.print(table)
+    if len(table.rows) > STYLED:
+        _print_columns(console, table)
+    else:
+        console.print(table)
     console.print()
+
+
+def _print_columns(console: Console, table: Table) -> None:
+    """Print rows as they are, a line each, however long."""
+    columns = [[f"{column.header}", *map(_without_markup, column.cells)] for column in table.columns]
+    widths = [max(map(len, cells)) for cells in columns]
+    for row in zip(*columns, strict=True):
+        cells = (f" {cell:{width}} " for cell, width in zip(row, widths, strict=True))
+        console.file.write("".join(cells).rstrip() + "\n")
+    if table.caption:
+        console.print(table.caption, markup=False)
+
+
+def _without_markup(cell: RenderableType) -> str:
+    from rich.text import Text
+
+    if isinstance(cell, Text):
+        return cell.plain
+    text = f"{cell}"
+    return Text.from_markup(text).plain if "[" in text else text
 
 
 def _print_rows(console: Console, table: Table) -> None:

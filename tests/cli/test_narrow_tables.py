@@ -67,3 +67,22 @@ def test_lines_are_coloured_on_a_terminal_up_to_a_number_and_plain_elsewhere() -
     print_lines(plain, [[("error: ", "red"), ("[bold] " + "x" * 60, "")]])
     assert isinstance(plain.file, io.StringIO)
     assert plain.file.getvalue() == f"error: [bold] {'x' * 60}\n"
+
+
+def test_a_table_of_more_rows_than_a_screen_shows_is_written_as_it_is_a_line_for_each() -> None:
+    table = new_table("Claims", "so many")
+    table.add_column("Claim")
+    table.add_column("Why")
+    for number in range(STYLED + 1):
+        table.add_row(f"claim-{number}", f"[red]none[/] of \\[{'x' * 90}]")
+    console = Console(file=io.StringIO(), width=NARROW)
+    print_table(console, table)
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert lines[:3] == [
+        "Claims",
+        " Claim      Why",
+        f" claim-0    none of [{'x' * 90}]",
+    ]
+    assert lines[-2:] == ["so many", ""]
+    assert len(lines) == STYLED + 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
@@ -61,22 +62,20 @@ def _check_selectors(
     findings: Findings,
 ) -> None:
     """The selector is all that tells a pool's nodes from another's."""
-    pools = settings.pools
-    names = sorted(pools)
-    for index, first in enumerate(names):
-        for second in names[index + 1 :]:
-            narrow, wide = sorted((first, second), key=lambda name: (-len(pools[name].node_selector), name))
-            if pools[wide].node_selector.items() <= pools[narrow].node_selector.items():
-                findings.error(
-                    "clusters",
-                    cluster,
-                    "pools",
-                    wide,
-                    "nodeSelector",
-                    what=f"also selects every node of pool {narrow}",
-                    got=str(dict(pools[wide].node_selector)),
-                    fix="give each pool a label value of its own",
-                )
+    labels = {name: pool.node_selector.items() for name, pool in sorted(settings.pools.items())}
+    for first, second in combinations(labels, 2):
+        if labels[first] <= labels[second] or labels[second] <= labels[first]:
+            narrow, wide = sorted((first, second), key=lambda name: (-len(labels[name]), name))
+            findings.error(
+                "clusters",
+                cluster,
+                "pools",
+                wide,
+                "nodeSelector",
+                what=f"also selects every node of pool {narrow}",
+                got=str(dict(labels[wide])),
+                fix="give each pool a label value of its own",
+            )
 
 
 PLANNING: Planning[ExistingClusterSettings] = Planning(
