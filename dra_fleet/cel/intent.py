@@ -58,6 +58,13 @@ class Conversion(NamedTuple):
     text: str
 
 
+class Literals(NamedTuple):
+    """What an expression does with literals."""
+
+    comparisons: tuple[Comparison, ...]
+    conversions: tuple[Conversion, ...]
+
+
 class Bound(NamedTuple):
     """An amount that a device must have at least or at most."""
 
@@ -104,25 +111,31 @@ def asked(expression: str) -> Asked:
     """What an expression asks, by the newest minor's functions; nothing if no server would take it."""
     try:
         expression.encode()  # the evaluator takes no other text
-        tree = tree_of(expression, minors.NEWEST)
+        tree = _tree_of(expression, minors.NEWEST)
     except (RuntimeError, UnicodeEncodeError):
         return Asked()
     clauses = list(_clauses(tree.expr))
     return Asked(
         drivers=frozenset(name for node in _calls(tree) if (name := _driver(node))),
         only_driver=_driver(tree.expr),
-        comparisons=tuple(comparisons(tree)),
+        comparisons=tuple(_comparisons(tree)),
         bounds=tuple(bound for node in clauses if (bound := _bound(node)) is not None),
         lookups=lookups.lookups(tree),
     )
 
 
-def tree_of(expression: str, minor: int) -> Tree:
-    """The tree of an expression that compiles."""
+@lru_cache(maxsize=4096)
+def literals(expression: str, minor: int) -> Literals:
+    """What an expression that compiles compares with literals and converts from them."""
+    tree = _tree_of(expression, minor)
+    return Literals(comparisons=tuple(_comparisons(tree)), conversions=tuple(_conversions(tree)))
+
+
+def _tree_of(expression: str, minor: int) -> Tree:
     return syntax.parse(evaluator.checked(expression, minor).serialize())
 
 
-def comparisons(tree: Tree) -> Iterator[Comparison]:
+def _comparisons(tree: Tree) -> Iterator[Comparison]:
     """Every look-up that is compared with a literal."""
     for node in _calls(tree):
         operator = _COMPARISONS.get(str(node.call.function))
@@ -135,7 +148,7 @@ def comparisons(tree: Tree) -> Iterator[Comparison]:
                 yield Comparison(access, operator, literal, syntax.string_constant(other) or "")
 
 
-def conversions(tree: Tree) -> Iterator[Conversion]:
+def _conversions(tree: Tree) -> Iterator[Conversion]:
     """Every literal that is made a quantity or a version."""
     for node in _calls(tree):
         if node.call.function in ("quantity", "semver") and len(node.call.args) == 1:

@@ -6,7 +6,6 @@ fields that are read or rewritten are described, every other one survives a roun
 
 from __future__ import annotations
 
-from copy import deepcopy
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -162,10 +161,9 @@ def call(ids: Iterator[int], function: str, *arguments: Node) -> Node:
 
 
 def replace(node: Node, other: Node) -> None:
-    """Make a node another one, in place; its id stays."""
-    copied = deepcopy(other)
-    copied.id = node.id
-    node.CopyFrom(copied)
+    """Make a node another one, which is new and nobody else's, in place; its id stays."""
+    other.id = node.id
+    node.CopyFrom(other)
 
 
 def string_constant(node: Node) -> str | None:

@@ -19,9 +19,8 @@ from dra_fleet.findings.errors import choices, mistyped
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.cel.intent import Access
+    from dra_fleet.cel.intent import Access, Literals
     from dra_fleet.cel.program import DeviceCel, Program
-    from dra_fleet.cel.syntax import Tree
     from dra_fleet.drivers.common.facts import DriverFacts
     from dra_fleet.findings.finding import Subject
     from dra_fleet.yaml_text import Path
@@ -71,11 +70,11 @@ def _fix(expression: str, environment: DeviceCel) -> str:
 
 def _misuses(selector: CompiledSelector, subject: Subject, environment: DeviceCel) -> bool:
     """Tell what can never be right, whatever the devices; whether there was any."""
-    tree = intent.tree_of(selector.expression, environment.number)
+    literals = intent.literals(selector.expression, environment.number)
     problems = [
         *_prefixed(selector, environment),
-        *_wrong_comparisons(selector, tree, environment),
-        *_wrong_literals(selector, tree, environment),
+        *_wrong_comparisons(selector, literals, environment),
+        *_wrong_literals(selector, literals, environment),
     ]
     for what, fix in problems:
         subject.error(*selector.path, rule="cel-never-true", what=what, got=selector.expression, fix=fix)
@@ -92,9 +91,9 @@ def _prefixed(selector: CompiledSelector, environment: DeviceCel) -> Iterator[tu
 
 
 def _wrong_comparisons(
-    selector: CompiledSelector, tree: Tree, environment: DeviceCel
+    selector: CompiledSelector, literals: Literals, environment: DeviceCel
 ) -> Iterator[tuple[str, str]]:
-    for found in intent.comparisons(tree):
+    for found in literals.comparisons:
         kind = attribute_type(found.access)
         if kind is None or kind == found.literal:
             continue
@@ -111,9 +110,9 @@ def _wrong_comparisons(
 
 
 def _wrong_literals(
-    selector: CompiledSelector, tree: Tree, environment: DeviceCel
+    selector: CompiledSelector, literals: Literals, environment: DeviceCel
 ) -> Iterator[tuple[str, str]]:
-    for function, text in intent.conversions(tree):
+    for function, text in literals.conversions:
         try:
             _READERS[function](text)
         except ValueError:
