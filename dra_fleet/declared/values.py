@@ -71,23 +71,14 @@ class Value:
 
     def get(self, *steps: Step) -> Value:
         """The value at a path below this one; absent where there is none, unknown below an unknown."""
-        found = self
-        for step in steps:
-            found = found._child(step)
-        return found
-
-    def _child(self, step: Step) -> Value:
-        raw = self._raw
-        child: object = Missing.ABSENT
-        path = (*self.path, step)
-        if raw is Missing.UNKNOWN:
-            child, path = raw, self.path  # what is unknown is the whole
-        elif isinstance(step, str):
-            child = _mapping(raw).get(step)
-        else:
-            items = _list(raw)
-            child = items[step] if -len(items) <= step < len(items) else None
-        return Value(child, path, self._unknowns, secret=self.secret)
+        raw, secret = self._raw, self.secret
+        for number, step in enumerate(steps):
+            if raw is Missing.UNKNOWN:  # what is unknown is the whole
+                return Value(raw, (*self.path, *steps[:number]), self._unknowns, secret=secret)
+            raw = _below(raw, step)
+            while isinstance(raw, Secret):
+                secret, raw = True, raw.value
+        return Value(raw, (*self.path, *steps), self._unknowns, secret=secret)
 
     @property
     def place(self) -> str:
@@ -160,9 +151,12 @@ class Value:
     def every(self, *steps: Step) -> list[Value]:
         """The values at a path in which `*` is each item of a list or a mapping; an unknown one is noted."""
         found: list[Value] = [self]
-        for step in steps:
-            found = [below for value in found for below in (value.each if step == "*" else [value.get(step)])]
-        return found
+        start = 0
+        for number, step in enumerate(steps):
+            if step == "*":
+                found = [below for value in found for below in value.get(*steps[start:number]).each]
+                start = number + 1
+        return [value.get(*steps[start:]) for value in found] if start < len(steps) else found
 
     @property
     def each(self) -> list[Value]:
@@ -181,9 +175,9 @@ class Value:
         """This value and everything below it, from the top."""
         yield self
         for key in _mapping(self._raw):
-            yield from self._child(key).walk()
+            yield from self.get(key).walk()
         for index in range(len(_list(self._raw))):
-            yield from self._child(index).walk()
+            yield from self.get(index).walk()
 
     def leaves(self) -> Iterator[Value]:
         """Every scalar, unknown or absent value at or below this place; looking notes nothing."""
@@ -208,11 +202,20 @@ class Value:
                 yield str(value.peek)
 
 
+def _below(raw: object, step: Step) -> object:
+    if isinstance(step, str):
+        return _mapping(raw).get(step)
+    items = _list(raw)
+    return items[step] if -len(items) <= step < len(items) else None
+
+
 def _list(raw: object) -> list[object]:
     return cast("list[object]", raw) if isinstance(raw, list) else []
 
 
 def _mapping(raw: object) -> Mapping[str, object]:
+    if isinstance(raw, dict):  # what is decoded, and told sooner than any mapping
+        return cast("dict[str, object]", raw)
     return cast("Mapping[str, object]", raw) if isinstance(raw, Mapping) else {}
 
 

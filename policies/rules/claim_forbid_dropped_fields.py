@@ -6,6 +6,7 @@ stored without them and allocates something else than was asked for.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.devices.gates import GATED_FIELDS
@@ -59,10 +60,12 @@ def _judge(resource: Resource, field: Value, gate: FeatureGate, minors: Minors) 
 
 
 def _fields(resource: Resource, path: str) -> list[Value]:
-    steps: list[str] = []
-    for step in path.split("."):
-        steps += [step.removesuffix("[]"), "*"] if step.endswith("[]") else [step]
-    return resource.properties.every(*steps)
+    return resource.properties.every(*_steps(path))
+
+
+@cache
+def _steps(path: str) -> tuple[str, ...]:
+    return tuple(path.replace("[]", ".*").split("."))
 
 
 RULE = StackRule(
