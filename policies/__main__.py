@@ -8,6 +8,10 @@ if not sys.flags.isolated:
     cleaned = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
     os.execve(sys.executable, [sys.executable, "-I", "-u", __file__], cleaned)  # noqa: S606 - no shell is wanted
 
-from dra_fleet.policy.serving import start
+from dra_fleet.findings.bare_sdk import use_protocol_only
+
+use_protocol_only()
+
+from dra_fleet.policy.serving import start  # noqa: E402 - the line above decides what it imports
 
 start()

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import sys
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from functools import cache, partial
+from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 import grpc
 from google.protobuf import empty_pb2, json_format
@@ -19,31 +21,20 @@ from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc, plugin_pb2
 from dra_fleet.declared.resources import Provider, Resource, Stack
 from dra_fleet.facts.parts import PartMissing
 from dra_fleet.policy import judging
+from dra_fleet.policy.analyzer_info import LEVELS, SEVERITIES, info
 from dra_fleet.policy.decoding import decode, encode
 from dra_fleet.policy.rule import ResourceRule, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from google.protobuf.struct_pb2 import Struct
-
     from dra_fleet.policy.judging import Violation
     from dra_fleet.policy.rule import Level, Rule, Settings
 
-_LEVELS: Final[Mapping[Level, analyzer_pb2.EnforcementLevel.ValueType]] = {
-    "disabled": analyzer_pb2.DISABLED,
-    "advisory": analyzer_pb2.ADVISORY,
-    "mandatory": analyzer_pb2.MANDATORY,
-    "remediate": analyzer_pb2.REMEDIATE,
-}
+    _Read = Callable[[], Mapping[str, object]]
+
 _ALL: Final = "all"
-_NAMES: Final[Mapping[int, Level]] = {number: level for level, number in _LEVELS.items()}
-_SEVERITIES: Final[Mapping[str, analyzer_pb2.PolicySeverity.ValueType]] = {
-    "low": analyzer_pb2.POLICY_SEVERITY_LOW,
-    "medium": analyzer_pb2.POLICY_SEVERITY_MEDIUM,
-    "high": analyzer_pb2.POLICY_SEVERITY_HIGH,
-    "critical": analyzer_pb2.POLICY_SEVERITY_CRITICAL,
-}
+_NAMES: Final[Mapping[int, Level]] = {number: level for level, number in LEVELS.items()}
 
 
 class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
@@ -65,30 +56,35 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         self._levels: dict[str, Level] = {rule.name: rule.standard for rule in rules}
         self._settings: dict[str, Settings] = {rule.name: rule.settings({}) for rule in rules}
         self._for_type: dict[str, list[ResourceRule]] = {}
-        self._inputs: dict[str, Struct] = {}
+        self._read: dict[str, _Read] = {}
+        """By resource its inputs, decoded once for all rules on it and on the stack."""
+        self._ahead = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ahead")
         self._told: dict[str, dict[str, int]] = {}
         """By resource the unknown values that were told, with how much they stop."""
         self._info = analyzer_pb2.AnalyzerInfo(
-            name=name, version=version, supportsConfig=True, policies=[_info(rule) for rule in rules]
+            name=name, version=version, supportsConfig=True, policies=[info(rule) for rule in rules]
         )
 
     def Analyze(  # noqa: N802 - the protocol's name
         self, request: analyzer_pb2.AnalyzeRequest, context: grpc.ServicerContext
     ) -> analyzer_pb2.AnalyzeResponse:
         """Judge one resource's inputs."""
-        self._inputs[request.urn] = request.properties
+        read = self._read[request.urn] = _reading(request)
         self._told.pop(request.urn, None)
         rules = self._judging(request.type)
-        if not rules:
-            return analyzer_pb2.AnalyzeResponse()
-        resource = _resource(request, request.properties)
-        return self._answer(
-            context,
-            (
-                lambda rule=rule: judging.judge_resource(rule, resource, self._settings[rule.name])
-                for rule in rules
-            ),
-        )
+        answer = analyzer_pb2.AnalyzeResponse()
+        if rules:
+            resource = _resource(request, read)
+            answer = self._answer(
+                context,
+                (
+                    lambda rule=rule: judging.judge_resource(rule, resource, self._settings[rule.name])
+                    for rule in rules
+                ),
+            )
+        # What a rule meets here, a fault too, it meets again when the stack is judged.
+        self._ahead.submit(judging.prepare, self._rules, _resource(request, read))
+        return answer
 
     def AnalyzeStack(  # noqa: N802 - the protocol's name
         self, request: analyzer_pb2.AnalyzeStackRequest, context: grpc.ServicerContext
@@ -99,8 +95,9 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         which only outputs are known, such as one outside the targets of a targeted run, is judged by these.
         The engine sends them in any order; rules see them in the order of registration.
         """
+        self._ahead.submit(int).result()  # after all that was worked out for the stack's resources
         rules = [rule for rule in self._rules if isinstance(rule, StackRule) and self._runs(rule)]
-        order = {urn: number for number, urn in enumerate(self._inputs)}
+        order = {urn: number for number, urn in enumerate(self._read)}
         sent = sorted(request.resources, key=lambda found: (order.get(found.urn, len(order)), found.urn))
         stack = Stack(resources=[self._with_outputs(resource) for resource in sent])
         return self._answer(
@@ -113,17 +110,18 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
     ) -> analyzer_pb2.RemediateResponse:
         """Correct one resource's inputs by the rules at level `remediate`."""
         response = analyzer_pb2.RemediateResponse()
-        properties = request.properties
+        read = _reading(request)
         for rule in self._judging(request.type):
             if self._levels[rule.name] != "remediate" or rule.remedy is None:
                 continue
-            resource = _resource(request, properties)
+            resource = _resource(request, read)
             try:
                 corrected = rule.remedy(resource, self._settings[rule.name])
             except Exception as problem:  # noqa: BLE001 - whatever it is, it stops the run
                 self._broken(context, problem)
             if corrected is not None:
                 properties = encode(corrected)
+                read = partial(decode, properties)
                 response.remediations.append(
                     analyzer_pb2.Remediation(
                         policyName=rule.name,
@@ -198,7 +196,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         return found
 
     def _with_outputs(self, sent: analyzer_pb2.AnalyzerResource) -> Resource:
-        resource = _resource(sent, self._inputs.get(sent.urn, sent.properties))
+        resource = _resource(sent, self._read.get(sent.urn) or _reading(sent))
         resource.parent = sent.parent
         resource.dependencies = tuple(sent.dependencies)
         resource.read_outputs = lambda: decode(sent.properties)
@@ -237,8 +235,8 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
             description=rule.description,
             message=violation.message,
             urn=violation.urn,
-            severity=_SEVERITIES[violation.severity],
-            enforcementLevel=_LEVELS[violation.level(self._levels)],
+            severity=SEVERITIES[violation.severity],
+            enforcementLevel=LEVELS[violation.level(self._levels)],
         )
 
     def _broken(self, context: grpc.ServicerContext, problem: Exception) -> NoReturn:
@@ -260,7 +258,11 @@ def _refuse(context: grpc.ServicerContext, text: str) -> NoReturn:
     raise ValueError(text)  # abort itself raises
 
 
-def _resource(sent: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResource, inputs: Struct) -> Resource:
+def _reading(sent: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResource) -> _Read:
+    return cache(partial(decode, sent.properties))
+
+
+def _resource(sent: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResource, read: _Read) -> Resource:
     provider = None
     if sent.HasField("provider"):
         by = sent.provider
@@ -275,29 +277,5 @@ def _resource(sent: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResource,
         ignore_changes=tuple(options.ignoreChanges),
         parent=options.parent,
         provider=provider,
-        read=lambda: decode(inputs),
+        read=read,
     )
-
-
-def _info(rule: Rule) -> analyzer_pb2.PolicyInfo:
-    kind = (
-        analyzer_pb2.POLICY_TYPE_STACK if isinstance(rule, StackRule) else analyzer_pb2.POLICY_TYPE_RESOURCE
-    )
-    info = analyzer_pb2.PolicyInfo(
-        name=rule.name,
-        description=rule.description,
-        enforcementLevel=_LEVELS[rule.standard],
-        policy_type=kind,
-        severity=_SEVERITIES[rule.severity],
-        remediation_steps=rule.fix,
-        url=rule.link,
-    )
-    for parameter in rule.all_parameters:
-        default = parameter.default
-        schema: dict[str, Any] = {
-            **parameter.schema,
-            "description": parameter.description,
-            "default": list(cast("tuple[str, ...]", default)) if isinstance(default, tuple) else default,
-        }
-        info.configSchema.properties.update({parameter.name: schema})
-    return info

@@ -96,6 +96,13 @@ def judge_stack(rule: StackRule, stack: Stack, settings: Settings) -> list[Viola
     return [replace(violation, advice=True) for violation in found] if advises else found
 
 
+def prepare(rules: Iterable[Rule], resource: Resource) -> None:
+    """Have the rules on the stack work out what one resource alone tells."""
+    for rule in rules:
+        if isinstance(rule, StackRule) and rule.prepare is not None:
+            rule.prepare(resource)
+
+
 def _violations(
     rule: Rule, findings: Sequence[Finding], judged: Sequence[Resource], settings: Settings
 ) -> list[Violation]:

@@ -199,7 +199,9 @@ class StackRule(Rule):
         judge: finds the violations.
         advises: whether all that it finds in a program is advice there, whatever its level; None for never.
             Such findings are of low severity.
+        prepare: works out what a resource alone tells, while the program still runs: `judge` remembers it.
     """
 
     judge: JudgeStack
+    prepare: Callable[[Resource], None] | None = None
     advises: Callable[[Stack, Settings], bool] | None = None

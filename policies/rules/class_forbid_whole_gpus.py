@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from dra_fleet import drivers
 from dra_fleet.cel import CelUnsupported
+from dra_fleet.declared.resources import Stack
 from dra_fleet.drivers.divided_devices import dividable, known_whole_taken, partitions_taken
 from dra_fleet.policy.reading.claims import CLAIM_TYPES, CLASS_TYPES, requests, selectors
 from dra_fleet.policy.reading.partitions import divides
@@ -23,7 +24,7 @@ from dra_fleet.policy.rule import TEXTS, Finding, Parameter, StackRule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.resources import Resource
     from dra_fleet.declared.values import Value
     from dra_fleet.drivers.divided_devices import Taken
     from dra_fleet.policy.rule import Settings
@@ -69,6 +70,12 @@ def advises(stack: Stack, settings: Settings) -> bool:
     """Whether nothing of a program tells whether there are partitions."""
     del settings
     return _fleet(stack) == "untold"
+
+
+def prepare(resource: Resource) -> None:
+    """Evaluate the selectors of a claim, as far as its classes are those of charts."""
+    for _, expressions in _selections(Stack(resources=[resource])):
+        _taken(expressions)
 
 
 def _fleet(stack: Stack) -> Fleet:
@@ -175,4 +182,5 @@ RULE = StackRule(
     parameters=(MIXED,),
     judge=judge,
     advises=advises,
+    prepare=prepare,
 )

@@ -27,7 +27,7 @@ from policies.rules import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.declared.resources import Stack
+    from dra_fleet.declared.resources import Resource, Stack
 
 FLOOR = cluster_require_minimum_kubernetes.RULE
 CANARY = "s3cr3t-canary"
@@ -265,3 +265,19 @@ def test_the_rule_that_stops_most_tells_of_an_unknown_value() -> None:
     configure(served, cluster_require_safe_patch={"enforcementLevel": "ADVISORY"})
     (found,) = [one for one in asked_together(served) if one.enforcementLevel == analyzer_pb2.MANDATORY]
     assert found.policyName == FLOOR.name
+
+
+def test_what_a_rule_on_the_stack_works_out_ahead_changes_no_answer_even_if_it_breaks() -> None:
+    seen: list[str] = []
+
+    def prepare(resource: Resource) -> None:
+        seen.append(resource.name)
+        assert resource.get("metadata").unknown
+        raise RuntimeError("broken")
+
+    rule = replace(class_forbid_whole_gpus.RULE, prepare=prepare)
+    served = analyzer(rule)
+    sent = request("kubernetes:resource.k8s.io/v1:DeviceClass", {"metadata": Missing.UNKNOWN, "spec": {}})
+    assert list(served.Analyze(sent, CONTEXT).diagnostics) == []
+    assert asked_together(served, sent) == asked_together(analyzer(class_forbid_whole_gpus.RULE), sent)
+    assert seen[:1] == ["n"]

@@ -72,3 +72,13 @@ def test_no_variable_changes_how_the_pack_starts(start: str, tmp_path: Path) -> 
     assert port.isdigit(), told
     ran = marker.read_text(encoding="utf-8") if marker.exists() else ""
     assert ran == ("" if start == str(RUN_PACK) else "ran\n")
+
+
+def test_the_pack_takes_the_protocol_from_the_sdk_without_the_sdk() -> None:
+    program = (
+        "from dra_fleet.findings.bare_sdk import use_protocol_only; use_protocol_only(); "
+        "import sys, dra_fleet.policy.serving; "
+        "print(sorted(name for name in sys.modules if name.split('.')[0] == 'pulumi' and '_pb2' not in name))"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "['pulumi', 'pulumi.runtime', 'pulumi.runtime.proto']\n"

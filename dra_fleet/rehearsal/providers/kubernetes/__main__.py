@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from dra_fleet.rehearsal.providers.bare_sdk import use_protocol_only
+from dra_fleet.findings.bare_sdk import use_protocol_only
 
 use_protocol_only()
 
