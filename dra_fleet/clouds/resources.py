@@ -30,11 +30,6 @@ def nothing(*_: object) -> tuple[()]:
     return ()
 
 
-def no(*_: object) -> bool:
-    """The answer of a cloud that has none of what is asked for."""
-    return False
-
-
 def untold(*_: object) -> None:
     """The answer of a cloud whose resources do not tell what is asked for."""
 
@@ -192,7 +187,8 @@ class CloudResources:
         labels_gpus: whether its images label nodes by the GPUs found on them.
         added_taints: the taints, all `NoSchedule`, that it puts on a pool's nodes itself.
         device_plugin: the device plugin that it brings to a pool's nodes; None if that is off.
-        tells_images: whether a resource, no pool itself, says which images the pools have that name it.
+        images_told: whether the program says which images nodes have that a resource makes, or is named for;
+            None where nothing beside a pool says it.
         managed_plugins: where its own device plugin is managed for a pool; None where it manages none.
         gpu_driver_owner: who installs a pool's GPU driver; None if nothing tells.
         gpu_driver_root: where the GPU driver is on a pool's nodes: empty where an operator says it, None if
@@ -226,12 +222,12 @@ class CloudResources:
     labels_gpus: bool
     added_taints: Callable[[NodePool], Iterable[tuple[str, str]]]
     device_plugin: Callable[[Stack, NodePool], CloudDevicePlugin | None]
-    tells_images: Callable[[Resource], bool]
+    images_told: Callable[[Stack, Resource], bool | None]
     managed_plugins: ManagedPlugins | None
     gpu_driver_owner: Callable[[NodePool], GpuDriverOwner | None]
     gpu_driver_root: Callable[[NodePool], str | None]
     gpu_driver_images: Callable[[], Iterable[str]]
-    partitions: Callable[[NodePool], Sequence[Value]]
+    partitions: Callable[[Stack, NodePool], Sequence[Value]]
     unpredicted: Callable[[NodePool, bool], Iterable[tuple[str, str]]]
     wrong_images: Callable[[Stack, NodePool, Callable[[], bool]], Iterable[Fault]]
     dra_pools: DraPools | None

@@ -32,7 +32,7 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     del settings
     for resource in stack.of(POOL_TYPES):
         for pool in pools(resource):
-            told = [value for value in asked(pool) if value.given]
+            told = [value for value in asked(stack, pool) if value.given]
             for machine in pool.known_machines(stack) if told else []:
                 for value in told:
                     yield from _judge(pool, value, machine)

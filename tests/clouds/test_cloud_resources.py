@@ -51,7 +51,7 @@ def test_a_cloud_finds_nothing_wrong_with_pools_and_images_that_say_nothing(clou
         pool = pool_of(cloud, form)
         assert list(cloud.added_taints(pool)) == []
         assert list(cloud.machines_told(pool)) == []
-        assert not any(place.text for place in cloud.partitions(pool))
+        assert not any(place.text for place in cloud.partitions(STACK, pool))
         assert list(cloud.unpredicted(pool, True)) == []
         assert list(cloud.wrong_images(STACK, pool, lambda: False)) == []
         assert cloud.gpu_driver_root(pool) in (None, "", "/", "/home/kubernetes/bin/nvidia")

@@ -13,7 +13,7 @@ from dra_fleet.clouds.common.resources import (
     version_field,
 )
 from dra_fleet.clouds.pools import PoolForm
-from dra_fleet.clouds.resources import NO_TYPE, CloudResources, Support, no, nothing, untold
+from dra_fleet.clouds.resources import NO_TYPE, CloudResources, Support, nothing, untold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,7 +88,7 @@ RESOURCES = CloudResources(
     labels_gpus=False,
     added_taints=nothing,
     device_plugin=_device_plugin,
-    tells_images=no,
+    images_told=untold,
     managed_plugins=None,
     gpu_driver_owner=untold,
     gpu_driver_root=untold,

@@ -16,7 +16,6 @@ from dra_fleet.clouds.resources import (
     GpuDriverOwner,
     ManagedPlugins,
     Support,
-    no,
     nothing,
     untold,
 )
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.aks.facts import AksFacts
     from dra_fleet.clouds.pools import NodePool
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
     from dra_fleet.hardware.models import Machine
 
@@ -184,7 +183,7 @@ def _gpu_driver_root(pool: NodePool) -> str | None:
     return "" if choice.text == _NO_DRIVER else "/"
 
 
-def _partitions(pool: NodePool) -> list[Value]:
+def _partitions(_: Stack, pool: NodePool) -> list[Value]:
     return [_named(pool, ("gpuInstanceProfile",), "gpuInstance")]
 
 
@@ -232,7 +231,7 @@ RESOURCES = CloudResources(
     labels_gpus=False,
     added_taints=_added_taints,
     device_plugin=untold,
-    tells_images=no,
+    images_told=untold,
     managed_plugins=ManagedPlugins(
         types=re.compile(rf"{_GROUP}:(AgentPool|ManagedCluster)|azure-native:resources:Resource"),
         places=_management,

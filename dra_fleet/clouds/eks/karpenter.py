@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import CloudDevicePlugin
+from dra_fleet.declared.values import Value
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.resources import Resource, Stack
-    from dra_fleet.declared.values import Value
 
 _REQUIREMENTS: Final = ("spec", "template", "spec", "requirements")
 _CLASS: Final = ("spec", "template", "spec", "nodeClassRef")
@@ -23,7 +23,10 @@ _WITHOUT: Final = frozenset({"DoesNotExist", "NotIn", "Lt"})
 _CLASSES: Final = re.compile(rf"kubernetes:{re.escape(_OF_AWS)}/v\w+:EC2NodeClass(Patch)?")
 _OWN_IMAGES: Final = "custom"
 _BOTTLEROCKET: Final = "bottlerocket"
-_SWITCH: Final = ("settings", "kubelet-device-plugins", "nvidia", "enabled")
+# https://bottlerocket.dev/en/os/latest/api/settings/kubelet-device-plugins/
+_NVIDIA: Final = ("settings", "kubelet-device-plugins", "nvidia")
+_SWITCH: Final = (*_NVIDIA, "enabled")
+_PARTITIONING: Final = (*_NVIDIA, "device-partitioning-strategy")
 _RELEASE: Final = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
 
 
@@ -32,7 +35,7 @@ def makes(pool: NodePool) -> bool:
     return POOLS.types.fullmatch(pool.resource.type) is not None
 
 
-def gpus_told(pool: NodePool, families: re.Pattern[str]) -> bool | None:
+def gpus_told(pool: NodePool | Resource, families: re.Pattern[str]) -> bool | None:
     """Whether a pool's own words say that it has GPUs; None if only its machines may.
 
     https://karpenter.sh/docs/concepts/scheduling/#supported-labels
@@ -59,9 +62,9 @@ def device_plugin(stack: Stack, pool: NodePool, since: str) -> CloudDevicePlugin
         pool: one that Karpenter makes.
         since: the first release that can do without the plugin.
     """
-    for node_class in _classes_of(stack, pool):
+    for node_class in _classes_of(stack, pool.resource):
         family, release = _image(node_class)
-        if family == _BOTTLEROCKET and not _does_without(node_class.get("spec", "userData"), release, since):
+        if family == _BOTTLEROCKET and not _does_without(node_class, release, since):
             return CloudDevicePlugin(
                 title="Bottlerocket's device plugin",
                 at=pool.get(*_CLASS),
@@ -71,16 +74,42 @@ def device_plugin(stack: Stack, pool: NodePool, since: str) -> CloudDevicePlugin
     return None
 
 
-def tells_images(resource: Resource) -> bool:
-    """Whether a resource is a node class that says which images its nodes have, or that will be known."""
-    return _CLASSES.fullmatch(resource.type) is not None and _image(resource)[0] not in ("", _OWN_IMAGES)
+def images_told(stack: Stack, resource: Resource, families: re.Pattern[str]) -> bool | None:
+    """Whether the program says which images a node class stands for, or the nodes of a pool with GPUs have.
+
+    Args:
+        stack: what may have a pool's node class.
+        resource: a node class, a pool, or none of both.
+        families: matches names of machines with GPUs.
+    """
+    if _CLASSES.fullmatch(resource.type):
+        return _image(resource)[0] not in ("", _OWN_IMAGES)
+    name = resource.get(*_CLASS, "name")
+    if POOLS.types.fullmatch(resource.type) is None or not _is_of_aws(resource) or not name.possible:
+        return None
+    types = _types(resource.properties)
+    has_gpus = gpus_told(resource, families)
+    if has_gpus is None and types:
+        has_gpus = any(families.match(value.text or "") for value in types)
+    return None if has_gpus is False or name.unknown else bool(_classes_of(stack, resource))
 
 
-def _classes_of(stack: Stack, pool: NodePool) -> list[Resource]:
+def partitions(stack: Stack, pool: NodePool) -> list[Value]:
+    """Where the settings of a pool's node classes have Bottlerocket divide its GPUs, if known."""
+    if not makes(pool) or pool.get(*_CLASS, "name").peek is None:
+        return []
+    told = [
+        each for each in _classes_of(stack, pool.resource) if each.get("spec", "userData").peek is not None
+    ]
+    found = [_settings(each).get(*_PARTITIONING) for each in told if _image(each)[0] == _BOTTLEROCKET]
+    return [value for value in found if value.text == "mig"]
+
+
+def _classes_of(stack: Stack, pool: Resource) -> list[Resource]:
     """The node classes of a pool's name: of those in several clusters the one by its own provider."""
     name = pool.get(*_CLASS, "name").text
     found = [each for each in stack.of(_CLASSES) if name is not None and _name(each) in (name, None)]
-    by = pool.resource.provider
+    by = pool.provider
     near = [each for each in found if by and each.provider and each.provider.urn == by.urn]
     return near or found
 
@@ -99,19 +128,24 @@ def _image(node_class: Resource) -> tuple[str, str]:
     return (family or spec.get("amiFamily").text or "").lower(), release
 
 
-def _does_without(user_data: Value, release: str, since: str) -> bool:
-    """Whether settings turn the plugin off and the release knows how; unknown settings are noted."""
-    if user_data.unknown:
-        return True
+def _settings(node_class: Resource) -> Value:
+    """What the user data of a class of Bottlerocket says; nothing where that refuses it as well."""
+    given = node_class.get("spec", "userData")
+    if given.unknown:
+        return given
     try:
-        told: object = tomllib.loads(user_data.text or "")
+        told = tomllib.loads(given.text or "")
     except tomllib.TOMLDecodeError:
-        return False  # Bottlerocket refuses it as well
-    for step in _SWITCH:
-        told = told.get(step) if isinstance(told, dict) else None  # pyright: ignore[reportUnknownVariableType,reportUnknownMemberType]
+        told = {}
+    return Value(told, given.path, node_class.unknowns, secret=given.secret)
+
+
+def _does_without(node_class: Resource, release: str, since: str) -> bool:
+    """Whether settings turn the plugin off and the release knows how; unknown settings are noted."""
+    switch = _settings(node_class).get(*_SWITCH)
     exact, floor = _RELEASE.fullmatch(release), _RELEASE.fullmatch(since)
     knows = exact is None or floor is None or _numbers(exact) >= _numbers(floor)
-    return told is False and knows
+    return switch.unknown or (switch.flag is False and knows)
 
 
 def _numbers(release: re.Match[str]) -> list[int]:

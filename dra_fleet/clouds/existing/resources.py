@@ -1,7 +1,7 @@
 """Clusters that already exist: no program declares their control planes, pools or machines."""
 
 from dra_fleet.clouds.common.resources import no_machines, no_other_pools
-from dra_fleet.clouds.resources import NO_TYPE, CloudResources, no, nothing, untold
+from dra_fleet.clouds.resources import NO_TYPE, CloudResources, nothing, untold
 
 RESOURCES = CloudResources(
     clusters=NO_TYPE,
@@ -24,7 +24,7 @@ RESOURCES = CloudResources(
     labels_gpus=False,
     added_taints=nothing,
     device_plugin=untold,
-    tells_images=no,
+    images_told=untold,
     managed_plugins=None,
     gpu_driver_owner=untold,
     gpu_driver_root=untold,

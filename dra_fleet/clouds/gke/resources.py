@@ -28,7 +28,6 @@ from dra_fleet.clouds.resources import (
     DraPools,
     Fault,
     Support,
-    no,
     untold,
 )
 
@@ -175,7 +174,7 @@ def _device_plugin(_: Stack, pool: NodePool) -> CloudDevicePlugin | None:
     return plugin_unless_labelled(pool, NO_PLUGIN, "true", "GKE's device plugin")
 
 
-def _partitions(pool: NodePool) -> list[Value]:
+def _partitions(_: Stack, pool: NodePool) -> list[Value]:
     return [each.get("gpuPartitionSize") for each in _accelerators(pool)]
 
 
@@ -227,7 +226,7 @@ RESOURCES = CloudResources(
     labels_gpus=False,
     added_taints=_added_taints,
     device_plugin=_device_plugin,
-    tells_images=no,
+    images_told=untold,
     managed_plugins=None,
     gpu_driver_owner=gpu_driver_owner,
     gpu_driver_root=gpu_driver_root,

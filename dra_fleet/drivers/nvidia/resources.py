@@ -79,7 +79,7 @@ RESOURCES = DriverResources(
     node_taint=_TAINT,
     node_labels=re.compile(r"^nvidia\.com/"),
     # https://docs.nvidia.com/nim-operator/, https://docs.nvidia.com/dynamo/
-    workloads=re.compile(r"kubernetes:(apps\.nvidia\.com/\w+:\w+|nvidia\.com/\w+:Dynamo\w+)"),
+    workloads=re.compile(r"kubernetes:(apps\.nvidia\.com/\w+:\w+|nvidia\.com/\w+:(Dynamo\w+|NVIDIADriver))"),
     root=KEY,
     device_plugin=DevicePlugin(
         chart="nvidia-device-plugin",
@@ -118,7 +118,9 @@ RESOURCES = DriverResources(
     ),
     discovery_charts=frozenset({"node-feature-discovery", "gpu-feature-discovery"}),
     # https://catalog.ngc.nvidia.com/helm-charts, https://github.com/NVIDIA/dcgm-exporter
-    other_charts=frozenset({"dcgm-exporter", "network-operator", "k8s-nim-operator", "kai-scheduler"}),
+    other_charts=frozenset(
+        {"dcgm-exporter", "network-operator", "k8s-nim-operator", "nim-llm", "kai-scheduler"}
+    ),
     told_by_values=(
         # https://github.com/NVIDIA/gpu-operator/blob/main/deployments/gpu-operator/values.yaml
         ToldByValues(

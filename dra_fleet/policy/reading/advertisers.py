@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -12,6 +11,7 @@ from dra_fleet.kubernetes.scheduling.taints import Toleration
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, releases
 from dra_fleet.policy.reading.placement import placement
 from dra_fleet.policy.reading.plugins import driver_plugin, is_on
+from dra_fleet.policy.reading.pods import POD_TYPES, pod_specs
 from dra_fleet.policy.reading.tolerations import Tolerated
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from dra_fleet.declared.values import Value
     from dra_fleet.drivers.resources import DevicePlugin, Operator
     from dra_fleet.policy.reading.charts import ChartRelease
+    from dra_fleet.policy.reading.pods import PodSpec
 
 Kind = Literal["dra", "plugin"]
 
 SOCKETS: Final = "/var/lib/kubelet/device-plugins"
 """Where device plugins meet the kubelet."""
-DAEMON_SETS: Final = re.compile(r"kubernetes:apps/v\w+:DaemonSet(Patch)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +56,8 @@ def advertisers(stack: Stack) -> list[Advertiser]:
     for resource in stack.resources:
         for installed in releases(resource):
             found += _of_chart(resource, installed)
-        if DAEMON_SETS.fullmatch(resource.type):
-            found += _of_daemon_set(resource)
+        if POD_TYPES.fullmatch(resource.type):
+            found += (each for pods in pod_specs(resource) for each in _of_pods(pods))
     return found
 
 
@@ -141,25 +141,25 @@ def _of_operator(resource: Resource, installed: ChartRelease, operator: Operator
         )
 
 
-def _of_daemon_set(resource: Resource) -> Iterator[Advertiser]:
-    """What a DaemonSet's containers run, whoever declares it and whatever the images are called."""
-    pods = resource.get("spec", "template", "spec")
-    for container in pods.get("containers").items:
+def _of_pods(pods: PodSpec) -> Iterator[Advertiser]:
+    """What containers run, whatever declares their pods and whatever the images are called."""
+    for container in (each.value for each in pods.containers):
         runs = " ".join(each.text or "" for key in ("command", "args") for each in container.get(key).items)
         kind: Kind | None = None
         if any(driver.resources.program.search(runs) for driver in drivers.known()):
             kind = "dra"
-        elif any(_is_run(plugin, container, runs, pods) for plugin in _device_plugins()):
+        elif any(_is_run(plugin, container, runs, pods.value) for plugin in _device_plugins()):
             kind = "plugin"
         if kind is not None:
+            by = pods.resource.type.rpartition(":")[2].removesuffix("Patch")
             yield Advertiser(
-                resource=resource,
+                resource=pods.resource,
                 kind=kind,
-                title=f"the {'DRA driver' if kind == 'dra' else 'device plugin'}'s DaemonSet",
+                title=f"the {'DRA driver' if kind == 'dra' else 'device plugin'}'s {by}",
                 at=container.get("image"),
                 off="remove it, or keep it off the pools of the DRA driver by a nodeSelector",
-                where=placement(pods),
-                tolerated=Tolerated(given=pods.get("tolerations")),
+                where=placement(pods.value),
+                tolerated=Tolerated(given=pods.value.get("tolerations")),
             )
 
 

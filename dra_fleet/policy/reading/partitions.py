@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 _NODES: Final = re.compile(r"kubernetes:core/v1:Node(Patch)?")
 
 
-def asked(pool: NodePool) -> list[Value]:
+def asked(stack: Stack, pool: NodePool) -> list[Value]:
     """Where a pool asks for partitions or may do so: labels of drivers, and the cloud's own fields."""
     labels = [(pool.label(dividing.label), dividing.whole_label) for dividing in dividable()]
     found = [value for value, whole in labels if value.peek != whole]
-    return [value for value in (*found, *pool.cloud.partitions(pool)) if value.possible and value.peek != ""]
+    return [
+        value
+        for value in (*found, *pool.cloud.partitions(stack, pool))
+        if value.possible and value.peek != ""
+    ]
 
 
 def divides(stack: Stack) -> bool:
@@ -31,7 +35,7 @@ def divides(stack: Stack) -> bool:
 
     A pool or a node asks for partitions, a driver or its operator makes them, or a claim configures one.
     """
-    by_pool = (asked(pool) for resource in stack.of(POOL_TYPES) for pool in pools(resource))
+    by_pool = (asked(stack, pool) for resource in stack.of(POOL_TYPES) for pool in pools(resource))
     return (
         any(value.peek is not None for values in by_pool for value in values)
         or any(_by_chart(installed) for each in stack.of(INSTALLED_TYPES) for installed in releases(each))

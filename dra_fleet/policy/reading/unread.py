@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
 from dra_fleet.declared.values import Missing
-from dra_fleet.policy.reading.advertisers import DAEMON_SETS
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, RELEASE_TYPES, is_of_no_driver, releases
 from dra_fleet.policy.reading.clouds import all_resources
 from dra_fleet.policy.reading.homes import CLUSTER_TYPES
@@ -100,12 +99,19 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
         None,
     ),
     # https://karpenter.sh/docs/concepts/
-    ("nodes of Karpenter", r"kubernetes:(karpenter\.sh|karpenter\.\w+\.\w+)/\w+:\w+", None),
+    (
+        "nodes of Karpenter",
+        r"kubernetes:((karpenter\.sh|karpenter\.\w+\.\w+)/\w+:\w+|eks\.amazonaws\.com/\w+:NodeClass)",
+        None,
+    ),
+    # https://cloud.google.com/kubernetes-engine/docs/concepts/about-custom-compute-classes
+    ("pools that a cluster makes by itself", r"kubernetes:cloud\.google\.com/\w+:ComputeClass", None),
     (
         "machines of a scaling group",
         (
             r"aws:autoscaling/group:Group|aws:ec2/\w*[fF]leet\w*:\w+|aws-native:autoscaling:AutoScalingGroup"
             r"|azure-native(_\w+)?:compute(/v\w+)?:VirtualMachineScaleSet|azure:compute/\w+:\w*ScaleSet"
+            r"|azure-native(_\w+)?:containerservice(/v\w+)?:Machine|aws(-native)?:sagemaker[:/].*Cluster"
             r"|gcp:compute/\w*[iI]nstanceGroupManager:\w+"
         ),
         None,
@@ -157,6 +163,8 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
         None,
     ),
     ("what gives devices out", RELEASE_TYPES.pattern, _is_chart_of_devices),
+    # https://fluxcd.io/flux/components/source/helmcharts/
+    ("what gives devices out", r"kubernetes:source\.toolkit\.fluxcd\.io/\w+:HelmChart", _names(_OF_DEVICES)),
     ("what gives devices out", r"aws:eks/addon:Addon|aws-native:eks:Addon", _names(_ACCELERATED)),
     # https://kserve.github.io/website/, https://www.kubeflow.org/docs/, https://www.kubeai.org/,
     # https://project-codeflare.github.io/appwrapper/, https://argo-workflows.readthedocs.io/,
@@ -186,7 +194,7 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
     ),
 )
 """What each may hold, the types, and which resources of them; the first that matches counts."""
-_READ: Final = (CLUSTER_TYPES, VERSIONED, POD_TYPES, INSTALLED_TYPES, DAEMON_SETS)
+_READ: Final = (CLUSTER_TYPES, VERSIONED, POD_TYPES, INSTALLED_TYPES)
 _TYPES: Final = tuple((what, re.compile(types), about) for what, types, about in UNREAD)
 
 
@@ -198,12 +206,14 @@ def unread(stack: Stack) -> Iterator[tuple[Resource, str]]:
         if is_component and resource.urn in parents:
             continue
         what = _may_hold(resource)
-        if what and not any(_is_read(each) for each in (resource, *stack.ancestors(resource))):
+        if what and not any(_is_read(stack, each) for each in (resource, *stack.ancestors(resource))):
             yield resource, what
 
 
-def _is_read(resource: Resource) -> bool:
-    return bool(pools(resource)) or any(cloud.tells_images(resource) for cloud in all_resources())
+def _is_read(stack: Stack, resource: Resource) -> bool:
+    """Whether rules read a resource: a pool, unless it leaves its nodes' images to what no program says."""
+    told = [cloud.images_told(stack, resource) for cloud in all_resources()]
+    return any(told) or (bool(pools(resource)) and False not in told)
 
 
 def _may_hold(resource: Resource) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clouds.common.resources import no_other_pools, version_field
 from dra_fleet.clouds.pools import PoolForm
-from dra_fleet.clouds.resources import NO_TYPE, CloudResources, no, nothing, untold
+from dra_fleet.clouds.resources import NO_TYPE, CloudResources, nothing, untold
 from meadow_cloud import CLOUD
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ RESOURCES = CloudResources(
     labels_gpus=False,
     added_taints=nothing,
     device_plugin=untold,
-    tells_images=no,
+    images_told=untold,
     managed_plugins=None,
     gpu_driver_owner=untold,
     gpu_driver_root=untold,
