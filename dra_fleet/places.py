@@ -1,16 +1,48 @@
-"""Where the project's own files stand, in a checkout as in an installed package."""
+"""Where the project's own files stand, in a checkout as in an installed package, and the user's project."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 
+from dra_fleet.findings.expected import ExpectedError
+
 PACKAGE: Final = Path(__file__).resolve().parent
 ROOT: Final = PACKAGE.parent
 """What `dra_fleet` is imported from: the checkout, or the site-packages it is installed in."""
+PROJECT_FILE: Final = "Pulumi.yaml"
+
+
+class NoProjectError(ExpectedError):
+    """There is no Pulumi project to work on."""
 
 
 def top_folder(name: str) -> Path:
-    """Where `components`, `stacks` or `policies` stands: inside an installed package, else beside it."""
+    """Where a folder that a checkout has at its top stands: inside an installed package, else beside it."""
     installed = PACKAGE / name
     return installed if installed.is_dir() else ROOT / name
+
+
+def nearest_project() -> Path | None:
+    """The Pulumi project at or above the working directory, else the checkout; None without both.
+
+    As the engine looks for it: https://www.pulumi.com/docs/iac/concepts/projects/project-file/.
+    """
+    here = Path.cwd()
+    folders = (here, *here.parents, ROOT)
+    return next((folder for folder in folders if (folder / PROJECT_FILE).is_file()), None)
+
+
+def project() -> Path:
+    """The Pulumi project that a command is about, a folder.
+
+    Raises:
+        NoProjectError: the working directory is in none, and this is no checkout.
+    """
+    found = nearest_project()
+    if found is None:
+        raise NoProjectError(
+            f"there is no {PROJECT_FILE} in {Path.cwd()} or above it; "
+            "fix: run this in the folder of your project, or make one: dra-fleet init fleet"
+        )
+    return found

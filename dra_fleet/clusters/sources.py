@@ -10,7 +10,7 @@ import subprocess
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
-from dra_fleet.places import ROOT
+from dra_fleet.places import project
 from dra_fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _pulumi(*arguments: str) -> str:
     try:
         done = subprocess.run(
             ["pulumi", *arguments, "--non-interactive"],
-            cwd=ROOT,
+            cwd=project(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.facts.loading import read_mapping
-from dra_fleet.places import ROOT
+from dra_fleet.places import PROJECT_FILE, project
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.passed_on import left_behind, passed_on
 from dra_fleet.rehearsal.tools.cache import Cache
@@ -39,7 +39,7 @@ def environment(home: Home, tools: Toolset) -> dict[str, str]:
     Raises:
         WrongBackendError: Pulumi.yaml pins another backend.
     """
-    refuse_foreign_backend(ROOT / "Pulumi.yaml")
+    refuse_foreign_backend(project() / PROJECT_FILE)
     return {**passed_on(), **environment_changes(home, tools)}
 
 
@@ -84,11 +84,11 @@ def shell_environment(home: Home, tools: Toolset, selected: tuple[str, Path] | N
         tools: its tools.
         selected: the stack of every command, and the project that `pulumi` runs in wherever the shell is.
     """
-    refuse_foreign_backend(ROOT / "Pulumi.yaml")
+    refuse_foreign_backend(project() / PROJECT_FILE)
     if selected is None:
         return environment_changes(home, tools)
     stack, directory = selected
-    elsewhere = {} if directory == ROOT else {"PULUMI_OPTION_CWD": str(directory)}
+    elsewhere = {} if directory == project() else {"PULUMI_OPTION_CWD": str(directory)}
     return {**environment_changes(home, tools), "PULUMI_STACK": stack, **elsewhere}
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from dra_fleet.places import ROOT
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.interrupted import clear_stale_lock
 from dra_fleet.rehearsal.project import ensure_stack
@@ -132,13 +131,12 @@ def _stand_in(
     exported = directory / EXPORTED
     if exported.exists() and exported.read_text(encoding="utf-8") == wanted:
         return
-    runtime = {"name": "python", "options": {"virtualenv": str(ROOT / ".venv")}}
-    write_private(directory / "Pulumi.yaml", yaml.safe_dump({"name": project, "runtime": runtime}))
+    write_private(directory / "Pulumi.yaml", yaml.safe_dump({"name": project, "runtime": "python"}))
     write_private(directory / f"Pulumi.{stack}.yaml", yaml.safe_dump({"encryptionsalt": SALT}))
     write_private(directory / "__main__.py", PROGRAM)
     write_private(directory / EXPORTS, wanted)
     clear_stale_lock(home.backend, stack)
-    ensure_stack(home, pulumi, stack, directory, env, project=project)
+    ensure_stack(home, pulumi, stack, directory, env, project_name=project)
     _run(pulumi, ["up", "--yes", "--skip-preview", "--stack", stack], directory, env)
     write_private(exported, wanted)
 

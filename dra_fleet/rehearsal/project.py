@@ -2,7 +2,7 @@
 
 A stack of the project itself (`Pulumi.<stack>.yaml` beside Pulumi.yaml) runs where it is if its file can be
 rehearsed unchanged. Any other stack file, such as one of `examples/`, gets a project directory of its own in
-the rehearsal's home whose `main` is this program, so that the engine writes nothing beside the file.
+the rehearsal's home whose `main` is the project's program, so that the engine writes nothing beside the file.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import yaml12
 
 from dra_fleet.facts.loading import read_mapping
-from dra_fleet.places import ROOT
+from dra_fleet.places import PROJECT_FILE, nearest_project, project
 from dra_fleet.rehearsal import stack_copy
 from dra_fleet.rehearsal.errors import RehearsalError
 
@@ -36,7 +36,7 @@ class StackSource:
     @property
     def argument(self) -> str:
         """What a command calls it: its name, or the path of a file that is not the project's own."""
-        return self.name if self.file == ROOT / f"Pulumi.{self.name}.yaml" else str(self.file)
+        return self.name if self.file == _own_file(self.name) else str(self.file)
 
     def require_hardware(self) -> None:
         """Check that the hardware file is there.
@@ -58,9 +58,11 @@ def stack_file(stack: str) -> tuple[str, Path]:
         RehearsalError: there is no such file.
     """
     is_path = stack.endswith((".yaml", ".yml")) or "/" in stack
-    file = Path(stack) if is_path else ROOT / f"Pulumi.{stack}.yaml"
+    file = Path(stack) if is_path else _own_file(stack)
     if not file.is_file():
-        known = ", ".join(sorted(path.name.split(".")[1] for path in ROOT.glob("Pulumi.*.yaml")))
+        here = nearest_project()
+        files = here.glob("Pulumi.*.yaml") if here else ()
+        known = ", ".join(sorted(path.name.split(".")[1] for path in files))
         folder = next((path for path in (file, Path(stack)) if path.is_dir()), None)
         what = f"{folder} is a directory" if folder else f"there is no stack file {file}"
         raise RehearsalError(
@@ -89,14 +91,19 @@ def project_directory(home: Home, source: StackSource) -> Path:
     """The directory to run `pulumi` in for this stack."""
     written = stack_copy.read(source.file)
     rehearsed = stack_copy.rehearsed(written)
-    if rehearsed == written and source.file == ROOT / f"Pulumi.{source.name}.yaml":
-        return ROOT
+    here = project()
+    if rehearsed == written and source.file == _own_file(source.name):
+        return here
     directory = _copied(home, source.name)
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    project = read_mapping((ROOT / "Pulumi.yaml").read_text(encoding="utf-8"))
-    project["main"] = str(ROOT)
-    project["runtime"]["options"]["virtualenv"] = str(ROOT / ".venv")
-    (directory / "Pulumi.yaml").write_text(yaml12.format_yaml(project) + "\n", encoding="utf-8")
+    copied = read_mapping((here / PROJECT_FILE).read_text(encoding="utf-8"))
+    copied["main"] = str(here / copied.get("main", ""))
+    match copied["runtime"]:
+        case {"options": {"virtualenv": str(named)} as options}:
+            options["virtualenv"] = str(here / named)
+        case _:
+            pass  # the engine takes the first Python on PATH, which is the one that runs this
+    (directory / PROJECT_FILE).write_text(yaml12.format_yaml(copied) + "\n", encoding="utf-8")
     stack_copy.write(rehearsed, directory / f"Pulumi.{source.name}.yaml")
     return directory
 
@@ -116,9 +123,9 @@ def rehearsed_stack(home: Home, stack: str | None) -> tuple[str, Path] | None:
     name = stack_file(stack)[0] if stack else found[0] if len(found) == 1 else "dev"
     if name in found:
         copy = _copied(home, name)
-        return name, copy if copy.is_dir() else ROOT
-    if found and stack is None:
-        return None
+        return name, copy if copy.is_dir() else project()
+    if stack is None and any(home.backend.glob(".pulumi/stacks/*/*.json")):
+        return None  # what is rehearsed is another project's, or nobody said which
     raise RehearsalError(
         f"stack {name} is not rehearsed in {home.root}; run `dra-fleet rehearse up {stack or name}` first"
     )
@@ -126,12 +133,17 @@ def rehearsed_stack(home: Home, stack: str | None) -> tuple[str, Path] | None:
 
 def _copied(home: Home, stack: str) -> Path:
     """The project of a stack that cannot be rehearsed where its file is."""
-    return home.root / "projects" / stack
+    return home.root / "projects" / stack_copy.project_name() / stack
 
 
-def recorded(backend: Path, stack: str, project: str | None = None) -> Path:
+def _own_file(stack: str) -> Path:
+    """The file of a stack in the project itself."""
+    return project() / f"Pulumi.{stack}.yaml"
+
+
+def recorded(backend: Path, stack: str, project_name: str | None = None) -> Path:
     """The engine's own record of a stack of this project or another, there once the stack has been made."""
-    return backend / ".pulumi" / "stacks" / (project or stack_copy.project_name()) / f"{stack}.json"
+    return backend / ".pulumi" / "stacks" / (project_name or stack_copy.project_name()) / f"{stack}.json"
 
 
 def ensure_stack(
@@ -141,14 +153,14 @@ def ensure_stack(
     directory: Path,
     env: Mapping[str, str],
     *,
-    project: str | None = None,
+    project_name: str | None = None,
 ) -> None:
     """Create the stack in the rehearsal's backend unless it is there.
 
     Raises:
         RehearsalError: the engine refused; its own text.
     """
-    if recorded(home.backend, stack, project).exists():
+    if recorded(home.backend, stack, project_name).exists():
         return
     command = [str(pulumi), "stack", "init", stack, "--no-select", "--non-interactive"]
     made = subprocess.run(command, cwd=directory, env=dict(env), capture_output=True, text=True, check=False)

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from functools import cache
 from io import StringIO
 from typing import TYPE_CHECKING, Any, cast
 
 from ruamel.yaml import YAML
 
 from dra_fleet.findings.errors import KEY
-from dra_fleet.places import ROOT
+from dra_fleet.places import PROJECT_FILE, project
 from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:
@@ -33,10 +32,9 @@ LONGEST_LINE = 100_000
 _NAMESPACE = KEY.partition(":")[0]
 
 
-@cache
 def project_name() -> str:
-    """What this project is called; the keys of its stack files keep their own namespace."""
-    return str(read(ROOT / "Pulumi.yaml")["name"])
+    """What the project is called; the keys of its stack files keep their own namespace."""
+    return str(read(project() / PROJECT_FILE)["name"])
 
 
 def read(file: Path) -> Document:
@@ -77,8 +75,9 @@ def reference(stack: str) -> tuple[str, str]:
     A stack of this very project gets a project of its own: its name may be that of a rehearsed stack.
     """
     *before, name = stack.split("/")
-    project = before[1] if len(before) > 1 else project_name()
-    return (f"{project}-reference" if project == project_name() else project), name
+    own = project_name()
+    named = before[1] if len(before) > 1 else own
+    return (f"{named}-reference" if named == own else named), name
 
 
 def secret_key(key: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from dra_fleet.places import ROOT, top_folder
+from dra_fleet.places import project, top_folder
 from dra_fleet.review.against import read_against
 from dra_fleet.review.assemble import Fleet, Known, fleet_of, previewed_fleet
 from dra_fleet.review.errors import ReviewError
@@ -78,12 +78,14 @@ class ReviewRequest:
 
         Raises:
             ReviewError: There is no such stack file.
+            NoProjectError: There is no project.
         """
-        project = (directory or ROOT).resolve()
         is_path = stack.endswith((".yaml", ".yml"))
-        file = Path(stack).resolve() if is_path else project / f"Pulumi.{stack}.yaml"
+        # Saved events and a file of its own need no project.
+        folder = (directory or (Path() if is_path and events else project())).resolve()
+        file = Path(stack).resolve() if is_path else folder / f"Pulumi.{stack}.yaml"
         if not file.is_file():
-            known = sorted(path.name.split(".")[1] for path in project.glob("Pulumi.*.yaml"))
+            known = sorted(path.name.split(".")[1] for path in folder.glob("Pulumi.*.yaml"))
             raise ReviewError(
                 f"there is no stack file {file}. Stacks here: {', '.join(known) or 'none'}; "
                 "or give the path of a stack file"
@@ -92,7 +94,7 @@ class ReviewRequest:
         return cls(
             name=name,
             file=file,
-            directory=project,
+            directory=folder,
             out=out or Path("build") / "review" / name,
             against=against or "",
             events=events,
@@ -197,7 +199,7 @@ class ReviewRequest:
 
     def _plan_command(self) -> str:
         options = [f"--stack {self.name}", f"--plan {self.out / PLAN}"]
-        if self.directory != ROOT:
+        if self.directory != project():
             options.insert(0, f"--cwd {self.directory}")
         if self.file != self.directory / f"Pulumi.{self.name}.yaml":
             options.append(f"--config-file {self.file}")

@@ -85,7 +85,7 @@ def test_a_cluster_that_is_not_there_is_told_once_and_without_a_traceback(
     file = stack_file(rehearsed.files, f"nothing-{cloud}", fleet, adopt)
 
     up = rehearsed.run("rehearse", "up", str(file))
-    project = rehearsed.home / "projects" / file.stem
+    project = rehearsed.home / "projects" / "dra-fleet" / file.stem
     preview = rehearsed.shell(f"pulumi preview --stack {file.stem} --color never", project)
 
     assert (up.code, preview.code) == (1, 1)

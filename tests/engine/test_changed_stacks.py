@@ -99,7 +99,7 @@ def test_a_changed_template_previews_as_replacement_and_applies(rehearsed: Rehea
         fleet["claims"]["single-gpu"]["requests"]["gpu"]["class"] = "gpu.nvidia.com"
 
     file = rehearsed.stack_file(by_product)
-    project = rehearsed.home / "projects" / "variation"
+    project = rehearsed.home / "projects" / "dra-fleet" / "variation"
     (project / "Pulumi.variation.yaml").write_text(file.read_text())
     preview = rehearsed.shell("pulumi preview --stack variation --json", project)
     up = rehearsed.run("rehearse", "up", str(file), "--json")
@@ -123,7 +123,7 @@ def test_a_wrong_stack_file_shows_every_error_and_changes_nothing(rehearsed: Reh
         fleet["kubernetes"] = 1.36
 
     file = rehearsed.stack_file(wrong)
-    project = rehearsed.home / "projects" / "variation"
+    project = rehearsed.home / "projects" / "dra-fleet" / "variation"
     (project / "Pulumi.variation.yaml").write_text(file.read_text())
     preview = rehearsed.shell("pulumi preview --stack variation --color never", project)
     up = rehearsed.run("rehearse", "up", str(file))

@@ -27,7 +27,7 @@ def test_an_ultra_server_s_stack_holds_no_secret_in_clear_and_goes_away_whole(
     kinds = {item["type"] for item in json.loads(state)["checkpoint"]["latest"]["resources"]}
     assert "kubernetes:resource.nvidia.com/v1beta1:ComputeDomain" in kinds
 
-    project = own_rehearsed.home / "projects" / NAME
+    project = own_rehearsed.home / "projects" / "dra-fleet" / NAME
     destroyed = own_rehearsed.shell(
         f"pulumi destroy --yes --skip-preview --color never --stack {NAME}", project
     )

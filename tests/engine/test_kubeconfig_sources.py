@@ -95,7 +95,7 @@ def test_a_second_time_nothing_changes_and_the_users_file_is_as_it_was(
     assert again.json["changes"] == 0
     assert (rehearsed.files / "sources.yaml").read_text() == before
     assert OTHER_SALT in before
-    copied = rehearsed.home / "projects" / "sources" / "Pulumi.sources.yaml"
+    copied = rehearsed.home / "projects" / "dra-fleet" / "sources" / "Pulumi.sources.yaml"
     assert copied.stat().st_mode & 0o777 == 0o600
     assert f"encryptionsalt: {SALT}\n" in copied.read_text()
 

@@ -90,7 +90,7 @@ def grow(rehearsed: Rehearsed, cluster: str, nodes: int) -> None:
 
 def previewed(rehearsed: Rehearsed, file: Path) -> dict[str, Any]:
     """What a preview of a stack file says: the steps that change something, by logical name."""
-    project = rehearsed.home / "projects" / NAME
+    project = rehearsed.home / "projects" / "dra-fleet" / NAME
     (project / f"Pulumi.{NAME}.yaml").write_text(file.read_text())
     preview = rehearsed.shell(f"pulumi preview --stack {NAME} --json", project)
     assert preview.code == 0, preview.out + preview.err

@@ -67,7 +67,7 @@ def test_a_review_names_exactly_the_pods_that_the_rehearsal_then_takes_devices_f
 def test_a_plan_applies_what_was_reviewed_and_refuses_a_changed_stack(rehearsed: Rehearsed) -> None:
     stack = rehearsed.stack_file()
     rehearsed.up(stack)
-    project = rehearsed.home / "projects" / "variation"
+    project = rehearsed.home / "projects" / "dra-fleet" / "variation"
     file = project / "Pulumi.variation.yaml"
 
     def without_pairs(fleet: Settings) -> None:
@@ -97,7 +97,7 @@ def test_a_plan_applies_what_was_reviewed_and_refuses_a_changed_stack(rehearsed:
 
 def test_a_secret_of_the_stack_is_in_no_file_of_its_review(rehearsed: Rehearsed) -> None:
     rehearsed.up(rehearsed.stack_file())
-    project = rehearsed.home / "projects" / "variation"
+    project = rehearsed.home / "projects" / "dra-fleet" / "variation"
     canary = "canary-4f2a"
     kept = rehearsed.shell(f"pulumi config set --secret canary {canary} --stack variation", project)
     assert kept.code == 0, kept.err

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from ruamel.yaml import YAML
 
+from dra_fleet import places
 from dra_fleet.places import ROOT as PROJECT
 from dra_fleet.rehearsal import stack_copy
 from dra_fleet.rehearsal.errors import RehearsalError
@@ -77,7 +78,7 @@ def test_any_other_file_runs_from_a_project_whose_program_is_this_one(home: Home
 
     directory = project_directory(home, source)
 
-    assert directory == home.root / "projects" / "lab"
+    assert directory == home.root / "projects" / "dra-fleet" / "lab"
     assert directory.stat().st_mode & 0o777 == 0o700
     project = written(directory / "Pulumi.yaml")
     assert project["main"] == str(PROJECT)
@@ -86,15 +87,67 @@ def test_any_other_file_runs_from_a_project_whose_program_is_this_one(home: Home
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "lab.yaml"]
 
 
-def test_a_renamed_project_s_stacks_are_found_under_its_name(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Another project than the checkout, with a folder in it that the caller works in."""
+    folder = tmp_path / "acme"
+    (folder / "docs").mkdir(parents=True)
+    (folder / "Pulumi.yaml").write_text("name: acme-gpus\nruntime: python\nmain: program\n")
+    (folder / "Pulumi.prod.yaml").write_text(f"config:\n  {FLEET}\n")
+    monkeypatch.chdir(folder / "docs")
+    return folder
+
+
+def test_stacks_are_those_of_the_project_that_the_caller_works_in(other: Path) -> None:
+    assert find_stack("prod") == StackSource(
+        name="prod", file=other / "Pulumi.prod.yaml", hardware=other / "hardware" / "prod.yaml"
+    )
+    with pytest.raises(RehearsalError) as refused:
+        stack_file("dev")
+    assert str(refused.value).startswith(
+        f"there is no stack file {other}/Pulumi.dev.yaml. Stacks here: prod; "
+    )
+
+
+def test_another_project_s_own_program_is_rehearsed(home: Home, other: Path) -> None:
+    directory = project_directory(home, find_stack("prod"))
+
+    assert directory == home.root / "projects" / "acme-gpus" / "prod"
+    assert written(directory / "Pulumi.yaml") == {
+        "name": "acme-gpus",
+        "runtime": "python",
+        "main": str(other / "program"),
+    }
+    assert sorted(path.name for path in other.iterdir()) == ["Pulumi.prod.yaml", "Pulumi.yaml", "docs"]
+
+
+def test_where_another_project_s_stacks_are_rehearsed_none_is_selected(home: Home, other: Path) -> None:
+    del other
+    remembers(home, "dev")
+    assert rehearsed_stack(home, None) is None
+
+
+def test_without_a_project_a_stack_s_name_says_where_to_run_and_how_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stack_copy, "project_name", lambda: "acme-gpus")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(places, "ROOT", tmp_path)
+    with pytest.raises(places.NoProjectError) as refused:
+        stack_file("dev")
+    assert str(refused.value) == (
+        f"there is no Pulumi.yaml in {tmp_path} or above it; "
+        "fix: run this in the folder of your project, or make one: dra-fleet init fleet"
+    )
+    (tmp_path / "lab.yaml").touch()
+    assert stack_file("lab.yaml") == ("lab", tmp_path / "lab.yaml")
+
+
+def test_a_renamed_project_s_stacks_are_found_under_its_name(home: Home, other: Path) -> None:
     kept = recorded(home.backend, "dev")
     assert kept == home.backend / ".pulumi" / "stacks" / "acme-gpus" / "dev.json"
     kept.parent.mkdir(parents=True)
     kept.write_text("{}")
-    assert rehearsed_stack(home, None) == ("dev", PROJECT)
+    assert rehearsed_stack(home, None) == ("dev", other)
     assert stack_copy.reference("organization/acme-gpus/site") == ("acme-gpus-reference", "site")
 
 
@@ -145,7 +198,7 @@ def remembers(home: Home, *stacks: str) -> Path:
     folder.mkdir(parents=True)
     for stack in stacks:
         (folder / f"{stack}.json").touch()
-    return home.root / "projects"
+    return home.root / "projects" / "dra-fleet"
 
 
 def test_the_only_rehearsed_stack_is_selected_with_its_own_project(home: Home) -> None:

@@ -54,7 +54,7 @@ def record_lab(rehearsed: Rehearsed) -> None:
     """The lab's stack in five states, and what runs."""
     file = STACKS / "lab.yaml"
     _up(rehearsed, str(file), "running")
-    project = rehearsed.home / "projects" / "lab"
+    project = rehearsed.home / "projects" / "dra-fleet" / "lab"
     _save(rehearsed, project, "first", FRESH, _changed(file, rehearsed.files))
     _save(rehearsed, project, "same", "lab", _changed(file, rehearsed.files))
     for change in (destructive, refused, wrong):
