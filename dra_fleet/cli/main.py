@@ -11,12 +11,13 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from dra_fleet.cli import catalogue, check, doctor, gate, prove, recover, rehearse, review
+from dra_fleet.cli import catalogue, check, doctor, gate, init, prove, recover, rehearse, review
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import give_streams, print_error, print_json
 from dra_fleet.findings.expected import ExpectedError
 
 EXAMPLES = examples(
+    ("a project of your own", "dra-fleet init gpu-fleet"),
     ("rehearse the dev stack on this machine", "dra-fleet rehearse up"),
     ("which device each pod holds, and why one waits", "dra-fleet rehearse status"),
     ("will every claim find a device? Without a cluster", "dra-fleet prove dev"),
@@ -58,6 +59,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("init", epilog=init.EXAMPLES, short_help="Make a small project of your own.")(init.init)
 app.command("prove", epilog=prove.EXAMPLES, short_help="Will every claim find a device? No cluster needed.")(
     prove.prove
 )

@@ -23,6 +23,7 @@ COMMANDS = (
     "rehearse down",
     "rehearse tools",
     "doctor",
+    "init",
 )
 HARDWARE = "clusters: {lab: {kubernetes: v1.36.3}}"
 Run = Callable[..., tuple[int, str, str]]

@@ -44,10 +44,11 @@ class Finished:
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsed:
-    """One rehearsal home and a directory for stack files."""
+    """One rehearsal home, a directory for stack files, and the project whose commands run."""
 
     home: Path
     files: Path
+    project: Path = PROJECT
     _shown: dict[tuple[str, str], dict[str, Any]] = field(
         default_factory=dict[tuple[str, str], dict[str, Any]]
     )
@@ -66,7 +67,7 @@ class Rehearsed:
 
     def ask(self, *arguments: str) -> Finished:
         """Run a command of `dra-fleet` that changes nothing."""
-        return self._finish([str(COMMAND), *arguments], PROJECT)
+        return self._finish([str(COMMAND), *arguments], self.project)
 
     def up(self, stack: str | Path = "dev") -> dict[str, Any]:
         """What `rehearse up --json` prints of a stack; run only if anything but `ask` ran since."""
@@ -82,7 +83,7 @@ class Rehearsed:
         self._shown.clear()
         return subprocess.Popen(
             [str(COMMAND), *arguments],
-            cwd=PROJECT,
+            cwd=self.project,
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -98,11 +99,11 @@ class Rehearsed:
             assert time.monotonic() < deadline, f"{what}: not within {LONGEST:.0f} s"
             time.sleep(0.05)
 
-    def shell(self, line: str, directory: Path = PROJECT) -> Finished:
+    def shell(self, line: str, directory: Path | None = None) -> Finished:
         """Type a line into a shell that has evaluated `rehearse env`."""
         self._shown.clear()
         script = f'eval "$({shlex.quote(str(COMMAND))} rehearse env)" && {line}'
-        return self._finish(["bash", "-c", script], directory)
+        return self._finish(["bash", "-c", script], directory or self.project)
 
     def stack_file(self, change: Callable[[Settings], None] | None = None) -> Path:
         """Write the lab's stack, changed, as the stack `variation`, with the lab's hardware."""

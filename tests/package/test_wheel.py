@@ -70,8 +70,8 @@ def test_the_wheel_adds_one_import_package(wheel: Path) -> None:
     assert {top for top in tops if not top.endswith(".dist-info")} == {"dra_fleet"}
 
 
-@pytest.mark.parametrize("folder", ["components", "stacks", "policies"])
-def test_the_three_folders_stand_in_the_package_whole(wheel: Path, folder: str) -> None:
+@pytest.mark.parametrize("folder", ["components", "stacks", "policies", "templates"])
+def test_the_folders_of_the_top_stand_in_the_package_whole(wheel: Path, folder: str) -> None:
     listed = ["git", "ls-files", folder]
     here = subprocess.run(listed, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.split()
     packed = {name.removeprefix("dra_fleet/") for name in ZipFile(wheel).namelist()}

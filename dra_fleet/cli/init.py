@@ -1,0 +1,132 @@
+"""`dra-fleet init`: a Pulumi project of one's own, from the template that `pulumi new` takes too."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from dra_fleet.cli.examples import examples
+from dra_fleet.cli.output import print_json
+from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.places import PROJECT_FILE, top_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EXAMPLES = examples(
+    ("asks for what it needs", "dra-fleet init gpu-fleet"),
+    ("in the current, empty folder, for a script", "dra-fleet init --name gpu-fleet --json"),
+    ("the same with the engine, in a checkout", "pulumi new ./templates/fleet --dir ~/gpu-fleet"),
+)
+TEMPLATE: Final = top_folder("templates") / "fleet"
+DESCRIPTION: Final = "GPUs with Dynamic Resource Allocation"
+_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+"""https://github.com/pulumi/pulumi/blob/v3.259.0/sdk/go/common/tokens/project.go"""
+
+
+class CannotStartError(ExpectedError):
+    """The project cannot be made; nothing has been written."""
+
+
+def init(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A new or empty folder; default: the current one.")
+    ] = Path(),
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The project's name; default: the folder's.")
+    ] = None,
+    description: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the project is, in a line.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+) -> None:
+    """Make a small project: a simulated stack `dev`, its machine, the program, a pipeline, a README.
+
+    On a terminal it asks for what no option gives. A folder that holds anything is left as it is.
+    """
+    _refuse_full(folder)
+    asks = on_terminal() and not json
+    if name is None:
+        name = folder.resolve().name
+        name = str(typer.prompt("project name", default=name)) if asks else name
+    if description is None:
+        description = str(typer.prompt("description", default=DESCRIPTION)) if asks else DESCRIPTION
+    if not _NAME.fullmatch(name):
+        raise CannotStartError(
+            f"{name!r} is no project name; allowed: letters, digits, hyphens, underscores and periods, "
+            "at most 100; fix: give one with --name"
+        )
+    files = filled(name, description)
+    _write(folder, files)
+    if json:
+        print_json({"project": name, "folder": str(folder.resolve()), "files": sorted(files)})
+        return
+    typer.echo(f"project {name} is in {folder.resolve()}; its README.md says what it has. Next:")
+    enter = [] if folder.resolve() == Path.cwd() else [f"cd {folder}"]
+    for line in (*enter, "dra-fleet prove dev", "dra-fleet rehearse up dev"):
+        typer.echo(f"  {line}")
+
+
+def on_terminal() -> bool:
+    """Is there a person to ask?"""
+    return sys.stdin.isatty()
+
+
+def filled(name: str, description: str) -> Mapping[str, str]:
+    """The template's files by their paths, filled in as `pulumi new` does it.
+
+    https://github.com/pulumi/pulumi/blob/v3.259.0/sdk/go/common/workspace/templates.go
+    """
+    found = {
+        path.relative_to(TEMPLATE).as_posix(): path.read_text(encoding="utf-8")
+        for path in TEMPLATE.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    files = {
+        path: text.replace("${PROJECT}", name).replace("${DESCRIPTION}", description)
+        for path, text in found.items()
+    }
+    return {**files, PROJECT_FILE: _project(found[PROJECT_FILE], name, description)}
+
+
+def _project(text: str, name: str, description: str) -> str:
+    """The project file, whose values may need quotes, without what only a template says."""
+    from ruamel.yaml import YAML
+
+    yaml = YAML()
+    document = yaml.load(text)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - ruamel is partly untyped
+    document.pop("template")  # pyright: ignore[reportUnknownMemberType]
+    document |= {"name": name, "description": description}
+    written = StringIO()
+    yaml.dump(document, written)  # pyright: ignore[reportUnknownMemberType]
+    return written.getvalue()
+
+
+def _refuse_full(folder: Path) -> None:
+    """Refuse what is no folder, and one that holds anything but an empty repository."""
+    if folder.exists() and not folder.is_dir():
+        raise CannotStartError(f"{folder} is a file; fix: name a folder that does not exist yet")
+    held = sorted(path.name for path in folder.iterdir() if path.name != ".git") if folder.exists() else []
+    if held:
+        raise CannotStartError(
+            f"{folder.resolve()} is not empty, it has {held[0]}; nothing in it was changed; "
+            "fix: name a folder that does not exist yet, or empty this one"
+        )
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    """Write all files beside their places first: a disk that is full leaves nothing half-made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".init-", dir=folder) as staged:
+        for name, text in files.items():
+            path = Path(staged) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        for path in Path(staged).iterdir():
+            path.rename(folder / path.name)

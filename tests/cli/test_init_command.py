@@ -1,0 +1,158 @@
+"""`dra-fleet init`: a project of one's own that proves and checks at once; nothing is ever overwritten."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from typer.testing import CliRunner
+
+from dra_fleet.cli import init
+from dra_fleet.cli.main import app
+
+if TYPE_CHECKING:
+    from click.testing import Result
+
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: one, namespace: gpu-workloads}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: CLASS}}]}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands run in a folder that is no project."""
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(app, words)
+
+
+def project_file(folder: Path) -> dict[str, Any]:
+    return yaml.safe_load((folder / "Pulumi.yaml").read_text(encoding="utf-8"))
+
+
+def test_a_new_project_proves_and_checks_from_any_folder_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("init", "own").exit_code == 0
+    (tmp_path / "own" / "manifests").mkdir()
+    for name in ("at-least-20g", "no-such-class"):
+        claim = tmp_path / "own" / "manifests" / f"{name}.yaml"
+        claim.write_text(CLAIM.replace("CLASS", name), encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "own" / "manifests")
+
+    proof = json.loads(run("prove", "dev", "--json").stdout)
+
+    assert proof["fits"] is True
+    assert [item["word"] for item in proof["workloads"]] == ["guaranteed"]
+    assert run("check", "at-least-20g.yaml", "--stack", "dev").exit_code == 0
+    assert run("check", "no-such-class.yaml", "--stack", "dev").exit_code == 1
+
+
+def test_a_new_project_is_called_as_its_folder_or_as_was_said(tmp_path: Path) -> None:
+    assert run("init", "own").exit_code == 0
+    assert project_file(tmp_path / "own") == {
+        "name": "own", "description": init.DESCRIPTION, "runtime": "python",
+    }  # fmt: skip
+    assert run("init", "other", "--name", "acme.gpus", "--description", 'ours: "GPUs" #1').exit_code == 0
+    assert project_file(tmp_path / "other")["name"] == "acme.gpus"
+    assert project_file(tmp_path / "other")["description"] == 'ours: "GPUs" #1'
+    assert (tmp_path / "other" / "README.md").read_text().startswith('# acme.gpus\n\nours: "GPUs" #1\n')
+
+
+def test_no_file_of_a_new_project_has_a_word_of_the_template_left() -> None:
+    files = init.filled("own", "mine")
+    assert [name for name, text in files.items() if "${PROJECT}" in text or "${DESC" in text] == []
+    assert sorted(files) == [
+        ".github/workflows/fleet.yaml", ".gitignore", "Pulumi.dev.yaml", "Pulumi.yaml", "README.md",
+        "__main__.py", "hardware/dev.yaml", "requirements.txt",
+    ]  # fmt: skip
+
+
+def test_a_new_project_asks_on_a_terminal_for_what_no_option_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def answer(question: str, *, default: str) -> str:
+        asked.append((question, default))
+        return "acme"
+
+    monkeypatch.setattr("typer.prompt", answer)
+    monkeypatch.setattr("dra_fleet.cli.init.on_terminal", lambda: True)
+
+    assert run("init", "own").exit_code == 0
+    assert asked == [("project name", "own"), ("description", init.DESCRIPTION)]
+    assert project_file(tmp_path / "own")["name"] == "acme"
+
+    asked.clear()
+    assert run("init", "second", "--name", "one", "--description", "two").exit_code == 0
+    assert asked == []
+
+
+def test_a_script_is_told_what_was_made(tmp_path: Path) -> None:
+    told = json.loads(run("init", "own", "--json").stdout)
+    assert told["project"] == "own"
+    assert told["folder"] == str(tmp_path / "own")
+    assert [name for name in told["files"] if not (tmp_path / "own" / name).is_file()] == []
+
+
+def test_an_empty_folder_and_an_empty_repository_are_filled(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    assert run("init", "--name", "own").exit_code == 0
+    assert project_file(tmp_path)["name"] == "own"
+    assert [path.name for path in tmp_path.glob(".init-*")] == []
+
+
+def test_a_folder_that_holds_anything_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    refused = run("init")
+    assert str(refused.exception) == (
+        f"{tmp_path} is not empty, it has notes.txt; nothing in it was changed; "
+        "fix: name a folder that does not exist yet, or empty this one"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    assert str(run("init", "notes.txt").exception) == (
+        "notes.txt is a file; fix: name a folder that does not exist yet"
+    )
+
+
+@pytest.mark.parametrize("name", ["a b", "", "a/b", "ü", "x" * 101])
+def test_a_name_that_the_engine_would_refuse_is_refused_before_anything_is_made(
+    name: str, tmp_path: Path
+) -> None:
+    assert str(run("init", "own", "--name", name).exception) == (
+        f"{name!r} is no project name; allowed: letters, digits, hyphens, underscores and periods, "
+        "at most 100; fix: give one with --name"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_full_leaves_nothing_half_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_text
+
+    def full(path: Path, text: str, **options: Any) -> int:
+        if path.name == "README.md":
+            raise OSError(28, "No space left on device")
+        return write(path, text, **options)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    assert str(run("init", "own").exception) == "[Errno 28] No space left on device"
+    assert list((tmp_path / "own").iterdir()) == []
+
+
+def test_a_new_project_installs_a_version_that_is_this_one() -> None:
+    (line,) = (init.TEMPLATE / "requirements.txt").read_text(encoding="utf-8").splitlines()[1:]
+    wanted = Requirement(line)
+    assert wanted.name == "dra-fleet"
+    assert wanted.specifier.contains(run("--version").stdout.split()[1])
