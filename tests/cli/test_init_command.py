@@ -15,7 +15,7 @@ from dra_fleet.cli import init
 from dra_fleet.cli.main import app
 
 if TYPE_CHECKING:
-    from click.testing import Result
+    from typer.testing import Result
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1

@@ -44,11 +44,12 @@ class Finished:
 
 @dataclass(frozen=True, kw_only=True)
 class Rehearsed:
-    """One rehearsal home, a directory for stack files, and the project whose commands run."""
+    """One rehearsal home, a directory for stack files, and which command is run in which project."""
 
     home: Path
     files: Path
     project: Path = PROJECT
+    command: Path = COMMAND
     _shown: dict[tuple[str, str], dict[str, Any]] = field(
         default_factory=dict[tuple[str, str], dict[str, Any]]
     )
@@ -67,7 +68,7 @@ class Rehearsed:
 
     def ask(self, *arguments: str) -> Finished:
         """Run a command of `dra-fleet` that changes nothing."""
-        return self._finish([str(COMMAND), *arguments], self.project)
+        return self._finish([str(self.command), *arguments], self.project)
 
     def up(self, stack: str | Path = "dev") -> dict[str, Any]:
         """What `rehearse up --json` prints of a stack; run only if anything but `ask` ran since."""
@@ -82,7 +83,7 @@ class Rehearsed:
         """Start `dra-fleet` in a process group of its own."""
         self._shown.clear()
         return subprocess.Popen(
-            [str(COMMAND), *arguments],
+            [str(self.command), *arguments],
             cwd=self.project,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -102,7 +103,7 @@ class Rehearsed:
     def shell(self, line: str, directory: Path | None = None) -> Finished:
         """Type a line into a shell that has evaluated `rehearse env`."""
         self._shown.clear()
-        script = f'eval "$({shlex.quote(str(COMMAND))} rehearse env)" && {line}'
+        script = f'eval "$({shlex.quote(str(self.command))} rehearse env)" && {line}'
         return self._finish(["bash", "-c", script], directory or self.project)
 
     def stack_file(self, change: Callable[[Settings], None] | None = None) -> Path:

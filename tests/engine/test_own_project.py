@@ -1,15 +1,16 @@
-"""A project of one's own, outside the checkout: made by `init` or `pulumi new`, rehearsed, gated."""
+"""A project of one's own, by the installed package: init or pulumi new, rehearsed, reviewed, gated."""
 
 from __future__ import annotations
 
 import shlex
+import sysconfig
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
-from dra_fleet.cli.init import TEMPLATE
+from tests.package.building import PROJECT, built, install
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,11 +20,26 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 
-def test_a_new_project_is_rehearsed_reviewed_and_gated(own_rehearsed: Rehearsed) -> None:
-    folder = own_rehearsed.files / "own"
-    made = own_rehearsed.run("init", str(folder), "--description", "ours")
+@pytest.fixture
+def outside(own_rehearsed: Rehearsed) -> Rehearsed:
+    """The wheel in an environment of its own, without the checkout, in a folder that is no project.
+
+    What the package requires is not installed again: it is taken from the environment of the tests.
+    """
+    folder = own_rehearsed.files / "empty"
+    folder.mkdir()
+    wheel = built("wheel", PROJECT, own_rehearsed.files / "wheel")
+    commands = install(own_rehearsed.files / "environment", wheel, "--no-deps", "--no-index")
+    (packages,) = commands.parent.glob("lib/python*/site-packages")
+    (packages / "others.pth").write_text(sysconfig.get_path("purelib"))
+    return replace(own_rehearsed, project=folder, command=commands / "dra-fleet")
+
+
+def test_a_new_project_is_rehearsed_reviewed_and_gated_by_the_installed_package(outside: Rehearsed) -> None:
+    folder = outside.files / "own"
+    made = outside.run("init", str(folder), "--description", "ours")
     assert made.code == 0, made.err
-    rehearsed = replace(own_rehearsed, project=folder)
+    rehearsed = replace(outside, project=folder)
     before = files_of(folder)
 
     up = rehearsed.up()
@@ -41,16 +57,15 @@ def test_a_new_project_is_rehearsed_reviewed_and_gated(own_rehearsed: Rehearsed)
         name: text for name, text in after.items() if not name.startswith(("build/", "__pycache__/"))
     } == (before)
 
-    # The engine's own way, in a folder that is no project, gives the same files.
-    other = own_rehearsed.files / "other"
-    other.mkdir()
+    # The engine's own way gives the same files.
+    template = str(PROJECT / "templates" / "fleet")
     options = "--generate-only --yes --name own --description ours"
-    new = replace(own_rehearsed, project=other).shell(f"pulumi new {shlex.quote(str(TEMPLATE))} {options}")
+    new = rehearsed.shell(f"pulumi --cwd {outside.project} new {shlex.quote(template)} {options}")
     assert new.code == 0, new.out + new.err
-    theirs = files_of(other)
+    theirs = files_of(outside.project)
     ours: dict[str, Any] = yaml.safe_load(before.pop("Pulumi.yaml"))
     said: dict[str, Any] = yaml.safe_load(theirs.pop("Pulumi.yaml"))
-    assert said.pop("config") == {"pulumi:tags": {"value": {"pulumi:template": str(TEMPLATE)}}}
+    assert said.pop("config") == {"pulumi:tags": {"value": {"pulumi:template": template}}}
     assert (ours, before) == (said, theirs)
 
 

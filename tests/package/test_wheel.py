@@ -6,17 +6,20 @@ import os
 import shutil
 import subprocess
 import sys
-import venv
 from importlib.metadata import requires
-from pathlib import Path
+from typing import TYPE_CHECKING
 from zipfile import ZipFile
 
 import pytest
 from packaging.requirements import Requirement
 
+from tests.package.building import PROJECT, built, install
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 pytestmark = pytest.mark.slow
 
-PROJECT = Path(__file__).resolve().parents[2]
 MADE_UP = PROJECT / "tests" / "contracts" / "made_up"
 STACK = PROJECT / "tests" / "data" / "stacks" / "lab.yaml"
 MANIFEST = """\
@@ -25,15 +28,6 @@ kind: ResourceClaim
 metadata: {name: one}
 spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: no-such-class}}]}}
 """
-
-
-def built(target: str, source: Path, folder: Path) -> Path:
-    """The file that `hatchling build` makes of a source tree."""
-    folder.mkdir(parents=True)
-    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(folder)]
-    subprocess.run(command, cwd=source, check=True, capture_output=True)
-    (file,) = folder.iterdir()
-    return file
 
 
 @pytest.fixture(scope="module")
@@ -48,16 +42,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The commands of an environment with the wheel and what it declares, and nothing else."""
-    folder = tmp_path_factory.mktemp("installed")
-    venv.create(folder, with_pip=True)
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, str(wheel), "-c", str(PROJECT / "requirements.lock")], check=True, cwd=folder)
-    return folder / "bin"
+    return install(tmp_path_factory.mktemp("installed"), wheel, "-c", str(PROJECT / "requirements.lock"))
 
 
-def run(installed: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run(installed: Path, *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [str(installed / "dra-fleet"), *words]
-    return subprocess.run(command, cwd=installed, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=cwd or installed, capture_output=True, text=True, check=False)
 
 
 def test_the_wheel_of_the_sdist_is_the_wheel_of_the_checkout(wheel: Path, tmp_path: Path) -> None:
@@ -97,6 +87,20 @@ def test_prove_runs_from_the_wheel(installed: Path) -> None:
         cwd=PROJECT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == here.stdout
+
+
+def test_a_project_of_one_s_own_is_made_and_proved_from_the_wheel(installed: Path, tmp_path: Path) -> None:
+    refused = run(installed, "prove", "dev", cwd=tmp_path)
+    assert refused.stderr == (
+        f"error: there is no Pulumi.yaml in {tmp_path} or above it; "
+        "fix: run this in the folder of your project, or make one: dra-fleet init fleet\n"
+    )
+    made = run(installed, "init", "fleet", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert [path.name for path in tmp_path.glob("fleet/**/__pycache__")] == []
+    done = run(installed, "prove", "dev", cwd=tmp_path / "fleet")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("every claim finds its devices\n")
 
 
 def test_check_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
