@@ -18,6 +18,7 @@ from dra_fleet.cli.main import app
 from dra_fleet.rehearsal.tools import actionlint
 
 PIPELINES = Path(__file__).parents[1] / "examples" / "pipelines"
+NEW_PROJECT = Path(__file__).parents[1] / "templates" / "fleet" / ".github" / "workflows" / "fleet.yaml"
 SCHEMAS = {
     "github-actions.yml": "vendor.github-workflows",
     "github-actions-two-jobs.yml": "vendor.github-workflows",
@@ -77,6 +78,13 @@ def test_every_pipeline_is_tested() -> None:
 def test_a_pipeline_is_valid(name: str, tmp_path: Path) -> None:
     text = (PIPELINES / name).read_text(encoding="utf-8")
     assert lint(name, text, tmp_path) == (0, "ok -- validation done\n")
+
+
+def test_the_pipeline_of_a_new_project_is_valid_and_lets_nothing_pass(tmp_path: Path) -> None:
+    text = NEW_PROJECT.read_text(encoding="utf-8")
+    assert lint("github-actions.yml", text, tmp_path) == (0, "ok -- validation done\n")
+    assert [way for way in LETS_PASS if way in text] == []
+    assert 'dra-fleet gate "$STACK" --preset production' in scripts(yaml.safe_load(text))
 
 
 @pytest.mark.parametrize("name", FILES)
