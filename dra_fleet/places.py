@@ -11,6 +11,8 @@ PACKAGE: Final = Path(__file__).resolve().parent
 ROOT: Final = PACKAGE.parent
 """What `dra_fleet` is imported from: the checkout, or the site-packages it is installed in."""
 PROJECT_FILE: Final = "Pulumi.yaml"
+SELECTED: Final = "PULUMI_OPTION_CWD"
+"""The engine's own variable for the project it works on; `rehearse env` selects a copy of a stack by it."""
 
 
 class NoProjectError(ExpectedError):

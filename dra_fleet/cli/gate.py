@@ -19,6 +19,7 @@ from dra_fleet.cli.output import (
     stderr_console,
     stdout_console,
 )
+from dra_fleet.places import SELECTED
 from dra_fleet.policy.rule import Preset  # noqa: TC001 - Typer reads it
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ def gate(  # noqa: PLR0917 - Typer names them
         ),
     ] = None,
     cwd: Annotated[
-        Path, typer.Option("--cwd", "-C", metavar="DIR", help="The folder of the Pulumi project.")
+        Path,
+        typer.Option("--cwd", "-C", metavar="DIR", envvar=SELECTED, help="The folder of the Pulumi project."),
     ] = Path(),
     save_events: Annotated[
         Path | None,

@@ -10,6 +10,7 @@ import typer
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import print_json, stderr_console, stdout_console
 from dra_fleet.cli.progress import reporting
+from dra_fleet.places import SELECTED
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import FleetPlan
@@ -55,7 +56,10 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
         Path | None, typer.Option(metavar="DIR", help="Where the files go; default: build/review/<stack>.")
     ] = None,
     cwd: Annotated[
-        Path | None, typer.Option("--cwd", "-C", metavar="DIR", help="The Pulumi project; default: this one.")
+        Path | None,
+        typer.Option(
+            "--cwd", "-C", metavar="DIR", envvar=SELECTED, help="The Pulumi project; default: this one."
+        ),
     ] = None,
     policy_pack: Annotated[
         list[Path] | None,

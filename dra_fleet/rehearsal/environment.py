@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.facts.loading import read_mapping
-from dra_fleet.places import PROJECT_FILE, project
+from dra_fleet.places import PROJECT_FILE, SELECTED, project
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.passed_on import left_behind, passed_on
 from dra_fleet.rehearsal.tools.cache import Cache
@@ -88,7 +88,7 @@ def shell_environment(home: Home, tools: Toolset, selected: tuple[str, Path] | N
     if selected is None:
         return environment_changes(home, tools)
     stack, directory = selected
-    elsewhere = {} if directory == project() else {"PULUMI_OPTION_CWD": str(directory)}
+    elsewhere = {} if directory == project() else {SELECTED: str(directory)}
     return {**environment_changes(home, tools), "PULUMI_STACK": stack, **elsewhere}
 
 
