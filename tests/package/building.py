@@ -19,9 +19,9 @@ def built(target: str, source: Path, folder: Path) -> Path:
     return file
 
 
-def install(folder: Path, wheel: Path, *options: str) -> Path:
-    """Install a wheel into a new environment; gives the folder of its commands."""
+def install(folder: Path, wheel: Path, *options: str, extra: str = "") -> Path:
+    """Install a wheel, with an extra of it, into a new environment; gives the folder of its commands."""
     venv.create(folder, with_pip=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, str(wheel), *options], check=True, cwd=folder)
+    subprocess.run([*pip, f"{wheel}[{extra}]" if extra else str(wheel), *options], check=True, cwd=folder)
     return folder / "bin"

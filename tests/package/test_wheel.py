@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -22,6 +23,8 @@ pytestmark = pytest.mark.slow
 
 MADE_UP = PROJECT / "tests" / "contracts" / "made_up"
 STACK = PROJECT / "tests" / "data" / "stacks" / "lab.yaml"
+EVENTS = PROJECT / "tests" / "review" / "data" / "dev_first.jsonl"
+CLOUD_SDKS = ("pulumi_azure_native", "pulumi_aws", "pulumi_gcp", "pulumi_kubernetes", "botocore", "azure")
 MANIFEST = """\
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaim
@@ -136,3 +139,21 @@ def test_the_components_are_read_under_the_package_s_name(wheel: Path, tmp_path:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "'components'" not in done.stdout
+
+
+@pytest.mark.full
+def test_a_gate_alone_judges_in_an_environment_of_less_than_150_mb_without_a_cloud_s_sdk(
+    wheel: Path, tmp_path: Path
+) -> None:
+    pins = ("-c", str(PROJECT / "requirements.lock"))
+    gate = install(tmp_path / "gate", wheel, *pins, extra="gate")
+
+    done = run(gate, "gate", "--events", str(EVENTS), "--judge-again", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["rules"] > 40
+
+    (packages,) = gate.parent.glob("lib/python*/site-packages")
+    brought = {path.name for path in packages.iterdir() if path.name.startswith(("pip", "setuptools"))}
+    ours = [path for path in packages.rglob("*") if path.relative_to(packages).parts[0] not in brought]
+    assert sum(path.stat().st_size for path in ours if path.is_file()) < 150_000_000
+    assert [path.name for path in ours if path.name in CLOUD_SDKS] == []
