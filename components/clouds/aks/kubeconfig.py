@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from typing import Any, cast
 
 import pulumi
 import yaml
+
+from ..kubeconfig import kubeconfig_with
 
 SERVER = "6dae42f8-4368-4678-94ff-3960e28e3630"
 """The AKS application of Entra ID that tokens are for, the same in every tenant."""
@@ -29,34 +30,13 @@ def login_kubeconfig(cluster: str, encoded: str, login: str) -> str:
         pulumi.RunError: it is no kubeconfig of an Entra ID cluster; its content is not shown.
     """
     entry = _cluster(cluster, encoded)
-    user = {
-        "exec": {
-            "apiVersion": "client.authentication.k8s.io/v1beta1",
-            "command": "kubelogin",
-            "args": ["get-token", "--server-id", SERVER, "--login", login],
-            "interactiveMode": "Never",
-            "provideClusterInfo": False,
-        }
+    command = {
+        "command": "kubelogin",
+        "args": ["get-token", "--server-id", SERVER, "--login", login],
+        "provideClusterInfo": False,
     }
-    return json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [
-                {
-                    "name": cluster,
-                    "cluster": {
-                        "server": entry["server"],
-                        "certificate-authority-data": entry["certificate-authority-data"],
-                    },
-                }
-            ],
-            "users": [{"name": cluster, "user": user}],
-            "contexts": [{"name": cluster, "context": {"cluster": cluster, "user": cluster}}],
-            "current-context": cluster,
-        },
-        sort_keys=True,
-    )
+    told = {key: entry[key] for key in ("server", "certificate-authority-data")}
+    return kubeconfig_with(command, cluster, told)
 
 
 def _cluster(name: str, encoded: str) -> dict[str, Any]:

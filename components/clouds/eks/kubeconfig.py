@@ -5,7 +5,7 @@ Source: https://docs.aws.amazon.com/eks/latest/userguide/create-kubeconfig.html
 
 from __future__ import annotations
 
-import json
+from ..kubeconfig import kubeconfig_with
 
 
 def login_kubeconfig(cluster: str, name: str, region: str, endpoint: str, authority: str) -> str:
@@ -18,25 +18,10 @@ def login_kubeconfig(cluster: str, name: str, region: str, endpoint: str, author
         endpoint: the API server's URL.
         authority: the certificate of its authority, in base64.
     """
-    user = {
-        "exec": {
-            "apiVersion": "client.authentication.k8s.io/v1beta1",
-            "command": "aws",
-            "args": ["eks", "get-token", "--cluster-name", name, "--region", region, "--output", "json"],
-            "interactiveMode": "Never",
-            "provideClusterInfo": False,
-        }
+    command = {
+        "command": "aws",
+        "args": ["eks", "get-token", "--cluster-name", name, "--region", region, "--output", "json"],
+        "provideClusterInfo": False,
     }
-    return json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [
-                {"name": cluster, "cluster": {"server": endpoint, "certificate-authority-data": authority}}
-            ],
-            "users": [{"name": cluster, "user": user}],
-            "contexts": [{"name": cluster, "context": {"cluster": cluster, "user": cluster}}],
-            "current-context": cluster,
-        },
-        sort_keys=True,
-    )
+    entry = {"server": endpoint, "certificate-authority-data": authority}
+    return kubeconfig_with(command, cluster, entry)

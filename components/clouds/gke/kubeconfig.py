@@ -5,9 +5,9 @@ Source: https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-fo
 
 from __future__ import annotations
 
-import json
-
 import pulumi
+
+from ..kubeconfig import kubeconfig_with
 
 PUBLIC_NAMES = ".gke.goog"
 """DNS endpoints end so; their certificate is signed by a public authority, not by the cluster's."""
@@ -32,24 +32,10 @@ def login_kubeconfig(cluster: str, host: str, authority: str) -> str:
     entry = {"server": f"https://{host}"}
     if not host.partition(":")[0].endswith(PUBLIC_NAMES):
         entry["certificate-authority-data"] = authority
-    user = {
-        "exec": {
-            "apiVersion": "client.authentication.k8s.io/v1beta1",
-            "command": "gke-gcloud-auth-plugin",
-            "installHint": "Install gke-gcloud-auth-plugin: "
-            "https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl#install_plugin",
-            "interactiveMode": "Never",
-            "provideClusterInfo": True,
-        }
+    command = {
+        "command": "gke-gcloud-auth-plugin",
+        "installHint": "Install gke-gcloud-auth-plugin: "
+        "https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl#install_plugin",
+        "provideClusterInfo": True,
     }
-    return json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": cluster, "cluster": entry}],
-            "users": [{"name": cluster, "user": user}],
-            "contexts": [{"name": cluster, "context": {"cluster": cluster, "user": cluster}}],
-            "current-context": cluster,
-        },
-        sort_keys=True,
-    )
+    return kubeconfig_with(command, cluster, entry)

@@ -11,13 +11,11 @@ from dra_fleet.clouds.common.machines import (
     check_labels,
     check_sharing,
     find_machine,
-    isolation,
     labels_of,
-    taints_of,
+    planned,
 )
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.model.labels import POOL
-from dra_fleet.model.plan import PoolPlan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.aks.settings import AksClusterSettings, AksMachine, AksPoolSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.plan import PoolPlan
 
 _RESERVED = ("kubernetes.azure.com/", "kubernetes.io/", "k8s.io/")
 _SHAPE = "gpu: A100-PCIE-80GB, gpus: 1, cpus: 24, memory: 220"
@@ -46,20 +45,9 @@ def plan_aks_pool(
     if pool.spot:
         ours[SPOT] = "spot"
     check_labels(at, pool.labels, ours, _RESERVED, findings, owner="AKS", refuser="Azure")
-    taints = taints_of(pool)
-    if pool.spot:
-        taints = (*taints, Taint(key=SPOT, value="spot", effect="NoSchedule"))
-    return PoolPlan(
-        name=name,
-        machine=machine,
-        min_nodes=pool.nodes.min,
-        max_nodes=pool.nodes.max,
-        labels=dict(sorted({**pool.labels, **ours}.items())),
-        taints=taints,
-        gpu_driver="host" if pool.gpu_driver == "aks" else "operator",
-        sharing=pool.sharing,
-        isolation=isolation(machine, pool.sharing),
-    )
+    taints = [Taint(key=SPOT, value="spot", effect="NoSchedule")] if pool.spot else []
+    driver = "host" if pool.gpu_driver == "aks" else "operator"
+    return planned(name, pool, machine, {**pool.labels, **ours}, taints=taints, gpu_driver=driver)
 
 
 def agent_pool_name(plan: PoolPlan, pool: AksPoolSettings) -> str:

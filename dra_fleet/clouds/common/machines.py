@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from dra_fleet import drivers
 from dra_fleet.findings.errors import under
 from dra_fleet.hardware.models import OWN, Machine
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.kubernetes.scheduling.taints import Taint
+from dra_fleet.model.plan import PoolPlan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.findings.refusals import Findings
-    from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine
     from dra_fleet.settings.sharing import Sharing
 
@@ -91,11 +91,6 @@ def isolation(machine: Machine, wanted: Sharing) -> str:
     return next(filter(None, (driver.isolation(machine, wanted) for driver in drivers.known())), "")
 
 
-def has_divided(pools: Sequence[PoolPlan]) -> bool:
-    """Whether some pool's devices are divided before a driver publishes them."""
-    return any(map(is_divided, pools))
-
-
 def is_divided(pool: PoolPlan) -> bool:
     """Whether a pool's devices are divided before a driver publishes them."""
     return any(driver.is_divided(pool.machine, pool.sharing) for driver in drivers.known())
@@ -149,6 +144,38 @@ def check_labels(
                 got=key,
                 fix="choose a prefix of your own",
             )
+
+
+def planned(
+    name: str,
+    pool: CommonPoolSettings,
+    machine: Machine,
+    labels: Mapping[str, str],
+    *,
+    taints: Sequence[Taint] = (),
+    gpu_driver: Literal["host", "operator"] = "host",
+) -> PoolPlan:
+    """The plan of a pool.
+
+    Args:
+        name: the pool's name.
+        pool: its settings.
+        machine: its machine.
+        labels: those of its nodes.
+        taints: those that this program or the cloud adds.
+        gpu_driver: who installs the GPU driver.
+    """
+    return PoolPlan(
+        name=name,
+        machine=machine,
+        min_nodes=pool.nodes.min,
+        max_nodes=pool.nodes.max,
+        labels=dict(sorted(labels.items())),
+        taints=(*taints_of(pool), *taints),
+        gpu_driver=gpu_driver,
+        sharing=pool.sharing,
+        isolation=isolation(machine, pool.sharing),
+    )
 
 
 def taints_of(pool: CommonPoolSettings) -> tuple[Taint, ...]:

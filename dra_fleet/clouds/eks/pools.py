@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
@@ -10,21 +11,20 @@ from dra_fleet.clouds.common.machines import (
     check_labels,
     check_sharing,
     find_machine,
-    isolation,
     labels_of,
-    taints_of,
+    planned,
 )
 from dra_fleet.clouds.eks import CLOUD
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.settings import OwnImage
 from dra_fleet.model.labels import POOL
-from dra_fleet.model.plan import PoolPlan
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.eks.facts import EksImage
     from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.plan import PoolPlan
 
 CUSTOM = "CUSTOM"
 """The AMI type of an image of one's own."""
@@ -55,18 +55,8 @@ def plan_eks_pool(
     cards = drivers.traits(machine).network_cards
     ours = {POOL: name, **labels_of(machine, pool.sharing)}
     check_labels(at, pool.labels, ours, _RESERVED, findings, owner="EKS", refuser="AWS")
-    return PoolPlan(
-        name=name,
-        machine=machine,
-        min_nodes=pool.nodes.min,
-        max_nodes=pool.nodes.max,
-        labels=dict(sorted({**pool.labels, **ours}.items())),
-        taints=taints_of(pool),
-        gpu_driver="host",
-        sharing=pool.sharing,
-        isolation=isolation(machine, pool.sharing),
-        network_cards=cards.count if pool.efa and cards else 0,
-    )
+    plan = planned(name, pool, machine, {**pool.labels, **ours})
+    return replace(plan, network_cards=cards.count if pool.efa and cards else 0)
 
 
 def ami_type(machine: Machine, pool: EksPoolSettings) -> str:

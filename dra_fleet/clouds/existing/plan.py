@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
 from dra_fleet.clouds.cloud import Autoscaler, Planning, no_classes, no_operators, no_values, nothing
-from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
+from dra_fleet.clouds.common.machines import check_sharing, find_machine, planned
 from dra_fleet.clouds.existing import CLOUD
 from dra_fleet.drivers.operators import NO_HOST_DRIVER
-from dra_fleet.model.plan import PoolPlan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.existing.settings import ExistingClusterSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.fleet import FleetSettings
     from dra_fleet.settings.pools import InlineMachine
 
@@ -34,17 +34,7 @@ def _plan_pool(
     if machine is None:
         return None
     check_sharing(at, machine, pool.sharing, findings)
-    return PoolPlan(
-        name=name,
-        machine=machine,
-        min_nodes=pool.nodes.min,
-        max_nodes=pool.nodes.max,
-        labels=dict(sorted(pool.node_selector.items())),
-        taints=taints_of(pool),
-        gpu_driver=pool.gpu_driver,
-        sharing=pool.sharing,
-        isolation=isolation(machine, pool.sharing),
-    )
+    return planned(name, pool, machine, pool.node_selector, gpu_driver=pool.gpu_driver)
 
 
 def _known(machine: str | InlineMachine) -> Mapping[str, Machine]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.clouds.common.machines import check_sharing, find_machine, isolation, taints_of
+from dra_fleet.clouds.common.machines import check_sharing, find_machine, planned
 from dra_fleet.clouds.gke import CLOUD
 from dra_fleet.clouds.gke.chips import chips_of, in_slice
 from dra_fleet.clouds.gke.facts import gke_facts
@@ -22,7 +23,6 @@ from dra_fleet.clouds.gke.labels import (
 from dra_fleet.clouds.gke.names import node_pool_name
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.model.labels import POOL
-from dra_fleet.model.plan import PoolPlan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.gke.settings import GkeClusterSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
+    from dra_fleet.model.plan import PoolPlan
 
 AUTOMATIC = frozenset({"nvidia.com/gpu", "google.com/tpu", "kubernetes.io/arch"})
 """Keys of the taints that GKE puts on nodes itself; declaring them again would show as drift."""
@@ -65,18 +66,8 @@ def plan_gke_pool(
     classes = compute_classes_of(name, settings)
     ours = _labels(name, pool, machine, settings, classes)
     _check_labels(at, pool, ours, findings)
-    return PoolPlan(
-        name=name,
-        machine=machine,
-        min_nodes=pool.nodes.min,
-        max_nodes=pool.nodes.max,
-        labels=dict(sorted({**pool.labels, **ours}.items())),
-        taints=(*taints_of(pool), *_taints(machine, classes)),
-        gpu_driver="host",
-        sharing=pool.sharing,
-        isolation=isolation(machine, pool.sharing),
-        driver_root=gke_facts().image(pool.image).driver_root if machine.gpus else None,
-    )
+    plan = planned(name, pool, machine, {**pool.labels, **ours}, taints=_taints(machine, classes))
+    return replace(plan, driver_root=gke_facts().image(pool.image).driver_root if machine.gpus else None)
 
 
 def pool_name(plan: PoolPlan, pool: GkePoolSettings) -> str:

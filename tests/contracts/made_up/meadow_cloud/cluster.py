@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,10 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     # The type checker reads the folders of a checkout where they stand.
+    from components.clouds.kubeconfig import kubeconfig_with
     from components.clouds.platform import Declaration, Platform, SecretReader
     from components.core.naming import logical
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
 else:
+    from dra_fleet.components.clouds.kubeconfig import kubeconfig_with
     from dra_fleet.components.clouds.platform import Platform
     from dra_fleet.components.core.naming import logical
 
@@ -92,23 +93,8 @@ def _pool(plane: ControlPlane, plan: PoolPlan) -> dict[str, pulumi.Input[object]
 
 def login_kubeconfig(name: str, server: str, authority: str) -> str:
     """A kubeconfig that asks `meadow-login` for a token each time."""
-    login = {
-        "apiVersion": "client.authentication.k8s.io/v1",
-        "command": "meadow-login",
-        "interactiveMode": "Never",
-    }
-    return json.dumps(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [
-                {"name": name, "cluster": {"server": server, "certificate-authority-data": authority}}
-            ],
-            "users": [{"name": name, "user": {"exec": login}}],
-            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-            "current-context": name,
-        }
-    )
+    login = {"command": "meadow-login"}
+    return kubeconfig_with(login, name, {"server": server, "certificate-authority-data": authority})
 
 
 COMPONENT = MeadowCluster

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.clouds.cloud import Autoscaler, Planning, no_classes, no_operators, no_values, nothing
-from dra_fleet.clouds.common.machines import find_machine, isolation, taints_of
+from dra_fleet.clouds.common.machines import find_machine, planned
 from dra_fleet.drivers.operators import NO_HOST_DRIVER
 from dra_fleet.model.labels import POOL
-from dra_fleet.model.plan import PoolPlan
 from meadow_cloud import CLOUD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.findings.refusals import Findings
+    from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.fleet import FleetSettings
     from meadow_cloud.settings import MeadowClusterSettings
 
@@ -26,17 +26,7 @@ def _plan_pool(
     machine = find_machine(at, pool.machine, CLOUD.machines, "choose coop", findings=findings)
     if machine is None:
         return None
-    return PoolPlan(
-        name=name,
-        machine=machine,
-        min_nodes=pool.nodes.min,
-        max_nodes=pool.nodes.max,
-        labels={POOL: name},
-        taints=taints_of(pool),
-        gpu_driver="host",
-        sharing=pool.sharing,
-        isolation=isolation(machine, pool.sharing),
-    )
+    return planned(name, pool, machine, {POOL: name})
 
 
 def _check(
