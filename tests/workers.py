@@ -1,4 +1,4 @@
-"""How pytest-xdist's workers share out the tests. A pytest plugin.
+"""How pytest-xdist's workers share out the tests, and how often they look for garbage. A pytest plugin.
 
 A file's tests stay together, because they share rehearsals and clusters. The files that take longest begin
 first, so that no worker comes to one of them when the others are done.
@@ -6,6 +6,7 @@ first, so that no worker comes to one of them when the others are done.
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,20 @@ APART = frozenset(
 """Files whose tests share nothing: each may run on any worker."""
 TOGETHER = ("tests/rehearsal/agent",)
 """Folders whose files share a cluster."""
+
+
+_NEW_OBJECTS = 50_000
+"""Made between two looks for garbage in cycles; Python's own 700 suit a heap without the clouds' SDKs."""
+
+
+def pytest_configure() -> None:
+    """A quarter of a test that declares resources was the search for garbage that is not there."""
+    gc.set_threshold(_NEW_OBJECTS)
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays."""
+    gc.freeze()
 
 
 class LongestFirst(LoadFileScheduling):

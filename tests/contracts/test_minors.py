@@ -48,8 +48,11 @@ def walk() -> str:
 
 
 def texts(file: Path) -> list[str]:
-    """The strings of a file, but for its docstrings and those that only document a name."""
-    tree = ast.parse(file.read_text("utf-8"))
+    """The strings of a file that may know a minor, but for its docstrings and those that document a name."""
+    source = file.read_text("utf-8")
+    if not any(minor in source for minor in MINORS):
+        return []  # most files; a syntax tree takes long
+    tree = ast.parse(source)
     documenting = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     return [
         node.value
