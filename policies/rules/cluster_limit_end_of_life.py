@@ -1,7 +1,7 @@
 """A control plane runs a minor that is still supported, by its cloud's dates, else by the project's own.
 
-EKS supports every minor for another year at a higher price, unless the cluster opts out; AKS where the
-cluster opts in. A date that nothing public says is not guessed: upstream's then holds.
+A cloud may support a minor for longer, where the cluster opts in or unless it opts out. A date that nothing
+public says is not guessed: upstream's then holds.
 """
 
 from __future__ import annotations

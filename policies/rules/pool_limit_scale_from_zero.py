@@ -1,8 +1,8 @@
 """A pool for DRA keeps a node, unless the autoscaler knows which devices its first node would have.
 
 An autoscaler adds a node if it expects the waiting pod to fit there. Of an empty pool it must guess the
-devices: those of AKS and EKS expect none, GKE's knows some accelerators and no partitions. Where it expects
-none, the claim waits for a node that never comes.
+devices: many expect none, some know a few accelerators and no partitions. Where it expects none, the claim
+waits for a node that never comes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A pool's node image, and the GPU driver that there is for it, are built for the processor of its machines.
 
-On EKS a pool names the image itself; a node with one for another processor never starts. On GKE the image
-follows the machine, but Google builds its GPU driver for some images and processors only. AKS chooses both by
-the machine.
+Where a pool names the image itself, a node with one for another processor never starts. Elsewhere the image
+follows the machine, but a cloud may build its GPU driver for some images and processors only.
 """
 
 from __future__ import annotations

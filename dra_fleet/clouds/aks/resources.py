@@ -22,13 +22,12 @@ from dra_fleet.clouds.resources import (
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from dra_fleet.clouds.aks.facts import AksFacts
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
-    from dra_fleet.hardware.models import Machine
 
 _GROUP: Final = r"azure-native(_containerservice_v\w+)?:containerservice(/v\w+)?"
 _CHOSEN: Final = "the minor before AKS's newest, in its latest patch"
@@ -47,10 +46,6 @@ def _facts() -> AksFacts:
     from dra_fleet.clouds.aks.facts import aks_facts  # noqa: PLC0415 - models take long to build
 
     return aks_facts()
-
-
-def _machines() -> Mapping[str, Machine]:
-    return CLOUD.machines
 
 
 def _standard_end(minor: str) -> dt.date | None:
@@ -219,7 +214,7 @@ RESOURCES = CloudResources(
     other_pools=no_other_pools,
     system_pool="",
     machine_templates=(),
-    machines=_machines,
+    machines=lambda: CLOUD.machines,
     machines_told=nothing,
     # https://learn.microsoft.com/azure/virtual-machines/sizes/overview#gpu-accelerated
     gpu_families={"nvidia": re.compile(r"(?i)Standard_N[CDV](?!\d+as_v4|\d+adm?s_V710|\w*_MI\d)")},

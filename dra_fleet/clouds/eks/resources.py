@@ -21,13 +21,12 @@ from dra_fleet.clouds.resources import (
 
 if TYPE_CHECKING:
     import datetime as dt
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator
 
     from dra_fleet.clouds.eks.facts import EksFacts, EksImage
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
-    from dra_fleet.hardware.models import Machine
 
 _CHOSEN: Final = "the newest version that EKS has when the cluster is made"
 """Where no version is given: https://www.pulumi.com/registry/packages/aws/api-docs/eks/cluster/"""
@@ -53,10 +52,6 @@ def _facts() -> EksFacts:
     from dra_fleet.clouds.eks.facts import eks_facts  # noqa: PLC0415 - models take long to build
 
     return eks_facts()
-
-
-def _machines() -> Mapping[str, Machine]:
-    return CLOUD.machines
 
 
 def _image_of(pool: NodePool) -> EksImage | None:
@@ -160,7 +155,7 @@ def _wrong_image(pool: NodePool, image: EksImage, machine: Value, wanted: str) -
 
 def _architecture(name: str) -> str | None:
     """The processor of a machine, if it is known, else by its name; None for what is no name of one."""
-    known = _machines().get(name)
+    known = CLOUD.machines.get(name)
     if known is not None and known.arch is not None:
         return known.arch
     if _ARM.fullmatch(name):
@@ -233,7 +228,7 @@ RESOURCES = CloudResources(
             named_at="launchTemplate",
         ),
     ),
-    machines=_machines,
+    machines=lambda: CLOUD.machines,
     machines_told=nothing,
     gpu_families={"nvidia": _FAMILIES},
     plain_families=_PLAIN,

@@ -32,7 +32,7 @@ from dra_fleet.clouds.resources import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from dra_fleet.clouds.pools import NodePool
     from dra_fleet.clouds.resources import CloudDevicePlugin, OtherPools
@@ -58,10 +58,6 @@ _ROLLED_BY: Final = (
     "nodeConfig.kubeletConfig",
     "nodeConfig.linuxNodeConfig",
 )
-
-
-def _machines() -> Mapping[str, Machine]:
-    return CLOUD.machines
 
 
 def _other_pools(cluster: Resource) -> OtherPools:
@@ -90,7 +86,7 @@ def _accelerators(pool: NodePool) -> list[Value]:
 
 def _machines_told(pool: NodePool) -> list[Machine]:
     kinds = [each.get("type").text or "none" for each in _accelerators(pool)]
-    whole = [each for each in _machines().values() if each.gpu_fraction is None]
+    whole = [each for each in CLOUD.machines.values() if each.gpu_fraction is None]
     found = [next((each for each in whole if each.accelerator == kind), None) for kind in kinds]
     return [machine for machine in found if machine is not None]
 
@@ -160,7 +156,7 @@ def _pools(types: str, pools: str, name: str, config: str) -> PoolForm:
 
 def _added_taints(pool: NodePool) -> Iterator[tuple[str, str]]:
     """https://cloud.google.com/kubernetes-engine/docs/how-to/node-taints; not all in every cluster."""
-    machines = _machines()
+    machines = CLOUD.machines
     known = [machines[name] for name in (each.text or "" for each in pool.machines) if name in machines]
     if pool.has_gpus:
         yield "nvidia.com/gpu", "present"
@@ -212,7 +208,7 @@ RESOURCES = CloudResources(
     other_pools=_other_pools,
     system_pool="system",
     machine_templates=(),
-    machines=_machines,
+    machines=lambda: CLOUD.machines,
     machines_told=_machines_told,
     # https://cloud.google.com/compute/docs/gpus
     gpu_families={"nvidia": re.compile(r"(a2|a3|a4|a4x|g2|g4)-")},

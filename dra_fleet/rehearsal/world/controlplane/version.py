@@ -9,7 +9,7 @@ from dra_fleet.rehearsal.tools.toolset import playable_minors
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 GRAMMAR = re.compile(r"v(?P<minor>1\.\d+)\.\d+([-+][0-9A-Za-z.+-]+)?")
-"""Clouds add their own suffix: v1.34.9-gke.1234000, v1.35.2-eks-0123456, v1.36.1-aliyun.1."""
+"""Clouds add their own suffix: v1.34.9-cloud.1234000, v1.35.2-cloud-0123456."""
 
 
 @dataclass(frozen=True)
