@@ -3,7 +3,8 @@
 Measures, in turns and on one rehearsed cluster that has nothing of them: the preview of a stack of 250, 1,000
 and 4,000 Kubernetes objects (or of the numbers given), of its flat twin, and of the stack with the pack.
 The twin declares the same objects, as our own plan has them, without other dependencies than those of Jobs on
-their templates. Prints medians, ratios with their goals, peak memory and growth.
+their templates and of everything on its namespace. Prints medians, ratios with their goals, peak memory and
+growth.
 """
 
 from __future__ import annotations

@@ -135,11 +135,13 @@ CLASSES = {
     "kubernetes:batch/v1:Job": batch.Job,
 }
 provider = Provider("lab", context="lab", kubeconfig=os.environ["KUBECONFIG"])
-templates = {}
+templates, namespaces = {}, {}
 for item in json.loads(Path("objects.json").read_text()):
-    inputs, needed = item["inputs"], []
+    inputs = item["inputs"]
+    home = inputs.get("namespace") or inputs.get("metadata", {}).get("namespace")
+    needed = [namespaces[home]] if home in namespaces else []
     if item["type"] == "kubernetes:helm.sh/v3:Release":
-        options = pulumi.ResourceOptions(provider=provider)
+        options = pulumi.ResourceOptions(provider=provider, depends_on=needed)
         helm.Release(
             item["name"],
             chart=inputs["chart"],
@@ -152,10 +154,12 @@ for item in json.loads(Path("objects.json").read_text()):
         continue
     if item["type"] == "kubernetes:batch/v1:Job":
         claim = inputs["spec"]["template"]["spec"]["resourceClaims"][0]
-        needed = [templates[claim["resourceClaimTemplateName"]]]
+        needed.append(templates[claim["resourceClaimTemplateName"]])
     options = pulumi.ResourceOptions(provider=provider, depends_on=needed)
     spec = {"spec": inputs["spec"]} if "spec" in inputs else {}
     made = CLASSES[item["type"]](item["name"], metadata=inputs["metadata"], opts=options, **spec)
     if item["type"] == "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate":
         templates[inputs["metadata"]["name"]] = made
+    if item["type"] == "kubernetes:core/v1:Namespace":
+        namespaces[inputs["metadata"]["name"]] = made
 """
