@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.proof.allocator import Steps
+from dra_fleet.model.nodes import NODE
+from dra_fleet.proof.allocator import CandidateNode, Steps, allocate_alike
 from dra_fleet.proof.demand.asks import ask_of, class_objects
 from dra_fleet.proof.search.held import Held
 from dra_fleet.proof.search.placements import GIVEN_UP, MOST_STEPS, SIMPLE_STEPS, Placements, Undecidable
+from dra_fleet.proof.supply.node_slices import inventory_of
 from dra_fleet.proof.supply.prediction import predict
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from dra_fleet.proof.allocator import DeviceId
 
 ROOT = "resource.kubernetes.io/pcieRoot"
 PARENT = "gpu.nvidia.com/parentUUID"
@@ -80,3 +87,39 @@ def test_the_steps_of_all_searches_of_a_proof_are_bounded_together() -> None:
         with pytest.raises(Undecidable, match="too many ways"):
             placements.place(ask_of("c", {"devices": spec}, classes), group.shape, Held())
     assert steps.left == 0
+
+
+class AllAlike:
+    """Devices of which each is as good as any other; counts how often that is asked."""
+
+    drivers = frozenset({"gpu.nvidia.com"})
+    first_only = False
+    asked = 0
+
+    def kinds(self, taken: object) -> Callable[[DeviceId], Hashable]:
+        del taken
+        self.asked += 1
+        return lambda _device: ""
+
+
+def test_to_tell_which_devices_are_alike_counts_as_a_step_for_each() -> None:
+    cluster = plan_of(fleet({"p": MACHINES["many"]})).clusters[0]
+    (group,) = predict(cluster)
+    exactly = {"deviceClassName": "gpu.nvidia.com", "count": 8}
+    claim = {
+        "metadata": {"name": "c"},
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}},
+    }
+    steps, alike = Steps(MOST_STEPS), AllAlike()
+    allocate_alike(
+        [claim],
+        class_objects(cluster),
+        inventory_of(group.shape),
+        CandidateNode(NODE, group.shape.labels),
+        in_use=Held().in_use,
+        minor="1.36",
+        alike=alike,
+        steps=steps,
+    )
+    assert alike.asked == 8
+    assert MOST_STEPS - steps.left >= 8 * 32

@@ -40,13 +40,13 @@ class Steps:
 
     left: int
 
-    def take(self) -> None:
-        """Count one.
+    def take(self, count: int = 1) -> None:
+        """Count one, or as many as take as long.
 
         Raises:
             Stop: There are none left.
         """
-        self.left -= 1
+        self.left -= count
         if self.left < 0:
             raise Stop(TimedOut())
 
@@ -216,6 +216,8 @@ class Search:
         )
         if in_turn and any_order.first_only:
             return self._take_first(following, request, pool, first)
+        if not in_turn:
+            self._steps.take(len(pool.devices))  # each is looked at to tell which are alike
         kind = _identity if in_turn else any_order.kinds(self._trial.results)
         own = {item.device for item in self._trial.results[following.claim] if item.request == request.full}
         tried: set[Hashable] = set()
