@@ -1,0 +1,84 @@
+"""What an extra installs is what the folders that it is for import."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from importlib.metadata import packages_distributions, requires
+from typing import TYPE_CHECKING
+
+import pytest
+from packaging.requirements import Requirement
+
+from tests.package.building import PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+OURS = frozenset({"dra_fleet", "components", "stacks", "policies"})
+CORE = ("settings", "plan", "proof", "checking", "clouds", "drivers", "model", "cel", "kubernetes", "facts")
+FOLDERS = {
+    "": [f"dra_fleet/{room}" for room in CORE],
+    "program": ["stacks", "components/core", "components/drivers", "components/clouds/existing"],
+    "aks": ["components/clouds/aks"],
+    "eks": ["components/clouds/eks"],
+    "gke": ["components/clouds/gke"],
+    "gate": ["policies", "dra_fleet/policy", "dra_fleet/declared"],
+    "clusters": ["dra_fleet/clusters"],
+    "review": ["dra_fleet/review"],
+    "rehearse": ["dra_fleet/rehearsal"],
+}
+"""By the name of each extra; without one, what every installation has."""
+
+
+def installed_by(extras: frozenset[str], name: str = "dra-fleet", found: set[str] | None = None) -> set[str]:
+    """The distributions that come with a distribution and extras of it, whoever requires them."""
+    found = set() if found is None else found
+    for wanted in map(Requirement, requires(name) or ()):
+        if any(wanted.marker is None or wanted.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+            new = plain(wanted.name) not in found or wanted.extras
+            found.add(plain(wanted.name))
+            if new:
+                installed_by(frozenset(wanted.extras), wanted.name, found)
+    return found
+
+
+def plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def imported(folder: Path) -> set[str]:
+    """The packages that a folder's modules import while they run."""
+    return {name for file in folder.rglob("*.py") for name in imports(ast.parse(file.read_text("utf-8")))}
+
+
+def imports(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+        return
+    if isinstance(node, ast.Import):
+        yield from (alias.name.partition(".")[0] for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        yield node.module.partition(".")[0]
+    for child in ast.iter_child_nodes(node):
+        yield from imports(child)
+
+
+@pytest.mark.parametrize("extra", FOLDERS)
+def test_an_extra_names_every_package_that_its_folders_import(extra: str) -> None:
+    named, known = installed_by(frozenset({extra})), packages_distributions()
+    wanted = {name for folder in FOLDERS[extra] for name in imported(PROJECT / folder)}
+    others = wanted - OURS - set(sys.stdlib_module_names)
+    assert others
+    missing = {name for name in others if named.isdisjoint(map(plain, known.get(name, ())))}
+    assert missing == set()
+
+
+def test_every_extra_is_for_some_folders_or_for_others() -> None:
+    extras = {
+        str(wanted.marker).split('"')[1]
+        for wanted in map(Requirement, requires("dra-fleet") or ())
+        if wanted.marker
+    }
+    assert extras - set(FOLDERS) == {"all"}
