@@ -101,8 +101,10 @@ def project_directory(home: Home, source: StackSource) -> Path:
     match copied["runtime"]:
         case {"options": {"virtualenv": str(named)} as options}:
             options["virtualenv"] = str(here / named)
+            if not (here / named).is_dir():
+                del options["virtualenv"]  # then it is the first Python on PATH, the one that runs this
         case _:
-            pass  # the engine takes the first Python on PATH, which is the one that runs this
+            pass  # so is it without the option
     (directory / PROJECT_FILE).write_text(yaml12.format_yaml(copied) + "\n", encoding="utf-8")
     stack_copy.write(rehearsed, directory / f"Pulumi.{source.name}.yaml")
     return directory

@@ -60,7 +60,8 @@ def test_a_new_project_proves_and_checks_from_any_folder_in_it(
 def test_a_new_project_is_called_as_its_folder_or_as_was_said(tmp_path: Path) -> None:
     assert run("init", "own").exit_code == 0
     assert project_file(tmp_path / "own") == {
-        "name": "own", "description": init.DESCRIPTION, "runtime": "python",
+        "name": "own", "description": init.DESCRIPTION,
+        "runtime": {"name": "python", "options": {"toolchain": "pip", "virtualenv": ".venv"}},
     }  # fmt: skip
     assert run("init", "other", "--name", "acme.gpus", "--description", 'ours: "GPUs" #1').exit_code == 0
     assert project_file(tmp_path / "other")["name"] == "acme.gpus"

@@ -109,6 +109,21 @@ def test_stacks_are_those_of_the_project_that_the_caller_works_in(other: Path) -
     )
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_another_project_s_virtualenv_is_taken_where_it_is_there(
+    home: Home, other: Path, *, there: bool
+) -> None:
+    runtime = "{name: python, options: {toolchain: pip, virtualenv: .venv}}"
+    (other / "Pulumi.yaml").write_text(f"name: acme-gpus\nruntime: {runtime}\n")
+    if there:
+        (other / ".venv").mkdir()
+
+    directory = project_directory(home, find_stack("prod"))
+
+    options = {"toolchain": "pip"} | ({"virtualenv": str(other / ".venv")} if there else {})
+    assert written(directory / "Pulumi.yaml")["runtime"]["options"] == options
+
+
 def test_another_project_s_own_program_is_rehearsed(home: Home, other: Path) -> None:
     directory = project_directory(home, find_stack("prod"))
 
