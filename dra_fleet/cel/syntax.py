@@ -100,25 +100,27 @@ def serialise(tree: Tree) -> bytes:
     return envelope.SerializeToString()
 
 
-def children(node: Node) -> Iterator[Node]:
+def children(node: Node) -> list[Node]:
     """The direct sub-expressions of a node, in source order."""
     kind = node.WhichOneof("kind")
+    if kind == "call":
+        call = node.call
+        return [call.target, *call.args] if call.HasField("target") else list(call.args)
     if kind == "select":
-        yield node.select.operand
-    elif kind == "call":
-        if node.call.HasField("target"):
-            yield node.call.target
-        yield from node.call.args
-    elif kind == "list":
-        yield from node.list.elements
-    elif kind == "struct":
-        for entry in node.struct.entries:
-            if entry.WhichOneof("key_kind") == "map_key":
-                yield entry.map_key
-            yield entry.value
-    elif kind == "comprehension":
+        return [node.select.operand]
+    if kind == "list":
+        return list(node.list.elements)
+    if kind == "struct":
+        return [part for entry in node.struct.entries for part in _parts(entry)]
+    if kind == "comprehension":
         loop = node.comprehension
-        yield from (loop.iter_range, loop.accu_init, loop.loop_condition, loop.loop_step, loop.result)
+        return [loop.iter_range, loop.accu_init, loop.loop_condition, loop.loop_step, loop.result]
+    return []
+
+
+def _parts(entry: Node) -> list[Node]:
+    is_map = entry.WhichOneof("key_kind") == "map_key"
+    return [entry.map_key, entry.value] if is_map else [entry.value]
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -127,7 +129,7 @@ def walk(node: Node) -> Iterator[Node]:
     while stack:
         top = stack.pop()
         yield top
-        stack.extend(reversed(list(children(top))))
+        stack.extend(reversed(children(top)))
 
 
 def calls(tree: Tree, function: str) -> list[Node]:
@@ -141,7 +143,7 @@ def calls(tree: Tree, function: str) -> list[Node]:
 
 def rewrite(node: Node, change: Callable[[Node], None]) -> None:
     """Apply ``change`` in place to every node, children first."""
-    for child in list(children(node)):
+    for child in children(node):
         rewrite(child, change)
     change(node)
 
