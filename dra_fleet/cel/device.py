@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.cel import messages
+from dra_fleet.kubernetes.devices.quantity import Quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 class Unknown(Enum):
@@ -27,6 +29,8 @@ ONE_OF: Final = "oneOf"
 """The key beside a capacity's value under which all values stand that it may have."""
 
 Domains = dict[str, dict[str, Any]]
+Between = tuple[str, str, Fraction, Fraction]
+"""The domain and id of a capacity, and the least and the most that it may be."""
 _LISTS = ("ints", "bools", "strings", "versions")
 
 
@@ -44,6 +48,7 @@ class CelDevice:
         has_list: An attribute that is a list, else empty.
         alternatives: The device with each of the values that one of its capacities may have, where these are
             known; that capacity is then in ``unknown``.
+        varying: That capacity, and between what it may be: a value that nobody recorded lies between others.
         key: Equal for devices that every selector judges alike.
     """
 
@@ -55,6 +60,7 @@ class CelDevice:
     unsupported: str
     has_list: str
     alternatives: tuple[CelDevice, ...]
+    varying: Between | None
     key: str
 
     @classmethod
@@ -85,8 +91,17 @@ class CelDevice:
                 cls.of({**device, "capacity": {**capacity, name: {"value": value}}}, driver)
                 for name, value in _alternatives(capacity)
             ),
+            varying=_varying(_alternatives(capacity), driver),
             key=_key(device, driver),
         )
+
+    def between(self, amounts: Iterable[int]) -> Iterator[CelDevice]:
+        """The device with those amounts of what varies that lie between its least and most."""
+        if self.varying is not None:
+            domain, identity, least, most = self.varying
+            for amount in amounts:
+                if least < amount < most:
+                    yield _fixed(self.alternatives[0], domain, identity, str(amount))
 
     @cached_property
     def variables(self) -> dict[str, Any]:
@@ -153,6 +168,24 @@ def _alternatives(published: Mapping[str, Any]) -> list[tuple[str, str]]:
     )
     name, values = next(several, ("", ()))
     return [(name, value) for value in values]
+
+
+def _varying(values: list[tuple[str, str]], driver: str) -> Between | None:
+    if not values:
+        return None
+    amounts = [Quantity.parse(value).amount for _, value in values]
+    return (*split_name(values[0][0], driver), min(amounts), max(amounts))
+
+
+def _fixed(device: CelDevice, domain: str, identity: str, amount: str) -> CelDevice:
+    """A device, and what else it may be, with another amount of a capacity."""
+    changed = {**device.capacity[domain], identity: messages.quantity(amount)}
+    return replace(
+        device,
+        capacity={**device.capacity, domain: changed},
+        alternatives=tuple(_fixed(each, domain, identity, amount) for each in device.alternatives),
+        key=f"{device.key} {domain}/{identity}={amount}",
+    )
 
 
 def _key(device: Mapping[str, Any], driver: str) -> str:

@@ -22,6 +22,7 @@ from dra_fleet.cel import (
 )
 from dra_fleet.cel.clauses import split
 from dra_fleet.cel.minors import LIST_ATTRIBUTES_SINCE, number_of
+from dra_fleet.cel.thresholds import thresholds
 from dra_fleet.cel.verdict import BEYOND, FALSE, TRUE, CelInvalid, CelUnsupported, CelVerdict, error, unknown
 
 if TYPE_CHECKING:
@@ -76,13 +77,20 @@ class Program:
         if not missing:
             return self._run(device)
         tried = [self.evaluate(each) for each in device.alternatives]
-        if len({verdict.outcome for verdict in tried}) == 1:
+        if len({verdict.outcome for verdict in tried}) == 1 and self._holds_between(device, tried[0]):
             return tried[0]
         operator, operands = split(self.expression)
         if len(operands) == 1 and not operator:
             return unknown(missing)
         judged = [self._environment.operand(operand).evaluate(device) for operand in operands]
         return _combine(operator, judged)
+
+    def _holds_between(self, device: CelDevice, verdict: CelVerdict) -> bool:
+        """Whether a verdict on all known values of a capacity is that on every value between them."""
+        amounts = thresholds(self.expression)
+        return amounts is not None and all(
+            self.evaluate(each).outcome == verdict.outcome for each in device.between(amounts)
+        )
 
     def _unknown(self, device: CelDevice) -> str:
         """The first unknown value the expression may read, else empty."""

@@ -80,9 +80,9 @@ class ClaimAsk:
         return list(self.body["spec"].get("devices", {}).get("constraints", []))
 
     @cached_property
-    def parts(self) -> frozenset[str]:
-        """The capacities of which some request asks for a part, by the names that it writes."""
-        return frozenset(name for ask in self.asks for name, _ in ask.parts)
+    def parts(self) -> frozenset[tuple[str, str]]:
+        """The capacities of which some request asks for a part, by the names that it writes, and how much."""
+        return frozenset(part for ask in self.asks for part in ask.parts)
 
     @cached_property
     def fewest(self) -> int:

@@ -140,7 +140,7 @@ def _divides(coarse: Mapping[tuple[str, str], str], fine: Mapping[tuple[str, str
 def _kinds(shape: NodeShape, claims: Sequence[ClaimAsk], minor: str) -> dict[tuple[str, str], str]:
     """All that a claim may see of a device besides what constraints look at."""
     kinds: dict[tuple[str, str], list[object]] = {}
-    parts = {part for claim in claims for part in claim.parts}
+    parts = {name for claim in claims for name, _ in claim.parts}
     for device in shape.devices:
         name = device.name if device.driver in shape.in_order else ""
         hidden = ("name", "attributes", "capacity")

@@ -7,14 +7,15 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import drivers
-from dra_fleet.cel import UNKNOWN
+from dra_fleet.cel import ONE_OF, UNKNOWN
+from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.scheduling.node_affinity import MissingLabel, all_labels, carries, some_labels
 from dra_fleet.kubernetes.scheduling.taints import untolerated_taints
 from dra_fleet.model.nodes import GIVE_SLICES
 from dra_fleet.proof.search.matching import Match, Miss, match
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.kubernetes.scheduling.node_affinity import Labels
     from dra_fleet.model.nodes import NodeGroup, NodeShape
@@ -135,22 +136,26 @@ def _unknown_value(claim: ClaimAsk, ask: Ask, one: Match, shape: NodeShape) -> s
     miss = one.first("unknown")
     if miss is not None:
         return f"clause `{miss.clause}` of {miss.place} hangs on a value that is unknown: {miss.message}"
-    part = _unknown_part(claim, one, shape)
-    return f"{ask.what} asks for a part of {part}, of which nobody knows how much there is" if part else ""
+    for device in shape.devices:
+        for name, wanted in sorted(claim.parts) if device.key in one.maybe else ():
+            shared = bool(device.seen.get("allowMultipleAllocations"))
+            doubt = _unknown_part(device.seen.get("capacity", {}).get(name, {}), wanted, shared=shared)
+            if doubt:
+                return f"{ask.what} asks for a part of {name}, {doubt}"
+    return ""
 
 
-def _unknown_part(claim: ClaimAsk, found: Match, shape: NodeShape) -> str:
-    """A capacity of which a claim asks for a part and that is unknown on a device that matches."""
-    return next(
-        (
-            name
-            for name in sorted(claim.parts)
-            for device in shape.devices
-            if device.key in found.maybe
-            and device.seen.get("capacity", {}).get(name, {}).get("value") is UNKNOWN
-        ),
-        "",
-    )
+def _unknown_part(capacity: Mapping[str, Any], wanted: str, *, shared: bool) -> str:
+    """What is not known of a capacity, if it decides whether, or how often, the wanted part can be had."""
+    if capacity.get("value") is UNKNOWN:
+        return "of which nobody knows how much there is"
+    amounts = sorted(Quantity.parse(value).amount for value in capacity.get(ONE_OF, ()))
+    part = Quantity.parse(wanted).amount
+    often = {amount // part if shared else amount >= part for amount in amounts} if part > 0 else set[int]()
+    if len(often) < 2:  # noqa: PLR2004 - one answer, whatever there is
+        return ""
+    least, most = (Quantity(amount, "BinarySI") for amount in (amounts[0], amounts[-1]))
+    return f"of which there is {least} to {most}, by the driver's branch"
 
 
 def values_of(shape: NodeShape, attribute: str) -> dict[tuple[str, str], Any]:

@@ -14,11 +14,12 @@ from tests.proof.proof_helpers import fleet, pool, proved
 GPU = "device.driver == 'gpu.nvidia.com'"
 
 
-def word(machine: Any, clause: str, **more: Any) -> str:
+def word(machine: Any, *clauses: str, part: str = "", **more: Any) -> str:
+    wanted = {"class": "wanted", **({"capacity": {"memory": part}} if part else {})}
     made = fleet(
         {"a": pool(machine, "a", **more)},
-        classes={"wanted": {"cel": [GPU, clause]}},
-        claims={"one": {"requests": {"gpu": {"class": "wanted"}}}},
+        classes={"wanted": {"cel": [GPU, *clauses]}},
+        claims={"one": {"requests": {"gpu": wanted}}},
         workloads={"train": ("one", 1)},
     )
     [only] = proved(made).workloads
@@ -79,3 +80,48 @@ def test_memory_of_a_partition_is_certain_below_what_every_branch_reports() -> N
     sharing = {"strategy": "mig", "layout": {"2g.10gb": 3}}
     assert word(gpu("A100-SXM4-40GB"), memory("9856Mi"), sharing=sharing) == "guaranteed"
     assert word(gpu("A100-SXM4-40GB"), memory("10Gi"), sharing=sharing) == "never"
+
+
+MEMORY = "device.capacity['gpu.nvidia.com'].memory"
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        f"{MEMORY} == quantity('40500Mi')",
+        f"{MEMORY}.compareTo(quantity('40400Mi')) > 0 && {MEMORY}.compareTo(quantity('40800Mi')) < 0",
+        f"{MEMORY}.asInteger() == 40500 * 1024 * 1024",
+        f"{MEMORY}.asInteger() / 1048576 == 40500",
+        f"!({MEMORY} == quantity('40500Mi'))",
+        f"[quantity('40500Mi'), quantity('40600Mi')].exists(size, size == {MEMORY})",
+    ],
+)
+def test_nothing_is_certain_of_a_value_between_those_that_branches_report(clause: str) -> None:
+    assert word(gpu("A100-SXM4-40GB"), clause) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("clause", "told"),
+    [
+        (f"{MEMORY}.asInteger() >= 30 * 1024 * 1024 * 1024", "guaranteed"),
+        (f"{MEMORY}.asInteger() > 42949672960", "never"),
+        (f"{MEMORY} == quantity('80Gi')", "never"),
+        (f"{MEMORY}.compareTo(quantity('38Gi')) > -1", "guaranteed"),
+    ],
+)
+def test_what_holds_of_every_value_in_the_range_is_certain(clause: str, told: str) -> None:
+    assert word(gpu("A100-SXM4-40GB"), clause) == told
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ("1Gi", "guaranteed"),
+        ("40320Mi", "guaranteed"),
+        ("40500Mi", "unknown"),
+        ("40960Mi", "unknown"),
+        ("41Gi", "never"),
+    ],
+)
+def test_a_part_of_the_memory_is_certain_below_what_every_branch_reports(part: str, told: str) -> None:
+    assert word(gpu("A100-SXM4-40GB"), part=part) == told
