@@ -108,3 +108,14 @@ def test_a_job_is_awaited_and_its_failure_named(project: TinyProject, cluster: S
     assert run.code != 0
     assert "the Job failed: DeadlineExceeded: Job was active longer than specified deadline" in run.output
     assert project.destroy().code == 0
+
+
+def test_a_service_is_waited_for_until_it_finds_pods(project: TinyProject, cluster: SimulatedCluster) -> None:
+    del cluster
+    service = {"selector": {"app": "web"}, "ports": [{"port": 80}]}
+    properties = {"metadata": {"namespace": "default"}, "spec": service}
+    project.declare("web", "core/v1:Service", properties, custom_timeouts={"create": "2s"})
+    run = project.up()
+    assert run.code != 0
+    assert "not ready after 2 s: Service does not target any Pods" in run.output
+    assert project.destroy().code == 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import yaml
 
+from dra_fleet.rehearsal.providers.kubernetes import awaiting
 from dra_fleet.rehearsal.providers.kubernetes.configuration import Configuration, compare, faults
 from dra_fleet.rehearsal.providers.kubernetes.diffing import changes
 from dra_fleet.rehearsal.providers.kubernetes.errors import RefusedError
@@ -17,10 +19,13 @@ from dra_fleet.rehearsal.providers.kubernetes.state import state_of
 from dra_fleet.rehearsal.providers.kubernetes.wait_for import expectations, met
 from dra_fleet.rehearsal.providers.properties import SecretValue
 
+if TYPE_CHECKING:
+    from dra_fleet.clusters.client import KubeApi
+
 PUBLISHED: dict[str, Any] = yaml.safe_load(
     Path(__file__).with_name("published_operations.yaml").read_text(encoding="utf-8")
 )
-KINDS = ("replaced", "ready", "waited", "refused_wait", "switches", "secret", "settings")
+KINDS = tuple(PUBLISHED["sources"])
 KUBECONFIG = """
 apiVersion: v1
 kind: Config
@@ -52,6 +57,41 @@ def test_a_change_replaces_where_the_published_provider_replaces(row: dict[str, 
 @pytest.mark.parametrize("row", operations("ready"))
 def test_an_object_is_waited_for_where_the_published_provider_waits(row: dict[str, Any]) -> None:
     assert readiness({"metadata": {}, **row["object"]}).ready is row["answer"]
+
+
+class EndpointsApi:
+    """A server that has Endpoints, or none."""
+
+    def __init__(self, endpoints: dict[str, Any] | None) -> None:
+        self._endpoints = endpoints
+
+    async def find(self, *_: str | None) -> dict[str, Any] | None:
+        return self._endpoints
+
+
+@pytest.mark.parametrize("row", operations("targeted"))
+def test_a_service_waits_until_it_finds_pods_where_the_published_provider_waits(row: dict[str, Any]) -> None:
+    live = {"metadata": {"name": "web", "namespace": "default"}, **row["object"]}
+    api = cast("KubeApi", EndpointsApi(row["endpoints"]))
+    assert asyncio.run(awaiting.judged(api, live, {})).ready is row["answer"]
+
+
+@pytest.mark.parametrize("row", operations("skipped"))
+def test_a_deletion_is_not_waited_for_where_the_published_provider_does_not(row: dict[str, Any]) -> None:
+    api_version, kind = row["kind"].split()
+    inputs = {"apiVersion": api_version, "kind": kind, "metadata": {"annotations": row["annotations"]}}
+    assert awaiting.skips_deletion(inputs) is row["answer"]
+
+
+@pytest.mark.parametrize("row", operations("patience"))
+def test_a_deletion_is_waited_for_as_long_as_the_published_provider_waits(row: dict[str, Any]) -> None:
+    inputs = {"metadata": {"annotations": row["annotations"]}}
+    assert awaiting.timeout_of(inputs, row["option"], 300.0) == row["answer"]
+
+
+@pytest.mark.parametrize("row", operations("dependents"))
+def test_dependents_go_as_the_published_provider_lets_them_go(row: dict[str, Any]) -> None:
+    assert awaiting.propagation({"metadata": {"annotations": row["annotations"]}}) == row["answer"]
 
 
 def waiting(expression: str) -> dict[str, Any]:

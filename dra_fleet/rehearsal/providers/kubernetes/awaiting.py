@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.rehearsal.providers.kubernetes.errors import NotReadyError, RefusedError
-from dra_fleet.rehearsal.providers.kubernetes.following import Reference, follow
+from dra_fleet.rehearsal.providers.kubernetes.following import Reference, follow, read
 from dra_fleet.rehearsal.providers.kubernetes.naming import annotation
 from dra_fleet.rehearsal.providers.kubernetes.patience import StoppedError, within
 from dra_fleet.rehearsal.providers.kubernetes.readiness import (
@@ -17,6 +18,7 @@ from dra_fleet.rehearsal.providers.kubernetes.readiness import (
     pod_trouble,
     readiness,
 )
+from dra_fleet.rehearsal.providers.kubernetes.targets import endpoints_of, targeting
 from dra_fleet.rehearsal.providers.kubernetes.wait_for import expectations, met
 
 if TYPE_CHECKING:
@@ -28,6 +30,16 @@ if TYPE_CHECKING:
 _SKIP: Final = "pulumi.com/skipAwait"
 _TIMEOUT: Final = "pulumi.com/timeoutSeconds"
 _PROPAGATION: Final = "pulumi.com/deletionPropagationPolicy"
+_SECONDS: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_LEFT_BEHIND: Final = (
+    *(("v1", kind) for kind in ("Namespace", "Pod", "ReplicationController")),
+    *(("apps/v1", kind) for kind in ("DaemonSet", "Deployment", "StatefulSet")),
+    ("batch/v1", "Job"),
+)
+"""The kinds whose deletion `pulumi.com/skipAwait` does not wait for.
+
+Source: https://github.com/pulumi/pulumi-kubernetes/blob/master/provider/pkg/metadata/overrides.go.
+"""
 _DELETE_TIMEOUT: Final = 300.0  # seconds
 _PODS_NAMED: Final = 5
 
@@ -46,20 +58,23 @@ def skips_waiting(inputs: Object) -> bool:
     return annotation(inputs, _SKIP) == "true"
 
 
-def timeout_of(inputs: Object, custom: float, otherwise: float) -> float:
-    """Seconds to wait: the resource option's, else the annotation's, else the default.
+def skips_deletion(inputs: Object) -> bool:
+    """Whether that holds of its deletion too, as it does of few kinds."""
+    return skips_waiting(inputs) and (inputs.get("apiVersion"), inputs.get("kind")) in _LEFT_BEHIND
 
-    Raises:
-        RefusedError: the annotation holds no number of seconds.
-    """
+
+def propagation(inputs: Object) -> str:
+    """What becomes of an object's dependents when it is deleted."""
+    policy = (annotation(inputs, _PROPAGATION) or "").capitalize()
+    return policy if policy in ("Orphan", "Background") else "Foreground"
+
+
+def timeout_of(inputs: Object, custom: float, otherwise: float) -> float:
+    """Seconds to wait: the resource option's, else the annotation's if it holds any, else the default."""
     if custom > 0:
         return custom
-    text = annotation(inputs, _TIMEOUT)
-    if text is None:
-        return otherwise
-    if not text.isdigit():
-        raise RefusedError(f"annotation {_TIMEOUT}: got {text!r}, allowed is a whole number of seconds")
-    return float(text)
+    text = annotation(inputs, _TIMEOUT) or ""
+    return float(text) if _SECONDS.fullmatch(text) else otherwise
 
 
 async def until_ready(api: KubeApi, live: Object, inputs: Object, waiting: Waiting) -> Object:
@@ -74,27 +89,20 @@ async def until_ready(api: KubeApi, live: Object, inputs: Object, waiting: Waiti
     Raises:
         NotReadyError: it failed, vanished, the time is up, or the engine stopped.
     """
-    now = judged_by(live, inputs)
-    if skips_waiting(inputs) or now.ready or await _is_bound_by_its_pod(api, live):
+    if skips_waiting(inputs):
+        return live
+    now = await judged(api, live, inputs)
+    if now.ready or await _is_bound_by_its_pod(api, live):
         return live
     seconds = timeout_of(inputs, waiting.timeout, patience(live))
     last = [now.reason]
 
-    async def ready() -> Object:
-        async for current in follow(api, Reference.of(live)):
-            if current is None:
-                raise NotReadyError(["it was deleted by somebody else while waiting for it"])
-            judged = judged_by(current, inputs)
-            if judged.ready:
-                return current
-            if judged.hopeless:
-                raise NotReadyError([judged.reason, *await pod_reasons(api, current)])
-            last[0] = judged.reason
-            await waiting.tell(judged.reason)
-        raise AssertionError("following an object does not end by itself")
+    async def note(reason: str) -> None:
+        last[0] = reason
+        await waiting.tell(reason)
 
     try:
-        return await within(seconds, waiting.stopping, ready())
+        return await within(seconds, waiting.stopping, _follow_until_ready(api, live, inputs, note))
     except StoppedError:
         raise NotReadyError([f"interrupted while waiting: {last[0]}"]) from None
     except TimeoutError:
@@ -102,10 +110,47 @@ async def until_ready(api: KubeApi, live: Object, inputs: Object, waiting: Waiti
         raise NotReadyError(reasons) from None
 
 
-def judged_by(live: Object, inputs: Object) -> Readiness:
-    """How an object stands by what the program waits for, else by its kind's rule."""
+async def _follow_until_ready(
+    api: KubeApi, live: Object, inputs: Object, note: Callable[[str], Awaitable[None]]
+) -> Object:
+    async for current in follow(api, Reference.of(live)):
+        if current is None:
+            raise NotReadyError(["it was deleted by somebody else while waiting for it"])
+        stands = _by_itself(current, inputs)
+        if stands.hopeless:
+            raise NotReadyError([stands.reason, *await pod_reasons(api, current)])
+        if stands.ready:
+            await _follow_until_targeted(api, _endpoints_of(current, inputs), note)
+            return current
+        await note(stands.reason)
+    raise AssertionError("following an object does not end by itself")
+
+
+async def _follow_until_targeted(
+    api: KubeApi, endpoints: Reference | None, note: Callable[[str], Awaitable[None]]
+) -> None:
+    if endpoints is None:
+        return
+    async for current in follow(api, endpoints):
+        stands = targeting(current)
+        if stands.ready:
+            return
+        await note(stands.reason)
+
+
+async def judged(api: KubeApi, live: Object, inputs: Object) -> Readiness:
+    """How an object stands by what the program waits for, else by its kind's rule, at this moment."""
+    stands, endpoints = _by_itself(live, inputs), _endpoints_of(live, inputs)
+    return stands if endpoints is None or not stands.ready else targeting(await read(api, endpoints))
+
+
+def _by_itself(live: Object, inputs: Object) -> Readiness:
     wanted = expectations(inputs)
     return met(live, wanted) if wanted else readiness(live)
+
+
+def _endpoints_of(live: Object, inputs: Object) -> Reference | None:
+    return None if expectations(inputs) else endpoints_of(live)
 
 
 async def _is_bound_by_its_pod(api: KubeApi, live: Object) -> bool:
@@ -142,12 +187,11 @@ async def delete(api: KubeApi, reference: Reference, inputs: Object, waiting: Wa
         RefusedError: it is marked for deletion but still there when the time is up or the engine stopped.
     """
     seconds = timeout_of(inputs, waiting.timeout, _DELETE_TIMEOUT)
-    policy = (annotation(inputs, _PROPAGATION) or "foreground").capitalize()
-    options: dict[str, Any] = {"propagationPolicy": policy}
+    options: dict[str, Any] = {"propagationPolicy": propagation(inputs)}
     answer = await api.delete(
         reference.api_version, reference.kind, reference.name, reference.namespace, options=options
     )
-    if answer is None or skips_waiting(inputs):
+    if answer is None or skips_deletion(inputs):
         return
     last: list[Object] = []
 

@@ -31,7 +31,7 @@ from dra_fleet.rehearsal.providers.kubernetes.naming import (
     random_digits,
     resource_id,
 )
-from dra_fleet.rehearsal.providers.kubernetes.readiness import readiness
+from dra_fleet.rehearsal.providers.kubernetes.readiness import READY, readiness
 from dra_fleet.rehearsal.providers.kubernetes.replacing import replaces, replacing_fields
 from dra_fleet.rehearsal.providers.kubernetes.state import Remembered, for_program, for_server, state_of
 from dra_fleet.rehearsal.providers.kubernetes.wait_for import expectations
@@ -269,8 +269,8 @@ async def refresh(
     read_inputs = for_program(pruned(live, shape) if old_inputs else inputs_of(live))
     inputs = cast("Properties", with_secrets_of(read_inputs, _moved(old_inputs)))
     state = state_of(live, inputs, manager)
-    now = awaiting.judged_by(live, body)
-    if old_inputs and not now.ready and not awaiting.skips_waiting(body):
+    now = await awaiting.judged(api, live, body) if old_inputs and not awaiting.skips_waiting(body) else READY
+    if not now.ready:
         raise InitFailedError(
             identifier, state, [f'{kind} "{identifier}" is not ready: {now.reason}'], inputs
         )

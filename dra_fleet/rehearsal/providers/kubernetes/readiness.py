@@ -1,7 +1,6 @@
 """When an object counts as ready, judged from the object alone.
 
-Kinds not named here are ready as soon as they exist. Of a Service with a selector the published plugin also
-wants that it finds pods; this one does not look for them.
+Kinds not named here are ready as soon as they exist.
 Rules: https://github.com/pulumi/pulumi-kubernetes/tree/master/provider/pkg/await
 """
 
@@ -25,7 +24,7 @@ class Readiness:
     hopeless: bool = False
 
 
-_READY: Final = Readiness(ready=True)
+READY: Final = Readiness(ready=True)
 _MINUTES: Final = 60.0
 _OF_A_SERVICE_ACCOUNT: Final = "kubernetes.io/service-account-token"
 _PASSING: Final = ("ContainerCreating", "PodInitializing", "Completed")
@@ -65,7 +64,7 @@ def _daemon_set(body: Object) -> Readiness:
     ready = min(status.get("numberReady", 0), status.get("numberAvailable", 0))
     if ready < desired:
         return _waiting(f"{ready} of {desired} pods are ready")
-    return _READY
+    return READY
 
 
 def _deployment(body: Object) -> Readiness:
@@ -82,7 +81,7 @@ def _deployment(body: Object) -> Readiness:
         return _waiting(f"{status['replicas'] - wanted} old pods are still there")
     if status.get("availableReplicas", 0) < wanted:
         return _waiting(f"{status.get('availableReplicas', 0)} of {wanted} pods are available")
-    return _READY
+    return READY
 
 
 def _stateful_set(body: Object) -> Readiness:
@@ -91,7 +90,12 @@ def _stateful_set(body: Object) -> Readiness:
     status = body.get("status", {})
     wanted = body["spec"].get("replicas", 1)
     ready = min(status.get("readyReplicas", 0), status.get("updatedReplicas", 0))
-    return _READY if ready >= wanted else _waiting(f"{ready} of {wanted} pods are ready")
+    return READY if ready >= wanted else _waiting(f"{ready} of {wanted} pods are ready")
+
+
+def _replication_controller(body: Object) -> Readiness:
+    wanted, available = body["spec"].get("replicas", 1), body.get("status", {}).get("availableReplicas", 0)
+    return READY if available == wanted else _waiting(f"{available} of {wanted} pods are available")
 
 
 def _job(body: Object) -> Readiness:
@@ -101,7 +105,7 @@ def _job(body: Object) -> Readiness:
             f"the Job failed: {failed.get('reason', '')}: {failed.get('message', '')}".rstrip(": ")
         )
     if _condition(body, "Complete").get("status") == "True":
-        return _READY
+        return READY
     if body["spec"].get("suspend"):
         return _waiting("the Job is suspended; nothing runs until somebody resumes it")
     status = body.get("status", {})
@@ -115,39 +119,41 @@ def _pod(body: Object) -> Readiness:
     if phase == "Failed":
         return _failed(f"the Pod failed: {status.get('reason', '')} {status.get('message', '')}".strip())
     if phase == "Succeeded" or _condition(body, "Ready").get("status") == "True":
-        return _READY
+        return READY
     return _waiting(pod_trouble(body) or f"the Pod is {phase}")
 
 
 def _secret(body: Object) -> Readiness:
-    """A token for a ServiceAccount is written by its controller; other Secrets are complete at once."""
-    data: Object = body.get("data") or {}
-    waits = body.get("type") == _OF_A_SERVICE_ACCOUNT and "token" not in data
-    return _waiting("its ServiceAccount's token is not there yet") if waits else _READY
+    """A token for a ServiceAccount is written by its controller; other Secrets are complete at once.
+
+    Anything in it is taken for the token.
+    """
+    waits = body.get("type") == _OF_A_SERVICE_ACCOUNT and not body.get("data")
+    return _waiting("its ServiceAccount's token is not there yet") if waits else READY
 
 
 def _published(body: Object) -> Readiness:
     """An Ingress, or a Service of a load balancer: others reach it once it has an address there."""
     balanced = body["kind"] == "Ingress" or body["spec"].get("type") == "LoadBalancer"
     given = body.get("status", {}).get("loadBalancer", {}).get("ingress")
-    return _READY if given or not balanced else _waiting("its load balancer has no address yet")
+    return READY if given or not balanced else _waiting("its load balancer has no address yet")
 
 
 def _volume(body: Object) -> Readiness:
     phase = body.get("status", {}).get("phase", "Pending")
-    return _READY if phase in ("Available", "Bound") else _waiting(f"the volume is {phase}")
+    return READY if phase in ("Available", "Bound") else _waiting(f"the volume is {phase}")
 
 
 def _volume_claim(body: Object) -> Readiness:
     phase = body.get("status", {}).get("phase", "Pending")
     if phase == "Bound":
-        return _READY
+        return READY
     return _waiting(f"the claim is {phase}, no volume is bound to it; a rehearsal makes no volumes")
 
 
 def _quota(body: Object) -> Readiness:
     counted = body.get("status", {}).get("hard") == body["spec"].get("hard")
-    return _READY if counted else _waiting("its controller has not taken it up yet")
+    return READY if counted else _waiting("its controller has not taken it up yet")
 
 
 def _definition(body: Object) -> Readiness:
@@ -155,7 +161,7 @@ def _definition(body: Object) -> Readiness:
     if refused.get("status") == "False":
         return _failed(refused.get("message", "its names are not accepted"))
     if _condition(body, "Established").get("status") == "True":
-        return _READY
+        return READY
     return _waiting("the server does not serve it yet")
 
 
@@ -169,7 +175,8 @@ _RULES: Final[dict[tuple[str, str], tuple[Callable[[Object], Readiness], float]]
     ("v1", "PersistentVolumeClaim"): (_volume_claim, 5 * _MINUTES),
     ("v1", "Pod"): (_pod, 10 * _MINUTES),
     ("v1", "ResourceQuota"): (_quota, 1 * _MINUTES),
-    ("v1", "Secret"): (_secret, 10 * _MINUTES),
+    ("v1", "ReplicationController"): (_replication_controller, 10 * _MINUTES),
+    ("v1", "Secret"): (_secret, 5.0),
     ("v1", "Service"): (_published, 10 * _MINUTES),
     ("apiextensions.k8s.io/v1", "CustomResourceDefinition"): (_definition, 1 * _MINUTES),
 }
@@ -178,7 +185,7 @@ _RULES: Final[dict[tuple[str, str], tuple[Callable[[Object], Readiness], float]]
 def readiness(body: Object) -> Readiness:
     """Judge an object as the server shows it."""
     rule = _RULES.get((body["apiVersion"], body["kind"]))
-    return rule[0](body) if rule else _READY
+    return rule[0](body) if rule else READY
 
 
 def patience(body: Object) -> float:
