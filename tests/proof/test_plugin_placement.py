@@ -59,6 +59,33 @@ def test_labels_that_every_node_has_change_nothing() -> None:
     assert word(on_eks({"kubeletPlugin": {"nodeSelector": {"kubernetes.io/os": "linux"}}})) == "guaranteed"
 
 
+def asking(**resources: dict[str, str]) -> dict[str, Any]:
+    """Values by which the plugin's container asks for resources."""
+    return {"kubeletPlugin": {"containers": {"gpus": {"resources": resources}}}}
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"kubeletPlugin": {"priorityClassName": "gold"}}, "unknown"),
+        ({"kubeletPlugin": {"priorityClassName": "system-cluster-critical"}}, "guaranteed"),
+        ({"kubeletPlugin": {"priorityClassName": ""}}, "guaranteed"),
+        ({"serviceAccount": {"create": False, "name": "mine"}}, "unknown"),
+        (
+            {"kubeletPlugin": {"containers": {"gpus": {"resources": {"requests": {"memory": "9Ti"}}}}}},
+            "never",
+        ),
+        ({"kubeletPlugin": {"containers": {"gpus": {"resources": {"limits": {"cpu": "900"}}}}}}, "never"),
+        (
+            {"kubeletPlugin": {"containers": {"gpus": {"resources": {"requests": {"cpu": "100m"}}}}}},
+            "guaranteed",
+        ),
+    ],
+)
+def test_what_else_keeps_the_plugin_off_its_nodes_is_judged(values: dict[str, Any], told: str) -> None:
+    assert word(lab(values)) == told
+
+
 def test_tolerations_taken_away_keep_the_plugin_off_its_nodes() -> None:
     assert word(lab({}, taints=[TAINT])) == "guaranteed"
     assert word(lab({"kubeletPlugin": {"tolerations": []}}, taints=[TAINT])) == "never"

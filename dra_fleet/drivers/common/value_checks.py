@@ -66,7 +66,7 @@ def _check_type(version: ChartVersion, key: str, value: object) -> list[Refusal]
     if told != "booleans":
         return [
             Refusal(
-                path=f"{key}.{below}" if below else key,
+                path=f"{key}.{below}".replace(".[", "[") if below else key,
                 what="is no value that the API server or the driver takes",
                 got=got,
                 allowed=allowed,

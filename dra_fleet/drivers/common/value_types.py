@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dra_fleet.kubernetes.scheduling.written import mapping, sequence
+from dra_fleet.drivers.common import pod_values
+from dra_fleet.drivers.common.pod_values import Wrong, named
+from dra_fleet.kubernetes.devices.names import dns_label, dns_subdomain
 from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
@@ -20,15 +22,15 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers.common.facts import ValueType
 
-Wrong = tuple[str, object, str]
-"""The key below the value, empty for all of it; what stands there; and what would be taken."""
-
 _NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
 _PORTS = range(1, 65536)
 _POLICIES = ("Always", "IfNotPresent", "Never")
-_STRATEGIES = ("RollingUpdate", "OnDelete")
-_OPERATORS = ("Equal", "Exists")
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_DURATION = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_REPOSITORY = re.compile(
+    r"([A-Za-z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*"
+)
+"""Images' names: https://github.com/distribution/reference."""
 
 
 def _nothing(value: object) -> Iterator[Wrong]:
@@ -56,30 +58,24 @@ def _pull_policy(value: object) -> Iterator[Wrong]:
         yield "", value, ", ".join(_POLICIES)
 
 
-def _strategy(value: object) -> Iterator[Wrong]:
-    kind = mapping(value).get("type")
-    if kind not in (None, "", *_STRATEGIES):
-        yield "type", kind, ", ".join(_STRATEGIES)
+def _probe_port(value: object) -> Iterator[Wrong]:
+    if isinstance(value, int) and value >= 0 and value not in _PORTS:
+        yield "", value, "1 to 65535, or less than 0 for none"
 
 
-def _node_selector(value: object) -> Iterator[Wrong]:
-    for key, held in mapping(value).items():
-        if not isinstance(held, str):
-            yield key, held, "text, in quotes"
+def _directory(value: object) -> Iterator[Wrong]:
+    parts = str(value).split("/")
+    if value and (parts[0] or ".." in parts):
+        yield "", value, "an absolute path"
 
 
-def _tolerations(value: object) -> Iterator[Wrong]:
-    for one in sequence(value):
-        fields = mapping(one)
-        operator, effect = fields.get("operator") or "Equal", fields.get("effect")
-        if not isinstance(one, Mapping) or operator not in _OPERATORS:
-            yield "", one, f"mappings with operator {' or '.join(_OPERATORS)}"
-        elif effect not in (None, "", *_EFFECTS):
-            yield "", one, f"effect {', '.join(_EFFECTS)}, or none"
-        elif operator == "Exists" and fields.get("value"):
-            yield "", one, "no value where operator is Exists"
-        elif operator == "Equal" and not fields.get("key"):
-            yield "", one, "operator Exists where there is no key"
+def _duration(value: object) -> Iterator[Wrong]:
+    if value and (_DURATION.sub("", str(value)) or value == ""):
+        yield "", value, "a duration such as 15s"
+
+
+def _shape(shape: re.Pattern[str], words: str) -> Callable[[object], Iterator[Wrong]]:
+    return named(lambda text: None if shape.fullmatch(text) else words, words)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,9 +104,22 @@ KINDS: Mapping[ValueType, Kind] = {
     "port": Kind(held=int, words="a whole number", wrong=_port),
     "verbosity": Kind(held=str, words="a string", wrong=_verbosity),
     "pullPolicy": Kind(held=str, words="a string", wrong=_pull_policy),
-    "updateStrategy": Kind(held=Mapping, words="a mapping", wrong=_strategy),
-    "nodeSelector": Kind(held=Mapping, words="a mapping", wrong=_node_selector),
-    "tolerations": Kind(held=list, words="a list", wrong=_tolerations),
+    "updateStrategy": Kind(held=Mapping, words="a mapping", wrong=pod_values.update_strategy),
+    "nodeSelector": Kind(held=Mapping, words="a mapping", wrong=pod_values.node_selector),
+    "tolerations": Kind(held=list, words="a list", wrong=pod_values.tolerations),
+    "affinity": Kind(held=Mapping, words="a mapping", wrong=pod_values.affinity),
+    "annotations": Kind(held=Mapping, words="a mapping", wrong=pod_values.metadata),
+    "resources": Kind(held=Mapping, words="a mapping", wrong=pod_values.resources),
+    "securityContext": Kind(held=Mapping, words="a mapping", wrong=pod_values.security),
+    "environment": Kind(held=list, words="a list", wrong=pod_values.variables),
+    "pullSecrets": Kind(held=list, words="a list", wrong=pod_values.pull_secrets),
+    "probePort": Kind(held=int, words="a whole number", wrong=_probe_port),
+    "directory": Kind(held=str, words="a string", wrong=_directory),
+    "duration": Kind(held=str, words="a string", wrong=_duration),
+    "imageTag": Kind(held=str, words="a string", wrong=_shape(_TAG, "a tag of an image")),
+    "imageRepository": Kind(held=str, words="a string", wrong=_shape(_REPOSITORY, "an image, without a tag")),
+    "namespace": Kind(held=str, words="a string", wrong=named(dns_label, "a namespace's name")),
+    "objectName": Kind(held=str, words="a string", wrong=named(dns_subdomain, "an object's name")),
 }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dra_fleet import drivers
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.model.nodes import GIVE_SLICES, MOST_PODS, ComputeResources, NodeGroup, NodeShape, Published
-from dra_fleet.proof.supply.placement import given_elsewhere, plugin_lands
+from dra_fleet.proof.supply.placement import given_elsewhere, plugin_doubt, plugin_lands
 from dra_fleet.proof.supply.stored import stored
 
 if TYPE_CHECKING:
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
 _KEPT = 10
 """One part of so many is taken to be the system's own."""
-_NOT_KNOWN = (
-    "whether the driver's plugin runs on the nodes is not known: its values demand labels that the pool is "
-    f"not known to carry; make them labels of the pool, or {GIVE_SLICES}"
-)
+_NOT_KNOWN = "whether the driver's plugin runs on the nodes is not known: {why}; {fix}or " + GIVE_SLICES
+_LABELS = "its values demand labels that the pool is not known to carry"
 _ANY_MEMORY = "1Ei"
 """More than any machine has: where its memory is not known, nothing is refused for it."""
 
@@ -42,11 +40,15 @@ def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGrou
             brings its own.
     """
     installed = drivers_of(cluster, named)
+    doubts = {one.driver: plugin_doubt(one) for one in installed}
     known: list[tuple[PoolPlan, list[Installed], Published]] = []
     alike: dict[str, Published] = {}
     groups: list[NodeGroup] = []
     for pool in cluster.pools:
-        lands: dict[Driver, Answer] = {one.driver: plugin_lands(cluster, pool, one) for one in installed}
+        most, _ = resources_of(pool.machine)
+        lands: dict[Driver, Answer] = {
+            one.driver: plugin_lands(cluster, pool, one, most) for one in installed
+        }
         running = [driver for driver in installed if lands[driver.driver] != "no"]
         published = _known_already(pool, running, known)
         if published is None:
@@ -54,7 +56,7 @@ def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGrou
             # Devices of machines that differ in nothing that drivers see are matched and placed once.
             published = alike.setdefault(repr(published), published)
             known.append((pool, running, published))
-        published = _where_plugins_land(published, lands)
+        published = _where_plugins_land(published, lands, doubts)
         groups.append(
             NodeGroup(
                 pool=pool.name,
@@ -134,14 +136,26 @@ def in_order(devices: Sequence[NodeDevice], counters: Mapping[str, Sequence[Obje
     )
 
 
-def _where_plugins_land(published: Published, lands: Mapping[Driver, Answer]) -> Published:
+def _where_plugins_land(
+    published: Published, lands: Mapping[Driver, Answer], doubts: Mapping[Driver, str]
+) -> Published:
     """What is published where plugins do not come, or may not."""
     absent = {name for driver, answer in lands.items() if answer == "no" for name in driver.publishers}
-    unsure = {name for driver, answer in lands.items() if answer == "unknown" for name in driver.publishers}
+    unsure = {
+        name: _not_known(doubts[driver])
+        for driver, answer in lands.items()
+        if answer == "unknown"
+        for name in driver.publishers
+    }
     if not absent and not unsure:
         return published
     return published._replace(
         devices=tuple(device for device in published.devices if device.driver not in unsure),
-        unpredictable={**published.unpredictable, **dict.fromkeys(unsure, _NOT_KNOWN)},
+        unpredictable={**published.unpredictable, **unsure},
         told=published.told | absent,
     )
+
+
+def _not_known(doubt: str) -> str:
+    fix = "" if doubt else "make them labels of the pool, "
+    return _NOT_KNOWN.format(why=doubt or _LABELS, fix=fix)

@@ -7,9 +7,11 @@ https://github.com/kubernetes-sigs/dra-example-driver.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged
@@ -18,6 +20,7 @@ from dra_fleet.drivers.example import DRIVER as EXAMPLE
 from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
 from dra_fleet.drivers.nvidia.facts import gpu_operator
 
+REFUSED = yaml.safe_load(Path(__file__).with_name("refused_values.yaml").read_text(encoding="utf-8"))
 OPERANDS = [
     "validator",
     "driver",
@@ -86,42 +89,12 @@ def test_what_a_later_chart_brought_is_taken_there_alone(key: str) -> None:
 
 
 # What the API server and klog take: https://github.com/kubernetes/kubernetes/tree/v1.36.3/pkg/apis
-@pytest.mark.parametrize(
-    ("values", "path", "allowed"),
-    [
-        ({"logVerbosity": "99x"}, "logVerbosity", "a whole number, as text"),
-        (
-            {"kubeletPlugin": {"updateStrategy": {"type": "Nope"}}},
-            "kubeletPlugin.updateStrategy.type",
-            "RollingUpdate, OnDelete",
-        ),
-        ({"controller": {"replicas": -1}}, "controller.replicas", "0 or more"),
-        ({"webhook": {"servicePort": 70000}}, "webhook.servicePort", "1 to 65535"),
-        ({"image": {"pullPolicy": "Sometimes"}}, "image.pullPolicy", "Always, IfNotPresent, Never"),
-        (
-            {"kubeletPlugin": {"nodeSelector": {"gpu": True}}},
-            "kubeletPlugin.nodeSelector.gpu",
-            "text, in quotes",
-        ),
-        (
-            {"kubeletPlugin": {"tolerations": [{"key": "gpu", "effect": "NoRun"}]}},
-            "kubeletPlugin.tolerations",
-            "effect NoSchedule, PreferNoSchedule, NoExecute, or none",
-        ),
-        (
-            {"controller": {"tolerations": [{"key": "gpu", "operator": "Exists", "value": "x"}]}},
-            "controller.tolerations",
-            "no value where operator is Exists",
-        ),
-    ],
-)
-def test_what_the_api_server_or_the_driver_would_refuse_is_refused(
-    values: dict[str, Any], path: str, allowed: str
-) -> None:
+@pytest.mark.parametrize("row", REFUSED)
+def test_what_the_api_server_or_the_driver_would_refuse_is_refused(row: dict[str, Any]) -> None:
     entry = NVIDIA.facts.version("0.5.0")
     assert entry is not None
-    [refusal] = check_values(entry, values)
-    assert (refusal.path, refusal.allowed) == (path, allowed)
+    [refusal] = check_values(entry, row["values"])
+    assert (refusal.path, refusal.allowed) == (row["path"], row["allowed"])
     assert refusal.what == "is no value that the API server or the driver takes"
 
 
@@ -167,3 +140,24 @@ def test_the_example_driver_s_chart_takes_its_webhook_s_ports_and_quota() -> Non
         "resourceQuota": {"enabled": True, "pods": 4},
     }
     assert check_values(entry, values) == []
+
+
+PUBLISHED: list[dict[str, Any]] = [
+    {
+        "kubeletPlugin": {
+            "containers": {"gpus": {"healthcheckPort": -1, "resources": {"limits": {"memory": "1Gi"}}}}
+        }
+    },
+    {"kubeletPlugin": {"updateStrategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": "10%"}}}},
+    {"kubeletPlugin": {"podAnnotations": {"prometheus.io/scrape": "true"}, "priorityClassName": ""}},
+    {"controller": {"leaderElection": {"leaseDuration": "1m30s"}}, "image": {"tag": "v0.5.0-ubi9"}},
+    {"image": {"repository": "registry.example.com:5000/nvidia/dra-driver-nvidia-gpu"}},
+    {"kubeletPlugin": {"podSecurityContext": {"runAsUser": 0, "seccompProfile": {"type": "RuntimeDefault"}}}},
+]
+
+
+@pytest.mark.parametrize("values", PUBLISHED)
+def test_what_they_take_is_taken(values: dict[str, Any]) -> None:
+    version = NVIDIA.facts.version("0.5.0")
+    assert version is not None
+    assert check_values(version, values) == []
