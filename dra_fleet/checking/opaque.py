@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 from dra_fleet import drivers
 from dra_fleet.checking.device_objects import class_name, devices_path, requests
 from dra_fleet.checking.resources import at, mapping, sequence
-from dra_fleet.proof.answer.parameters import judged_parameters, mismatch, passed_over, wrong_types
+from dra_fleet.proof.answer.parameters import (
+    judged_parameters,
+    limits_beyond,
+    mismatch,
+    passed_over,
+    wrong_types,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,6 +54,9 @@ def check_config(
             _warn_unisolated(resource, base, drivers.publishing(str(driver)), parameters)
         if resource.kind != "DeviceClass":
             _check_types(resource, (*path, "config", index), mapping(item), (cluster, declared))
+            held = mapping(at(resource.value, path))
+            for beyond in limits_beyond(held, mapping(item), cluster.drivers):
+                resource.subject.refuse(beyond, *base, rule="parameters-refused")
 
 
 def _check(

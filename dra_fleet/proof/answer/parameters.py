@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from dra_fleet import drivers
 from dra_fleet.cel import asked
 from dra_fleet.drivers.common.parameters import check_parameters, limited_devices
+from dra_fleet.findings.refusal import Refusal
+from dra_fleet.kubernetes.scheduling.written import mapping, sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dra_fleet.drivers.installed import Installed
-    from dra_fleet.findings.refusal import Refusal
     from dra_fleet.model.plan import ClusterPlan
     from dra_fleet.proof.answer.messages import ProofFindings
     from dra_fleet.proof.demand.asks import Ask, ClaimAsk
@@ -97,9 +98,9 @@ def refuse_parameters(
             opaque = config.get("opaque", {})
             where = _ParametersPlace(path=(*path, "opaque", "parameters"), cluster=cluster)
             _tell(where, installed, opaque.get("driver", ""), opaque.get("parameters", {}), findings)
-            _refuse_indexes(
-                where, installed, opaque, _most_devices(ask.body, config.get("requests", [])), findings
-            )
+            for beyond in limits_beyond(ask.body["spec"]["devices"], config, installed):
+                what = f"on cluster {where.cluster.name}: {beyond.what}"
+                findings.refuse(*where.path, beyond.path, what=what, got=beyond.got, allowed=beyond.allowed)
             where = _ParametersPlace(path=(*path, "requests"), cluster=cluster)
             _refuse_types(where, config, ask.asks, findings)
             _tell_passed_over(where, config, ask.asks, findings)
@@ -177,42 +178,51 @@ def _tell_passed_over(
             )
 
 
-def _refuse_indexes(
-    where: _ParametersPlace,
-    installed: Sequence[Installed],
-    opaque: Mapping[str, Any],
-    most: int | None,
-    findings: ProofFindings,
-) -> None:
-    """Limits by index must be for devices that the claim can get; nothing where it may get any number."""
-    if most is None:
-        return
-    for field, keys in limited_devices(opaque.get("driver", ""), opaque.get("parameters", {}), installed):
+def limits_beyond(
+    devices: Mapping[str, Any], config: Mapping[str, Any], installed: Sequence[Installed]
+) -> Iterator[Refusal]:
+    """Limits by index that are for no device which a claim can get; none where it may get any number.
+
+    Args:
+        devices: `spec.devices` of the claim.
+        config: the entry of its `config`.
+        installed: the drivers as they run.
+    """
+    most = _most_devices(sequence(devices.get("requests")), sequence(config.get("requests")))
+    opaque = mapping(config.get("opaque"))
+    for field, keys in limited_devices(
+        str(opaque.get("driver")), mapping(opaque.get("parameters")), installed
+    ):
         for key in keys:
-            if key.isdecimal() and int(key) >= most:
-                findings.refuse(
-                    *where.path,
-                    f"{field}.{key}",
-                    what=f"on cluster {where.cluster.name}: is for a device that the claim does not get",
+            if most is not None and key.isdecimal() and int(key) >= most:
+                yield Refusal(
+                    path=f"{field}.{key}",
+                    what="is for a device that the claim does not get",
                     got=key,
-                    allowed=f"0 to {most - 1}",
+                    allowed=f"0 to {most - 1}" if most > 1 else "0" if most else "no index",
                 )
 
 
-def _most_devices(claim: Mapping[str, Any], names: Sequence[str]) -> int | None:
+def _most_devices(requests: Sequence[object], names: Sequence[object]) -> int | None:
     """The most devices for which a configuration may be; None where no number is named."""
     total = 0
-    for request in claim["spec"]["devices"]["requests"]:
-        choices = (
-            [(request["name"], request["exactly"])]
-            if "exactly" in request
-            else [(f"{request['name']}/{item['name']}", item) for item in request.get("firstAvailable", [])]
-        )
+    for request in map(mapping, requests):
+        main = request.get("name")
+        choices = [
+            (f"{main}/{mapping(one).get('name')}", mapping(one))
+            for one in sequence(request.get("firstAvailable"))
+        ]
+        choices = choices or [(str(main), mapping(request.get("exactly")))]
         meant = [item for name, item in choices if not names or name in names]
         if any(item.get("allocationMode") == "All" for item in meant):
             return None
-        total += max((item.get("count") or 1 for item in meant), default=0)
+        total += max((_count(item) for item in meant), default=0)
     return total
+
+
+def _count(request: Mapping[str, Any]) -> int:
+    count = request.get("count")
+    return count if isinstance(count, int) else 1
 
 
 def passed_over(publisher: str, request: str) -> str:
