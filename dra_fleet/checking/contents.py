@@ -10,7 +10,7 @@ from dra_fleet.checking.companions import is_companion
 from dra_fleet.checking.extended_resources import is_asked
 from dra_fleet.checking.pods import pods_of
 from dra_fleet.checking.rendering import RENDER, TEMPLATE
-from dra_fleet.checking.resources import resources
+from dra_fleet.checking.resources import mapping, resources
 from dra_fleet.findings.finding import FileFinding
 from dra_fleet.yaml_text import read_each
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from dra_fleet.yaml_text import Document, Torn, Unreadable
 
 _PODS = frozenset({"containers", "resourceClaims"})
+_SINGLE = frozenset({"container", "script"})
+"""Where a step of a workflow has its one container."""
 """Fields by which pods are known in kinds that nobody here knows."""
 
 
@@ -117,7 +119,7 @@ def _why_passed(item: FileObject) -> str:
 def _has_pods(value: object) -> bool:
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
-        return any(isinstance(fields.get(name), list) for name in _PODS) or any(
-            map(_has_pods, fields.values())
-        )
+        listed = any(isinstance(fields.get(name), list) for name in _PODS)
+        single = any("image" in mapping(fields.get(name)) for name in _SINGLE)
+        return listed or single or any(map(_has_pods, fields.values()))
     return isinstance(value, list) and any(map(_has_pods, cast("list[object]", value)))

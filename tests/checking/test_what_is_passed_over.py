@@ -25,6 +25,15 @@ def test_objects_without_devices_are_passed_over_with_why() -> None:
     assert checked.passed == {"ask for no devices": 1, "kind Graph not known": 1, "not rendered": 1}
 
 
+def test_steps_of_one_container_are_pods_that_are_not_known() -> None:
+    workflow = (
+        "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {generateName: train-}\nspec:\n"
+        "  templates: [{name: main, container: {image: x, resources: {limits: {nvidia.com/gpu: 1}}}}]\n"
+    )
+    checked = checking.check(plan_of(), [ManifestFile(name="w.yaml", data=workflow.encode(), is_named=True)])
+    assert checked.passed == {"kind Workflow not known": 1}
+
+
 def test_a_file_of_a_folder_may_hold_no_objects() -> None:
     values = ManifestFile(name="values.yaml", data=b"replicas: 1\n", is_named=False)
     checked = checking.check(plan_of(), [values])
