@@ -27,11 +27,13 @@ from dra_fleet.rehearsal import tools
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `tests` is not installed
 
+from twins.goals import print_beside_goal
+
 from tests.policy.other_project import PACK, OtherProject
 from tests.policy.rule_cases import Declared
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import grpc
 
@@ -145,16 +147,21 @@ def _measure_previews(folder: Path, declared: Sequence[Declared]) -> None:
         wall, used = (statistics.median(each) for each in zip(*rounds, strict=True))
         print(f"preview with {name}, seconds: {wall:.2f}, of processors: {used:.2f}")
     none, empty, whole = taken
-    _print_ratio(taken, empty, none, "the floor")
-    _print_ratio(taken, whole, empty, "goal: at most 1.3")
-    _print_ratio(taken, whole, none, "goal: at most 1.15")
+    wall, used = _ratios(taken[empty], taken[none])
+    print(f"{empty} / {none}, the floor, medians of pairs: {wall:.2f}, of processors: {used:.2f}")
+    for other, goal in ((empty, 1.3), (none, 1.15)):
+        wall, used = _ratios(taken[whole], taken[other])
+        print_beside_goal(f"{whole} / {other}, median of pairs", wall, goal)
+        print_beside_goal(f"{whole} / {other}, of processors, median of pairs", used, goal)
 
 
-def _print_ratio(taken: Mapping[str, Sequence[tuple[float, float]]], one: str, other: str, said: str) -> None:
-    pairs = zip(taken[one], taken[other], strict=True)
-    ratios = [(wall / least, used / least_used) for (wall, used), (least, least_used) in pairs]
-    wall, used = (statistics.median(each) for each in zip(*ratios, strict=True))
-    print(f"{one} / {other}, medians of pairs: {wall:.2f}, of processors: {used:.2f} ({said})")
+def _ratios(
+    costs: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]
+) -> tuple[float, float]:
+    """How much more of the wall and of processors, by the medians of pairs."""
+    walls = [one / other for (one, _), (other, _) in zip(costs, others, strict=True)]
+    used = [one / other for (_, one), (_, other) in zip(costs, others, strict=True)]
+    return statistics.median(walls), statistics.median(used)
 
 
 def _used() -> float:
@@ -201,10 +208,8 @@ def _measure_pack(declared: Sequence[Declared]) -> None:
     each, whole = statistics.median(alone) / len(templates), statistics.median(together)
     print(f"rules on one claim template alone, ms: {each * 1000:.2f}")
     print(f"rules on the whole stack, ms: {whole * 1000:.1f}")
-    print(
-        f"per claim template, its share of the stack's included, ms: "
-        f"{(each + whole / len(declared)) * 1000:.2f} (goal: at most 2)"
-    )
+    share = (each + whole / len(declared)) * 1000
+    print_beside_goal("per claim template, its share of the stack's included", share, 2, "ms")
 
 
 def _request(found: Declared) -> analyzer_pb2.AnalyzeRequest:
