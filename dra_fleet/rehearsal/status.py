@@ -21,7 +21,7 @@ from dra_fleet.clusters.allocation import (
 )
 from dra_fleet.clusters.client import ANSWER_WITHIN
 from dra_fleet.rehearsal.access import NothingRunsError, connect, simulated_name
-from dra_fleet.rehearsal.agent.driver_pod import is_ready
+from dra_fleet.rehearsal.agent.driver_pod import REFUSED, is_ready
 from dra_fleet.rehearsal.drivers import plugins_of
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.providers.kubernetes.readiness import pod_trouble
@@ -182,15 +182,18 @@ async def _plugins_not_started(api: KubeApi, namespaces: Iterable[str]) -> list[
 
 
 def plugin_not_started(pod: Object) -> str:
-    """What to say of a pod of a driver's node plugins that is not ready; nothing of any other pod."""
+    """What to say of a pod of node plugins that is not ready or publishes nothing; nothing of others."""
     plugins = plugins_of(pod)
-    if not plugins or is_ready(pod):
+    refused = pod["metadata"].get("annotations", {}).get(REFUSED)
+    if not plugins or (is_ready(pod) and not refused):
         return ""
     drivers = " and ".join(sorted({plugin.driver for plugin in plugins}))
     node = pod["spec"].get("nodeName")
-    where = f"on node {node}" if node else "(on no node yet)"
+    who = f"the plugin of {drivers} {f'on node {node}' if node else '(on no node yet)'}"
+    if is_ready(pod):
+        return f"{who} runs, but its devices are missing, for the API server refuses its slices: {refused}"
     why = pod_trouble(pod) or f"the Pod is {pod.get('status', {}).get('phase', 'Pending')}"
-    return f"the plugin of {drivers} {where} has not started, so its devices are missing: {why}"
+    return f"{who} has not started, so its devices are missing: {why}"
 
 
 def devices_by_node(workload: WorkloadAllocation) -> dict[str, list[str]]:

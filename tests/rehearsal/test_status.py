@@ -28,6 +28,16 @@ def test_a_plugin_that_never_started_is_named_with_its_node_and_its_cause() -> N
     )
 
 
+def test_a_plugin_whose_slices_are_refused_runs_and_is_named() -> None:
+    logged = "processing ResourceSlice objects of gpu.nvidia.com: is forbidden"
+    refused = plugin(ready=True)
+    refused["metadata"]["annotations"] = {"rehearsal.dra-fleet/refused-slices": logged}
+    assert plugin_not_started(refused) == (
+        "the plugin of gpu.nvidia.com on node n1 runs, but its devices are missing, for the API server "
+        f"refuses its slices: {logged}"
+    )
+
+
 def test_nothing_is_said_of_a_plugin_that_runs_or_of_another_pod() -> None:
     other = {**plugin(ready=False), "spec": {"nodeName": "n1", "containers": [{"name": "web"}]}}
     assert (plugin_not_started(plugin(ready=True)), plugin_not_started(other)) == ("", "")

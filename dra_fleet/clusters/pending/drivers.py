@@ -91,7 +91,7 @@ def _of_pod(driver: str, pod: Object, node: str) -> WaitingReason:
     return WaitingReason(
         Cause.NO_DEVICES,
         f"the pod of driver {driver} on node {node} ({who}) runs but publishes no device: the host has no "
-        "usable device for it" + (f" ({why})" if why else ""),
+        f"usable device for it{f' ({why})' if why else ''}, or its slices are refused (see its log)",
     )
 
 

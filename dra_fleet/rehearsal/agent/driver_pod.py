@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dra_fleet.rehearsal.drivers import plugins_of, waits_for
 from dra_fleet.rehearsal.drivers.plugin import StartFailed
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
     from dra_fleet.rehearsal.world.node import Host
+
+
+REFUSED: Final = "rehearsal.dra-fleet/refused-slices"
+"""What a driver's pod logs of slices that the API server refuses: an annotation, for there are no logs."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,9 +16,9 @@ from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.addresses import PodAddresses
 from dra_fleet.rehearsal.agent.claims import claims_to_prepare, is_reserved_for
 from dra_fleet.rehearsal.agent.discovered import Discovered
+from dra_fleet.rehearsal.agent.driver_pods import RETRY_SECONDS, DriverPods
 from dra_fleet.rehearsal.agent.events import PodEvents
 from dra_fleet.rehearsal.agent.prepared import PreparedShares, drivers_of
-from dra_fleet.rehearsal.agent.publishing import SlicePublisher, in_published_order
 from dra_fleet.rehearsal.agent.view import POD, RESOURCE_API, ends_by_itself, has_claims
 from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers import plugins_of, start_problem
@@ -43,7 +43,6 @@ FINISH = "rehearsal.dra-fleet/finish"
 """Annotation that lets a running pod's containers end with exit code 0."""
 STOP = "rehearsal.dra-fleet/stop"
 """Annotation of a pod that has ended and whose claims are unprepared."""
-RETRY_SECONDS = 5.0
 ENDED = ("Succeeded", "Failed")
 
 
@@ -75,12 +74,14 @@ class Kubelets:
         self._queue = queue
         self._machines = machines
         self._programs = programs
-        self._discovered = Discovered(machines)
-        self._publisher = SlicePublisher()
         self._events = PodEvents(identities)
         self._shares = PreparedShares(identities, view, RUN)
         self._addresses = PodAddresses(view)
-        parts = (identities, *programs, self._discovered, self._addresses)
+        discovered = Discovered(machines)
+        self._drivers = DriverPods(
+            identities, view, queue, discovered=discovered, addresses=self._addresses, events=self._events
+        )
+        parts = (identities, *programs, discovered, self._addresses)
         view.when_gone += [part.forget for part in parts]
 
     async def reconcile(self, key: str) -> None:
@@ -126,7 +127,7 @@ class Kubelets:
         if program := next((item for item in self._programs if item.starts(pod)), None):
             await program.reconcile(pod)
         elif plugins_of(pod):
-            await self._start_driver(pod)
+            await self._drivers.start(pod)
         elif (failed := start_problem(pod, host)) is not None:
             await self._wait(pod, failed)
         elif not has_claims(pod):
@@ -162,41 +163,6 @@ class Kubelets:
         await kubelet.merge(
             "v1", "Pod", meta["name"], patch, namespace=meta["namespace"], subresource="status"
         )
-
-    async def _start_driver(self, pod: Object) -> None:
-        """Start the plugins, publish what they find, and report as the kubelet how that went."""
-        node = pod["spec"]["nodeName"]
-        outcome = driver_pod.start(pod, self._discovered.host(pod))
-        for plugin, devices in outcome.published:
-            ordered = in_published_order(devices, plugin.driver, seed=pod["metadata"]["uid"])
-            try:
-                api = await self._identities.pod(pod)
-                await self._publisher.publish(api, node, plugin.driver, ordered, plugin.counters())
-                await self._label(pod, plugin)
-            except ApiError as error:
-                if error.code in (404, 409):
-                    raise
-                outcome.failed[plugin.container_name] = f"failed to publish ResourceSlices: {error}"
-        status = driver_pod.status_of(pod, outcome, self._addresses.of(pod))
-        if outcome.problem:
-            self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
-        if driver_pod.shows(pod, status):
-            return
-        await self._report(pod, status)
-        if outcome.problem:
-            reason = "DriverNotReady" if outcome.waiting else "BackOff"
-            await self._events.record(node, pod, reason, outcome.problem)
-        self._view.wake_pods_on(node, but=pod)  # itself it would look at before it sees what was reported
-
-    async def _label(self, pod: Object, plugin: NodePlugin) -> None:
-        """Put the labels on the node that a plugin sets when it starts."""
-        node = pod["spec"]["nodeName"]
-        wanted = plugin.node_labels(self._discovered.host(pod))
-        present = self._view.nodes.objects.get(node, {}).get("metadata", {}).get("labels", {})
-        if not wanted.items() <= present.items():
-            await (await self._identities.pod(pod)).merge(
-                "v1", "Node", node, {"metadata": {"labels": wanted}}
-            )
 
     async def _wait(self, pod: Object, outcome: driver_pod.Start) -> None:
         """Say as the kubelet why a pod does not start, and look at it again later."""

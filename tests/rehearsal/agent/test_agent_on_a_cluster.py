@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.clusters.pending import Cause
+from dra_fleet.rehearsal.agent.driver_pod import REFUSED, is_ready
 from tests.rehearsal.agent.agent_cluster import (
     EXAMPLE,
     RESOURCE_API,
@@ -254,7 +255,7 @@ def test_without_its_driver_a_pod_cannot_end_and_the_slices_vanish(agent_cluster
     agent_cluster.helm("uninstall", "example", "--namespace", "example-driver", "--wait")
 
 
-def test_missing_rights_show_on_the_driver_and_heal(agent_cluster: AgentCluster) -> None:
+def test_a_driver_whose_slices_are_refused_runs_on_and_tries_again(agent_cluster: AgentCluster) -> None:
     agent_cluster.eventually("no slices are left over", lambda: not example_slices(agent_cluster))
     install_example(agent_cluster)
     binding = "ClusterRoleBinding"
@@ -271,16 +272,14 @@ def test_missing_rights_show_on_the_driver_and_heal(agent_cluster: AgentCluster)
     owned = {key: kept["metadata"][key] for key in ("name", "labels", "annotations")}
     agent_cluster.create({**kept, "metadata": owned})
     agent_cluster.eventually("slices again", lambda: example_slices(agent_cluster))
+    agent_cluster.eventually("nothing is refused any more", lambda: not refused_driver(agent_cluster))
     agent_cluster.helm("uninstall", "example", "--namespace", "example-driver", "--wait")
 
 
 def refused_driver(cluster: AgentCluster) -> str:
-    for pod in cluster.items("v1", "Pod", "example-driver"):
-        for status in pod["status"].get("containerStatuses", []):
-            waiting = status["state"].get("waiting", {})
-            if waiting.get("reason") == "CrashLoopBackOff":
-                return str(waiting["message"])
-    return ""
+    """What a pod that is ready logs of its slices."""
+    pods = cluster.items("v1", "Pod", "example-driver")
+    return "".join(pod["metadata"].get("annotations", {}).get(REFUSED, "") for pod in pods if is_ready(pod))
 
 
 def test_a_removed_node_joins_again_and_publishes_again(agent_cluster: AgentCluster) -> None:

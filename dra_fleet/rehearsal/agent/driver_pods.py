@@ -1,0 +1,112 @@
+"""The kubelets start the pods of drivers: plugins publish what they find, and log what is refused of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.clusters.informer import key_of
+from dra_fleet.rehearsal.agent import driver_pod
+from dra_fleet.rehearsal.agent.driver_pod import REFUSED
+from dra_fleet.rehearsal.agent.publishing import SlicePublisher, in_published_order
+from dra_fleet.rehearsal.agent.view import POD
+from dra_fleet.rehearsal.agent.work_queue import Key
+
+if TYPE_CHECKING:
+    from dra_fleet.clusters.client import Object
+    from dra_fleet.rehearsal.agent.addresses import PodAddresses
+    from dra_fleet.rehearsal.agent.discovered import Discovered
+    from dra_fleet.rehearsal.agent.events import PodEvents
+    from dra_fleet.rehearsal.agent.identity import Identities
+    from dra_fleet.rehearsal.agent.view import ClusterView
+    from dra_fleet.rehearsal.agent.work_queue import WorkQueue
+    from dra_fleet.rehearsal.drivers.plugin import NodePlugin
+
+RETRY_SECONDS = 5.0
+_TRY_AGAIN = (404, 409)
+"""What becomes of the API server's answers as soon as the view is not behind any more."""
+
+
+class DriverPods:
+    """Starts the pods of drivers.
+
+    Args:
+        identities: all is done as the node's kubelet or as the driver's pod.
+        view: what there is.
+        queue: where to ask for another try.
+        discovered: the machines as a driver finds them when it starts.
+        addresses: of the pods.
+        events: what is told of pods.
+    """
+
+    def __init__(
+        self,
+        identities: Identities,
+        view: ClusterView,
+        queue: WorkQueue,
+        *,
+        discovered: Discovered,
+        addresses: PodAddresses,
+        events: PodEvents,
+    ) -> None:
+        self._identities = identities
+        self._view = view
+        self._queue = queue
+        self._discovered = discovered
+        self._addresses = addresses
+        self._events = events
+        self._publisher = SlicePublisher()
+
+    async def start(self, pod: Object) -> None:
+        """Start the plugins, publish what they find, and report as the kubelet how that went."""
+        node = pod["spec"]["nodeName"]
+        outcome = driver_pod.start(pod, self._discovered.host(pod))
+        refused = [await self._publish(pod, plugin, devices) for plugin, devices in outcome.published]
+        for plugin, _ in outcome.published:
+            try:
+                await self._label(pod, plugin)
+            except ApiError as error:
+                if error.code in _TRY_AGAIN:
+                    raise
+                outcome.failed[plugin.container_name] = f"failed to label the node: {error}"
+        logged, meta = "; ".join(filter(None, refused)), pod["metadata"]
+        status = driver_pod.status_of(pod, outcome, self._addresses.of(pod))
+        if outcome.problem or logged:
+            self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
+        if driver_pod.shows(pod, status) and meta.get("annotations", {}).get(REFUSED, "") == logged:
+            return
+        noted = {"uid": meta["uid"], "annotations": {REFUSED: logged or None}}
+        patch = {"metadata": noted, "status": status}
+        await self._identities.kubelet(node).merge(
+            "v1", "Pod", meta["name"], patch, namespace=meta["namespace"], subresource="status"
+        )
+        if outcome.problem:
+            reason = "DriverNotReady" if outcome.waiting else "BackOff"
+            await self._events.record(node, pod, reason, outcome.problem)
+        self._view.wake_pods_on(node, but=pod)  # itself it would look at before it sees what was reported
+
+    async def _publish(self, pod: Object, plugin: NodePlugin, devices: list[Object]) -> str:
+        """Publish a plugin's devices; returns why the API server refuses them.
+
+        A plugin logs that and tries again, and runs on:
+        https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/kubeletplugin/draplugin.go#L934
+        """
+        ordered = in_published_order(devices, plugin.driver, seed=pod["metadata"]["uid"])
+        try:
+            api, node = await self._identities.pod(pod), pod["spec"]["nodeName"]
+            await self._publisher.publish(api, node, plugin.driver, ordered, plugin.counters())
+        except ApiError as error:
+            if error.code in _TRY_AGAIN:
+                raise
+            return f"processing ResourceSlice objects of {plugin.driver}: {error}"
+        return ""
+
+    async def _label(self, pod: Object, plugin: NodePlugin) -> None:
+        """Put the labels on the node that a plugin sets when it starts."""
+        node = pod["spec"]["nodeName"]
+        wanted = plugin.node_labels(self._discovered.host(pod))
+        present = self._view.nodes.objects.get(node, {}).get("metadata", {}).get("labels", {})
+        if not wanted.items() <= present.items():
+            await (await self._identities.pod(pod)).merge(
+                "v1", "Node", node, {"metadata": {"labels": wanted}}
+            )
