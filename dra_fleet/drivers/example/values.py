@@ -5,7 +5,7 @@ Source: https://github.com/kubernetes-sigs/dra-example-driver, deployments/helm.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.common.values import value_at
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from dra_fleet.model.plan import ChartValues
 
 
+CONTROLLER_PLUGINS: Final = ("BindingConditions",)
+"""https://github.com/kubernetes-sigs/dra-example-driver/blob/v0.4.0/cmd/dra-example-controller/main.go#L47."""
+
+
 def values(release: Release) -> ChartValues:
     """The GPU profile, with the pools' taints tolerated."""
     chosen: dict[str, Any] = {"deviceProfile": "gpu"}
@@ -30,7 +34,7 @@ def values(release: Release) -> ChartValues:
 
 
 def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
-    """What the chart refuses."""
+    """What the chart refuses, or its controller."""
     found: list[Refusal] = []
     profile = value_at(final, "deviceProfile", default="gpu")
     if profile not in PROFILES:
@@ -42,6 +46,17 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
                 allowed=", ".join(PROFILES),
             )
         )
+    plugins = cast("Sequence[object]", value_at(final, "controller.plugins", default=None) or ())
+    found += [
+        Refusal(
+            path=f"controller.plugins[{index}]",
+            what="is no plugin of the controller, which exits",
+            got=str(name),
+            allowed=", ".join(CONTROLLER_PLUGINS),
+        )
+        for index, name in enumerate(plugins)
+        if name not in CONTROLLER_PLUGINS
+    ]
     return [*found, *default_namespace(release, final)]
 
 

@@ -10,6 +10,7 @@ from dra_fleet.clusters.pending import Cause
 from dra_fleet.rehearsal.agent.driver_pod import REFUSED, is_ready
 from tests.rehearsal.agent.agent_cluster import (
     EXAMPLE,
+    POOL,
     RESOURCE_API,
     TAINT,
     AgentCluster,
@@ -223,11 +224,12 @@ def test_an_exceeded_quota_is_named(agent_cluster: AgentCluster) -> None:
     assert "exceeded quota: none" in reason.sentence
 
 
-def install_example(cluster: AgentCluster) -> None:
+def install_example(cluster: AgentCluster, *values: str) -> None:
     cluster.helm(
         *("upgrade", "--install", "example", str(EXAMPLE), "--namespace", "example-driver"),
         *("--create-namespace", "--set", "kubeletPlugin.numDevices=2"),
         *("--set", "kubeletPlugin.nodeSelector.example\\.com/pool=plain"),
+        *(part for value in values for part in ("--set", value)),
     )
 
 
@@ -251,6 +253,29 @@ def test_without_its_driver_a_pod_cannot_end_and_the_slices_vanish(agent_cluster
     assert "no ready pod of DRA driver gpu.example.com on node plain-0" in reason.sentence
 
     install_example(agent_cluster)
+    agent_cluster.eventually("the pod ends", lambda: agent_cluster.pod(namespace, "pod") is None)
+    agent_cluster.helm("uninstall", "example", "--namespace", "example-driver", "--wait")
+
+
+def test_a_pod_is_bound_once_the_driver_s_controller_has_said_that_its_device_is_ready(
+    agent_cluster: AgentCluster,
+) -> None:
+    namespace = agent_cluster.namespace()
+    install_example(
+        agent_cluster, "kubeletPlugin.bindingConditions=true", "controller.plugins={BindingConditions}"
+    )
+    # From 1.36 on the role of the chart lets it write of devices on its own node alone (clusterrole.yaml).
+    beside = {"spec": {"template": {"spec": {"nodeSelector": {POOL: "plain"}}}}}
+    where = ("apps/v1", "Deployment", "example-dra-example-driver-controller", beside)
+    agent_cluster.run(lambda api: api.merge(*where, namespace="example-driver"))
+    agent_cluster.create(
+        template(namespace, deviceClassName="gpu.example.com"), claiming_pod(namespace, "pod", "plain")
+    )
+    agent_cluster.eventually("it runs", lambda: agent_cluster.is_running(namespace, "pod"))
+    [claim] = agent_cluster.items(RESOURCE_API, "ResourceClaim", namespace)
+    [device] = claim["status"]["devices"]
+    assert [item["type"] for item in device["conditions"]] == ["BindingConditions"]
+    agent_cluster.run(lambda api: api.delete("v1", "Pod", "pod", namespace))
     agent_cluster.eventually("the pod ends", lambda: agent_cluster.pod(namespace, "pod") is None)
     agent_cluster.helm("uninstall", "example", "--namespace", "example-driver", "--wait")
 

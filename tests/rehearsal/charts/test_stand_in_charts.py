@@ -215,8 +215,8 @@ def test_an_old_cluster_is_refused(tools: Toolset) -> None:
 
 @pytest.mark.engine
 def test_the_example_chart_refuses_what_is_not_rehearsed(tools: Toolset) -> None:
-    told = refusal(tools, EXAMPLE, "controller.plugins[0]=BindingConditions")
-    assert "it rehearses neither the webhook nor the controller" in told
+    told = refusal(tools, EXAMPLE, "webhook.enabled=true")
+    assert "it does not rehearse the webhook" in told
 
 
 @pytest.mark.engine

@@ -2,7 +2,10 @@
 
 from typing import Final
 
+from dra_fleet.rehearsal.drivers.example.controller import ExampleController, start_problem
 from dra_fleet.rehearsal.drivers.example.plugin import ExamplePlugin
 from dra_fleet.rehearsal.drivers.node_side import NodeSide
 
-NODE_SIDE: Final = NodeSide(plugins=(ExamplePlugin,))
+NODE_SIDE: Final = NodeSide(
+    plugins=(ExamplePlugin,), programs=(ExampleController,), start_problem=start_problem
+)
