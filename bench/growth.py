@@ -1,8 +1,8 @@
 """How do the commands grow with the pools of a stack?
 
-Measures stacks of 10, 50 and 250 pools, each with ten claims and workloads: `prove`, the preview of a cluster
-of GKE that is made, the same with the policy pack (what `gate` waits for), all of `review` but its preview,
-and `rehearse status` of an existing cluster with a node for each pool. Prints medians, and of each how much
+Measures stacks of 10, 50 and 250 pools in a cluster that exists, each with ten claims and workloads: `prove`,
+the preview, the same with the policy pack (what `gate` waits for), all of `review` but its preview, and
+`rehearse status` with a node for each pool. Prints medians, and of each how much
 more a pool takes among 250 than among 10; draws them into docs/images/growth.svg. Names of steps may follow:
 all without them.
 """
@@ -80,12 +80,12 @@ def _alone(folder: Path) -> dict[str, dict[int, float]]:
 
 
 def _on_engine(_folder: Path) -> dict[str, dict[int, float]]:
-    """Previews of a cluster that is made."""
+    """Previews on a rehearsed cluster, which needs no nodes for that."""
     found: dict[str, dict[int, float]] = {"preview": {}, "gate": {}}
     with room() as world:
         for size in SIZES:
-            file = _write(world.folder / f"made{size}.yaml", _made(size))
-            twin: Twin = world.stack(world.folder, f"made{size}", ["--config-file", str(file)])
+            file = _write(world.folder / f"grown{size}.yaml", _existing(size))
+            twin: Twin = world.stack(world.folder, f"grown{size}", ["--config-file", str(file)])
             for step, options in (("preview", ()), ("gate", ("--policy-pack", PACK))):
                 costs = [twin.run("preview", *options) for _ in range(ROUNDS)]
                 found[step][size] = statistics.median(cost.wall for cost in costs)
@@ -126,26 +126,6 @@ def _existing(pools: int) -> dict[str, Any]:
                 "machine": machines[number % len(machines)],
                 "nodes": {"min": 1, "max": 1},
                 "nodeSelector": {"example.com/pool": f"p{number}"},
-            }
-            for number in range(pools)
-        },
-    }
-
-
-def _made(pools: int) -> dict[str, Any]:
-    """A cluster of GKE."""
-    machines = ("a2-highgpu-1g", "g2-standard-24")
-    return {
-        "cloud": "gke",
-        "project": "ml-grown",
-        "location": "us-central1",
-        "create": {"network": "default"},
-        "access": {"external": True},
-        "pools": {
-            f"p{number}": {
-                "machine": machines[number % len(machines)],
-                "nodes": {"min": 1, "max": 1},
-                "zones": ["us-central1-a"],
             }
             for number in range(pools)
         },
