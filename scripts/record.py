@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.rehearsal.drivers.nvidia import binaries
-from dra_fleet.rehearsal.drivers.nvidia.hardware import NvidiaNode, parts_of
-from dra_fleet.rehearsal.drivers.nvidia.nvml_machine import machine_text, write_sysfs
+from dra_fleet.rehearsal.drivers.nvidia.hardware import NvidiaNode
+from dra_fleet.rehearsal.drivers.nvidia.outfit import outfit
 from dra_fleet.rehearsal.passed_on import passed_on
 from scripts.recorded_cases import Case, cases
 from scripts.recorded_slices import FOLDER, GPUS
@@ -49,7 +48,6 @@ class Recorder:
     """Runs one version of the driver."""
 
     plugin: Path
-    library: Path
     api: SlicesApi
     calls: Path
     """Collects the names of the NVML functions that were called."""
@@ -91,32 +89,19 @@ class Recorder:
                 "nvidia": {"driverVersion": GPU_DRIVER, "mig": dict(case.layout)},
             }
         ).hosts()[0]
-        found, machine = parts_of(host), host.machine
-        if found.nvidia is None:
+        variables = outfit(host, folder)
+        if not variables:
             raise NothingPublished(f"{case.machine} has no GPU driver")
-        is_vgpu = machine is not None and machine.gpu_fraction is not None
-        root = folder / "root"
-        for place in ("usr/lib64", "usr/bin", "dev"):
-            (root / place).mkdir(parents=True)
-        shutil.copy(self.library, root / "usr/lib64" / binaries.LIBRARY)
-        smi = root / "usr/bin/nvidia-smi"
-        smi.write_text("#!/bin/sh\n")
-        smi.chmod(0o755)
-        (folder / "machine").write_text(machine_text(found.gpus, found.nvidia, is_vgpu=is_vgpu))
-        write_sysfs(found.gpus, folder / "sys")
         chosen = {
+            **variables,
             "NODE_NAME": name,
             "NAMESPACE": "default",
             "IMAGE_NAME": "registry.example/driver:1",
             "KUBECONFIG": str(self.api.kubeconfig),
             "CDI_ROOT": str(folder / "cdi"),
-            "DRIVER_ROOT_CTR_PATH": str(root),
             "NVIDIA_DRIVER_ROOT": "/",
-            "NVIDIA_CDI_HOOK_PATH": "/usr/bin/nvidia-cdi-hook",
             "KUBELET_REGISTRAR_DIRECTORY_PATH": str(folder / "registry"),
             "KUBELET_PLUGINS_DIRECTORY_PATH": str(folder / "plugins"),
-            "NVIDIA_DRA_SYSFS_ROOT": str(folder / "sys"),
-            "NVML_STANDIN": str(folder / "machine"),
             "NVML_STANDIN_CALLS": str(self.calls),
             "FEATURE_GATES": ",".join(f"{gate}={str(on).lower()}" for gate, on in case.gates.items()),
             "GOMAXPROCS": "1",
@@ -145,7 +130,6 @@ def record(version: str, machines: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder, slices_api() as api:
         recorder = Recorder(
             plugin=binaries.gpu_plugin(version),
-            library=binaries.nvml_standin(),
             api=api,
             calls=Path(folder) / "calls",
         )

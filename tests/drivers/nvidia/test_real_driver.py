@@ -28,7 +28,6 @@ def recorder(tmp_path_factory: pytest.TempPathFactory) -> Generator[Recorder]:
     with slices_api() as api:
         yield Recorder(
             plugin=binaries.gpu_plugin(NEWEST),
-            library=binaries.nvml_standin(),
             api=api,
             calls=tmp_path_factory.mktemp("nvml") / "calls",
         )
