@@ -55,6 +55,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on std
         ("the dev stack", "dra-fleet rehearse up"),
         ("where its time goes", "dra-fleet rehearse up --timings"),
         ("any stack file, for a script", "dra-fleet rehearse up examples/s10-capacity.yaml --json"),
+        ("over NVIDIA's own driver", "dra-fleet rehearse up examples/s10-capacity.yaml --drivers real"),
     )
 )
 def up(
@@ -71,6 +72,15 @@ def up(
             help="First build the schedulers of older minors, in minutes; else the newest emulates them.",
         ),
     ] = False,
+    drivers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--drivers",
+            metavar="simulated|real|DRIVER=PATH",
+            help="What serves as node plugins: simulated ones, the drivers' own as built here, or a program; "
+            "default: as the hardware file says, else simulated.",
+        ),
+    ] = None,
     timings: Annotated[bool, typer.Option("--timings", help="Also say where the time went.")] = False,
     json: Json = False,
 ) -> None:
@@ -85,7 +95,12 @@ def up(
     source = find_stack(stack, hardware=hardware)
     with reporting() as reporter:
         report = session.up(
-            source, Home.default(), reporter, wait_seconds=wait, own_schedulers=own_schedulers
+            source,
+            Home.default(),
+            reporter,
+            wait_seconds=wait,
+            own_schedulers=own_schedulers,
+            programs=drivers or (),
         )
     for note in report.notes:
         stderr_console().print(f"note: {note}", markup=False, soft_wrap=True)
@@ -221,6 +236,7 @@ def _up_json(report: UpReport) -> dict[str, Any]:
         "simulated": True,
         "changes": engine.changes,
         "kubernetes_provider": report.kubernetes_provider,
+        "drivers": dict(report.drivers),
         "seconds": round(report.seconds, 2),
         "policy": {"rules": sorted(engine.rules), "findings": findings},
         "notes": list(report.notes),

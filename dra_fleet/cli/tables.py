@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from dra_fleet.cli.output import new_table
@@ -68,9 +69,15 @@ def up_caption(report: UpReport) -> str:
         _count(engine.changes, "change"),
         f"policy: {_count(len(engine.rules), 'rule')}, {_count(len(engine.findings), 'finding')}",
         f"kubernetes provider: {report.kubernetes_provider}",
+        *(f"driver {name}: {_served(by)}" for name, by in report.drivers.items()),
         f"{report.seconds:.1f} s",
     )
     return " · ".join(counts)
+
+
+def _served(by: str) -> str:
+    """What serves a driver; a program by its file's name."""
+    return f"its own {PurePath(by).name}" if PurePath(by).is_absolute() else by
 
 
 def _count(number: int, noun: str) -> str:

@@ -91,6 +91,11 @@ class Home:
         return self.root / "tools.json"
 
     @property
+    def served_by(self) -> Path:
+        """Which drivers' own programs serve in place of simulated plugins, as JSON."""
+        return self.root / "drivers.json"
+
+    @property
     def clusters(self) -> Path:
         """One directory per simulated cluster."""
         return self.root / "clusters"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.places import top_folder
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
-from dra_fleet.rehearsal import charts, engine_session, providers, tools
+from dra_fleet.rehearsal import charts, chosen_drivers, engine_session, providers, tools
 from dra_fleet.rehearsal.access import simulated_name
 from dra_fleet.rehearsal.engine_run import EngineResult, run_engine
 from dra_fleet.rehearsal.environment import environment
@@ -33,11 +33,14 @@ from dra_fleet.rehearsal.world.files import write_private
 from dra_fleet.settings import read_stack_file
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from dra_fleet.model.plan import FleetPlan
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.reporting import Reporter
     from dra_fleet.rehearsal.tools import Toolset
     from dra_fleet.rehearsal.world.hardware_file import Hardware
+    from dra_fleet.rehearsal.world.served_by import ServedBy
 
 POLICY_PACK = top_folder("policies") / "run-pack"
 POLL_SECONDS = 0.25
@@ -63,6 +66,8 @@ class UpReport:
     notes: tuple[str, ...]
     kubernetes_provider: str
     """Which plugin served: `published` or `stand-in`."""
+    drivers: Mapping[str, str]
+    """What serves as node plugin of each driver and version: `simulated`, or its own program's path."""
     seconds: float
     timings: tuple[Timing, ...]
 
@@ -74,6 +79,7 @@ def up(
     *,
     wait_seconds: float,
     own_schedulers: bool = False,
+    programs: Sequence[str] = (),
 ) -> UpReport:
     """Rehearse a stack.
 
@@ -83,6 +89,7 @@ def up(
         reporter: told what is under way.
         wait_seconds: how long workloads may take to get their devices.
         own_schedulers: build the schedulers of the stack's minors first where they are not built.
+        programs: what serves as the drivers' node plugins; see `chosen_drivers.choices`.
 
     Raises:
         RehearsalError, SettingsInvalid, DoesNotFit, KubeconfigError: each with a text for the user.
@@ -93,22 +100,36 @@ def up(
         require_minors({cluster.name: cluster.kubernetes for cluster in plan.clusters})
         hardware = read_hardware(plan, source)
         refuse_mismatch(plan, hardware, source)
+        chosen = chosen_drivers.choices(programs, hardware.drivers)
     with timed.part("proof"):
         proof = prove(plan)
     timed.say(proof.headline())
     proof.require()
     with own_turn(home, timed):
+        served, of_drivers = choose_programs(plan, chosen, home, timed)
         notes, engine = _bring_up(source, plan, hardware, home, timed, own_schedulers=own_schedulers)
     status = wait_for_devices(plan, home, timed, wait_seconds)
     return UpReport(
         stack=source.name,
         engine=engine,
         status=status,
-        notes=tuple(notes),
+        notes=(*of_drivers, *notes),
+        drivers=chosen_drivers.told(plan, served),
         kubernetes_provider=providers.kubernetes_served_by(home.pulumi_home),
         seconds=timed.seconds(),
         timings=timed.timings(),
     )
+
+
+def choose_programs(
+    plan: FleetPlan, chosen: Mapping[str, str], home: Home, reporter: Timed
+) -> tuple[ServedBy, list[str]]:
+    """Build the drivers' own programs where they are chosen, and tell the world; also notes for the user."""
+    with reporter.part("drivers"):
+        served, notes = chosen_drivers.resolve(plan, chosen, reporter.told)
+        home.create()
+        served.write(home)
+    return served, notes
 
 
 def _bring_up(

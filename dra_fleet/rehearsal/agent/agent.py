@@ -9,7 +9,9 @@ from dra_fleet.rehearsal.agent.claim_names import ClaimNames
 from dra_fleet.rehearsal.agent.identity import Identities
 from dra_fleet.rehearsal.agent.kubelet import Kubelets
 from dra_fleet.rehearsal.agent.machines import Machines
+from dra_fleet.rehearsal.agent.node_plugins import NodePlugins
 from dra_fleet.rehearsal.agent.nodes import NodeJoiner
+from dra_fleet.rehearsal.agent.own.programs import OwnPrograms
 from dra_fleet.rehearsal.agent.view import CLAIM_NAMES, NODE, POD, SLICES, ClusterView
 from dra_fleet.rehearsal.agent.wiping import SliceWiper
 from dra_fleet.rehearsal.agent.work_queue import Key, WorkQueue
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import KubeApi
     from dra_fleet.rehearsal.world.hardware import ClusterHardware
+    from dra_fleet.rehearsal.world.served_by import OwnPlace
 
 
 async def run(
@@ -27,6 +30,8 @@ async def run(
     kubeconfig: Path,
     hardware: ClusterHardware,
     stop: asyncio.Event,
+    own: OwnPlace,
+    *,
     changes: asyncio.Queue[ClusterHardware] | None = None,
 ) -> None:
     """Stand for the machines of one cluster until `stop` is set.
@@ -36,6 +41,7 @@ async def run(
         kubeconfig: of the same cluster, for its address and CA.
         hardware: the machines.
         stop: ends it; nothing in the cluster is removed.
+        own: where drivers' own programs run.
         changes: says which machines there are from then on, each time some came, went or changed.
     """
     hosts = {host.name: host for host in hardware.hosts()}
@@ -47,7 +53,11 @@ async def run(
         made(identities, view, queue, machines) for side in node_sides().values() for made in side.programs
     ]
     joiner = NodeJoiner(admin, hosts, hardware.kubernetes, view.pods_on, machines)
-    kubelets = Kubelets(admin, identities, view, queue, machines=machines, programs=programs)
+    own_programs = OwnPrograms(own, identities, queue)
+    plugins = NodePlugins(admin, identities, view, machines, own_programs)
+    kubelets = Kubelets(
+        identities, view, queue, machines=machines, plugins=plugins, own=own_programs, programs=programs
+    )
     wiper = SliceWiper(identities, view, queue, hardware.slice_wiping_seconds)
 
     async def join(node: str) -> None:
@@ -64,6 +74,7 @@ async def run(
     async def work() -> None:
         for informer in view.informers:
             await informer.synced.wait()
+        own_programs.end_others(view.pods.objects.values())
         for name in hosts:
             queue.add(Key(NODE, name))
             queue.add(Key(SLICES, name))
@@ -72,14 +83,14 @@ async def run(
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(informer.run()) for informer in view.informers]
-            tasks.append(group.create_task(work()))
+            tasks += [group.create_task(work()), group.create_task(own_programs.follow(view.wake_plugins))]
             if changes is not None:
                 tasks.append(group.create_task(_follow(changes, joiner, queue)))
             await stop.wait()
             for task in tasks:
                 task.cancel()
     finally:
-        await asyncio.gather(*(program.close() for program in programs))
+        await asyncio.gather(*(part.close() for part in (*programs, own_programs)))
         await identities.close()
 
 

@@ -13,6 +13,8 @@ from dra_fleet.rehearsal.drivers import plugins_of, waits_for
 from dra_fleet.rehearsal.drivers.plugin import StartFailed
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
     from dra_fleet.rehearsal.world.node import Host
@@ -29,11 +31,13 @@ class Start:
     Args:
         waiting: what the init container keeps logging; None once it passed.
         failed: the last words of each container that crashes, by name.
+        unready: why a container that runs does not serve yet, by name.
         published: the plugins that run, with the devices they publish.
     """
 
     waiting: str | None = None
     failed: dict[str, str] = field(default_factory=dict[str, str])
+    unready: dict[str, str] = field(default_factory=dict[str, str])
     published: list[tuple[NodePlugin, list[Object]]] = field(
         default_factory=list["tuple[NodePlugin, list[Object]]"]
     )
@@ -43,17 +47,26 @@ class Start:
         """One line about what is wrong, if something is."""
         if self.waiting:
             return self.waiting
-        return "; ".join(f"{name}: {text}" for name, text in self.failed.items()) or None
+        told = {**self.unready, **self.failed}
+        return "; ".join(f"{name}: {text}" for name, text in told.items()) or None
 
 
-def start(pod: Object, host: Host) -> Start:
-    """Start the containers of a driver's pod on a host."""
+def start(pod: Object, host: Host, but: Container[str] = ()) -> Start:
+    """Start the containers of a driver's pod on a host.
+
+    Args:
+        pod: the driver's.
+        host: the node's machine.
+        but: containers that are not simulated.
+    """
     for container in pod["spec"].get("initContainers", []):
         problem = waits_for(container, host)
         if problem:
             return Start(waiting=problem)
     outcome = Start()
     for plugin in plugins_of(pod):
+        if plugin.container_name in but:
+            continue
         try:
             outcome.published.append((plugin, plugin.devices(host)))
         except StartFailed as error:
@@ -141,7 +154,7 @@ def _plugin_container(container: Object, outcome: Start, now: str) -> Object:
     if outcome.waiting:
         return _container(container, {"waiting": {"reason": "PodInitializing"}}, ready=False)
     if name not in outcome.failed:
-        return _container(container, {"running": {"startedAt": now}}, ready=True)
+        return _container(container, {"running": {"startedAt": now}}, ready=name not in outcome.unready)
     text = outcome.failed[name]
     waiting = {
         "reason": "CrashLoopBackOff",

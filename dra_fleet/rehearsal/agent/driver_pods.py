@@ -8,16 +8,22 @@ from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.clusters.informer import key_of
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.driver_pod import REFUSED
+from dra_fleet.rehearsal.agent.identity import RENEW_BEFORE
+from dra_fleet.rehearsal.agent.own.programs import LOOK_AGAIN, Crashed, NotUp
 from dra_fleet.rehearsal.agent.publishing import SlicePublisher, in_published_order
 from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key
+from dra_fleet.rehearsal.drivers import plugins_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.agent.addresses import PodAddresses
     from dra_fleet.rehearsal.agent.discovered import Discovered
     from dra_fleet.rehearsal.agent.events import PodEvents
     from dra_fleet.rehearsal.agent.identity import Identities
+    from dra_fleet.rehearsal.agent.own.programs import OwnPrograms
     from dra_fleet.rehearsal.agent.view import ClusterView
     from dra_fleet.rehearsal.agent.work_queue import WorkQueue
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
@@ -34,6 +40,7 @@ class DriverPods:
         identities: all is done as the node's kubelet or as the driver's pod.
         view: what there is.
         queue: where to ask for another try.
+        own: the drivers' own programs.
         discovered: the machines as a driver finds them when it starts.
         addresses: of the pods.
         events: what is told of pods.
@@ -45,6 +52,7 @@ class DriverPods:
         view: ClusterView,
         queue: WorkQueue,
         *,
+        own: OwnPrograms,
         discovered: Discovered,
         addresses: PodAddresses,
         events: PodEvents,
@@ -52,6 +60,7 @@ class DriverPods:
         self._identities = identities
         self._view = view
         self._queue = queue
+        self._own = own
         self._discovered = discovered
         self._addresses = addresses
         self._events = events
@@ -60,7 +69,17 @@ class DriverPods:
     async def start(self, pod: Object) -> None:
         """Start the plugins, publish what they find, and report as the kubelet how that went."""
         node = pod["spec"]["nodeName"]
-        outcome = driver_pod.start(pod, self._discovered.host(pod))
+        programs = {
+            plugin.container_name: program
+            for plugin in plugins_of(pod)
+            if (program := self._own.serves(plugin)) is not None
+        }
+        if not programs:
+            self._own.forget(pod)
+        outcome = driver_pod.start(pod, self._discovered.host(pod), but=programs)
+        for plugin in plugins_of(pod) if outcome.waiting is None else ():
+            if program := programs.get(plugin.container_name):
+                await self._keep(pod, plugin, program, outcome)
         refused = [await self._publish(pod, plugin, devices) for plugin, devices in outcome.published]
         for plugin, _ in outcome.published:
             try:
@@ -71,8 +90,10 @@ class DriverPods:
                 outcome.failed[plugin.container_name] = f"failed to label the node: {error}"
         logged, meta = "; ".join(filter(None, refused)), pod["metadata"]
         status = driver_pod.status_of(pod, outcome, self._addresses.of(pod))
-        if outcome.problem or logged:
-            self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
+        again = (
+            LOOK_AGAIN if outcome.unready else RETRY_SECONDS if outcome.problem or logged else RENEW_BEFORE
+        )
+        self._queue.add_later(Key(POD, key_of(pod)), again)
         if driver_pod.shows(pod, status) and meta.get("annotations", {}).get(REFUSED, "") == logged:
             return
         noted = {"uid": meta["uid"], "annotations": {REFUSED: logged or None}}
@@ -80,10 +101,23 @@ class DriverPods:
         await self._identities.kubelet(node).merge(
             "v1", "Pod", meta["name"], patch, namespace=meta["namespace"], subresource="status"
         )
-        if outcome.problem:
+        if outcome.problem and not outcome.unready:
             reason = "DriverNotReady" if outcome.waiting else "BackOff"
             await self._events.record(node, pod, reason, outcome.problem)
         self._view.wake_pods_on(node, but=pod)  # itself it would look at before it sees what was reported
+
+    async def _keep(self, pod: Object, plugin: NodePlugin, program: Path, outcome: driver_pod.Start) -> None:
+        """Keep a driver's own program up, and note what is wrong with it."""
+        name, node = plugin.container_name, pod["spec"]["nodeName"]
+        try:
+            await self._own.keep(pod, plugin, program, self._discovered.host(pod))
+        except Crashed as error:
+            outcome.failed[name] = str(error)
+        except NotUp as error:
+            outcome.unready[name] = str(error)
+        else:
+            if not self._view.slices_of(node, plugin.driver):
+                outcome.unready[name] = f"it has registered and published no ResourceSlice of {plugin.driver}"
 
     async def _publish(self, pod: Object, plugin: NodePlugin, devices: list[Object]) -> str:
         """Publish a plugin's devices; returns why the API server refuses them.

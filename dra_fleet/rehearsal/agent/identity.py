@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TOKEN_SECONDS = 3600
 RENEW_BEFORE = 900.0
+"""Seconds before its end that a token is renewed; a driver's own program is looked at as often, for that."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,17 @@ class Identities:
         Raises:
             ApiError: the kubelet may not have the token (no such ServiceAccount, pod not on its node).
         """
+        return self._nobody.acting_as({"Authorization": f"Bearer {await self.token(pod)}"})
+
+    async def token(self, pod: Object) -> str:
+        """A pod's ServiceAccount token; errors are those of `pod`."""
         uid = pod["metadata"]["uid"]
         now = asyncio.get_running_loop().time()
         token = self._tokens.get(uid)
         if token is None or token.renew_at <= now:
             token = _Token(await self._request_token(pod), now + TOKEN_SECONDS - RENEW_BEFORE)
             self._tokens[uid] = token
-        return self._nobody.acting_as({"Authorization": f"Bearer {token.text}"})
+        return token.text
 
     def forget(self, pod: Object) -> None:
         """Drop the token of a pod that is gone."""

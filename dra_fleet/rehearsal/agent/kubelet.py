@@ -9,36 +9,34 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from dra_fleet.clusters.api_errors import ApiError
 from dra_fleet.clusters.informer import key_of
 from dra_fleet.clusters.pending.state import claim_names
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.addresses import PodAddresses
-from dra_fleet.rehearsal.agent.claims import claims_to_prepare, is_reserved_for
+from dra_fleet.rehearsal.agent.claims import claims_to_prepare
 from dra_fleet.rehearsal.agent.discovered import Discovered
 from dra_fleet.rehearsal.agent.driver_pods import RETRY_SECONDS, DriverPods
 from dra_fleet.rehearsal.agent.events import PodEvents
-from dra_fleet.rehearsal.agent.prepared import PreparedShares, drivers_of
-from dra_fleet.rehearsal.agent.view import POD, RESOURCE_API, ends_by_itself, has_claims
+from dra_fleet.rehearsal.agent.node_plugins import RUN
+from dra_fleet.rehearsal.agent.view import POD, ends_by_itself, has_claims
 from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers import plugins_of, start_problem
-from dra_fleet.rehearsal.drivers.plugin import AtWork, PrepareFailed
+from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.agent.identity import Identities
     from dra_fleet.rehearsal.agent.machines import Machines
+    from dra_fleet.rehearsal.agent.node_plugins import NodePlugins
+    from dra_fleet.rehearsal.agent.own.programs import OwnPrograms
     from dra_fleet.rehearsal.agent.view import ClusterView
     from dra_fleet.rehearsal.agent.work_queue import WorkQueue
-    from dra_fleet.rehearsal.drivers.plugin import NodePlugin
     from dra_fleet.rehearsal.drivers.programs import Programs
 
 logger = logging.getLogger(__name__)
 
-RUN = "rehearsal.dra-fleet/run"
-"""Annotation of a pod whose claims are prepared: it runs, or did."""
 FINISH = "rehearsal.dra-fleet/finish"
 """Annotation that lets a running pod's containers end with exit code 0."""
 STOP = "rehearsal.dra-fleet/stop"
@@ -50,38 +48,45 @@ class Kubelets:
     """Brings the pods on simulated nodes in order.
 
     Args:
-        admin: reads what no kubelet may read.
-        identities: everything else is done as the node's kubelet or as the driver's pod.
+        identities: all is done as the node's kubelet or as the driver's pod.
         view: what there is.
         queue: where to ask for another try.
         machines: what there is on them.
+        plugins: the drivers' node plugins on them.
+        own: the drivers' own programs on them.
         programs: what drivers run in pods beside their node plugins.
     """
 
     def __init__(
         self,
-        admin: KubeApi,
         identities: Identities,
         view: ClusterView,
         queue: WorkQueue,
         *,
         machines: Machines,
+        plugins: NodePlugins,
+        own: OwnPrograms,
         programs: Sequence[Programs],
     ) -> None:
-        self._admin = admin
         self._identities = identities
         self._view = view
         self._queue = queue
         self._machines = machines
         self._programs = programs
         self._events = PodEvents(identities)
-        self._shares = PreparedShares(identities, view, RUN)
+        self._plugins = plugins
         self._addresses = PodAddresses(view)
         discovered = Discovered(machines)
         self._drivers = DriverPods(
-            identities, view, queue, discovered=discovered, addresses=self._addresses, events=self._events
+            identities,
+            view,
+            queue,
+            own=own,
+            discovered=discovered,
+            addresses=self._addresses,
+            events=self._events,
         )
-        parts = (identities, *programs, discovered, self._addresses)
+        parts = (identities, *programs, discovered, own, self._addresses)
         view.when_gone += [part.forget for part in parts]
 
     async def reconcile(self, key: str) -> None:
@@ -179,7 +184,7 @@ class Kubelets:
         node = pod["spec"]["nodeName"]
         try:
             for name in claims_to_prepare(pod):
-                await self._prepare_claim(pod, name)
+                await self._plugins.prepare(pod, name)
         except PrepareFailed as error:
             text = f"Failed to prepare dynamic resources: prepare dynamic resources: {error}"
             if not pod["status"].get("containerStatuses"):
@@ -189,77 +194,15 @@ class Kubelets:
             return
         await self._run(pod)
 
-    async def _prepare_claim(self, pod: Object, name: str) -> None:
-        namespace, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
-        claim = self._view.claims.objects.get(f"{namespace}/{name}", {})
-        if not is_reserved_for(claim, pod):  # or the view is behind
-            claim = await self._identities.kubelet(node).get(RESOURCE_API, "ResourceClaim", name, namespace)
-        if "allocation" not in claim.get("status", {}):
-            raise PrepareFailed(f"ResourceClaim {namespace}/{name} is not allocated")
-        if not is_reserved_for(claim, pod):
-            raise PrepareFailed(f"pod {pod['metadata']['name']} is not allowed to use ResourceClaim {name}")
-        for driver in drivers_of(claim):
-            holder, plugin = self._registered(node, driver)
-            try:
-                await self._fetch_as_driver(holder, claim)
-                at = await self._at_work(holder)
-                beside = await self._shares.beside(claim, node)
-                plugin.prepare(claim, self._view.devices_of(node, driver), beside)
-                await plugin.settle(at, claim)
-                self._shares.add(claim, node)
-            except PrepareFailed as error:
-                raise PrepareFailed(
-                    f"NodePrepareResources failed for ResourceClaim {name}: {error}"
-                ) from error
-
-    async def _at_work(self, holder: Object) -> AtWork:
-        """A driver's pod at work in the cluster."""
-        return AtWork(
-            api=await self._identities.pod(holder),
-            namespace=holder["metadata"]["namespace"],
-            host=self._machines.host(holder["spec"]["nodeName"]),
-        )
-
-    async def _fetch_as_driver(self, holder: Object, claim: Object) -> None:
-        """The plugin's library reads the claim with the driver's own rights before it prepares anything."""
-        meta = claim["metadata"]
-        try:
-            api = await self._identities.pod(holder)
-            await api.get(RESOURCE_API, "ResourceClaim", meta["name"], meta["namespace"])
-        except ApiError as error:
-            raise PrepareFailed(f"retrieve claim {meta['namespace']}/{meta['name']}: {error}") from error
-
-    def _registered(self, node: str, driver: str) -> tuple[Object, NodePlugin]:
-        """The pod and plugin that serve a driver on a node.
-
-        Raises:
-            PrepareFailed: there is none, in the kubelet's words.
-        """
-        for pod in self._view.pods_on(node):
-            for plugin in plugins_of(pod) if driver_pod.is_ready(pod) else ():
-                if plugin.driver == driver:
-                    return pod, plugin
-        raise PrepareFailed(f"DRA driver {driver} is not registered")
-
     async def _unprepare(self, pod: Object) -> bool:
         """NodeUnprepareResources, which needs the driver too; false where it must be tried again."""
         if pod["metadata"].get("annotations", {}).get(RUN) != "true":
             return True  # it never ran, so that nothing has to be undone
         try:
             for name in claim_names(pod):
-                await self._unprepare_claim(pod, name)
+                await self._plugins.unprepare(pod, name)
         except PrepareFailed as error:
             logger.info("%s stays: %s", key_of(pod), error)  # the real kubelet writes no event either
             self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
             return False
         return True
-
-    async def _unprepare_claim(self, pod: Object, name: str) -> None:
-        claim = await self._admin.find(RESOURCE_API, "ResourceClaim", name, pod["metadata"]["namespace"])
-        node = pod["spec"]["nodeName"]
-        if claim is None:
-            return
-        for driver in drivers_of(claim):
-            holder, plugin = self._registered(node, driver)
-            await plugin.release(await self._at_work(holder), claim)
-        self._shares.remove(claim, node)

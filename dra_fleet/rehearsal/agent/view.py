@@ -85,6 +85,12 @@ class ClusterView:
         for pod in self.pods_on(node):
             self._queue.add(Key(POD, key_of(pod)))
 
+    def wake_plugins(self) -> None:
+        """Look again at every pod of drivers' node plugins."""
+        for key, pod in self.pods.objects.items():
+            if plugins_of(pod):
+                self._queue.add(Key(POD, key))
+
     def wake_cluster_wide(self) -> None:
         """Look again at the programs that look at all nodes."""
         for key in self._cluster_wide:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.agent.driver_pod import Start
-    from dra_fleet.rehearsal.drivers.node_side import NodeSide, Reach
+    from dra_fleet.rehearsal.drivers.node_side import NodeSide, OwnProgram, Reach
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
     from dra_fleet.rehearsal.world.node import Host, NodeHardware
 
@@ -66,6 +66,15 @@ def plugins_of(pod: Object) -> list[NodePlugin]:
         for plugin in side.plugins
         if plugin.runs_in(container)
     ]
+
+
+def own_of(plugin: NodePlugin) -> tuple[str, OwnProgram | None]:
+    """A plugin's driver by its name in stack files, and the program of its own that may serve for it."""
+    return next(
+        (name, side.own if side.own and side.own.plugin is type(plugin) else None)
+        for name, side in node_sides().items()
+        if type(plugin) in side.plugins
+    )
 
 
 def reach_of(pod: Object) -> Reach | None:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.agent.driver_pod import Start
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
     from dra_fleet.rehearsal.drivers.programs import Programs
+    from dra_fleet.rehearsal.tools.recipes import Recipe
     from dra_fleet.rehearsal.world.node import Host
 
 
@@ -35,6 +37,27 @@ def _no_resources(*_: object) -> Mapping[str, str]:
     return {}
 
 
+def _no_recipes() -> Mapping[str, Recipe]:
+    return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnProgram:
+    """A driver's own program, which can serve in a simulated plugin's place.
+
+    Args:
+        plugin: the plugin.
+        recipes: how it is built, by chart version, where its modules are pinned.
+        prepare: makes what `outfit` needs beside the program, such as a library, before a cluster runs.
+        outfit: puts what the program looks for on a machine below a directory; returns variables that tell.
+    """
+
+    plugin: type[NodePlugin]
+    recipes: Callable[[], Mapping[str, Recipe]] = _no_recipes
+    prepare: Callable[[], object] = _nothing
+    outfit: Callable[[Host, Path], Mapping[str, str]] = _no_resources
+
+
 @dataclass(frozen=True, kw_only=True)
 class NodeSide:
     """One driver on simulated machines.
@@ -51,6 +74,7 @@ class NodeSide:
         with_pods: that machine with what other pods of the driver put on it.
         resources: the extended resources that device plugins advertise on a machine. Gets the machine, the
             pods on it and the node's capacity before.
+        own: the driver's own program, where one can be run.
     """
 
     plugins: tuple[type[NodePlugin], ...]
@@ -61,3 +85,4 @@ class NodeSide:
     installed: Callable[[Host, Sequence[Object], str], Host] = _same_host
     with_pods: Callable[[Host, Sequence[Object]], Host] = _same_host
     resources: Callable[[Host, Sequence[Object], Mapping[str, str]], Mapping[str, str]] = _no_resources
+    own: OwnProgram | None = None

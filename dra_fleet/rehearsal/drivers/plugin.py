@@ -47,6 +47,7 @@ class NodePlugin(ABC):
     """The binary's name, by which the container is recognised."""
 
     def __init__(self, container: Object) -> None:
+        self.container = container
         self.container_name: str = container["name"]
         self.environment = environment_of(container)
         self.version = container.get("image", "").rpartition(":")[2].removeprefix("v")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import KubeApi
     from dra_fleet.rehearsal.world.hardware import ClusterHardware
+    from dra_fleet.rehearsal.world.served_by import OwnPlace
 
 
 FIRST_BACKOFF = 1.0
@@ -24,13 +25,21 @@ logger = logging.getLogger(__name__)
 
 
 class SupervisedAgent:
-    """One cluster's agent. `connect` gives a connection as the cluster's administrator."""
+    """One cluster's agent.
+
+    Args:
+        hardware: the cluster's machines.
+        kubeconfig: the administrator's.
+        connect: gives a connection as the administrator.
+        own: where drivers' own programs run.
+    """
 
     def __init__(
-        self, cluster: str, hardware: ClusterHardware, kubeconfig: Path, connect: Callable[[], KubeApi]
+        self, hardware: ClusterHardware, kubeconfig: Path, connect: Callable[[], KubeApi], own: OwnPlace
     ) -> None:
         self.problem: str | None = None
-        self._cluster = cluster
+        self._cluster = own.cluster
+        self._own = own
         self._hardware = hardware
         self._kubeconfig = kubeconfig
         self._connect = connect
@@ -90,7 +99,7 @@ class SupervisedAgent:
         async with self._connect() as admin:
             self.problem = None
             self._changes = asyncio.Queue()
-            await run(admin, self._kubeconfig, self._hardware, self._stop, self._changes)
+            await run(admin, self._kubeconfig, self._hardware, self._stop, self._own, changes=self._changes)
 
     async def _pause(self, seconds: float) -> None:
         try:

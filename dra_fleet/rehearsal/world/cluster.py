@@ -13,6 +13,7 @@ from dra_fleet.rehearsal.world.controlplane.version import FullVersion
 from dra_fleet.rehearsal.world.errors import ClusterNotReadyError, ConflictError, WorldError
 from dra_fleet.rehearsal.world.files import remove_tree
 from dra_fleet.rehearsal.world.hardware import ClusterHardware
+from dra_fleet.rehearsal.world.served_by import OwnPlace, ServedBy
 from dra_fleet.rehearsal.world.toolpaths import ToolPaths
 
 if TYPE_CHECKING:
@@ -49,10 +50,17 @@ class Cluster:
             moved=self._moved,
         )
         self.agent = SupervisedAgent(
-            record.name,
             ClusterHardware.model_validate(record.hardware),
             self._layout.kubeconfig("admin"),
             self.plane.connect,
+            OwnPlace(
+                cluster=record.name,
+                directory=self._layout.directory,
+                store=store,
+                server=lambda: self.plane.server,
+                authority=lambda: self.authority,
+                choice=lambda: ServedBy.read(home),
+            ),
         )
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from dra_fleet import clouds
 from dra_fleet.rehearsal.clouds.simulation import simulation_of
@@ -30,6 +30,7 @@ class HardwareInvalid(RehearsalError):  # noqa: N818 - names the state of a file
 
 class _Clusters(HardwareModel):
     clusters: dict[str, ClusterHardware]
+    drivers: dict[str, str] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +40,12 @@ class Hardware:
     Attributes:
         clusters: The machines of clusters that exist, by the cluster's name.
         limits: What a simulated cloud has to give, by the cloud's name in stack files; see its limits.
+        drivers: What serves as node plugin, by driver: `simulated`, `real` or the path of a program.
     """
 
     clusters: Mapping[str, ClusterHardware]
     limits: Mapping[str, BaseModel] = field(default_factory=dict[str, "BaseModel"])
+    drivers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -84,7 +87,7 @@ class Hardware:
             limits |= {cloud: checked} if checked else {}
         if described is None or errors:
             raise HardwareInvalid(f"{origin} describes no hardware:\n" + "\n".join(errors))
-        return cls(clusters=described.clusters, limits=limits)
+        return cls(clusters=described.clusters, limits=limits, drivers=described.drivers)
 
     def limits_of(self, cloud: str) -> dict[str, Any]:
         """A cloud's limits as the world takes them."""

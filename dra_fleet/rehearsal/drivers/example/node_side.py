@@ -2,10 +2,14 @@
 
 from typing import Final
 
+from dra_fleet.rehearsal.drivers.example.binaries import recipes
 from dra_fleet.rehearsal.drivers.example.controller import ExampleController, start_problem
 from dra_fleet.rehearsal.drivers.example.plugin import ExamplePlugin
-from dra_fleet.rehearsal.drivers.node_side import NodeSide
+from dra_fleet.rehearsal.drivers.node_side import NodeSide, OwnProgram
 
 NODE_SIDE: Final = NodeSide(
-    plugins=(ExamplePlugin,), programs=(ExampleController,), start_problem=start_problem
+    plugins=(ExamplePlugin,),
+    programs=(ExampleController,),
+    start_problem=start_problem,
+    own=OwnProgram(plugin=ExamplePlugin, recipes=recipes),
 )

@@ -17,6 +17,8 @@ from dra_fleet.rehearsal.tools.go import GoToolchain, build_environment, c_compi
 from dra_fleet.rehearsal.tools.recipes import Recipe, pinned
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dra_fleet.rehearsal.reporting import Reporter
 
 FOLDER: Final = Path(__file__).resolve().parent
@@ -54,6 +56,11 @@ def recipe(version: str) -> Recipe:
         sources=("nvfm/go.mod", "nvfm/pkg/nvfm/*.go"),
         cgo=True,
     )
+
+
+def recipes() -> Mapping[str, Recipe]:
+    """How the driver of each chart version that is pinned is built."""
+    return {version: recipe(version) for version in versions()}
 
 
 def gpu_plugin(version: str, reporter: Reporter | None = None) -> Path:

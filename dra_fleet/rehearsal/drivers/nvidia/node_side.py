@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.rehearsal.agent.driver_pod import Start
-from dra_fleet.rehearsal.drivers.node_side import NodeSide, Reach
-from dra_fleet.rehearsal.drivers.nvidia import machine
+from dra_fleet.rehearsal.drivers.node_side import NodeSide, OwnProgram, Reach
+from dra_fleet.rehearsal.drivers.nvidia import binaries, machine
 from dra_fleet.rehearsal.drivers.nvidia.compute_domain import ComputeDomainPlugin
 from dra_fleet.rehearsal.drivers.nvidia.compute_domains.parts import ComputeDomainParts, crash_of
 from dra_fleet.rehearsal.drivers.nvidia.installers import installer_problem, is_installer
 from dra_fleet.rehearsal.drivers.nvidia.operator.daemons import Daemons
 from dra_fleet.rehearsal.drivers.nvidia.operator.roles import CLUSTER_WIDE, role_of
+from dra_fleet.rehearsal.drivers.nvidia.outfit import outfit
 from dra_fleet.rehearsal.drivers.nvidia.plugin import NvidiaGpuPlugin, prestart_problem
 
 if TYPE_CHECKING:
@@ -45,4 +46,7 @@ NODE_SIDE: Final = NodeSide(
     installed=machine.installed,
     with_pods=machine.with_pods,
     resources=machine.resources,
+    own=OwnProgram(
+        plugin=NvidiaGpuPlugin, recipes=binaries.recipes, prepare=binaries.nvml_standin, outfit=outfit
+    ),
 )

@@ -9,6 +9,7 @@ import yaml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from dra_fleet.rehearsal.world.controlplane.pki import Pki
 
@@ -24,6 +25,20 @@ def component_kubeconfig(*, server: str, pki: Pki, user: str) -> str:
     }
     cluster = {"server": server, "certificate-authority-data": _base64(pki.ca.read_bytes())}
     return _dump({"rehearsal": cluster}, {user: identity}, {"rehearsal": ("rehearsal", user)})
+
+
+def token_kubeconfig(server: str, authority: bytes, token: Path) -> str:
+    """The kubeconfig of a program with a token of its own, which is read again when the file changes.
+
+    Args:
+        server: the API server's URL.
+        authority: the authority's certificate as PEM.
+        token: the file that holds the token.
+    """
+    cluster = {"server": server, "certificate-authority-data": _base64(authority)}
+    return _dump(
+        {"rehearsal": cluster}, {"pod": {"tokenFile": str(token)}}, {"rehearsal": ("rehearsal", "pod")}
+    )
 
 
 def merged_kubeconfig(servers: Mapping[str, tuple[str, bytes]]) -> str:

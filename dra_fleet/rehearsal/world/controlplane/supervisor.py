@@ -44,10 +44,27 @@ class ComponentPlace:
     log: Path
 
 
-class Supervisor:
-    """One component's life. `prepare` is asked for the command before every start."""
+def _tell_nobody() -> None:
+    return None
 
-    def __init__(self, place: ComponentPlace, store: Store, prepare: Callable[[], Command]) -> None:
+
+class Supervisor:
+    """One component's life.
+
+    Args:
+        place: where it runs.
+        store: where its process is recorded.
+        prepare: asked for the command before every start.
+        changed: told when it has started or ended.
+    """
+
+    def __init__(
+        self,
+        place: ComponentPlace,
+        store: Store,
+        prepare: Callable[[], Command],
+        changed: Callable[[], None] = _tell_nobody,
+    ) -> None:
         self.place = place
         self.ends = 0
         self.ends_in_a_row = 0
@@ -55,6 +72,7 @@ class Supervisor:
         self.process: ProcessId | None = None
         self._store = store
         self._prepare = prepare
+        self._changed = changed
 
     async def run(self) -> None:
         """Adopt or start the component and keep it running until cancelled; cancelling leaves it running."""
@@ -80,6 +98,7 @@ class Supervisor:
         child: subprocess.Popen[bytes] | None = None
         if self.process is None:
             child, self.process = self._start()
+        self._changed()
         await wait_gone(self.process)
         code = f" with exit code {child.wait()}" if child else ""
         self._note_end(f"ended{code}; its log {self.place.log} ends:\n{last_lines(self.place.log)}")
@@ -114,3 +133,4 @@ class Supervisor:
         self.last_end = how
         self.process = None
         logger.warning("%s: %s %s", self.place.cluster, self.place.component, how)
+        self._changed()

@@ -1,0 +1,124 @@
+"""The drivers' node plugins on simulated nodes: they prepare claims and unprepare them.
+
+Each is simulated, or served by the driver's own program where that was chosen.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_fleet.clusters.api_errors import ApiError
+from dra_fleet.rehearsal.agent import driver_pod
+from dra_fleet.rehearsal.agent.claims import is_reserved_for
+from dra_fleet.rehearsal.agent.own import sockets
+from dra_fleet.rehearsal.agent.prepared import PreparedShares, drivers_of
+from dra_fleet.rehearsal.agent.view import RESOURCE_API
+from dra_fleet.rehearsal.drivers import plugins_of
+from dra_fleet.rehearsal.drivers.plugin import AtWork, PrepareFailed
+
+if TYPE_CHECKING:
+    from dra_fleet.clusters.client import KubeApi, Object
+    from dra_fleet.rehearsal.agent.identity import Identities
+    from dra_fleet.rehearsal.agent.machines import Machines
+    from dra_fleet.rehearsal.agent.own.programs import OwnPrograms
+    from dra_fleet.rehearsal.agent.view import ClusterView
+    from dra_fleet.rehearsal.drivers.plugin import NodePlugin
+
+RUN = "rehearsal.dra-fleet/run"
+"""Annotation of a pod whose claims are prepared: it runs, or did."""
+
+
+class NodePlugins:
+    """The node plugins of one cluster.
+
+    Args:
+        admin: reads what no kubelet may read.
+        identities: everything else is done as the node's kubelet or as the driver's pod.
+        view: what there is.
+        machines: what there is on them.
+        own: the drivers' own programs.
+    """
+
+    def __init__(
+        self, admin: KubeApi, identities: Identities, view: ClusterView, machines: Machines, own: OwnPrograms
+    ) -> None:
+        self._admin = admin
+        self._identities = identities
+        self._view = view
+        self._machines = machines
+        self._own = own
+        self._shares = PreparedShares(identities, view, RUN)
+
+    async def prepare(self, pod: Object, name: str) -> None:
+        """NodePrepareResources for one claim of a pod, by each driver that it has devices of.
+
+        Raises:
+            PrepareFailed: in the kubelet's or the driver's words.
+        """
+        namespace, node = pod["metadata"]["namespace"], pod["spec"]["nodeName"]
+        claim = self._view.claims.objects.get(f"{namespace}/{name}", {})
+        if not is_reserved_for(claim, pod):  # or the view is behind
+            claim = await self._identities.kubelet(node).get(RESOURCE_API, "ResourceClaim", name, namespace)
+        if "allocation" not in claim.get("status", {}):
+            raise PrepareFailed(f"ResourceClaim {namespace}/{name} is not allocated")
+        if not is_reserved_for(claim, pod):
+            raise PrepareFailed(f"pod {pod['metadata']['name']} is not allowed to use ResourceClaim {name}")
+        for driver in drivers_of(claim):
+            holder, plugin = self._registered(node, driver)
+            try:
+                if own := self._own.registered(holder, plugin):
+                    await sockets.prepare(own, claim)
+                    continue
+                await self._fetch_as_driver(holder, claim)
+                at = await self._at_work(holder)
+                beside = await self._shares.beside(claim, node)
+                plugin.prepare(claim, self._view.devices_of(node, driver), beside)
+                await plugin.settle(at, claim)
+                self._shares.add(claim, node)
+            except PrepareFailed as error:
+                raise PrepareFailed(
+                    f"NodePrepareResources failed for ResourceClaim {name}: {error}"
+                ) from error
+
+    async def _at_work(self, holder: Object) -> AtWork:
+        """A driver's pod at work in the cluster."""
+        return AtWork(
+            api=await self._identities.pod(holder),
+            namespace=holder["metadata"]["namespace"],
+            host=self._machines.host(holder["spec"]["nodeName"]),
+        )
+
+    async def _fetch_as_driver(self, holder: Object, claim: Object) -> None:
+        """The plugin's library reads the claim with the driver's own rights before it prepares anything."""
+        meta = claim["metadata"]
+        try:
+            api = await self._identities.pod(holder)
+            await api.get(RESOURCE_API, "ResourceClaim", meta["name"], meta["namespace"])
+        except ApiError as error:
+            raise PrepareFailed(f"retrieve claim {meta['namespace']}/{meta['name']}: {error}") from error
+
+    def _registered(self, node: str, driver: str) -> tuple[Object, NodePlugin]:
+        """The pod and plugin that serve a driver on a node.
+
+        Raises:
+            PrepareFailed: there is none, in the kubelet's words.
+        """
+        for pod in self._view.pods_on(node):
+            for plugin in plugins_of(pod) if driver_pod.is_ready(pod) else ():
+                if plugin.driver == driver:
+                    return pod, plugin
+        raise PrepareFailed(f"DRA driver {driver} is not registered")
+
+    async def unprepare(self, pod: Object, name: str) -> None:
+        """NodeUnprepareResources for one claim of a pod; raises as `prepare` does."""
+        claim = await self._admin.find(RESOURCE_API, "ResourceClaim", name, pod["metadata"]["namespace"])
+        node = pod["spec"]["nodeName"]
+        if claim is None:
+            return
+        for driver in drivers_of(claim):
+            holder, plugin = self._registered(node, driver)
+            if own := self._own.registered(holder, plugin):
+                await sockets.unprepare(own, claim)
+            else:
+                await plugin.release(await self._at_work(holder), claim)
+        self._shares.remove(claim, node)

@@ -1,0 +1,1 @@
+"""The drivers' own programs on simulated nodes, and the kubelet's side of what they speak."""
