@@ -65,7 +65,7 @@ def _sketch(version: ChartVersion, values: Value, prefix: str) -> Mapping[str, o
         if kind == "booleans" and value.entries:
             found[name] = {gate: True if on.unknown else on.known for gate, on in value.entries}
         elif isinstance(known, Mapping):
-            found[name] = {} if kind == "map" else _sketch(version, value, f"{key}.")
+            found[name] = {} if kind is not None else _sketch(version, value, f"{key}.")
         else:
             found[name] = [] if isinstance(known, list) else known
     return found
