@@ -75,7 +75,7 @@ def test_a_driver_registers_and_its_answer_is_taken_as_it_is(started: Callable[[
 def test_a_driver_that_registers_otherwise_is_refused(
     started: Callable[[str], Path], how: str, text: str
 ) -> None:
-    with pytest.raises(sockets.NotRegistered) as refused:
+    with pytest.raises(sockets.RegistrationFailed) as refused:
         asyncio.run(sockets.register(started(how)))
     assert str(refused.value) == text
 
@@ -98,5 +98,5 @@ def test_a_claim_that_is_not_prepared_fails_in_the_drivers_words(
 
 
 def test_a_socket_without_a_program_is_named(tmp_path: Path) -> None:
-    with pytest.raises(sockets.NotRegistered, match=r"its socket gone\.sock does not answer: rpc error"):
+    with pytest.raises(sockets.RegistrationFailed, match=r"its socket gone\.sock does not answer: rpc error"):
         asyncio.run(sockets.register(tmp_path / "gone.sock"))

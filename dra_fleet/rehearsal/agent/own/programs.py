@@ -199,7 +199,7 @@ class OwnPrograms:
         for socket in sorted(running.process.directory(REGISTRAR).glob("*.sock")):
             try:
                 found = await sockets.register(socket)
-            except sockets.NotRegistered as error:
+            except sockets.RegistrationFailed as error:
                 refused = str(error)
                 continue
             if found.name != running.driver:

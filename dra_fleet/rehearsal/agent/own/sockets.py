@@ -79,7 +79,7 @@ class Registered:
     service: str
 
 
-class NotRegistered(Exception):  # noqa: N818 - a state to show, not a bug
+class RegistrationFailed(Exception):  # noqa: N818 - a state to show, not a bug
     """A driver that answers, and cannot be registered; the message says why."""
 
 
@@ -90,7 +90,7 @@ async def register(socket: Path) -> Registered:
         socket: in the directory that kubelets look for plugins in.
 
     Raises:
-        NotRegistered: it speaks no version that the kubelet knows, or does not answer.
+        RegistrationFailed: it speaks no version that the kubelet knows, or does not answer.
     """
     async with grpc.aio.insecure_channel(f"unix:{socket}") as channel:
         try:
@@ -108,9 +108,9 @@ async def register(socket: Path) -> Registered:
                 error=trouble,
             )
         except grpc.aio.AioRpcError as error:
-            raise NotRegistered(f"its socket {socket.name} does not answer: {_told(error)}") from error
+            raise RegistrationFailed(f"its socket {socket.name} does not answer: {_told(error)}") from error
     if trouble or service is None:
-        raise NotRegistered(trouble)
+        raise RegistrationFailed(trouble)
     return Registered(name=info.name, endpoint=info.endpoint, service=service)
 
 
