@@ -27,18 +27,31 @@ _ATTRIBUTE, _CAPACITY = _LOOKUP.format(variable="attributes"), _LOOKUP.format(va
 _NAMES = (
     # The name of a variable or field as it is elsewhere, and one sign too few.
     (re.compile(r"""(?<![\w.'"/])(attributes|capacity)(?=\s*\[)"""), r"device.\1"),
+    (re.compile(r"\bdevice\.attribute\b"), "device.attributes"),
+    (re.compile(r"\bdevice\.capacities\b"), "device.capacity"),
     (re.compile(r"\bdevice\.driverName\b"), "device.driver"),
     (re.compile(r"(?<![=!<>])=(?!=)"), "=="),
+    # Words and functions of other languages.
+    (re.compile(r"\band\b"), "&&"),
+    (re.compile(r"\bor\b"), "||"),
+    (re.compile(r"\bnot\s+"), "!"),
+    (re.compile(r"\.startswith\("), ".startsWith("),
+    (re.compile(r"\.endswith\("), ".endsWith("),
+    (re.compile(r"\.(?:toLowerCase|lower)\("), ".lowerAscii("),
 )
+_TEXT = re.compile(r"""('[^']*'|"[^"]*")""")
 _COMPARISONS = (
     # A slice holds {string: …}, a selector sees the value itself.
     (
         re.compile(rf"({_ATTRIBUTE}|{_CAPACITY})\.(?:string|int|bool|version|value)(?:Value)?\b(?!\s*\()"),
         r"\1",
     ),
+    (re.compile(r"""has\((device\.\w+\s*\[[^]]+\])\s*\[\s*(['"]\w+['"])\s*\]\)"""), r"\2 in \1"),
     (re.compile(rf"({_CAPACITY}){_OPERATOR}(quantity\([^()]*\))"), r"\1.compareTo(\3) \2 0"),
+    (re.compile(rf"(quantity\([^()]*\)){_OPERATOR}({_CAPACITY})"), r"\1.compareTo(\3) \2 0"),
     (_AMOUNT, r"\g<lookup>.compareTo(quantity('\g<text>')) \g<operator> 0"),
     (re.compile(rf"({_ATTRIBUTE}){_OPERATOR}(semver\([^()]*\))"), r"\1.compareTo(\3) \2 0"),
+    (re.compile(rf"(semver\([^()]*\)){_OPERATOR}({_ATTRIBUTE})"), r"\1.compareTo(\3) \2 0"),
     (
         re.compile(rf"({_CAPACITY})\.(isGreaterThan|isLessThan|compareTo)\((['\"][^'\"]*['\"])\)"),
         r"\1.\2(quantity(\3))",
@@ -62,8 +75,10 @@ def corrected(expression: str, environment: DeviceCel) -> str:
     """As it was meant: two look-ups, the driver's domain, quantities and versions compared as such."""
     text = _TWICE.sub(r"[\1\g<domain>\1].\g<id>", expression)
     text = _PREFIXED.sub(_looked_up, text)
+    pieces = _TEXT.split(text)
     for pattern, meant in _NAMES:
-        text = pattern.sub(meant, text)
+        pieces[::2] = [pattern.sub(meant, piece) for piece in pieces[::2]]
+    text = "".join(pieces)
     named = _DRIVER.search(text)
     text = _NO_DOMAIN.sub(lambda match: _with_domain(match, named["driver"] if named else ""), text)
     for pattern, meant in _COMPARISONS:

@@ -31,6 +31,24 @@ NEW = ATTRIBUTES + ".cudaComputeCapability.compareTo(semver('9.0.0')) >= 0"
         ("attributes['gpu.nvidia.com'].type == 'gpu'", TYPE),
         (ATTRIBUTES + "['gpu.nvidia.com/type'] == 'gpu'", TYPE),
         (ATTRIBUTES + ".type = 'gpu'", TYPE),
+        ("device.attribute['gpu.nvidia.com'].type == 'gpu'", TYPE),
+        ("device.capacities['gpu.nvidia.com'].memory.compareTo(quantity('40Gi')) >= 0", ENOUGH),
+        (f"quantity('40Gi') <= {CAPACITY}.memory", f"quantity('40Gi').compareTo({CAPACITY}.memory) <= 0"),
+        (
+            f"semver('9.0.0') <= {ATTRIBUTES}.cudaComputeCapability",
+            f"semver('9.0.0').compareTo({ATTRIBUTES}.cudaComputeCapability) <= 0",
+        ),
+        (f"has({ATTRIBUTES}['profile'])", f"'profile' in {ATTRIBUTES}"),
+        (f"{NEW} and not ({ATTRIBUTES}.type == 'mig')", f"{NEW} && !({ATTRIBUTES}.type == 'mig')"),
+        (
+            f"({TYPE} or {ATTRIBUTES}.type == 'this or that')",
+            f"({TYPE} || {ATTRIBUTES}.type == 'this or that')",
+        ),
+        (ATTRIBUTES + ".productName.startswith('NVIDIA')", ATTRIBUTES + ".productName.startsWith('NVIDIA')"),
+        (
+            ATTRIBUTES + ".type.toLowerCase() == 'gpu'",
+            ATTRIBUTES + ".type.lowerAscii() == 'gpu'",
+        ),
     ],
 )
 def test_a_mistake_is_corrected(written: str, meant: str) -> None:
