@@ -240,6 +240,35 @@ def test_configuration_of_a_compute_domain_is_decoded_but_not_applied_to_a_gpu(
     assert of_the_other_plugin(requests, version) == told
 
 
+@pytest.mark.parametrize(
+    ("kind", "spec", "told"),
+    [
+        (
+            "ComputeDomain",
+            {"numNodes": 2, "channel": {"resourceClaimTemplate": {"name": "c"}}},
+            NOT_RECOGNIZED,
+        ),
+        ("ComputeDomain", {"nodes": 2}, 'strict decoding error: unknown field "spec.nodes"'),
+        (
+            "ComputeDomain",
+            {"numNodes": "two"},
+            "json: cannot unmarshal string into Go struct field ComputeDomainSpec.spec.numNodes of type int",
+        ),
+        ("ComputeDomains", {}, 'no kind "ComputeDomains" is registered'),
+    ],
+)
+def test_a_whole_compute_domain_is_decoded_and_no_configuration(
+    kind: str, spec: dict[str, Any], told: str
+) -> None:
+    asked = claim(["gpu/small"])
+    asked["status"]["allocation"]["devices"]["config"][0]["opaque"]["parameters"] = config(
+        kind, metadata={"name": "d"}, spec=spec
+    )
+    with pytest.raises(PrepareFailed) as refused:
+        NvidiaGpuPlugin({"name": "gpus", "image": "driver:v0.5.0"}).prepare(asked, PUBLISHED)
+    assert told in str(refused.value)
+
+
 def test_a_field_of_a_later_version_is_unknown_to_an_earlier_one() -> None:
     asked = claim([])
     asked["status"]["allocation"]["devices"]["config"][0]["opaque"]["parameters"] = config(

@@ -37,6 +37,24 @@ _MPS = Go(
 _STRATEGY = Go("v1beta1.GpuSharingStrategy", str)
 _SLICING = Go("v1beta1.TimeSlicingConfig", dict, {"interval": Go("v1beta1.TimeSliceInterval", str)})
 _BACKEND = Go("v1beta1.IOMMUBackendPolicy", str)
+_WORDS = Go("map[string]string", dict, {"*": STRING})
+_CHANNEL = Go(
+    "v1beta1.ComputeDomainChannelSpec",
+    dict,
+    {
+        "resourceClaimTemplate": Go("v1beta1.ComputeDomainResourceClaimTemplate", dict, {"name": STRING}),
+        "allocationMode": STRING,
+    },
+)
+_DOMAIN: Mapping[str, Go] = {
+    "metadata": Go(
+        "v1.ObjectMeta",
+        dict,
+        {"name": STRING, "namespace": STRING, "labels": _WORDS, "annotations": _WORDS},
+    ),
+    "spec": Go("v1beta1.ComputeDomainSpec", dict, {"numNodes": INT, "channel": _CHANNEL}),
+}
+"""A whole ComputeDomain: decoded with the kinds of configuration, and never recognized as one of them."""
 FIELDS: Mapping[str, Mapping[str, Go]] = {
     "GpuConfig": {
         "sharing": Go(
@@ -84,7 +102,7 @@ def kinds_in(chart: ChartVersion) -> Mapping[str, Mapping[str, Go]]:
     Its plugins decode each other's too.
     """
     facts = DRIVER.facts
-    kinds: dict[str, Mapping[str, Go]] = {}
+    kinds = {"ComputeDomain": _DOMAIN}
     for known in facts.parameters_in(chart.version):
         later = [
             field for field in known.fields if field.since and facts.is_older(chart.version, field.since)
