@@ -6,7 +6,7 @@ import importlib
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Rule
     from tests.policy.rule_cases import Break, RuleCase
 
+    Breaks = list[tuple[RuleCase, Break]]
+
 FILES = sorted(path.stem for path in Path(rules.__path__[0]).glob("*.py") if path.stem != "__init__")
 JUDGING = [rule for rule in pack.RULES if rule is not pack.UNJUDGED]
 
@@ -32,13 +34,15 @@ def cases_of(rule: Rule) -> tuple[RuleCase, ...]:
     return importlib.import_module(f"tests.policies.rules.{rule.name.replace('-', '_')}").CASES
 
 
-CASES = [(rule.name, case) for rule in JUDGING for case in cases_of(rule)]
 BREAKS = [
-    pytest.param(case, broken, id=f"{name}-{number}")
-    for name, case in CASES
-    for number, broken in enumerate(case.breaks)
+    pytest.param([(case, broken) for case in cases_of(rule) for broken in case.breaks], id=rule.name)
+    for rule in JUDGING
 ]
-UNKNOWN_BREAKS = [param for param in BREAKS if param.values[1].unknown is not None]  # type: ignore[union-attr]
+UNKNOWN_BREAKS = [
+    pytest.param(unknown, id=param.id)
+    for param in BREAKS
+    if (unknown := [each for each in cast("Breaks", param.values[0]) if each[1].unknown is not None])
+]
 
 
 def told(case: RuleCase, resources: list[Resource], **settings: object) -> list[Violation]:
@@ -86,74 +90,81 @@ NEVER_UNKNOWN = frozenset(
 """Rules on options of resources, which are always known, on names and marks, and on what is listed only."""
 
 
-@pytest.mark.parametrize(("name", "case"), CASES)
-def test_the_passing_program_passes(name: str, case: RuleCase) -> None:
-    assert name == case.rule.name
-    resources = [declared.resource() for declared in case.passing]
-    assert [violation.message for violation in told(case, resources)] == []
-    if isinstance(case.rule, ResourceRule):
-        assert any(case.rule.types.fullmatch(resource.type) for resource in resources)
+@pytest.mark.parametrize("rule", JUDGING, ids=lambda rule: rule.name)
+def test_the_passing_programs_pass(rule: Rule) -> None:
+    for case in cases_of(rule):
+        resources = [declared.resource() for declared in case.passing]
+        assert [violation.message for violation in told(case, resources)] == []
+        if isinstance(rule, ResourceRule):
+            assert any(rule.types.fullmatch(resource.type) for resource in resources)
 
 
-@pytest.mark.parametrize(("case", "broken"), BREAKS)
-def test_each_break_is_told_exactly(case: RuleCase, broken: Break) -> None:
-    violations = told(case, changed(case, broken, broken.value))
-    assert [violation.message for violation in violations] == list(broken.messages)
-    assert not any(violation.unjudged for violation in violations)
+@pytest.mark.parametrize("breaks", BREAKS)
+def test_each_break_is_told_exactly(breaks: Breaks) -> None:
+    for case, broken in breaks:
+        violations = told(case, changed(case, broken, broken.value))
+        assert [violation.message for violation in violations] == list(broken.messages), broken
+        assert not any(violation.unjudged for violation in violations), broken
 
 
-@pytest.mark.parametrize(("case", "broken"), UNKNOWN_BREAKS)
-def test_the_same_property_unknown_is_told_as_unknown(case: RuleCase, broken: Break) -> None:
-    resources = changed(case, broken, UNKNOWN)
-    (violation,) = told(case, resources)
-    resource = next(resource for resource in resources if resource.name == broken.resource)
-    entry = f"{resource.name}/{broken.unknown}"
-    assert violation.message == (
-        f"{resource.title}: {broken.unknown} is unknown at preview; "
-        "allowed: a value that is known at preview; "
-        f'fix: give it as a plain value, or accept it by name: add "{entry}" to acceptUnknown of '
-        f"{case.rule.name} in the policy config"
-    )
-    assert violation.urn == resource.urn
-    assert not violation.unjudged
-
-
-@pytest.mark.parametrize(("case", "broken"), UNKNOWN_BREAKS)
-def test_an_unknown_value_that_is_accepted_by_name_is_told_as_accepted(case: RuleCase, broken: Break) -> None:
-    entry = f"{broken.resource}/{broken.unknown}"
-    (violation,) = told(case, changed(case, broken, UNKNOWN), **{ACCEPT_UNKNOWN: [entry]})
-    assert violation.unjudged
-    assert violation.message.endswith(f"is unknown at preview; accepted by name for {case.rule.name}")
-
-
-@pytest.mark.parametrize(("case", "broken"), BREAKS)
-def test_a_message_shows_no_secret_value(case: RuleCase, broken: Break) -> None:
-    program = declared_with(case, broken, broken.value)
-    secret = [
-        replace(
-            declared,
-            properties=all_secret(declared.properties),
-            outputs=None if declared.outputs is None else all_secret(declared.outputs),
+@pytest.mark.parametrize("breaks", UNKNOWN_BREAKS)
+def test_the_same_property_unknown_is_told_as_unknown(breaks: Breaks) -> None:
+    for case, broken in breaks:
+        resources = changed(case, broken, UNKNOWN)
+        violations = told(case, resources)
+        resource = next(resource for resource in resources if resource.name == broken.resource)
+        entry = f"{resource.name}/{broken.unknown}"
+        message = (
+            f"{resource.title}: {broken.unknown} is unknown at preview; "
+            "allowed: a value that is known at preview; "
+            f'fix: give it as a plain value, or accept it by name: add "{entry}" to acceptUnknown of '
+            f"{case.rule.name} in the policy config"
         )
-        for declared in program
-    ]
-    hidden = {text for declared in program for text in scalars(declared.properties)}
-    for violation in told(case, [declared.resource() for declared in secret]):
-        for text in hidden:
-            if len(text) >= SHORTEST_SECRET and text not in REDACTED:
-                assert text not in violation.message
+        said = [(violation.message, violation.urn, violation.unjudged) for violation in violations]
+        assert said == [(message, resource.urn, False)], broken
 
 
-@pytest.mark.parametrize(("case", "broken"), BREAKS)
-def test_no_break_hides_behind_secrets(case: RuleCase, broken: Break) -> None:
-    program = declared_with(case, broken, broken.value)
-    secret = [replace(declared, properties=all_secret(declared.properties)) for declared in program]
-    open_, hidden = (told(case, [one.resource() for one in each]) for each in (program, secret))
-    assert [violation.urn for violation in hidden] == [violation.urn for violation in open_]
+@pytest.mark.parametrize("breaks", UNKNOWN_BREAKS)
+def test_an_unknown_value_that_is_accepted_by_name_is_told_as_accepted(breaks: Breaks) -> None:
+    for case, broken in breaks:
+        entry = f"{broken.resource}/{broken.unknown}"
+        violations = told(case, changed(case, broken, UNKNOWN), **{ACCEPT_UNKNOWN: [entry]})
+        assert [violation.unjudged for violation in violations] == [True], broken
+        assert violations[0].message.endswith(
+            f"is unknown at preview; accepted by name for {case.rule.name}"
+        ), broken
+
+
+@pytest.mark.parametrize("breaks", BREAKS)
+def test_a_message_shows_no_secret_value(breaks: Breaks) -> None:
+    for case, broken in breaks:
+        program = declared_with(case, broken, broken.value)
+        secret = [
+            replace(
+                declared,
+                properties=all_secret(declared.properties),
+                outputs=None if declared.outputs is None else all_secret(declared.outputs),
+            )
+            for declared in program
+        ]
+        hidden = {text for declared in program for text in scalars(declared.properties)}
+        for violation in told(case, [declared.resource() for declared in secret]):
+            for text in hidden:
+                if len(text) >= SHORTEST_SECRET and text not in REDACTED:
+                    assert text not in violation.message, broken
+
+
+@pytest.mark.parametrize("breaks", BREAKS)
+def test_no_break_hides_behind_secrets(breaks: Breaks) -> None:
+    for case, broken in breaks:
+        program = declared_with(case, broken, broken.value)
+        secret = [replace(declared, properties=all_secret(declared.properties)) for declared in program]
+        open_, hidden = (told(case, [one.resource() for one in each]) for each in (program, secret))
+        assert [violation.urn for violation in hidden] == [violation.urn for violation in open_], broken
 
 
 def test_a_removed_property_was_there() -> None:
-    for _, case in CASES:
+    for case in (case for rule in JUDGING for case in cases_of(rule)):
         for broken in case.breaks:
             if broken.value is REMOVED and broken.path:
                 changed(case, broken, REMOVED)  # a KeyError if it was not
