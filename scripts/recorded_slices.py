@@ -149,7 +149,7 @@ def _devices(
 
 def _fields(path: str, own: object, theirs: object, untold: frozenset[str]) -> Iterator[str]:
     """Where a part of a device differs; a value that nobody can know yet equals every other."""
-    if own is UNKNOWN:
+    if own is UNKNOWN or own == theirs:
         return
     if isinstance(own, dict) and isinstance(theirs, dict):
         there = cast("Object", theirs)
@@ -158,7 +158,7 @@ def _fields(path: str, own: object, theirs: object, untold: frozenset[str]) -> I
         pairs = zip_longest(cast("list[object]", own), cast("list[object]", theirs))
         for index, (mine_one, other_one) in enumerate(pairs):
             yield from _fields(f"{path}[{index}]", mine_one, other_one, untold)
-    elif own != theirs:
+    else:
         yield f"{path}: predicted {own!r}, published {theirs!r}"
 
 
