@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -231,14 +229,16 @@ def test_a_wrong_command_line_exits_2(run: Run, arguments: tuple[str, ...]) -> N
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_on_a_narrow_terminal_cuts_no_option_and_breaks_no_example(command: str) -> None:
-    helped = [Path(sys.executable).parent / "dra-fleet", *command.split(), "--help"]
-    narrow, wide = (
-        subprocess.run(
-            helped, env={**os.environ, "COLUMNS": columns}, capture_output=True, text=True, check=True
-        ).stdout.partition("Examples:\n")
-        for columns in ("40", "200")
-    )
+def test_help_on_a_narrow_terminal_cuts_no_option_and_breaks_no_example(
+    run: Run, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def helped(columns: str) -> tuple[str, str, str]:
+        monkeypatch.setenv("COLUMNS", columns)
+        code, out, err = run(*command.split(), "--help")
+        assert (code, err) == (0, "")
+        return out.partition("Examples:\n")
+
+    narrow, wide = helped("40"), helped("200")
     assert "…" not in narrow[0]
     assert max(map(len, narrow[0].splitlines())) <= 50
     assert examples_of(narrow[2]) == examples_of(wide[2]) != []
