@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from functools import cache
 from importlib.metadata import packages_distributions, requires
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from packaging.requirements import Requirement
 from tests.package.building import PROJECT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 OURS = frozenset({"dra_fleet", "components", "stacks", "policies"})
@@ -45,6 +46,12 @@ def installed_by(extras: frozenset[str], name: str = "dra-fleet", found: set[str
     return found
 
 
+@cache
+def distributions() -> Mapping[str, list[str]]:
+    """Who brings each package that can be imported."""
+    return packages_distributions()
+
+
 def plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
@@ -67,7 +74,7 @@ def imports(node: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize("extra", FOLDERS)
 def test_an_extra_names_every_package_that_its_folders_import(extra: str) -> None:
-    named, known = installed_by(frozenset({extra})), packages_distributions()
+    named, known = installed_by(frozenset({extra})), distributions()
     wanted = {name for folder in FOLDERS[extra] for name in imported(PROJECT / folder)}
     others = wanted - OURS - set(sys.stdlib_module_names)
     assert others
