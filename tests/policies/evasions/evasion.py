@@ -118,7 +118,7 @@ def evasions(folder: Path = FOLDER) -> Iterator[tuple[str, Evasion]]:
                 yield f"{name}-{number + 1}" if number else name, _evasion(told)
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.CSafeLoader):
     """YAML with `!unknown` and `!secret`."""
 
 
