@@ -179,9 +179,21 @@ def test_as_many_claims_as_there_are_shares(copies: int, word: str) -> None:
     assert workloads(shares("4"), a=({"class": "gpu.nvidia.com"}, copies))["a"].word == word
 
 
-@pytest.mark.parametrize(("copies", "word"), [(4, "guaranteed"), (5, "unknown"), (6, "never")])
-def test_the_cpu_of_a_node_may_run_out_before_the_shares_of_its_gpus(copies: int, word: str) -> None:
-    found = workloads(shares("4"), pod={"cpu": "22"}, a=({"class": "gpu.nvidia.com"}, copies))
+@pytest.mark.parametrize(
+    ("cpu", "copies", "word"),
+    [
+        ("22", 4, "guaranteed"),
+        ("22", 5, "unknown"),
+        ("22", 6, "never"),
+        # Enough CPU for as many pods as there are GPUs, not for as many as there are shares.
+        ("11", 8, "guaranteed"),
+        ("11", 12, "never"),
+    ],
+)
+def test_the_cpu_of_a_node_may_run_out_before_the_shares_of_its_gpus(
+    cpu: str, copies: int, word: str
+) -> None:
+    found = workloads(shares("4"), pod={"cpu": cpu}, a=({"class": "gpu.nvidia.com"}, copies))
     assert found["a"].word == word
 
 
