@@ -6,7 +6,7 @@ order of pods, is not its business.
 """
 
 from dra_fleet.proof.allocator.allocate import allocate, allocate_alike, outcomes
-from dra_fleet.proof.allocator.inventory import CandidateNode, DeviceId, InUse, Inventory
+from dra_fleet.proof.allocator.inventory import Amount, CandidateNode, DeviceId, InUse, Inventory
 from dra_fleet.proof.allocator.outcome import (
     Allocated,
     Allocation,
@@ -21,6 +21,7 @@ from dra_fleet.proof.allocator.search import Steps
 __all__ = [
     "Allocated",
     "Allocation",
+    "Amount",
     "CandidateNode",
     "DeviceId",
     "Failure",

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from dra_fleet.kubernetes.devices.quantity import Quantity
 
 if TYPE_CHECKING:
-    from dra_fleet.proof.allocator.inventory import AllocatableDevice, Capacity
+    from dra_fleet.proof.allocator.inventory import AllocatableDevice, Amount, Capacity
 
-Amounts = Mapping[str, Fraction]
+Amounts = Mapping[str, "Amount"]
 
 
 def fits(device: AllocatableDevice, requested: Amounts, held: Amounts, tried: Amounts) -> bool:
@@ -54,11 +54,11 @@ def wrong_amount(device: AllocatableDevice, requested: Amounts) -> str:
     return ""
 
 
-def _beyond_range(capacity: Capacity, requested: Fraction) -> str:
+def _beyond_range(capacity: Capacity, requested: Amount) -> str:
     """Why a request cannot be rounded up to a step of a range."""
     if capacity.least is None or capacity.step is None or requested < capacity.least:
         return ""
-    text = str(Quantity(requested))
+    text = str(Quantity(Fraction(requested)))
     if requested > _LARGEST:
         return f"{_NOT_REPRESENTABLE}: request {text} exceeds MaxInt64"
     if capacity.least >= 0 and _in_range(capacity, requested, capacity.least) > _LARGEST:
@@ -70,12 +70,12 @@ _LARGEST = 2**63 - 1
 _NOT_REPRESENTABLE = "capacity request cannot be represented in the device's range arithmetic"
 
 
-def consumed_by(device: AllocatableDevice, requested: Amounts) -> dict[str, Fraction]:
+def consumed_by(device: AllocatableDevice, requested: Amounts) -> dict[str, Amount]:
     """What a request takes from a shared device."""
     return {name: _consumption(capacity, requested.get(name)) for name, capacity in device.capacity.items()}
 
 
-def _consumption(capacity: Capacity, requested: Fraction | None) -> Fraction:
+def _consumption(capacity: Capacity, requested: Amount | None) -> Amount:
     """A request rounded up to what can be had; the default, else everything, where none is made."""
     if requested is None:
         return capacity.value if capacity.default is None else capacity.default
@@ -84,20 +84,21 @@ def _consumption(capacity: Capacity, requested: Fraction | None) -> Fraction:
     return next((value for value in capacity.valid_values if requested <= value), requested)
 
 
-def _in_range(capacity: Capacity, requested: Fraction, least: Fraction) -> Fraction:
+def _in_range(capacity: Capacity, requested: Amount, least: Amount) -> Amount:
     if requested < least:
         return least
     if capacity.step is None:
         return requested
-    steps = Fraction(math.ceil(requested) - math.ceil(least), math.ceil(capacity.step))
-    return Fraction(math.ceil(least) + math.ceil(capacity.step) * math.ceil(steps))
+    step = math.ceil(capacity.step)
+    steps = Fraction(math.ceil(requested) - math.ceil(least), step)
+    return math.ceil(least) + step * math.ceil(steps)
 
 
-def _violates_policy(capacity: Capacity, consumed: Fraction) -> bool:
+def _violates_policy(capacity: Capacity, consumed: Amount) -> bool:
     if capacity.most is not None and consumed > capacity.most:
         return True
     if capacity.step is not None:
-        least = capacity.least or Fraction(0)
+        least = capacity.least or 0
         beyond = math.ceil(consumed) - math.ceil(least)
         return beyond % math.ceil(capacity.step) != 0
     return bool(capacity.valid_values) and consumed not in capacity.valid_values

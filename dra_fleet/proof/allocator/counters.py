@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dra_fleet.proof.allocator.inventory import PoolId
@@ -49,7 +48,7 @@ class CounterLedger:
         for name, counters in device.consumes:
             taken = consumed.setdefault(name, {})
             for counter, value in counters.items():
-                taken[counter] = taken.get(counter, Fraction(0)) + sign * value
+                taken[counter] = taken.get(counter, 0) + sign * value
 
     def _key(self, pool: DevicePool) -> PoolId:
         return PoolId("", pool.id.pool) if self._by_name else pool.id

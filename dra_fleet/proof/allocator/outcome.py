@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dra_fleet.proof.allocator.inventory import DeviceId
+    from dra_fleet.proof.allocator.inventory import Amount, DeviceId
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Allocated:
 
     request: str
     device: DeviceId
-    consumed: Mapping[str, Fraction] = field(default_factory=dict[str, Fraction])
+    consumed: Mapping[str, Amount] = field(default_factory=dict[str, "Amount"])
     admin_access: bool = False
 
 

@@ -7,7 +7,6 @@ https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/structure
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dra_fleet.proof.allocator import nodes
@@ -16,9 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dra_fleet.proof.allocator.features import Features
-    from dra_fleet.proof.allocator.inventory import AllocatableDevice, CandidateNode, Inventory, PoolId, Slice
+    from dra_fleet.proof.allocator.inventory import (
+        AllocatableDevice,
+        Amount,
+        CandidateNode,
+        Inventory,
+        PoolId,
+        Slice,
+    )
 
-Counters = dict[str, dict[str, Fraction]]
+Counters = dict[str, dict[str, "Amount"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +43,7 @@ class DevicePool:
     id: PoolId
     devices: tuple[AllocatableDevice, ...] = ()
     devices_elsewhere: tuple[AllocatableDevice, ...] = ()
-    counters: Counters = field(default_factory=dict[str, dict[str, Fraction]])
+    counters: Counters = field(default_factory=dict[str, dict[str, "Amount"]])
     is_incomplete: bool = False
     invalid: str = ""
 

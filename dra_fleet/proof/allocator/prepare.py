@@ -12,11 +12,9 @@ from dra_fleet.proof.allocator.outcome import Failure, Stop
 from dra_fleet.proof.allocator.requests import Demand, Request, Selector, Slot, amounts
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from dra_fleet.proof.allocator.constraints import Constraint
     from dra_fleet.proof.allocator.features import Features
-    from dra_fleet.proof.allocator.inventory import AllocatableDevice, InUse
+    from dra_fleet.proof.allocator.inventory import AllocatableDevice, Amount, InUse
     from dra_fleet.proof.allocator.pools import DevicePool
     from dra_fleet.proof.allocator.selection import Selection
 
@@ -145,7 +143,7 @@ class Preparation:
             if problem:
                 where = f"claim {claim}, request {request.own}"
                 raise Stop(Failure(f"{where}: checking capacity for device {device.id.device}: {problem}"))
-        held: Mapping[str, Fraction] = {}
+        held: Mapping[str, Amount] = {}
         if self.features.all_skips_full_devices:
             held = self.in_use.capacity.get(device.id, {})
         return capacity.fits(device, request.capacity, held, {})

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dra_fleet.proof.allocator.inventory import AllocatableDevice, amount
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from dra_fleet.kubernetes.scheduling.taints import Toleration
+    from dra_fleet.proof.allocator.inventory import Amount
     from dra_fleet.proof.allocator.pools import DevicePool
 
 Object = Mapping[str, Any]
@@ -59,7 +58,7 @@ class Request:
     count: int
     admin_access: bool
     tolerations: tuple[Toleration, ...]
-    capacity: Mapping[str, Fraction]
+    capacity: Mapping[str, Amount]
 
     @property
     def claim(self) -> int:
@@ -80,7 +79,7 @@ class Demand:
     everything: tuple[tuple[DevicePool, AllocatableDevice], ...] = ()
 
 
-def amounts(published: Object | None) -> dict[str, Fraction]:
+def amounts(published: Object | None) -> dict[str, Amount]:
     """The ``requests`` of a request's ``capacity``."""
     requests: Object = (published or {}).get("requests") or {}
     return {name: amount(str(value)) for name, value in requests.items()}

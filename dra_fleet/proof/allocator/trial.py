@@ -10,11 +10,9 @@ from dra_fleet.proof.allocator import capacity
 from dra_fleet.proof.allocator.outcome import Allocated, Failure, Stop
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from dra_fleet.proof.allocator.counters import CounterLedger
     from dra_fleet.proof.allocator.features import Features
-    from dra_fleet.proof.allocator.inventory import AllocatableDevice, DeviceId, InUse
+    from dra_fleet.proof.allocator.inventory import AllocatableDevice, Amount, DeviceId, InUse
     from dra_fleet.proof.allocator.pools import DevicePool
     from dra_fleet.proof.allocator.prepare import ClaimDemand
     from dra_fleet.proof.allocator.requests import Request
@@ -34,7 +32,7 @@ class Trial:
         self._in_use = in_use
         self._ledger = ledger
         self._holders: dict[DeviceId, set[int]] = defaultdict(set)
-        self._shares: dict[DeviceId, dict[str, Fraction]] = {}
+        self._shares: dict[DeviceId, dict[str, Amount]] = {}
 
     def is_taken(self, request: Request, device: AllocatableDevice) -> bool:
         """Whether a device is out of question because somebody has it."""
@@ -125,7 +123,7 @@ class Trial:
         return True
 
     def _record(self, request: Request, device: AllocatableDevice, steps: list[Undo]) -> None:
-        consumed: dict[str, Fraction] = {}
+        consumed: dict[str, Amount] = {}
         if self._is_shareable(device):
             consumed = capacity.consumed_by(device, request.capacity)
             self._share(device.id, consumed, steps)
@@ -136,7 +134,7 @@ class Trial:
         results.append(Allocated(request.full, device.id, consumed, request.admin_access))
         steps.append(lambda: _drop_last(results))
 
-    def _share(self, device: DeviceId, consumed: dict[str, Fraction], steps: list[Undo]) -> None:
+    def _share(self, device: DeviceId, consumed: dict[str, Amount], steps: list[Undo]) -> None:
         before = self._shares.get(device)
         held = before or {}
         self._shares[device] = {name: held.get(name, 0) + value for name, value in consumed.items()}

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.model.nodes import NodeDevice, NodeShape
-    from dra_fleet.proof.allocator import DeviceId
+    from dra_fleet.proof.allocator import Amount, DeviceId
     from dra_fleet.proof.demand.asks import Ask, ClaimAsk
 
 _MEBI = 2**20
 _NAMES = ("memory", "multiprocessors")
 _NOTHING = Fraction(0)
 
-Shares = tuple[tuple["DeviceId", tuple[tuple[str, Fraction], ...]], ...]
+Shares = tuple[tuple["DeviceId", tuple[tuple[str, "Amount"], ...]], ...]
 """What is held of shared devices, by device and capacity."""
-_Held = dict[tuple[str, str], dict[str, Fraction]]
+_Held = dict[tuple[str, str], dict[str, "Amount"]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +120,7 @@ def _held(device: NodeDevice, name: str, shares: _Held) -> Fraction | None:
     """What a copy holds of a device: all of it, or its part of a shared one."""
     if not device.seen.get("allowMultipleAllocations"):
         return _has(device, name)
-    parts = [amount for key, amount in shares.get(device.key, {}).items() if _is_named(key, name)]
+    parts = [Fraction(amount) for key, amount in shares.get(device.key, {}).items() if _is_named(key, name)]
     return parts[0] if parts else None
 
 

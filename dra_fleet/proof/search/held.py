@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from dra_fleet.proof.allocator import DeviceId, InUse
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from dra_fleet.proof.allocator import Allocation
+    from dra_fleet.proof.allocator import Allocation, Amount
 
 
 class Held(NamedTuple):
     """What is in use of a node's devices: whole ones and shares."""
 
     devices: frozenset[DeviceId] = frozenset()
-    shares: tuple[tuple[DeviceId, tuple[tuple[str, Fraction], ...]], ...] = ()
+    shares: tuple[tuple[DeviceId, tuple[tuple[str, Amount], ...]], ...] = ()
 
     @property
     def in_use(self) -> InUse:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.model.nodes import NODE
-from dra_fleet.proof.allocator import DeviceId
+from dra_fleet.proof.allocator import Amount, DeviceId
 from dra_fleet.proof.search.held import Held
 from dra_fleet.proof.search.matching import match
 
@@ -24,12 +23,12 @@ if TYPE_CHECKING:
     from dra_fleet.proof.allocator import Allocated
     from dra_fleet.proof.demand.asks import ClaimAsk
 
-Mark = tuple[tuple[str, Fraction], ...]
+Mark = tuple[tuple[str, Amount], ...]
 """What is in use of a device: nothing, all of it, or parts."""
 Form = tuple[Any, ...]
 """What is in use below a branch, whichever of alike branches it is."""
 
-_WHOLE: Mark = (("", Fraction(1)),)
+_WHOLE: Mark = (("", 1),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +92,7 @@ class _After:
         marks = dict(self.held)
         for claim, items in enumerate(taken):
             for item in items:
-                mark = (f"{claim}/{item.request}", Fraction(1)), *sorted(item.consumed.items())
+                mark = (f"{claim}/{item.request}", 1), *sorted(item.consumed.items())
                 marks[item.device] = (*marks.get(item.device, ()), *mark)
         found: dict[DeviceId, Hashable] = {}
         _name(self.tree, marks, (), found)
