@@ -89,37 +89,54 @@ def test_the_steps_of_all_searches_of_a_proof_are_bounded_together() -> None:
     assert steps.left == 0
 
 
-class AllAlike:
-    """Devices of which each is as good as any other; counts how often that is asked."""
+class Devices:
+    """Devices in any order, all as good as each other or none; counts how often that is asked."""
 
     drivers = frozenset({"gpu.nvidia.com"})
     first_only = False
-    asked = 0
+
+    def __init__(self, *, are_alike: bool) -> None:
+        self.are_alike = are_alike
+        self.asked = 0
 
     def kinds(self, taken: object) -> Callable[[DeviceId], Hashable]:
         del taken
         self.asked += 1
-        return lambda _device: ""
+        return (lambda _device: "") if self.are_alike else (lambda device: device)
 
 
-def test_to_tell_which_devices_are_alike_counts_as_a_step_for_each() -> None:
+def steps_of(count: int, devices: Devices) -> tuple[int, int]:
+    """Solutions for a claim of so many of 32 devices, and steps until all are found."""
     cluster = plan_of(fleet({"p": MACHINES["many"]})).clusters[0]
     (group,) = predict(cluster)
-    exactly = {"deviceClassName": "gpu.nvidia.com", "count": 8}
+    exactly = {"deviceClassName": "gpu.nvidia.com", "count": count}
     claim = {
         "metadata": {"name": "c"},
         "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}},
     }
-    steps, alike = Steps(MOST_STEPS), AllAlike()
-    allocate_alike(
+    steps = Steps(MOST_STEPS)
+    found = allocate_alike(
         [claim],
         class_objects(cluster),
         inventory_of(group.shape),
         CandidateNode(NODE, group.shape.labels),
         in_use=Held().in_use,
         minor="1.36",
-        alike=alike,
+        alike=devices,
         steps=steps,
     )
-    assert alike.asked == 8
-    assert MOST_STEPS - steps.left >= 8 * 32
+    return len(found), MOST_STEPS - steps.left
+
+
+def test_to_tell_which_devices_are_alike_counts_as_a_step_for_each() -> None:
+    devices = Devices(are_alike=True)
+    solutions, steps = steps_of(8, devices)
+    assert (solutions, devices.asked) == (1, 8)
+    assert steps >= 8 * 32 + solutions * 16
+
+
+def test_to_tell_what_a_solution_leaves_counts_as_a_step_for_each_two_devices() -> None:
+    devices = Devices(are_alike=False)
+    solutions, steps = steps_of(2, devices)
+    assert solutions == 32 * 31 // 2
+    assert steps >= devices.asked * 32 + solutions * 16
