@@ -5,6 +5,13 @@ from __future__ import annotations
 from policies.rules.chart_forbid_unknown_values import RULE
 from tests.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
 
+REQUIRED = {
+    "requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "example.com/pool", "operator": "In", "values": ["h100"]}]}
+        ]
+    }
+}
 TOKEN = "kubernetes:helm.sh/v3:Release"  # noqa: S105 - a type token
 DRIVER = Declared(
     type=TOKEN,
@@ -17,7 +24,7 @@ DRIVER = Declared(
             "resources": {"gpus": {"enabled": True}, "computeDomains": {"enabled": False}},
             "featureGates": {"TimeSlicingSettings": True},
             "controller": {"affinity": None, "tolerations": [UNKNOWN]},
-            "kubeletPlugin": {"affinity": {"anything": UNKNOWN}},
+            "kubeletPlugin": {"affinity": {"nodeAffinity": REQUIRED, "anything": UNKNOWN}},
         },
     },
 )
