@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from dra_fleet.cel.clauses import clauses, split
 from dra_fleet.cel.intent import asked
 from dra_fleet.proof.allocator.requests import Selector
 from dra_fleet.proof.demand.asks import Ask
 from dra_fleet.proof.search.matching import match
+from dra_fleet.review.masking import change_shown
 from dra_fleet.review.paths import value_at
 from dra_fleet.review.words import short_list
 
@@ -19,6 +24,7 @@ if TYPE_CHECKING:
     from dra_fleet.review.offered import Offered
 
 _SELECTORS = "spec.selectors"
+_EQUALS = re.compile(r"""[^!?()'"]*(?:\[\s*['"][^'"]+['"]\s*\][^!?()'"]*)+==\s*(?:'[^']*'|"[^"]*")""")
 
 
 def asked_before_and_after(steps: Sequence[EngineStep]) -> str:
@@ -32,27 +38,53 @@ def asked_before_and_after(steps: Sequence[EngineStep]) -> str:
     step = _changed(steps)
     if step is None:
         return ""
-    before, after = (_terms(_expressions(state or {})) for state in (step.old, step.new))
-    return ", ".join(
-        f"{name} {before.get(name, 'anything')} -> {after.get(name, 'anything')}"
-        for name in sorted({*before, *after})
-        if before.get(name) != after.get(name)
+    before, after = (_clauses(_expressions(state or {})) for state in (step.old, step.new))
+    gone, came = _Terms.of(before, without=after), _Terms.of(after, without=before)
+    names = sorted({*gone.named, *came.named})
+    named = [
+        f"{name} {gone.named.get(name, 'anything')} -> {came.named.get(name, 'anything')}" for name in names
+    ]
+    pairs = (change_shown(*pair, _SELECTORS) for pair in zip_longest(gone.others, came.others))
+    return ", ".join([*named, *(f"{old or 'nothing'} -> {new or 'nothing'}" for old, new in pairs)])
+
+
+def _clauses(expressions: Iterable[str]) -> list[str]:
+    return [" ".join(clause.split()) for text in expressions for clause in clauses(text)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Terms:
+    """Clauses: those that a stack file has a name for, by it, and the others as they are."""
+
+    named: Mapping[str, str]
+    others: Sequence[str]
+
+    @classmethod
+    def of(cls, told: Sequence[str], *, without: Sequence[str]) -> _Terms:
+        """The clauses that are not among others, nor have the same words as one of them."""
+        same = {_term(clause) for clause in without}
+        left = [clause for clause in told if clause not in without]
+        terms = {clause: term for clause in left if (term := _term(clause)) and term not in same}
+        return cls(named=dict(terms.values()), others=[clause for clause in left if clause not in terms])
+
+
+def _term(clause: str) -> tuple[str, str] | None:
+    """The name and value of a clause in a stack file; None where it has none there."""
+    found = asked(clause)
+    if found.only_driver:
+        return "driver", found.only_driver
+    if len(found.bounds) == 1:
+        (bound,) = found.bounds
+        return f"{bound.identity}.{'min' if bound.is_least else 'max'}", bound.limit
+    parts = split(clause)
+    texts = [one for one in found.comparisons if one.operator == "==" and one.literal == "string"]
+    names = {one.access.identity for one in texts}
+    plain = parts.operator in ("", "||") and all(_EQUALS.fullmatch(text) for text in parts.operands)
+    return (
+        (names.pop(), " or ".join(dict.fromkeys(one.text for one in texts)))
+        if plain and len(names) == 1
+        else None
     )
-
-
-def _terms(expressions: Iterable[str]) -> dict[str, str]:
-    """What expressions ask for, by its name in a stack file."""
-    terms: dict[str, list[str]] = {}
-    for expression in expressions:
-        found = asked(expression)
-        for bound in found.bounds:
-            terms.setdefault(f"{bound.identity}.{'min' if bound.is_least else 'max'}", []).append(bound.limit)
-        for one in found.comparisons:
-            if one.operator == "==" and one.literal == "string":
-                terms.setdefault(one.access.identity, []).append(one.text)
-        if found.only_driver:
-            terms.setdefault("driver", []).append(found.only_driver)
-    return {name: " or ".join(dict.fromkeys(texts)) for name, texts in terms.items()}
 
 
 def matched_before_and_after(steps: Sequence[EngineStep], offered: Offered | None) -> str:

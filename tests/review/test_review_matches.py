@@ -73,6 +73,40 @@ def test_a_changed_class_tells_first_what_is_asked_for_in_the_words_of_a_stack_f
     )
 
 
+NAMED = "device.attributes['gpu.nvidia.com'].productName.contains('{}')"
+LEAST = "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('70Gi')) {} 0"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (NAMED.format("A100"), NAMED.format("H100"), f"{NAMED.format('A100')} -> {NAMED.format('H100')}"),
+        (
+            f"{IS_MIG} && {NAMED.format('A100')}",
+            f"{IS_GPU} && {NAMED.format('H100')}",
+            f"type mig -> gpu, {NAMED.format('A100')} -> {NAMED.format('H100')}",
+        ),
+        (IS_MIG, f"!({IS_MIG})", f"type mig -> anything, nothing -> !({IS_MIG})"),
+        (LEAST.format(">="), LEAST.format(">"), f"{LEAST.format('>=')} -> {LEAST.format('>')}"),
+        (IS_MIG, f"({IS_MIG} || {IS_GPU})", "type mig -> mig or gpu"),
+        (
+            f"device.driver == 'gpu.nvidia.com' && {IS_MIG}",
+            "device.driver == 'tpu.google.com'",
+            "driver gpu.nvidia.com -> tpu.google.com, type mig -> anything",
+        ),
+    ],
+)
+def test_what_a_stack_file_has_no_word_for_is_told_as_it_is_written(
+    before: str, after: str, told: str
+) -> None:
+    assert class_change(before, after).details[0] == told
+
+
+def test_of_long_clauses_the_part_that_differs_is_told() -> None:
+    before, after = (NAMED.format("x" * 200 + end) for end in ("A100", "H100"))
+    assert class_change(before, after).details[0] == f"…{'x' * 40}A100') -> …{'x' * 40}H100')"
+
+
 def test_a_class_that_goes_matches_nothing_worth_telling() -> None:
     base = known("destructive")
     steps = [
