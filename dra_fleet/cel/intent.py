@@ -66,13 +66,13 @@ class Literals(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """An amount that a device must have at least or at most."""
+    """An amount or a version that a device must have at least or at most."""
 
     identity: str
     """The capacity, or attribute, by its last name."""
     is_least: bool
     limit: str
-    """A quantity, as written."""
+    """A quantity or a version, as written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +84,7 @@ class Asked:
         only_driver: The driver, if it asks for nothing else; else empty.
         comparisons: Every look-up that is compared with a literal.
         bounds: The bounds that are clauses of their own: a device that misses one does not match.
+        versions: The same of versions.
         lookups: Everything it may read.
     """
 
@@ -91,6 +92,7 @@ class Asked:
     only_driver: str = ""
     comparisons: tuple[Comparison, ...] = ()
     bounds: tuple[Bound, ...] = ()
+    versions: tuple[Bound, ...] = ()
     lookups: frozenset[Lookup] = frozenset()
 
     def texts(self, identity: str) -> frozenset[str]:
@@ -119,7 +121,8 @@ def asked(expression: str) -> Asked:
         drivers=frozenset(name for node in _calls(tree) if (name := _driver(node))),
         only_driver=_driver(tree.expr),
         comparisons=tuple(_comparisons(tree)),
-        bounds=tuple(bound for node in clauses if (bound := _bound(node)) is not None),
+        bounds=tuple(bound for node in clauses if (bound := _bound(node, "quantity")) is not None),
+        versions=tuple(bound for node in clauses if (bound := _bound(node, "semver")) is not None),
         lookups=lookups.lookups(tree),
     )
 
@@ -177,22 +180,22 @@ def _driver(node: Node) -> str:
     return ""
 
 
-def _bound(node: Node) -> Bound | None:
+def _bound(node: Node, function: str) -> Bound | None:
     """`x.memory.compareTo(quantity('20Gi')) >= 0`, or the same by isGreaterThan or isLessThan."""
     if node.WhichOneof("kind") != "call" or node.call.function not in _BOUNDS:
         return None
-    function, compared = str(node.call.function), node
+    operator, compared = str(node.call.function), node
     if len(node.call.args) == _PAIR:
         compared, zero = node.call.args
         is_call = compared.WhichOneof("kind") == "call" and compared.call.function == "compareTo"
         if not is_call or _literal(zero) != "int" or zero.constant.int64_value != 0:
             return None
-    (quantity,) = compared.call.args
+    (value,) = compared.call.args
     found = _key(compared.call.target)
-    if found is None or quantity.WhichOneof("kind") != "call" or quantity.call.function != "quantity":
+    if found is None or value.WhichOneof("kind") != "call" or value.call.function != function:
         return None
-    limit = syntax.string_constant(quantity.call.args[0])
-    return None if limit is None else Bound(found[1], _BOUNDS[function], limit)
+    limit = syntax.string_constant(value.call.args[0])
+    return None if limit is None else Bound(found[1], _BOUNDS[operator], limit)
 
 
 def _calls(tree: Tree) -> Iterator[Node]:

@@ -11,7 +11,7 @@ from dra_fleet.proof.answer.admin_access import refuse_admin_access
 from dra_fleet.proof.answer.classes import prove_classes, tell_unmatched
 from dra_fleet.proof.answer.growth import must_grow
 from dra_fleet.proof.answer.messages import ACCEPT, STRICT, ProofFindings, refuse_broken, tell
-from dra_fleet.proof.answer.misses import why_too_few
+from dra_fleet.proof.answer.misses import fix_of, why_too_few
 from dra_fleet.proof.answer.parameters import refuse_parameters
 from dra_fleet.proof.answer.pools import pool_fits
 from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, Proof, WorkloadProof
@@ -152,7 +152,7 @@ def _claim_answer(question: Question, pools: Sequence[PoolFit]) -> tuple[Answer,
         return Answer(word="unknown", reason=doubtful.reason), doubtful.fix
     if not pools:
         return Answer(word="never", reason="the cluster has no pool"), "add a pool"
-    return Answer(word="never", reason="; ".join(pool.reason for pool in pools)), pools[0].fix
+    return Answer(word="never", reason="; ".join(pool.reason for pool in pools)), fix_of(pools)
 
 
 def _error(question: Question, pod_set: int) -> tuple[Answer, str] | None:
@@ -246,7 +246,7 @@ def _explained(answer: Answer, pools: Sequence[PoolFit], copies: int) -> tuple[A
     if answer.word == "unknown":
         return answer, doubtful.fix if doubtful else ""
     if all(pool.at_max == 0 for pool in pools) and pools:
-        return Answer(word="never", reason="; ".join(pool.reason for pool in pools)), pools[0].fix
+        return Answer(word="never", reason="; ".join(pool.reason for pool in pools)), fix_of(pools)
     room = sum(pool.at_max or 0 for pool in pools)
     if room < copies:
         return answer, f"run {room} copies at most, or raise nodes.max"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.proof.proof_helpers import fleet, gpus, pool, proved
 
 POOLS = {"whole": pool("hgx-h100-8", "whole"), "cut": pool("dgx-a100-80-8", "cut")}
@@ -109,3 +111,27 @@ def test_the_json_has_the_documented_keys() -> None:
     ]
     assert list(fit["cost"]) == ["asked", "got", "stranded", "leftOnNode", "parts"]
     assert fit["cost"]["asked"] == {"memory": None, "multiprocessors": None}
+
+
+def test_the_newest_version_that_would_do_is_that_of_all_pools() -> None:
+    new = {"new": {"driver": "nvidia", "computeCapability": {"min": "10.0"}}}
+    [failure] = proved(stack(new, {"one": {"requests": {"gpu": {"class": "new"}}}})).failures
+    assert "; the newest device has cudaComputeCapability 9.0.0; needed by claims one\n" in failure
+    assert "\n  fix: ask for cudaComputeCapability of at most 9.0.0, or choose a machine or layout" in failure
+
+
+@pytest.mark.parametrize(
+    ("wanted", "fix"),
+    [
+        ({"count": 9}, "ask for 8 at most, or choose a machine with more of them"),
+        (
+            {"selectors": ["device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('90Gi')) >= 0"]},
+            "ask for memory of at most 81152Mi, or choose a machine or layout with other devices",
+        ),
+    ],
+)
+def test_the_fix_of_a_claim_is_that_of_the_pool_it_nearly_fits(wanted: dict[str, Any], fix: str) -> None:
+    gpus_ = {"gpus": {"driver": "nvidia", "type": "gpu"}}
+    [failure] = proved(stack(gpus_, {"one": {"requests": {"gpu": {"class": "gpus", **wanted}}}})).failures
+    assert failure.startswith("dra-fleet:fleet.claims.one: on cluster lab: pool ")
+    assert failure.endswith(f"\n  fix: {fix}")

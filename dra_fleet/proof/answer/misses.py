@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from dra_fleet.cel import ONE_OF, UNKNOWN, asked
+from dra_fleet.cel import ONE_OF, UNKNOWN, asked, semver
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.nodes import GIVE_SLICES
 
@@ -13,8 +13,21 @@ if TYPE_CHECKING:
 
     from dra_fleet.cel.intent import Bound
     from dra_fleet.model.nodes import NodeDevice
+    from dra_fleet.proof.answer.verdicts import PoolFit
     from dra_fleet.proof.demand.asks import Ask
     from dra_fleet.proof.search.matching import Miss
+
+
+_CORRECT = "correct the clause, or choose a machine or layout whose devices have what it asks for"
+
+
+class _Ordered(NamedTuple):
+    """What a device has of what a clause bounds, with the words for the most and the least of it."""
+
+    order: tuple[Any, ...]
+    text: str
+    most: str
+    least: str
 
 
 def nearest(misses: Sequence[Miss]) -> tuple[Miss, str]:
@@ -28,9 +41,9 @@ def nearest(misses: Sequence[Miss]) -> tuple[Miss, str]:
     ]
     if bound is None or not known:
         return near[0], _value_read(near[0].clause, near[0].device)
-    best = (max if bound.is_least else min)(known, key=lambda pair: pair[0].amount)
-    which = "largest" if bound.is_least else "smallest"
-    return best[1], f"the {which} device has {bound.identity} {best[0]}"
+    best = (max if bound.is_least else min)(known, key=lambda pair: pair[0].order)
+    which = best[0].most if bound.is_least else best[0].least
+    return best[1], f"the {which} device has {bound.identity} {best[0].text}"
 
 
 def why_too_few(ask: Ask, misses: Sequence[Miss], matched: int, total: int, where: str) -> tuple[str, str]:
@@ -68,21 +81,32 @@ def _fix(miss: Miss, value: str) -> str:
     if bound is not None and value:
         amount, way = value.rpartition(" ")[2], "at most" if bound.is_least else "at least"
         return f"ask for {bound.identity} of {way} {amount}, or choose a machine or layout with other devices"
-    return "correct the clause, or choose a machine or layout whose devices have what it asks for"
+    return _CORRECT
+
+
+def fix_of(pools: Sequence[PoolFit]) -> str:
+    """What to do where no pool takes a copy: for the pool where most devices match, and by a value."""
+    return max(pools, key=lambda pool: (sum(pool.requests.values()), pool.fix not in ("", _CORRECT))).fix
 
 
 def _bound(clause: str) -> Bound | None:
     """The bound that a clause is; None if it is none, or more than one."""
-    bounds = asked(clause).bounds
+    bounds = (*asked(clause).bounds, *asked(clause).versions)
     return bounds[0] if len(bounds) == 1 else None
 
 
-def _amount(miss: Miss, name: str) -> Quantity | None:
+def _amount(miss: Miss, name: str) -> _Ordered | None:
+    attributes = cast("Mapping[str, Any]", miss.device.seen.get("attributes", {}))
+    for key, entry in attributes.items():
+        version = entry.get("version", UNKNOWN)
+        if key.rpartition("/")[2] == name and version is not UNKNOWN:
+            return _Ordered(semver.parse(version).order, version, "newest", "oldest")
     capacity = cast("Mapping[str, Any]", miss.device.seen.get("capacity", {}))
     for key, entry in capacity.items():
         if key.rpartition("/")[2] == name and entry["value"] is not UNKNOWN:
             values = [Quantity.parse(str(value)) for value in entry.get(ONE_OF, (entry["value"],))]
-            return min(values, key=lambda quantity: quantity.amount)
+            amount = min(values, key=lambda quantity: quantity.amount)
+            return _Ordered((amount.amount,), str(amount), "largest", "smallest")
     return None
 
 
