@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 Phase = Literal["creating", "ready", "deleting"]
 """A cluster's life. `creating` also stands for a creation that failed and will be tried again."""
 
+DURABLE = "FULL"
+"""What is written is on disk when a call returns: https://www.sqlite.org/pragma.html#pragma_synchronous"""
 SCHEMA = """
+BEGIN;
 CREATE TABLE IF NOT EXISTS cluster (
     name TEXT PRIMARY KEY,
     version TEXT NOT NULL,
@@ -46,6 +49,7 @@ CREATE TABLE IF NOT EXISTS cloud_setting (
     content TEXT NOT NULL,
     PRIMARY KEY (cloud, name)
 ) STRICT;
+COMMIT;
 """
 
 
@@ -71,7 +75,7 @@ class Store:
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._db.row_factory = sqlite3.Row
         path.chmod(0o600)
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=5000"):
+        for pragma in ("journal_mode=WAL", f"synchronous={DURABLE}", "foreign_keys=ON", "busy_timeout=5000"):
             self._db.execute(f"PRAGMA {pragma}")
         self._db.executescript(SCHEMA)
 

@@ -1,0 +1,20 @@
+"""What a simulated cloud keeps for a test need not outlive a failure of power."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dra_fleet.rehearsal.world import store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True, scope="package")
+def unsynced() -> Iterator[None]:
+    """Nobody waits for the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "DURABLE", "OFF")
+        yield
