@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.contracts.meadow_stack import stack
 from tests.contracts.registering import MADE_UP
-from tests.engine.rehearsed import COMMAND
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +43,24 @@ HOLDERS = {
 """What the cluster answers: two pods, each with a lane of the pool's only node."""
 
 
+CHANGES: dict[str, tuple[str, dict[str, str]]] = {
+    "none": ("same", {}),
+    "other machine": ("replace", {"machine": "update-replace"}),
+    "other image": ("update", {"image": "update"}),
+    "more nodes": ("update", {"nodes": "update"}),
+}
+"""The step on the pool of each change, and what differs."""
+EACH = """
+import json, sys
+from typer.testing import CliRunner
+from dra_fleet.cli.main import app
+
+runner = CliRunner()
+said = {name: runner.invoke(app, words).stdout for name, words in json.loads(sys.argv[1]).items()}
+print(json.dumps({name: json.loads(text) for name, text in said.items()}))
+"""
+
+
 def step(kind: str, name: str, operation: str, parent: str, diff: dict[str, str]) -> dict[str, Any]:
     """One step of the engine, as it reports it before it."""
     above = "" if parent == STACK else f"{CLUSTER}$"
@@ -60,8 +78,8 @@ def step(kind: str, name: str, operation: str, parent: str, diff: dict[str, str]
     return {"resourcePreEvent": {"metadata": metadata}}
 
 
-def review(folder: Path, operation: str, diff: dict[str, str]) -> dict[str, Any]:
-    """What the command says of one step on the pool."""
+def asked(folder: Path, operation: str, diff: dict[str, str]) -> list[str]:
+    """The command that reviews one step on the pool."""
     cluster = step(CLUSTER, "lab", "same", STACK, {})
     above = cluster["resourcePreEvent"]["metadata"]["urn"]
     events = [
@@ -75,19 +93,26 @@ def review(folder: Path, operation: str, diff: dict[str, str]) -> dict[str, Any]
     saved.write_text("\n".join(json.dumps(event) for event in events), encoding="utf-8")
     held.write_text(json.dumps(HOLDERS), encoding="utf-8")
     options = ["--against", file, "--events", saved, "--running", held, "--out", folder / "out", "--json"]
+    return ["review", str(file), *map(str, options)]
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """What the command says of each change, in one process that has the made-up packages."""
+    commands = {name: asked(tmp_path_factory.mktemp("farm"), *change) for name, change in CHANGES.items()}
     done = subprocess.run(
-        [str(COMMAND), "review", str(file), *map(str, options)],
+        [sys.executable, "-c", EACH, json.dumps(commands)],
         env={**os.environ, "PYTHONPATH": str(MADE_UP)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.stdout, done.stderr
+    assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def test_its_pool_is_shown_with_its_devices_and_who_holds_them(tmp_path: Path) -> None:
-    found = review(tmp_path, "same", {})
+def test_its_pool_is_shown_with_its_devices_and_who_holds_them(reviews: dict[str, dict[str, Any]]) -> None:
+    found = reviews["none"]
     (pool,) = found["pools"]
     assert {key: pool[key] for key in ("cluster", "name", "cloud", "machine")} == {
         "cluster": "lab",
@@ -101,20 +126,18 @@ def test_its_pool_is_shown_with_its_devices_and_who_holds_them(tmp_path: Path) -
     assert (found["changes"], found["verdict"]["decision"]) == ([], "approve")
 
 
-@pytest.mark.parametrize(
-    ("operation", "diff"), [("replace", {"machine": "update-replace"}), ("update", {"image": "update"})]
-)
+@pytest.mark.parametrize("change", ["other machine", "other image"])
 def test_a_change_by_new_nodes_names_the_pods_that_lose_their_devices(
-    operation: str, diff: dict[str, str], tmp_path: Path
+    change: str, reviews: dict[str, dict[str, Any]]
 ) -> None:
-    found = review(tmp_path, operation, diff)
-    (change,) = found["changes"]
-    assert (change["kind"], change["action"], change["weight"]) == ("pool", "replace", "destructive")
+    found = reviews[change]
+    (told,) = found["changes"]
+    assert (told["kind"], told["action"], told["weight"]) == ("pool", "replace", "destructive")
     assert [pod["name"] for pod in found["blast"]["pods"]] == ["smoke-0", "smoke-1"]
     assert found["verdict"]["decision"] == "person"
 
 
-def test_a_change_in_place_takes_no_device(tmp_path: Path) -> None:
-    found = review(tmp_path, "update", {"nodes": "update"})
+def test_a_change_in_place_takes_no_device(reviews: dict[str, dict[str, Any]]) -> None:
+    found = reviews["more nodes"]
     (change,) = found["changes"]
     assert (change["action"], change["lostClaims"], found["blast"]["pods"]) == ("update", 0, [])
