@@ -2,7 +2,8 @@
 
 Source: https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/core/validation/validation.go and
 https://github.com/kubernetes/kubernetes/blob/v1.36.3/pkg/apis/apps/validation/validation.go; a verbosity is
-read as klog reads it, a 32-bit number.
+read as klog reads it, a 32-bit number. The operator's own words are those of its ClusterPolicy:
+https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/api/nvidia/v1/clusterpolicy_types.go.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common import pod_values
 from dra_fleet.drivers.common.pod_values import Wrong, named
-from dra_fleet.kubernetes.devices.names import dns_label, dns_subdomain
+from dra_fleet.kubernetes.devices.names import dns_label, dns_subdomain, extended_resource_name
 from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
 _PORTS = range(1, 65536)
-_POLICIES = ("Always", "IfNotPresent", "Never")
 _DURATION = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _REPOSITORY = re.compile(
@@ -51,11 +51,6 @@ def _port(value: object) -> Iterator[Wrong]:
 def _verbosity(value: object) -> Iterator[Wrong]:
     if not _NUMBER.fullmatch(str(value)):
         yield "", value, "a whole number, as text"
-
-
-def _pull_policy(value: object) -> Iterator[Wrong]:
-    if value not in ("", *_POLICIES):
-        yield "", value, ", ".join(_POLICIES)
 
 
 def _probe_port(value: object) -> Iterator[Wrong]:
@@ -93,6 +88,14 @@ class Kind:
     wrong: Callable[[object], Iterator[Wrong]] = _nothing
 
 
+def _one_of(*words: str) -> Kind:
+    def wrong(value: object) -> Iterator[Wrong]:
+        if value not in ("", *words):
+            yield "", value, ", ".join(words)
+
+    return Kind(held=str, words="a string", wrong=wrong)
+
+
 KINDS: Mapping[ValueType, Kind] = {
     "string": Kind(held=str, words="a string"),
     "integer": Kind(held=int, words="a whole number"),
@@ -103,7 +106,9 @@ KINDS: Mapping[ValueType, Kind] = {
     "count": Kind(held=int, words="a whole number", wrong=_count),
     "port": Kind(held=int, words="a whole number", wrong=_port),
     "verbosity": Kind(held=str, words="a string", wrong=_verbosity),
-    "pullPolicy": Kind(held=str, words="a string", wrong=_pull_policy),
+    "pullPolicy": _one_of("Always", "IfNotPresent", "Never"),
+    "migStrategy": _one_of("none", "single", "mixed"),
+    "updateWay": _one_of("RollingUpdate", "OnDelete"),
     "updateStrategy": Kind(held=Mapping, words="a mapping", wrong=pod_values.update_strategy),
     "nodeSelector": Kind(held=Mapping, words="a mapping", wrong=pod_values.node_selector),
     "tolerations": Kind(held=list, words="a list", wrong=pod_values.tolerations),
@@ -120,6 +125,11 @@ KINDS: Mapping[ValueType, Kind] = {
     "imageRepository": Kind(held=str, words="a string", wrong=_shape(_REPOSITORY, "an image, without a tag")),
     "namespace": Kind(held=str, words="a string", wrong=named(dns_label, "a namespace's name")),
     "objectName": Kind(held=str, words="a string", wrong=named(dns_subdomain, "an object's name")),
+    "extendedResource": Kind(
+        held=str,
+        words="a string",
+        wrong=named(extended_resource_name, "an extended resource, such as example.com/gpu"),
+    ),
 }
 
 

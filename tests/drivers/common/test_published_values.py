@@ -98,6 +98,37 @@ def test_what_the_api_server_or_the_driver_would_refuse_is_refused(row: dict[str
     assert refusal.what == "is no value that the API server or the driver takes"
 
 
+# https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/api/nvidia/v1/clusterpolicy_types.go
+@pytest.mark.parametrize(
+    ("values", "path", "allowed"),
+    [
+        ({"mig": {"strategy": "both"}}, "mig.strategy", "none, single, mixed"),
+        ({"daemonsets": {"updateStrategy": "Nope"}}, "daemonsets.updateStrategy", "RollingUpdate, OnDelete"),
+    ],
+)
+def test_the_operator_s_own_words_are_held_to_its_cluster_policy(
+    values: dict[str, Any], path: str, allowed: str
+) -> None:
+    entry = gpu_operator().version("v25.10.0")
+    assert entry is not None
+    [refusal] = check_values(entry, values)
+    assert (refusal.path, refusal.allowed) == (path, allowed)
+
+
+@pytest.mark.parametrize(
+    ("values", "path"),
+    [
+        ({"deviceClass": {"extendedResourceName": "Not a name"}}, "deviceClass.extendedResourceName"),
+        ({"deviceClass": {"extendedResourceName": "gpu"}}, "deviceClass.extendedResourceName"),
+        ({"driverName": "Not a name"}, "driverName"),
+    ],
+)
+def test_names_of_the_example_driver_are_held_to_those_of_the_api(values: dict[str, Any], path: str) -> None:
+    entry = EXAMPLE.facts.version("0.4.0")
+    assert entry is not None
+    assert [refusal.path for refusal in check_values(entry, values)] == [path]
+
+
 @pytest.mark.parametrize("key", ["gpuPartitions", "numDevices"])
 def test_there_are_no_negative_numbers_of_devices(key: str) -> None:
     entry = EXAMPLE.facts.version("0.4.0")
