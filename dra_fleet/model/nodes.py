@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
@@ -141,6 +142,11 @@ class NodeShape:
     def any_order(self) -> frozenset[str]:
         """The drivers whose devices may come in any order."""
         return frozenset(device.driver for device in self.devices) - self.in_order
+
+    @cached_property
+    def sizes(self) -> Mapping[str, int]:
+        """How many devices each driver publishes."""
+        return Counter(device.driver for device in self.devices)
 
     @cached_property
     def shares_devices(self) -> bool:

@@ -119,7 +119,7 @@ def _has_order(pod_set: PodSet, group: int, contention: Contention, minor: str) 
     hold one GPU and its partitions are alike, so that their order matters to no one but a constraint.
     """
     shape = contention.groups[group].shape
-    sizes = Counter(device.driver for device in shape.devices)
+    sizes = shape.sizes
     for choices in pod_set.claim.requests:
         for ask in choices:
             named = ask.drivers & set(sizes)

@@ -46,6 +46,16 @@ class Contention:
     is_tight: Sequence[bool]
 
     @cached_property
+    def is_countable(self) -> bool:
+        """Whether a device is held by one pod or by none, and takes nothing of others."""
+        return all(group.shape.is_simple for group in self.groups)
+
+    @cached_property
+    def can_run_out(self) -> bool:
+        """Whether there are no more devices than those that may match."""
+        return self.is_countable and not any(found.has_more for found in self.suitability.values())
+
+    @cached_property
     def first_alike(self) -> Sequence[int]:
         """Per pod set the first one that may want the same devices of every group."""
         wanted = [
@@ -126,7 +136,12 @@ def _connected(question: Question, counts: Sequence[int]) -> list[list[int]]:
         wanted: dict[object, int] = {}
         for pod_set in everybody:
             reach = _reach(question.suitability[pod_set, group], question.groups[group])
-            for one in (["any"] if reach else []) if tight else reach:
+            if not reach:
+                continue
+            alike = wanted.setdefault(reach, pod_set)
+            _connect(first, alike, pod_set)
+            # Who wants the same as one before is connected with the same through that one.
+            for one in () if alike != pod_set else ["any"] if tight else reach:
                 _connect(first, wanted.setdefault(one, pod_set), pod_set)
     clusters: dict[int, list[int]] = {}
     for pod_set in everybody:

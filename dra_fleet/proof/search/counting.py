@@ -26,7 +26,7 @@ def enough(contention: Contention, pod_set: int) -> str:
     A pod waits only if on every node too few of its devices are free, whoever took which others.
     """
     ask = _single(contention.pod_sets[pod_set])
-    if ask is None or not _is_countable(contention):
+    if ask is None or not contention.is_countable:
         return ""
     attribute = _attribute(contention.pod_sets[pod_set])
     bins = [
@@ -61,7 +61,7 @@ def enough(contention: Contention, pod_set: int) -> str:
 
 def too_many(contention: Contention, pod_set: int) -> str:
     """Why not all pods of a pod set can ever be placed; empty if counting does not tell."""
-    if not _can_run_out(contention):
+    if not contention.can_run_out:
         return ""
     item = contention.pod_sets[pod_set]
     there = _devices(contention, [pod_set])
@@ -72,7 +72,7 @@ def too_many(contention: Contention, pod_set: int) -> str:
 
 def too_many_together(contention: Contention) -> str:
     """Why not all pods can ever be placed together; empty if counting does not tell."""
-    if not _can_run_out(contention):
+    if not contention.can_run_out:
         return ""
     pod_sets = range(len(contention.pod_sets))
     wanted = sum(item.copies * item.claim.fewest for item in contention.pod_sets)
@@ -107,14 +107,6 @@ def most_held(pod_set: PodSet, devices: int) -> int:
     return min(asked, devices)
 
 
-def _is_countable(contention: Contention) -> bool:
-    return all(group.shape.is_simple for group in contention.groups)
-
-
-def _can_run_out(contention: Contention) -> bool:
-    return _is_countable(contention) and not any(found.has_more for found in contention.suitability.values())
-
-
 def _devices(contention: Contention, pod_sets: Iterable[int]) -> int:
     chosen = list(pod_sets)
     return sum(
@@ -147,8 +139,7 @@ def _bins(shape: NodeShape, certain: Keys, ask: Ask, attribute: str) -> list[int
     """How many of a node's devices a claim can choose from together: all, or those of equal attribute."""
     if not attribute or ask.count == 1:
         # One device is equal to itself, but it must have the attribute.
-        known = values_of(shape, attribute) if attribute else dict.fromkeys(certain)
-        return [len(certain & set(known))]
+        return [len(certain & values_of(shape, attribute).keys()) if attribute else len(certain)]
     values = values_of(shape, attribute)
     return sorted(Counter(repr(values[key]) for key in certain if key in values).values())
 

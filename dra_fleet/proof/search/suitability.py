@@ -119,7 +119,7 @@ def _unknown_devices(ask: Ask, shape: NodeShape) -> str:
     for driver, reason in shape.unpredictable.items():
         if not named or driver in named:
             return reason
-    strange = sorted(named - _familiar() - shape.told - {device.driver for device in shape.devices})
+    strange = sorted(named - _familiar() - shape.told - shape.sizes.keys())
     if strange and not shape.knows_labels:
         return f"what driver {strange[0]} publishes cannot be predicted; {GIVE_SLICES}"
     return ""
@@ -136,7 +136,7 @@ def _unknown_value(claim: ClaimAsk, ask: Ask, one: Match, shape: NodeShape) -> s
     miss = one.first("unknown")
     if miss is not None:
         return f"clause `{miss.clause}` of {miss.place} hangs on a value that is unknown: {miss.message}"
-    for device in shape.devices:
+    for device in shape.devices if claim.parts else ():
         for name, wanted in sorted(claim.parts) if device.key in one.maybe else ():
             shared = bool(device.seen.get("allowMultipleAllocations"))
             doubt = _unknown_part(device.seen.get("capacity", {}).get(name, {}), wanted, shared=shared)
