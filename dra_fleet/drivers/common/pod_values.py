@@ -175,6 +175,11 @@ def variables(value: object) -> Iterator[Wrong]:
             yield f"[{index}]", one, "value or valueFrom"
 
 
+def variable_names(value: object) -> set[str]:
+    """The names of a container's environment."""
+    return {str(mapping(one).get("name")) for one in sequence(value)}
+
+
 def pull_secrets(value: object) -> Iterator[Wrong]:
     """The Secrets that images are pulled with."""
     for index, one in enumerate(sequence(value)):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.drivers.common.host_root import HOST, root_of
+from dra_fleet.drivers.common.pod_values import variable_names
 from dra_fleet.drivers.common.value_checks import default_namespace
 from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.nvidia import DRIVER as NVIDIA
@@ -89,6 +90,7 @@ def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
         *_switches(release, final),
         *_partitioned(release),
         *_enums(final),
+        *_gates_twice(release, final),
         *_webhook(final),
         *_gate_conflicts(release, final),
         *_cluster_gates(release, final),
@@ -156,6 +158,14 @@ def _enums(final: ChartValues) -> list[Refusal]:
         for key, allowed in _ENUMS.items()
         if _is_read(key, final) and (value := value_at(final, key)) is not None and value not in allowed
     ]
+
+
+def _gates_twice(release: Release, final: ChartValues) -> list[Refusal]:
+    """The chart writes the variable from featureGates; of two, a container sees the last."""
+    what = "sets the driver's feature gates a second time, beside those of the chart"
+    told = (key for key, kind in release.version.values.items() if kind == "environment")
+    found = (key for key in told if "FEATURE_GATES" in variable_names(value_at(final, key)))
+    return [Refusal(path=key, what=what, got="FEATURE_GATES", fix="use featureGates") for key in found]
 
 
 def _is_read(key: str, final: ChartValues) -> bool:

@@ -145,6 +145,15 @@ def test_a_key_that_the_version_lacks_is_named_with_version_and_nearest() -> Non
             "featureGates.DynamicMIG",
             "cannot be on together with MPSSupport; every pod of the driver would crash-loop",
         ),
+        (
+            {
+                "kubeletPlugin": {
+                    "containers": {"gpus": {"env": [{"name": "FEATURE_GATES", "value": "A=true"}]}}
+                }
+            },
+            "kubeletPlugin.containers.gpus.env",
+            "sets the driver's feature gates a second time, beside those of the chart",
+        ),
     ],
 )
 def test_a_value_that_would_fail_is_refused(values: dict[str, Any], key: str, what: str) -> None:
