@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -64,6 +65,17 @@ class Contention:
         ]
         first: dict[tuple[frozenset[tuple[str, str]], ...], int] = {}
         return [first.setdefault(devices, pod_set) for pod_set, devices in enumerate(wanted)]
+
+    @cached_property
+    def of_one_demand(self) -> Sequence[frozenset[int]]:
+        """Pod sets together that may want the same devices, as many of them and as often."""
+        together: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
+        for number, (pod_set, like) in enumerate(zip(self.pod_sets, self.first_alike, strict=True)):
+            asked = tuple(
+                tuple((ask.count, ask.is_plain) for ask in choices) for choices in pod_set.claim.requests
+            )
+            together[like, pod_set.copies, asked].append(number)
+        return [frozenset(members) for members in together.values()]
 
 
 def contentions(question: Question, counts: Sequence[int]) -> list[tuple[list[int], Contention]]:

@@ -164,10 +164,13 @@ def _used_by_others(contention: Contention, pod_set: int, shared: Mapping[int, S
         for other, counts in shared.items()
     }
     total = 0
-    for rival, like in enumerate(contention.first_alike):
-        if rival != pod_set and like in shared:
-            each = most_held(contention.pod_sets[rival], max(shared[like]))
-            total += min(contention.pod_sets[rival].copies * each, everywhere[like])
+    for members in contention.of_one_demand:
+        one = next(iter(members))
+        like = contention.first_alike[one]
+        if like in shared:
+            each = most_held(contention.pod_sets[one], max(shared[like]))
+            rivals = len(members) - (pod_set in members)
+            total += rivals * min(contention.pod_sets[one].copies * each, everywhere[like])
     return total
 
 
