@@ -146,18 +146,20 @@ def _sample(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> Tri
 def _orders(copies: Sequence[int], chance: random.Random, tries: int) -> list[tuple[list[int], str]]:
     """Each pod set last and first, in turns with spread and packed nodes; then shuffled ones."""
     pod_sets = range(len(copies))
+    ends = [("last", "spread"), ("last", "pack"), ("first", "pack")]
+    turns = [(pod_set, place, policy) for pod_set in pod_sets for place, policy in ends]
+    chance.shuffle(turns)
     orders: list[tuple[list[int], str]] = []
-    for last in pod_sets:
-        rest = [pod_set for pod_set in pod_sets for _ in range(copies[pod_set]) if pod_set != last]
-        own = [last] * copies[last]
-        orders += [([*rest, *own], "spread"), ([*rest, *own], "pack"), ([*own, *rest], "pack")]
-    chance.shuffle(orders)
+    for one, place, policy in turns[:tries]:
+        rest = [pod_set for pod_set in pod_sets for _ in range(copies[pod_set]) if pod_set != one]
+        own = [one] * copies[one]
+        orders.append(([*rest, *own] if place == "last" else [*own, *rest], policy))
     everything = [pod_set for pod_set in pod_sets for _ in range(copies[pod_set])]
     while len(orders) < tries:
         shuffled = everything.copy()
         chance.shuffle(shuffled)
         orders.append((shuffled, chance.choice(["spread", "pack", "any"])))
-    return orders[:tries]
+    return orders
 
 
 def _play(
