@@ -60,12 +60,12 @@ def test_load_balancers_ingresses_claims_and_tokens_are_waited_for_and_come(
             },
         },
     )
-    ports = [{"port": 80}]
+    ports, named = [{"port": 80}], {**here, "name": f"door-{unique}"}
     project.declare(
-        "door",
-        "core/v1:Service",
-        {"metadata": here, "spec": {"type": "LoadBalancer", "ports": ports, "selector": {"app": "a"}}},
+        "door", "core/v1:Service", {"metadata": named, "spec": {"type": "LoadBalancer", "ports": ports}}
     )
+    behind = {"addresses": [{"ip": "192.0.2.9"}], "ports": ports}
+    project.declare("behind", "core/v1:Endpoints", {"metadata": named, "subsets": [behind]})
     backend = {"service": {"name": "none", "port": {"number": 80}}}
     project.declare(
         "way", "networking.k8s.io/v1:Ingress", {"metadata": here, "spec": {"defaultBackend": backend}}
