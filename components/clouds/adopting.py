@@ -34,10 +34,15 @@ def readable(
         error = SettingsError(
             path=under("clusters", cluster, "adopt"),
             what=f"{known_as} cannot be read",
-            got=" ".join(_ENVELOPE.sub("", str(refused)).split()),
+            got=words(refused),
             allowed="a cluster that is there and that your login may read",
             fix=f"look for it with `{listing}`; if it is there, ask for {permission}",
         )
         raise pulumi.RunError(str(error)) from refused
 
     return found.recover(refuse)
+
+
+def words(refused: Exception) -> str:
+    """A cloud's own words of a refusal."""
+    return " ".join(_ENVELOPE.sub("", str(refused)).split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,28 +21,31 @@ pytestmark = pytest.mark.engine
 
 NAME: Final = "scaled"
 POOLS: Final = {
-    "desk": ("aks", "azure-native:containerservice:AgentPool", "desk-gpu"),
-    "train": ("eks", "aws:eks/nodeGroup:NodeGroup", "train-gpu"),
+    "desk": "azure-native:containerservice:ManagedCluster",
+    "desk-gpu": "azure-native:containerservice:AgentPool",
+    "train-system": "aws:eks/nodeGroup:NodeGroup",
+    "train-gpu": "aws:eks/nodeGroup:NodeGroup",
 }
-"""By cluster: the cloud, and type and logical name of the pool."""
+"""What holds a pool's number of nodes, by logical name: its type. An AKS cluster holds its system pool's."""
 
 
 def stack_file(files: Path, least: int) -> Path:
-    """A stack of a pool on AKS and one on EKS, both of `least` to 8 nodes."""
-    fixed = {"drivers": {"nvidia": {"version": "0.5.0"}}}
+    """A stack of a cluster on AKS and one on EKS, all of their pools of `least` to 8 nodes."""
+    nodes = {"min": least, "max": 8}
+    fixed = {"drivers": {"nvidia": {"version": "0.5.0"}}, "systemPool": {"nodes": nodes}}
     desk = {
         "cloud": "aks",
         "region": "westeurope",
         "create": {"resourceGroup": "desk"},
         "access": {"private": True},
-        "pools": {"gpu": {"machine": "Standard_NV6ads_A10_v5", "nodes": {"min": least, "max": 8}}},
+        "pools": {"gpu": {"machine": "Standard_NV6ads_A10_v5", "nodes": nodes}},
     }
     train = {
         "cloud": "eks",
         "region": "us-east-1",
         "create": {"network": {"zones": ["us-east-1a", "us-east-1b"]}},
         "access": {"publicRanges": ["203.0.113.0/24"]},
-        "pools": {"gpu": {"machine": "g6.xlarge", "nodes": {"min": least, "max": 8}}},
+        "pools": {"gpu": {"machine": "g6.xlarge", "nodes": nodes}},
     }
     fleet = {
         "owner": "ml-platform",
@@ -58,30 +62,36 @@ def stack_file(files: Path, least: int) -> Path:
     return file
 
 
-def declared(rehearsed: Rehearsed, cluster: str) -> dict[str, Any]:
-    """A pool as the state holds it."""
-    _, kind, name = POOLS[cluster]
+def declared(rehearsed: Rehearsed, name: str) -> dict[str, Any]:
+    """What holds a pool, as the state holds it."""
     resources = json.loads(rehearsed.state(NAME))["checkpoint"]["latest"]["resources"]
-    [found] = [item for item in resources if item["type"] == kind and item["urn"].endswith(f"::{name}")]
+    [found] = [
+        item for item in resources if item["type"] == POOLS[name] and item["urn"].endswith(f"::{name}")
+    ]
     return found
+
+
+def sized(inputs: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The part of a pool's inputs that holds its number of nodes, and the number's key."""
+    if "scalingConfig" in inputs:
+        return inputs["scalingConfig"], "desiredSize"
+    return (inputs["agentPoolProfiles"][0] if "agentPoolProfiles" in inputs else inputs), "count"
 
 
 def asked_for(inputs: dict[str, Any]) -> int:
     """How many nodes inputs ask a cloud for."""
-    return inputs["count"] if "count" in inputs else inputs["scalingConfig"]["desiredSize"]
+    part, key = sized(inputs)
+    return part[key]
 
 
-def grow(rehearsed: Rehearsed, cluster: str, nodes: int) -> None:
+def grow(rehearsed: Rehearsed, name: str, nodes: int) -> None:
     """Move a pool as an autoscaler does: the cloud knows, and the state does not."""
-    cloud, kind, _ = POOLS[cluster]
-    pool = declared(rehearsed, cluster)
-    inputs = {key: value for key, value in pool["inputs"].items() if key != "__defaults"}
-    if cloud == "aks":
-        inputs["count"] = nodes
-    else:
-        inputs["scalingConfig"] = {**inputs["scalingConfig"], "desiredSize": nodes}
+    pool, cloud = declared(rehearsed, name), "aks" if POOLS[name].startswith("azure") else "eks"
+    inputs = copy.deepcopy({key: value for key, value in pool["inputs"].items() if key != "__defaults"})
+    part, key = sized(inputs)
+    part[key] = nodes
     subscription = {"subscriptionId": pool["id"].split("/")[2]} if cloud == "aks" else {"region": "us-east-1"}
-    about = {"type": kind, "urn": pool["urn"], "id": pool["id"], "config": subscription}
+    about = {"type": POOLS[name], "urn": pool["urn"], "id": pool["id"], "config": subscription}
     transport = httpx2.HTTPTransport(uds=str(Home.at(rehearsed.home).socket))
     with httpx2.Client(transport=transport, base_url="http://world", timeout=600, trust_env=False) as world:
         body = {**about, "olds": pool["inputs"], "news": inputs, "preview": False}
@@ -100,21 +110,23 @@ def previewed(rehearsed: Rehearsed, file: Path) -> dict[str, Any]:
 
 def test_a_raised_minimum_is_applied_and_a_pool_that_grew_keeps_its_nodes(own_rehearsed: Rehearsed) -> None:
     rehearsed = own_rehearsed
-    first = rehearsed.up(stack_file(rehearsed.files, least=2))
-    assert {asked_for(declared(rehearsed, cluster)["inputs"]) for cluster in POOLS} == {2}
-    assert first["clusters"].keys() == POOLS.keys()
+    rehearsed.up(stack_file(rehearsed.files, least=2))
+    assert {name: asked_for(declared(rehearsed, name)["inputs"]) for name in POOLS} == dict.fromkeys(POOLS, 2)
     assert previewed(rehearsed, stack_file(rehearsed.files, least=2)) == {}
 
-    for cluster in POOLS:
-        grow(rehearsed, cluster, 5)
+    for name in POOLS:
+        grow(rehearsed, name, 5)
     file = stack_file(rehearsed.files, least=3)
     steps = previewed(rehearsed, file)
-    assert {name: (step["op"], asked_for(step["newState"]["inputs"])) for name, step in steps.items()} == {
-        "desk-gpu": ("update", 5),
-        "train-gpu": ("update", 5),
-    }
+    assert {name: (step["op"], asked_for(step["newState"]["inputs"])) for name, step in steps.items()} == (
+        dict.fromkeys(POOLS, ("update", 5))
+    )
     rehearsed.up(file)
-    assert {asked_for(declared(rehearsed, cluster)["outputs"]) for cluster in POOLS} == {5}
+    assert {name: asked_for(declared(rehearsed, name)["outputs"]) for name in POOLS} == dict.fromkeys(
+        POOLS, 5
+    )
 
     rehearsed.up(stack_file(rehearsed.files, least=6))
-    assert {asked_for(declared(rehearsed, cluster)["outputs"]) for cluster in POOLS} == {6}
+    assert {name: asked_for(declared(rehearsed, name)["outputs"]) for name in POOLS} == dict.fromkeys(
+        POOLS, 6
+    )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import pulumi
@@ -20,14 +19,15 @@ from pulumi_kubernetes.meta import v1 as meta
 from ...core.naming import logical
 from ..adopting import readable
 from ..platform import Platform
-from ..sizing import asked_for
 from .declarations import (
+    SYSTEM_POOL,
     PoolHome,
     declare_cluster,
     declare_pool,
     window_arguments,
 )
 from .kubeconfig import login_kubeconfig
+from .sizes import PoolSizes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,14 +56,11 @@ class AksClusterArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class _AksPlace:
-    """Where the cluster is in Azure, how its users get in, and what must be there before pools are added.
-
-    `made`: the cluster, None where it is adopted.
-    """
+    """Where the cluster is in Azure, how its users get in, and what must be there before pools are added."""
 
     group: pulumi.Input[str]
     name: pulumi.Input[str]
-    made: pulumi.Resource | None
+    sizes: PoolSizes
     user: pulumi.Output[aks.ListManagedClusterUserCredentialsResult]
     after: Sequence[pulumi.Resource]
 
@@ -122,7 +119,11 @@ class AksCluster(Platform):
             location=plan.region,
             opts=opts,
         )
-        cluster = declare_cluster(name, group.name, plan, creation, opts)
+        sizes = PoolSizes(
+            cluster=name, group=group.name, name=plan.name, made=group, parent=self, provider=azure
+        )
+        system_nodes = sizes.wanted(SYSTEM_POOL, creation.system.scale)
+        cluster = declare_cluster(name, group.name, plan, creation, system_nodes=system_nodes, opts=opts)
         windows = [
             aks.MaintenanceConfiguration(
                 logical(name, window.name),
@@ -136,7 +137,7 @@ class AksCluster(Platform):
         ]
         after = [cluster, *windows]
         user = self._user(group.name, cluster.name, azure, after)
-        return _AksPlace(group=group.name, name=cluster.name, made=cluster, user=user, after=after)
+        return _AksPlace(group=group.name, name=cluster.name, sizes=sizes, user=user, after=after)
 
     def _adopted(self, name: str, plan: AksClusterPlan, azure: pulumi_azure_native.Provider) -> _AksPlace:
         user = readable(
@@ -148,7 +149,10 @@ class AksCluster(Platform):
         )
         # Its pools wait for the answer: none is asked for in a cluster that is not there.
         there = pulumi.Output.unsecret(user).apply(lambda _: plan.name)
-        return _AksPlace(group=plan.resource_group, name=there, made=None, user=user, after=[])
+        sizes = PoolSizes(
+            cluster=name, group=plan.resource_group, name=there, made=None, parent=self, provider=azure
+        )
+        return _AksPlace(group=plan.resource_group, name=there, sizes=sizes, user=user, after=[])
 
     def _user(
         self,
@@ -169,35 +173,16 @@ class AksCluster(Platform):
         self, name: str, plan: AksClusterPlan, place: _AksPlace, azure: pulumi_azure_native.Provider
     ) -> list[aks.AgentPool]:
         home = PoolHome(group=place.group, cluster=place.name, kubernetes=plan.kubernetes)
-        scaled = any(pool.scale.bounds for pool in plan.pools)
-        live = self._counts(plan, place, azure) if scaled else None
         return [
             declare_pool(
                 logical(name, pool.key),
                 home,
                 pool,
-                pool.scale.count
-                if live is None or pool.scale.bounds is None
-                else live.apply(partial(_count, pool.name, pool.scale.bounds)),
+                place.sizes.wanted(pool.name, pool.scale),
                 self.child_opts(pulumi.ResourceOptions(provider=azure, depends_on=list(place.after))),
             )
             for pool in plan.pools
         ]
-
-    def _counts(
-        self, plan: AksClusterPlan, place: _AksPlace, azure: pulumi_azure_native.Provider
-    ) -> pulumi.Output[dict[str, int]]:
-        """How many nodes each pool in Azure has. Not asked in a preview before the cluster is there."""
-        found = aks.get_managed_cluster_output(
-            resource_group_name=plan.resource_group,
-            resource_name=place.name,
-            opts=pulumi.InvokeOutputOptions(
-                parent=self, provider=azure, depends_on=None if place.made is None else [place.made]
-            ),
-        )
-        return found.apply(
-            lambda cluster: {pool.name: pool.count or 0 for pool in cluster.agent_pool_profiles or ()}
-        )
 
     def _priorities(self, name: str, plan: AksClusterPlan, provider: pulumi_kubernetes.Provider) -> None:
         """Which pool the autoscaler grows first, by the pools' names in Azure; nodes' names hold them."""
@@ -212,10 +197,6 @@ class AksCluster(Platform):
             data={"priorities": json.dumps(priorities, sort_keys=True)},
             opts=self.child_opts(pulumi.ResourceOptions(provider=provider)),
         )
-
-
-def _count(pool: str, bounds: tuple[int, int], live: dict[str, int]) -> int:
-    return asked_for(live.get(pool), bounds)
 
 
 def _encoded(user: aks.ListManagedClusterUserCredentialsResult) -> str:

@@ -40,6 +40,8 @@ def declare_cluster(
     group: pulumi.Input[str],
     plan: AksClusterPlan,
     creation: AksCreation,
+    *,
+    system_nodes: pulumi.Input[int],
     opts: pulumi.ResourceOptions,
 ) -> aks.ManagedCluster:
     """The control plane with its system pool.
@@ -49,6 +51,7 @@ def declare_cluster(
         group: the name of its resource group.
         plan: the whole cluster's.
         creation: what is asked for of one that is created.
+        system_nodes: how many nodes its system pool is asked for.
         opts: parent and provider.
     """
     return aks.ManagedCluster(
@@ -78,7 +81,7 @@ def declare_cluster(
         auto_scaler_profile=aks.ManagedClusterPropertiesAutoScalerProfileArgs(
             expander="priority" if plan.priorities else "random"
         ),
-        agent_pool_profiles=[_system_pool(plan.kubernetes, creation.system)],
+        agent_pool_profiles=[_system_pool(plan.kubernetes, creation.system, system_nodes)],
         aad_profile=aks.ManagedClusterAADProfileArgs(
             managed=True, enable_azure_rbac=True, admin_group_object_ids=list(creation.admin_groups) or None
         ),
@@ -160,7 +163,9 @@ def _identity(identity: str | None) -> aks.ManagedClusterIdentityArgs:
     )
 
 
-def _system_pool(kubernetes: str, system: AksSystemPoolPlan) -> aks.ManagedClusterAgentPoolProfileArgs:
+def _system_pool(
+    kubernetes: str, system: AksSystemPoolPlan, count: pulumi.Input[int]
+) -> aks.ManagedClusterAgentPoolProfileArgs:
     least, most = system.scale.bounds or (None, None)
     return aks.ManagedClusterAgentPoolProfileArgs(
         name=SYSTEM_POOL,
@@ -171,7 +176,7 @@ def _system_pool(kubernetes: str, system: AksSystemPoolPlan) -> aks.ManagedClust
         orchestrator_version=kubernetes,
         availability_zones=list(system.zones) or None,
         node_taints=["CriticalAddonsOnly=true:NoSchedule"],
-        count=system.scale.count,
+        count=count,
         enable_auto_scaling=system.scale.bounds is not None,
         min_count=least,
         max_count=most,

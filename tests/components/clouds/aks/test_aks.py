@@ -110,48 +110,6 @@ def test_credentials_are_asked_for_by_login_from_the_cluster_s_own_provider(azur
     ]
 
 
-def scaled(fleet: dict[str, Any]) -> FleetPlan:
-    pool(fleet)["nodes"] = {"min": 3, "max": 6}
-    return fleet_plan(fleet)
-
-
-@pytest.mark.parametrize(
-    ("live", "asked"),
-    [([], 3), ([2], 3), ([3], 3), ([5], 5), ([8], 6), ([None], 3)],
-    ids=["absent", "at the old minimum", "at its minimum", "grown", "above a lowered maximum", "empty"],
-)
-def test_an_autoscaled_pool_is_asked_for_the_nodes_it_has_within_its_bounds(
-    live: list[int | None], asked: int, azure: Recorder
-) -> None:
-    plan = scaled(vgpu())
-    declare(azure, plan)
-    name = azure.only(POOL).inputs["agentPoolName"]
-    azure.registrations.clear()
-    others = [{"name": "system", "count": 1}]
-    azure.answers[LIVE] = {
-        "agentPoolProfiles": [*others, *({"name": name, "count": count} for count in live)]
-    }
-
-    declare(azure, plan)
-
-    inputs = azure.only(POOL).inputs
-    assert (inputs["minCount"], inputs["count"], inputs["maxCount"]) == (3, asked, 6)
-
-
-def test_the_pools_of_a_cluster_that_is_not_there_yet_are_not_asked_for(azure: Recorder) -> None:
-    azure.preview = True
-    declare(azure, scaled(vgpu()))
-    assert LIVE not in {token for token, _, _ in azure.calls}
-
-
-def test_a_pool_of_a_fixed_size_needs_nobody_s_answer(azure: Recorder) -> None:
-    fleet = vgpu()
-    pool(fleet)["nodes"] = {"min": 2, "max": 2}
-    declare(azure, fleet_plan(fleet))
-    assert azure.only(POOL).inputs["count"] == 2
-    assert LIVE not in {token for token, _, _ in azure.calls}
-
-
 @pytest.mark.parametrize("user", [{"token": "t0ps3cret"}, {"client-key-data": "t0ps3cret"}])
 def test_a_kubeconfig_with_a_credential_is_refused_without_showing_it(user: dict[str, str]) -> None:
     encoded = returned(user)["kubeconfigs"][0]["value"]
