@@ -70,7 +70,7 @@ resource.k8s.io/v1beta1
 {{/* The environment that both plugin containers share. */}}
 {{- define "driver.commonEnv" -}}
 - {name: LOG_VERBOSITY, value: {{ .Values.logVerbosity | quote }}}
-- {name: MASK_NVIDIA_DRIVER_PARAMS, value: {{ .Values.maskNvidiaDriverParams | quote }}}
+- {name: MASK_NVIDIA_DRIVER_PARAMS, value: {{ .Values.maskNvidiaDriverParams | default "" | quote }}}
 - {name: NVIDIA_DRIVER_ROOT, value: {{ .Values.nvidiaDriverRoot | quote }}}
 - {name: NVIDIA_VISIBLE_DEVICES, value: void}
 - {name: CDI_ROOT, value: /var/run/cdi}

@@ -63,7 +63,9 @@ resource.k8s.io/v1beta1
 
 {{/* The environment that both plugin containers share. */}}
 {{- define "driver.commonEnv" -}}
-- {name: LOG_VERBOSITY, value: {{ .Values.logVerbosity | quote }}}
+{{- with .Values.logVerbosity }}
+- {name: LOG_VERBOSITY, value: {{ . | quote }}}
+{{- end }}
 - {name: NVIDIA_DRIVER_ROOT, value: {{ .Values.nvidiaDriverRoot | quote }}}
 - {name: NVIDIA_VISIBLE_DEVICES, value: void}
 - {name: CDI_ROOT, value: /var/run/cdi}
@@ -79,13 +81,22 @@ resource.k8s.io/v1beta1
 - name: FEATURE_GATES
   value: "{{ range $key, $value := .Values.featureGates }}{{ $key }}={{ $value }},{{ end }}"
 {{- end }}
-- {name: KUBELET_REGISTRAR_DIRECTORY_PATH, value: {{ .Values.kubeletPlugin.kubeletRegistrarDirectoryPath | quote }}}
-- {name: KUBELET_PLUGINS_DIRECTORY_PATH, value: {{ .Values.kubeletPlugin.kubeletPluginsDirectoryPath | quote }}}
+{{- with .Values.kubeletPlugin.kubeletRegistrarDirectoryPath }}
+- {name: KUBELET_REGISTRAR_DIRECTORY_PATH, value: {{ . | quote }}}
+{{- end }}
+{{- with .Values.kubeletPlugin.kubeletPluginsDirectoryPath }}
+- {name: KUBELET_PLUGINS_DIRECTORY_PATH, value: {{ . | quote }}}
+{{- end }}
+{{- end }}
+
+{{/* How much a program logs; before 25.8.0 no value says it. */}}
+{{- define "driver.verbosity" -}}
+{{- if .Values.logVerbosity }} -v $(LOG_VERBOSITY){{ end }}
 {{- end }}
 
 {{- define "driver.commonMounts" -}}
-- {name: plugins-registry, mountPath: {{ .Values.kubeletPlugin.kubeletRegistrarDirectoryPath | quote }}}
-- {name: plugins, mountPath: {{ .Values.kubeletPlugin.kubeletPluginsDirectoryPath | quote }}, mountPropagation: Bidirectional}
+- {name: plugins-registry, mountPath: {{ .Values.kubeletPlugin.kubeletRegistrarDirectoryPath | default "/var/lib/kubelet/plugins_registry" | quote }}}
+- {name: plugins, mountPath: {{ .Values.kubeletPlugin.kubeletPluginsDirectoryPath | default "/var/lib/kubelet/plugins" | quote }}, mountPropagation: Bidirectional}
 - {name: cdi, mountPath: /var/run/cdi}
 - {name: driver-root, mountPath: /driver-root, mountPropagation: HostToContainer}
 {{- end }}

@@ -1,0 +1,1 @@
+../../../dra-driver-nvidia-gpu/0.5.0/templates/_names.tpl

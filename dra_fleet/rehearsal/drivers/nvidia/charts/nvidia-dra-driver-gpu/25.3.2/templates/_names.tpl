@@ -1,0 +1,1 @@
+../../25.8.1/templates/_names.tpl
