@@ -10,7 +10,7 @@ import json
 import re
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
@@ -28,7 +28,7 @@ class Go:
     Attributes:
         name: As its errors write it.
         takes: What JSON it is read from.
-        fields: Those of a structure, by name; `*` stands for any key of a map.
+        fields: Those of a structure, by name; `*` stands for any key of a map, and for any item of a list.
         whole: Which numbers one of whole numbers holds.
     """
 
@@ -56,9 +56,11 @@ class Go:
 
 STRING = Go("string", str)
 INT = Go("int", int)
+INT64 = Go("int64", int)
 UINT64 = Go("uint64", int, whole=range(2**64))
 BOOL = Go("bool", bool)
 QUANTITY = Go("resource.Quantity", Quantity)
+ANYTHING = Go("any", object)
 _HEAD: Mapping[str, Go] = {"apiVersion": STRING, "kind": STRING}
 _MISSING: Mapping[str, str] = {"kind": "Kind", "apiVersion": "apiVersion"}
 _WANTED = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
@@ -124,24 +126,61 @@ def _unread(parameters: Object, structure: Go) -> str:
     A wrong quantity ends the decoding, a wrong type is told at its end, and unknown fields all together where
     nothing else is wrong.
     """
-    found = list(_problems(parameters, structure, ""))
+    found = list(_problems(parameters, _Place(structure)))
     unknown = [text for wrong, text in found if wrong is _Wrong.FIELD]
     worst = min(found, key=lambda one: one[0].value, default=(_Wrong.FIELD, ""))
     return f"strict decoding error: {', '.join(unknown)}" if len(unknown) == len(found) > 0 else worst[1]
 
 
-def _problems(value: Mapping[str, Any], structure: Go, path: str) -> Iterator[tuple[_Wrong, str]]:
-    for key, item in value.items():
-        below = structure.fields.get(key, structure.fields.get("*"))
+@dataclass(frozen=True)
+class _Place:
+    """Where a value is read into, as errors name it.
+
+    Attributes:
+        type: What it is read into.
+        owner: The structure it belongs to; a map's key or a list's item is told as the map or list.
+        fields: The way to it by names of fields, which wrong types are told with.
+        path: The way to it with keys and indexes, which unknown fields are told with.
+    """
+
+    type: Go
+    owner: str = ""
+    fields: tuple[str, ...] = ()
+    path: str = ""
+
+    def field(self, name: str) -> _Place | None:
+        """A field of the structure that is read here; None where it has none of that name."""
+        path = f"{self.path}.{name}" if self.path else name
+        if "*" in self.type.fields:
+            return replace(self, type=self.type.fields["*"], path=path)
+        below = self.type.fields.get(name)
         if below is None:
-            yield _Wrong.FIELD, f'unknown field "{path}{key}"'
-        elif below.takes is Quantity:
-            yield from _no_quantity(item)
-        elif item is not None and not below.reads(item):
-            to = f"Go struct field {structure.name.rpartition('.')[2]}.{path}{key} of type {below.name}"
-            yield _Wrong.TYPE, f"json: cannot unmarshal {_json_type(item, below)} into {to}"
-        elif isinstance(item, dict):
-            yield from _problems(cast("Object", item), below, f"{path}{key}.")
+            return None
+        return _Place(below, self.type.name.rpartition(".")[2], (*self.fields, name), path)
+
+    def item(self, index: int) -> _Place:
+        """An item of the list that is read here."""
+        return replace(self, type=self.type.fields["*"], path=f"{self.path}[{index}]")
+
+
+def _problems(value: object, at: _Place) -> Iterator[tuple[_Wrong, str]]:
+    if at.type.takes is Quantity:
+        yield from _no_quantity(value)
+    elif value is None or at.type.takes is object:
+        return
+    elif not at.type.reads(value):
+        to = f"Go struct field {at.owner}.{'.'.join(at.fields)} of type {at.type.name}"
+        yield _Wrong.TYPE, f"json: cannot unmarshal {_json_type(value, at.type)} into {to}"
+    elif isinstance(value, dict):
+        for key, item in cast("Object", value).items():
+            if below := at.field(key):
+                yield from _problems(item, below)
+            else:
+                path = f"{at.path}.{key}" if at.path else key
+                yield _Wrong.FIELD, f'unknown field "{path}"'
+    elif isinstance(value, list):
+        for index, item in enumerate(cast("list[object]", value)):
+            yield from _problems(item, at.item(index))
 
 
 def _no_quantity(item: object) -> Iterator[tuple[_Wrong, str]]:

@@ -269,6 +269,20 @@ def test_a_whole_compute_domain_is_decoded_and_no_configuration(
     assert told in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [("0.4.1", NOT_RECOGNIZED), ("25.8.1", 'no kind "ComputeDomainClique" is registered')],
+)
+def test_a_whole_clique_is_decoded_by_drivers_that_have_them(version: str, told: str) -> None:
+    asked = claim(["gpu/small"])
+    asked["status"]["allocation"]["devices"]["config"][0]["opaque"]["parameters"] = config(
+        "ComputeDomainClique", metadata={"labels": {"a": "b"}}, daemons=[{"nodeName": "n", "index": 1}]
+    )
+    with pytest.raises(PrepareFailed) as refused:
+        NvidiaGpuPlugin({"name": "gpus", "image": f"driver:v{version}"}).prepare(asked, PUBLISHED)
+    assert told in str(refused.value)
+
+
 def test_a_field_of_a_later_version_is_unknown_to_an_earlier_one() -> None:
     asked = claim([])
     asked["status"]["allocation"]["devices"]["config"][0]["opaque"]["parameters"] = config(

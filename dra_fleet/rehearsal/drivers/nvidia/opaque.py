@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.rehearsal.drivers.decoding import BOOL, INT, QUANTITY, STRING, Go, section
 from dra_fleet.rehearsal.drivers.nvidia.pinned_memory import refused_limits
+from dra_fleet.rehearsal.drivers.object_metadata import METADATA, items
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ _MPS = Go(
 _STRATEGY = Go("v1beta1.GpuSharingStrategy", str)
 _SLICING = Go("v1beta1.TimeSlicingConfig", dict, {"interval": Go("v1beta1.TimeSliceInterval", str)})
 _BACKEND = Go("v1beta1.IOMMUBackendPolicy", str)
-_WORDS = Go("map[string]string", dict, {"*": STRING})
 _CHANNEL = Go(
     "v1beta1.ComputeDomainChannelSpec",
     dict,
@@ -46,15 +46,26 @@ _CHANNEL = Go(
         "allocationMode": STRING,
     },
 )
-_DOMAIN: Mapping[str, Go] = {
-    "metadata": Go(
-        "v1.ObjectMeta",
-        dict,
-        {"name": STRING, "namespace": STRING, "labels": _WORDS, "annotations": _WORDS},
-    ),
-    "spec": Go("v1beta1.ComputeDomainSpec", dict, {"numNodes": INT, "channel": _CHANNEL}),
+_DAEMON: Mapping[str, Go] = {"ipAddress": STRING, "cliqueID": STRING, "index": INT, "status": STRING}
+_OBJECTS: Mapping[str, Mapping[str, Go]] = {
+    "ComputeDomain": {
+        "metadata": METADATA,
+        "spec": Go("v1beta1.ComputeDomainSpec", dict, {"numNodes": INT, "channel": _CHANNEL}),
+        "status": Go(
+            "v1beta1.ComputeDomainStatus",
+            dict,
+            {
+                "status": STRING,
+                "nodes": items("*v1beta1.ComputeDomainNode", {"name": STRING, **_DAEMON}),
+            },
+        ),
+    },
+    "ComputeDomainClique": {
+        "metadata": METADATA,
+        "daemons": items("*v1beta1.ComputeDomainDaemonInfo", {"nodeName": STRING, **_DAEMON}),
+    },
 }
-"""A whole ComputeDomain: decoded with the kinds of configuration, and never recognized as one of them."""
+"""Whole objects: decoded with the kinds of configuration, and never recognized as one of them."""
 FIELDS: Mapping[str, Mapping[str, Go]] = {
     "GpuConfig": {
         "sharing": Go(
@@ -73,6 +84,7 @@ FIELDS: Mapping[str, Mapping[str, Go]] = {
     "ComputeDomainDaemonConfig": {"domainID": STRING},
 }
 DEVICE_TYPES: Mapping[str, str] = {"GpuConfig": "gpu", "MigDeviceConfig": "mig", "VfioDeviceConfig": "vfio"}
+_CLIQUES = "ComputeDomainCliques"
 _GATES: Mapping[str, str] = {"TimeSlicing": "TimeSlicingSettings", "MPS": "MPSSupport"}
 _ALL = 100
 _INTERVALS = ("Default", "Short", "Medium", "Long")
@@ -102,7 +114,9 @@ def kinds_in(chart: ChartVersion) -> Mapping[str, Mapping[str, Go]]:
     Its plugins decode each other's too.
     """
     facts = DRIVER.facts
-    kinds = {"ComputeDomain": _DOMAIN}
+    kinds = dict(_OBJECTS)
+    if _CLIQUES not in chart.feature_gates:
+        del kinds["ComputeDomainClique"]
     for known in facts.parameters_in(chart.version):
         later = [
             field for field in known.fields if field.since and facts.is_older(chart.version, field.since)
