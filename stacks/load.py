@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pulumi
@@ -46,6 +47,11 @@ def settings() -> FleetSettings:
         value: object = config.get_object(_NAME)
     except (pulumi.ConfigTypeError, ValueError):
         value = config.get(_NAME)
+    if isinstance(value, str) and value.endswith((".yaml", ".yml")):
+        from dra_fleet.settings import read_stack_file  # noqa: PLC0415 - most stacks need no reader of YAML
+
+        # Older language hosts do not tell the project's folder; without `main` the program runs in it.
+        return read_stack_file(Path(pulumi.get_root_directory() or "") / value).settings
     if not isinstance(value, Mapping):
         raise SettingsInvalid([SettingsError(path=KEY, what="must be a mapping", got=str(value)[:80])])
     return parse(cast("Mapping[str, Any]", value))

@@ -30,8 +30,10 @@ _LABEL: Final = {"example.com/pool": "h100"}
 def write_stack(folder: Path, objects: int) -> Path:
     """Write the stack file of so many objects in Kubernetes: one in six a class, one in twenty a Job.
 
+    The fleet stands in a file of its own: 4,000 objects are too long for one variable of the environment.
+
     Args:
-        folder: where to; the hardware is written beside it.
+        folder: of the project; the hardware is written beside it.
         objects: how many, at least 30.
     """
     classes, jobs = objects // 6, min(objects // 20, NODES * 8)
@@ -65,10 +67,11 @@ def write_stack(folder: Path, objects: int) -> Path:
             f"w{number}": {"cluster": CLUSTER, "claim": f"t{number}", "copies": 1} for number in range(jobs)
         },
     }
-    config = {"pulumi:disable-default-providers": ["*"], "dra-fleet:fleet": fleet}
-    file = folder / f"objects{objects}.yaml"
+    file, held = folder / f"objects{objects}.yaml", folder / f"fleet{objects}.yaml"
+    config = {"pulumi:disable-default-providers": ["*"], "dra-fleet:fleet": str(held)}
     yaml = YAML(typ="safe", pure=True)
     yaml.dump({"encryptionsalt": _SALT, "config": config}, file)  # pyright: ignore[reportUnknownMemberType]
+    yaml.dump({"config": {"dra-fleet:fleet": fleet}}, held)  # pyright: ignore[reportUnknownMemberType]
     return file
 
 

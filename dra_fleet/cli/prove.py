@@ -63,7 +63,9 @@ def prove(
     except SettingsInvalid as invalid:
         raise read.located(invalid) from None
     proof = prove_plan(plan, _recordings(plan, slices))
-    proof = replace(proof, failures=tuple(_located(text, read) for text in proof.failures))
+    failures = tuple(_located(text, read) for text in proof.failures)
+    warnings = (*([str(read.too_long)] if read.too_long else []), *proof.warnings)
+    proof = replace(proof, failures=failures, warnings=warnings)
     if json:
         print_json(proof.to_json())
     else:

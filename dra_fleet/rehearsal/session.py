@@ -30,7 +30,7 @@ from dra_fleet.rehearsal.tools.toolset import require_minors
 from dra_fleet.rehearsal.turn import own_turn
 from dra_fleet.rehearsal.world.client import ensure_running, stop
 from dra_fleet.rehearsal.world.files import write_private
-from dra_fleet.settings import read_stack_file
+from dra_fleet.settings import SettingsInvalid, read_stack_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,7 +96,10 @@ def up(
     """
     timed = Timed(reporter)
     with timed.part("plan"):
-        plan = make_plan(read_stack_file(source.file).settings)
+        read = read_stack_file(source.file)
+        if read.too_long:
+            raise SettingsInvalid([read.too_long])
+        plan = make_plan(read.settings)
         require_minors({cluster.name: cluster.kubernetes for cluster in plan.clusters})
         hardware = read_hardware(plan, source)
         refuse_mismatch(plan, hardware, source)

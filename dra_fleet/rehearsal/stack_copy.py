@@ -58,14 +58,22 @@ def rehearsed(document: Document) -> Document:
     Secrets of real accounts are left out and the encryption salt is the rehearsal's. Contexts are those of
     the rehearsal's kubeconfig, and references name the stack that `reference` says.
     """
-    changed = copy.deepcopy(document)
+    changed = redirected(document)
     changed["encryptionsalt"] = SALT
     config: dict[str, Any] = changed["config"]
     for key in [key for key, value in config.items() if key != KEY and _holds_secret(value)]:
         del config[key]
-    for name, cluster in config[KEY]["clusters"].items():
-        if "kubeconfig" in cluster:
-            _redirect(cluster["kubeconfig"], name)
+    return changed
+
+
+def redirected(document: Document) -> Document:
+    """The file that holds the fleet, with the rehearsal's kubeconfigs where the fleet stands in it."""
+    changed = copy.deepcopy(document)
+    fleet = changed["config"][KEY]
+    if isinstance(fleet, Mapping):
+        for name, cluster in cast("Mapping[str, Any]", fleet)["clusters"].items():
+            if "kubeconfig" in cluster:
+                _redirect(cluster["kubeconfig"], name)
     return changed
 
 

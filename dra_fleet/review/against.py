@@ -10,7 +10,7 @@ from dra_fleet.review.assemble import fleet_of
 from dra_fleet.review.errors import ReviewError
 from dra_fleet.review.was import Was, was_planned
 from dra_fleet.settings import SettingsInvalid
-from dra_fleet.settings.stack_file import parse_fleet, read_fleet
+from dra_fleet.settings.stack_file import fleet_at, read_fleet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,10 +29,11 @@ def read_against(against: str, stack_file: Path) -> Was:
     """
     if Path(against).is_file():
         return _was(lambda: read_fleet(Path(against)), against)
-    text = _show(against, stack_file)
-    if text is None:
+    if _show(against, stack_file) is None:
         return Was(source=f"{against}, which has no {stack_file.name} yet")
-    return _was(lambda: parse_fleet(text, stack_file), f"{stack_file.name} at {against}")
+    return _was(
+        lambda: fleet_at(stack_file, lambda file: _show(against, file)), f"{stack_file.name} at {against}"
+    )
 
 
 def _was(read: Callable[[], Mapping[str, Any]], source: str) -> Was:

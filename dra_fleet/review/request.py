@@ -17,7 +17,7 @@ from dra_fleet.review.previewing import PreviewCommand, RunningPreview
 from dra_fleet.review.was import Was, was_exported
 from dra_fleet.review.writing import PLAN, StackText, prepare
 from dra_fleet.settings import SettingsInvalid
-from dra_fleet.settings.stack_file import read_fleet, stack_name
+from dra_fleet.settings.stack_file import fleet_file, read_fleet, stack_name
 from dra_fleet.yaml_text import bounded_lines
 
 if TYPE_CHECKING:
@@ -140,12 +140,15 @@ class ReviewRequest:
         )
 
     def text(self) -> StackText:
-        """The stack file, for the places of findings."""
-        near = next((item for item in self.file.parents if (item / ".git").exists()), self.file.parent)
-        return StackText(
-            path=self.file.relative_to(near).as_posix(),
-            text=self.file.read_text(encoding="utf-8", errors="replace"),
-        )
+        """The file that holds the fleet, for the places of findings."""
+        try:
+            file = fleet_file(self.file)
+            text = file.read_text(encoding="utf-8", errors="replace")
+        except (SettingsInvalid, OSError):  # which is among the findings
+            file = self.file
+            text = file.read_text(encoding="utf-8", errors="replace")
+        near = next((item for item in file.parents if (item / ".git").exists()), file.parent)
+        return StackText(path=file.relative_to(near).as_posix(), text=text)
 
     def _saved(self, file: Path) -> Preview:
         try:

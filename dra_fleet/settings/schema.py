@@ -7,13 +7,18 @@ It is generated from the models, with the catalogue's names as suggestions. It j
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from dra_fleet.findings.errors import KEY
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.settings.clusters import registered_clouds
 from dra_fleet.settings.fleet import FleetSettings
 from dra_fleet.settings.of_drivers import registered_drivers
+
+_NAMED: Final = {
+    "if": {"type": "string"},
+    "then": {"pattern": r"\.ya?ml$", "description": "The path of a file like this one that has the fleet."},
+}
 
 
 def stack_schema() -> dict[str, Any]:
@@ -32,7 +37,7 @@ def stack_schema() -> dict[str, Any]:
         "required": ["config"],
         "properties": {
             "encryptionsalt": {"type": "string"},
-            "config": {"type": "object", "required": [KEY], "properties": {KEY: fleet}},
+            "config": {"type": "object", "required": [KEY], "properties": {KEY: {**_NAMED, "else": fleet}}},
         },
         "$defs": definitions,
     }

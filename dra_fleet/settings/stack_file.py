@@ -1,26 +1,36 @@
 """Reads Pulumi.<stack>.yaml as the engine does, for commands that run without it.
 
 The engine reads YAML 1.2: `on`, `no` and `12:30` are strings. Secrets beside the fleet stay untouched.
+
+The fleet may stand in another file of the same form, which the stack file names. For the engine hands a
+program its configuration in one variable of the environment (`pulumiConfigVar` of
+https://github.com/pulumi/pulumi/blob/sdk/v3.79.0/sdk/python/cmd/pulumi-language-python/main.go), and Linux
+starts no program with one above MAX_ARG_STRLEN: https://man7.org/linux/man-pages/man2/execve.2.html.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, nearest
+from dra_fleet.places import PROJECT_FILE
 from dra_fleet.settings.parsing import parse
 from dra_fleet.settings.schema_nodes import keys
 from dra_fleet.settings.translate import shown
 from dra_fleet.yaml_text import MAX_BYTES, Document, Place, Unreadable, read_documents
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from dra_fleet.settings.fleet import FleetSettings
 
 _FLEET = ("config", KEY)
+LONGEST_VARIABLE = 128 * 1024
+"""Bytes of a variable of the environment, its name and final zero included."""
+_GO: Final = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +40,23 @@ class StackFile:
     name: str
     settings: FleetSettings
     document: Document = field(repr=False, compare=False)
+    handed_over: int
+    """Bytes of the variable in which the engine hands the fleet to a program."""
+
+    @property
+    def too_long(self) -> SettingsError | None:
+        """Why no engine can start the program of this stack, where the fleet is too long for that."""
+        if self.handed_over <= LONGEST_VARIABLE:
+            return None
+        named = f"fleets/{self.name}.yaml"
+        return SettingsError(
+            path=KEY,
+            what=f"takes {self.handed_over} bytes of the variable in which the engine hands it to the "
+            f'program, and Linux allows {LONGEST_VARIABLE}: a preview ends with "argument list too long"',
+            at=self.at(KEY),
+            fix=f"move the fleet into a file {named}, the keys config and {KEY} above it included, and name "
+            f"that in the stack file: {KEY}: {named}",
+        )
 
     def located(self, invalid: SettingsInvalid) -> SettingsInvalid:
         """The same errors, each with the file, line and column of its value."""
@@ -49,13 +76,14 @@ def read_stack_file(path: Path) -> StackFile:
     Raises:
         SettingsInvalid: The file is missing, is no YAML, holds no fleet, or the fleet is wrong.
     """
-    document = _load(path)
-    fleet = _fleet(document, path)
+    written = _load(path)
+    document, fleet = _fleet(written, path, _load)
     try:
         settings = parse(fleet)
     except SettingsInvalid as invalid:
         raise _located(invalid, document) from None
-    return StackFile(name=stack_name(path), settings=settings, document=document)
+    handed_over = _bytes(fleet) if document is written else 0
+    return StackFile(name=stack_name(path), settings=settings, document=document, handed_over=handed_over)
 
 
 def stack_name(path: Path) -> str:
@@ -69,23 +97,82 @@ def read_fleet(path: Path) -> Mapping[str, Any]:
     Raises:
         SettingsInvalid: The file is missing, is no YAML or holds no fleet.
     """
-    return _fleet(_load(path), path)
+    return _fleet(_load(path), path, _load)[1]
 
 
-def parse_fleet(text: str, path: Path) -> Mapping[str, Any]:
-    """The raw value of `dra-fleet:fleet` in the text of a stack file.
+def fleet_at(path: Path, text: Callable[[Path], str | None]) -> Mapping[str, Any]:
+    """The raw value of `dra-fleet:fleet` in a stack file as it was at another time.
 
     Args:
-        text: What the file holds, or held at another time.
-        path: What it is called in errors.
+        path: The stack file.
+        text: What a file held then, None where it was not there.
 
     Raises:
-        SettingsInvalid: It is no YAML or holds no fleet.
+        SettingsInvalid: The file was missing, is no YAML or holds no fleet.
     """
-    return _fleet(_parse(text.encode(), path), path)
+
+    def load(file: Path) -> Document:
+        held = text(file)
+        if held is None:
+            raise _missing(file)
+        return _parse(held.encode(), file)
+
+    return _fleet(load(path), path, load)[1]
 
 
-def _fleet(document: Document, path: Path) -> Mapping[str, Any]:
+def fleet_file(path: Path) -> Path:
+    """The file that holds the fleet: the stack file, or the one that it names.
+
+    Raises:
+        SettingsInvalid: The stack file is missing, is no YAML or holds no fleet.
+    """
+    value = _value(_load(path), path)
+    return named_file(path, value) if isinstance(value, str) else path
+
+
+def named_file(path: Path, name: str) -> Path:
+    """The file that a stack file names, from the folder of its project as the program finds it.
+
+    Args:
+        path: The stack file; without a project above it, its own folder counts.
+        name: What it names.
+    """
+    folders = path.resolve().parents
+    return next((folder for folder in folders if (folder / PROJECT_FILE).is_file()), folders[0]) / name
+
+
+def _fleet(
+    document: Document, path: Path, load: Callable[[Path], Document]
+) -> tuple[Document, Mapping[str, Any]]:
+    """The fleet and the document that it stands in."""
+    fleet = _value(document, path)
+    if isinstance(fleet, str) and fleet.endswith((".yaml", ".yml")):
+        path = named_file(path, fleet)
+        document = load(path)
+        fleet = _value(document, path)
+    if not isinstance(fleet, dict):
+        raise SettingsInvalid(
+            [
+                SettingsError(
+                    path=KEY,
+                    what="must be a mapping",
+                    got=shown(fleet),
+                    allowed=f"a mapping with the keys {', '.join(keys((), {}))}, or the path of a .yaml file "
+                    f"that has one under config, {KEY}",
+                    at=_at(document, KEY),
+                )
+            ]
+        )
+    return document, cast("dict[str, Any]", fleet)
+
+
+def _bytes(fleet: Mapping[str, Any]) -> int:
+    """How long the variable is: JSON as Go writes it, as a text of JSON, with a name and a final zero."""
+    text = json.dumps(fleet, default=str, ensure_ascii=False, separators=(",", ":")).translate(_GO)
+    return len(f"PULUMI_CONFIG={json.dumps({KEY: text}, ensure_ascii=False)}".encode()) + 1
+
+
+def _value(document: Document, path: Path) -> object:
     content = document.value
     if content is None:
         raise _invalid(path, "is empty", fix=f"see examples/ for a stack file with {KEY}")
@@ -102,20 +189,7 @@ def _fleet(document: Document, path: Path) -> Mapping[str, Any]:
         at = document.place(("config", near[0])) if near else None
         fix = f"write {KEY} instead of {near[0]}" if near else f"put {KEY} under config, as examples/ do"
         raise _invalid(path, f"has no key {KEY} under config", place=at, fix=fix)
-    fleet = values[KEY]
-    if not isinstance(fleet, dict):
-        raise SettingsInvalid(
-            [
-                SettingsError(
-                    path=KEY,
-                    what="must be a mapping",
-                    got=shown(fleet),
-                    allowed=f"a mapping with the keys {', '.join(keys((), {}))}",
-                    at=_at(document, KEY),
-                )
-            ]
-        )
-    return cast("dict[str, Any]", fleet)
+    return values[KEY]
 
 
 def _load(path: Path) -> Document:
@@ -123,7 +197,7 @@ def _load(path: Path) -> Document:
         with path.open("rb") as file:
             return _parse(file.read(MAX_BYTES + 1), path)
     except FileNotFoundError:
-        raise _invalid(path, "does not exist", fix="name a stack file, for example Pulumi.dev.yaml") from None
+        raise _missing(path) from None
     except OSError as error:
         raise _invalid(path, f"cannot be read: {error.strerror}") from None
 
@@ -153,6 +227,10 @@ def _located(invalid: SettingsInvalid, document: Document) -> SettingsInvalid:
 def _at(document: Document, path: str) -> str:
     place = document.place(document.path(_FLEET, path.removeprefix(KEY)))
     return f"{document.file}:{place.line}:{place.column}"
+
+
+def _missing(path: Path) -> SettingsInvalid:
+    return _invalid(path, "does not exist", fix="name a stack file, for example Pulumi.dev.yaml")
 
 
 def _invalid(path: Path, what: str, *, place: Place | None = None, fix: str = "") -> SettingsInvalid:

@@ -42,6 +42,18 @@ def test_a_broken_clause_exits_1_and_is_named_with_the_value(tmp_path: Path) -> 
     assert "\x1b" not in result.stdout
 
 
+def test_a_fleet_that_no_program_can_be_started_with_is_warned_of(tmp_path: Path) -> None:
+    long = "".join(
+        f"      c{number}: {{cel: [\"device.driver != '{'x' * 9_000}'\"]}}\n" for number in range(15)
+    )
+    file = tmp_path / "long.yaml"
+    file.write_text(LAB.replace("    claims:", f"{long}    claims:"))
+    result = CliRunner().invoke(app, ["prove", str(file), "--json"])
+    [warning] = [text for text in json.loads(result.stdout)["warnings"] if "argument list too long" in text]
+    assert result.exit_code == 0
+    assert "fix: move the fleet into a file fleets/long.yaml" in warning
+
+
 def test_the_place_of_a_failure_of_several_lines_stands_above_its_fix(tmp_path: Path) -> None:
     file = tmp_path / "broken.yaml"
     file.write_text(LAB.replace("    claims:", "      typo: {cel: [device.driver = 5]}\n    claims:"))

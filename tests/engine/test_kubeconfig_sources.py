@@ -1,4 +1,7 @@
-"""A stack whose clusters take their kubeconfigs from a file, a secret and another stack, rehearsed."""
+"""A stack whose clusters take their kubeconfigs from a file, a secret and another stack, rehearsed.
+
+Its fleet stands in a file of its own, since it is longer than what an engine can hand to a program.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,8 @@ SOURCES = {
     "by-secret": {"secret": "labKubeconfig"},
     "by-stack": {"stack": "acme/infra/prod", "output": "edgeKubeconfig"},
 }
+LONG = {f"long-{number}": {"cel": [f"device.driver != '{'x' * 9_000}'"]} for number in range(15)}
+"""Classes that take more than the 128 KiB that Linux allows in one variable of the environment."""
 KUBECONFIG_MARKS = ("certificate-authority-data", "current-context", "dra-fleet-token", "eyJhbGciOi")
 
 
@@ -49,19 +54,21 @@ def stack_file(directory: Path) -> Path:
         "environment": "staging",
         "kubernetes": "1.36",
         "clusters": clusters,
-        "classes": {"some": {"driver": "example", "type": "gpu"}},
+        "classes": {"some": {"driver": "example", "type": "gpu"}, **LONG},
         "claims": {"single": {"requests": {"gpu": {"class": "some"}}}},
         "workloads": {name: {"cluster": name, "claim": "single", "copies": 2} for name in SOURCES},
     }
     config = {
         "pulumi:disable-default-providers": ["*"],
-        "dra-fleet:fleet": fleet,
+        "dra-fleet:fleet": "fleets/sources.yaml",
         "dra-fleet:labKubeconfig": OTHER_SECRET,
     }
     node = {"name": "cpu", "machine": "cpu-16", "labels": {"example.com/pool": "cpu"}}
     hardware = {name: {"kubernetes": "v1.36.3", "nodes": [node]} for name in SOURCES}
-    (directory / "hardware").mkdir(exist_ok=True)
+    for folder in ("hardware", "fleets"):
+        (directory / folder).mkdir(exist_ok=True)
     _dump({"clusters": hardware}, directory / "hardware" / "sources.yaml")
+    _dump({"config": {"dra-fleet:fleet": fleet}}, directory / "fleets" / "sources.yaml")
     _dump({"encryptionsalt": OTHER_SALT, "config": config}, directory / "sources.yaml")
     return directory / "sources.yaml"
 

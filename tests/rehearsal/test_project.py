@@ -87,6 +87,19 @@ def test_any_other_file_runs_from_a_project_whose_program_is_this_one(home: Home
     assert sorted(path.name for path in tmp_path.iterdir()) == ["home", "lab.yaml"]
 
 
+def test_the_file_that_a_stack_names_is_copied_too(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "large.yaml").write_text(f"config:\n  {FLEET.replace('context: lab', 'context: real')}\n")
+    file = tmp_path / "lab.yaml"
+    file.write_text(f"encryptionsalt: {SALT}\nconfig:\n  dra-fleet:fleet: large.yaml\n")
+
+    directory = project_directory(home, StackSource(name="lab", file=file, hardware=file))
+
+    copied = directory / "fleet.yaml"
+    assert written(directory / "Pulumi.lab.yaml")["config"] == {"dra-fleet:fleet": str(copied)}
+    [cluster] = written(copied)["config"]["dra-fleet:fleet"]["clusters"].values()
+    assert cluster["kubeconfig"] == {"context": "lab"}
+
+
 @pytest.fixture
 def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Another project than the checkout, with a folder in it that the caller works in."""

@@ -30,6 +30,25 @@ def test_the_program_reads_what_the_other_commands_read() -> None:
     assert load.settings() == read_stack_file(DEV).settings
 
 
+def test_the_program_reads_the_file_that_its_stack_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "large.yaml").write_text(DEV.read_text(encoding="utf-8"), encoding="utf-8")
+    set_all_config({"dra-fleet:fleet": "large.yaml"}, ["dra-fleet:none"])
+    monkeypatch.setattr(pulumi, "get_root_directory", lambda: str(tmp_path))
+    assert load.settings() == read_stack_file(DEV).settings
+
+
+def test_where_the_host_tells_no_folder_the_program_reads_from_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "large.yaml").write_text(DEV.read_text(encoding="utf-8"), encoding="utf-8")
+    set_all_config({"dra-fleet:fleet": "large.yaml"}, ["dra-fleet:none"])
+    monkeypatch.setattr(pulumi, "get_root_directory", lambda: None)
+    monkeypatch.chdir(tmp_path)
+    assert load.settings() == read_stack_file(DEV).settings
+
+
 def test_a_stack_without_a_fleet_is_told_so() -> None:
     with pytest.raises(SettingsInvalid, match="dra-fleet:fleet: is missing"):
         load.settings()
