@@ -80,6 +80,6 @@ def test_a_type_names_its_api(token: str, expected: tuple[str, str]) -> None:
     assert kind_of(token) == expected
 
 
-def test_patch_resources_are_refused_with_what_to_do() -> None:
-    with pytest.raises(RefusedError, match="Patch resources are not supported by the stand-in"):
-        kind_of("kubernetes:apps/v1:DaemonSetPatch")
+def test_the_kind_of_a_patch_is_that_of_what_it_patches() -> None:
+    assert kind_of("kubernetes:apps/v1:DaemonSetPatch") == ("apps/v1", "DaemonSet")
+    assert kind_of("kubernetes:example.com/v1:Patch") == ("example.com/v1", "Patch")

@@ -13,6 +13,7 @@ from dra_fleet.rehearsal.providers.kubernetes import awaiting
 from dra_fleet.rehearsal.providers.kubernetes.configuration import Configuration, compare, faults
 from dra_fleet.rehearsal.providers.kubernetes.diffing import changes
 from dra_fleet.rehearsal.providers.kubernetes.errors import RefusedError
+from dra_fleet.rehearsal.providers.kubernetes.patching import is_patch
 from dra_fleet.rehearsal.providers.kubernetes.readiness import readiness
 from dra_fleet.rehearsal.providers.kubernetes.replacing import replaces, replacing_fields
 from dra_fleet.rehearsal.providers.kubernetes.state import state_of
@@ -124,6 +125,11 @@ def test_outputs_of_a_secret_are_secret_where_the_published_provider_s_are(row: 
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
     state = state_of({**body, **row["live"]}, {**body, **row["inputs"]}, "manager")
     assert [key for key, value in state.items() if isinstance(value, SecretValue)] == row["answer"]
+
+
+@pytest.mark.parametrize("row", operations("patch"))
+def test_a_patch_is_told_from_a_kind_that_is_called_one(row: dict[str, Any]) -> None:
+    assert is_patch(row["type"], {"kind": row["kind"]}) is row["answer"]
 
 
 @pytest.mark.parametrize("row", operations("settings"))

@@ -2,7 +2,8 @@
 
 It speaks the engine's own protocol and talks to real API servers: every kind a server serves, through
 server-side apply, with the dry runs, names, replacements, waits and errors of the published plugin.
-It renders no YAML to directories, knows no Patch or List resources and takes no chart or YAML components.
+It renders no YAML to directories, applies nothing on the client's side, knows no List resources and takes no
+chart or YAML components.
 Published plugin: https://github.com/pulumi/pulumi-kubernetes
 """
 

@@ -53,7 +53,7 @@ async def create(
     """
     for pause in (*_PAUSES, None):
         try:
-            if not configuration.takes_objects:
+            if not (configuration.takes_objects or configuration.patches):
                 await _dry_create(api, body, manager)
             return await api.apply(body, manager=manager, force=_forced(body, configuration))
         except ApiError as error:
@@ -64,7 +64,9 @@ async def create(
     raise AssertionError("the last try returns or raises")
 
 
-async def preview_create(api: KubeApi, body: Object, manager: str) -> Object | None:
+async def preview_create(
+    api: KubeApi, body: Object, manager: str, *, configuration: Configuration
+) -> Object | None:
     """What the server would make of a new object; None where it cannot say before other things exist.
 
     Where the name is taken (a replacement, or an object the program does not know of) the rest is still
@@ -74,6 +76,8 @@ async def preview_create(api: KubeApi, body: Object, manager: str) -> Object | N
         ApiError: the server would refuse it.
     """
     try:
+        if configuration.patches:
+            return await api.apply(body, manager=manager, force=_forced(body, configuration), dry_run=True)
         try:
             return await _dry_create(api, body, manager)
         except ApiError as error:
@@ -119,8 +123,8 @@ async def update(
 ) -> Object:
     """Apply changes to an existing object.
 
-    Fields that only kubectl or an earlier provider holds are taken over; any other holder is a conflict,
-    except where the program ignores changes of the field: then it is left to its holder.
+    Fields that only kubectl or an earlier provider holds are taken over, if not by a patch; any other holder
+    is a conflict, except where the program ignores changes of the field: then it is left to its holder.
 
     Raises:
         ApiError: refused by the server.
@@ -139,7 +143,7 @@ async def update(
         holders = _CONFLICT_WITH.findall(str(error.details.get("causes") or error.message))
         if error.reason != "Conflict" or not holders:
             raise
-        if not all(holder.startswith(_TAKEN_OVER) for holder in holders):
+        if configuration.patches or not all(holder.startswith(_TAKEN_OVER) for holder in holders):
             raise RefusedError(
                 f"Server-Side Apply field conflict: {error.message}; to take these fields, set the "
                 f'annotation {_FORCE}: "true", or enablePatchForce of the provider'

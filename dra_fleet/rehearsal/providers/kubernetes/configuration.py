@@ -48,7 +48,7 @@ class Configuration:
     """What one provider was told. Switches not given come from the published plugin's variables.
 
     `takes_fields`: from other field managers, of every object. `takes_objects`: those that are there already,
-    instead of refusing to create them.
+    instead of refusing to create them. `patches`: it is used for fields of objects that are somebody else's.
     """
 
     kubeconfig: str | None = None
@@ -61,6 +61,7 @@ class Configuration:
     takes_objects: bool = False
     mutable_config_maps: bool = False
     mutable_secrets: bool = False
+    patches: bool = False
 
     @classmethod
     def parse(cls, properties: Properties) -> Configuration:

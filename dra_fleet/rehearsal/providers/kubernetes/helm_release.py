@@ -13,7 +13,7 @@ from dra_fleet.rehearsal.providers.kubernetes.errors import InitFailedError, Ref
 from dra_fleet.rehearsal.providers.kubernetes.helm_command import HelmCommand, HelmFailedError
 from dra_fleet.rehearsal.providers.kubernetes.helm_record import inputs_now, state_of, why_not_ready
 from dra_fleet.rehearsal.providers.kubernetes.naming import NamingMode, parse_id, random_digits
-from dra_fleet.rehearsal.providers.kubernetes.objects import Difference
+from dra_fleet.rehearsal.providers.kubernetes.operation import Difference
 from dra_fleet.rehearsal.providers.properties import has_unknown, plain, without_nulls
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.providers.kubernetes.naming import Autonaming
-    from dra_fleet.rehearsal.providers.kubernetes.objects import Operation
+    from dra_fleet.rehearsal.providers.kubernetes.operation import Operation
     from dra_fleet.rehearsal.providers.properties import Properties
 
 TYPE: Final = "kubernetes:helm.sh/v3:Release"

@@ -131,18 +131,13 @@ def parse_id(text: str) -> tuple[str | None, str]:
 
 
 def kind_of(type_token: str) -> tuple[str, str]:
-    """The apiVersion and kind of a type such as `kubernetes:apps/v1:DaemonSet`.
+    """The apiVersion and kind of a type such as `kubernetes:apps/v1:DaemonSet`, or of what a Patch is for.
 
     Raises:
-        RefusedError: no such form, or a type this stand-in does not know.
+        RefusedError: no such form.
     """
     parts = type_token.split(":")
     if len(parts) != 3 or "/" not in parts[1]:  # noqa: PLR2004 - package, module, kind
         raise RefusedError(f"{type_token} is not a resource of the Kubernetes API this stand-in knows")
     group_version, kind = parts[1], parts[2]
-    if kind.endswith("Patch") and kind != "Patch":
-        raise RefusedError(
-            f"{type_token}: Patch resources are not supported by the stand-in for the Kubernetes plugin; "
-            "declare the object itself, or use the published plugin"
-        )
-    return group_version.removeprefix("core/"), kind
+    return group_version.removeprefix("core/"), kind.removesuffix("Patch") or kind

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet.clusters.api_errors import ApiError
-from dra_fleet.rehearsal.providers.kubernetes import applying, awaiting
+from dra_fleet.rehearsal.providers.kubernetes import applying, awaiting, patching
 from dra_fleet.rehearsal.providers.kubernetes.diffing import (
     ChangeKind,
     FieldChange,
@@ -31,6 +30,7 @@ from dra_fleet.rehearsal.providers.kubernetes.naming import (
     random_digits,
     resource_id,
 )
+from dra_fleet.rehearsal.providers.kubernetes.operation import Difference
 from dra_fleet.rehearsal.providers.kubernetes.readiness import READY, readiness
 from dra_fleet.rehearsal.providers.kubernetes.replacing import replaces, replacing_fields
 from dra_fleet.rehearsal.providers.kubernetes.state import Remembered, for_program, for_server, state_of
@@ -46,34 +46,13 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.rehearsal.providers.kubernetes.awaiting import Waiting
-    from dra_fleet.rehearsal.providers.kubernetes.connection import ProviderCluster
-    from dra_fleet.rehearsal.providers.kubernetes.naming import Autonaming, Urn
+    from dra_fleet.rehearsal.providers.kubernetes.naming import Autonaming
+    from dra_fleet.rehearsal.providers.kubernetes.operation import Operation
     from dra_fleet.rehearsal.providers.properties import Properties
 
 _MANAGER: Final = "pulumi.com/patchFieldManager"
 _REPLACE_UNREADY: Final = "pulumi.com/replaceUnready"
 _SERVER_MADE: Final = ("uid", "resourceVersion", "creationTimestamp")
-
-
-@dataclass(frozen=True)
-class Difference:
-    """What an update would do."""
-
-    changes: list[FieldChange]
-    replacing: list[FieldChange] = field(default_factory=list[FieldChange])
-    delete_before_replace: bool = False
-
-
-@dataclass(frozen=True)
-class Operation:
-    """One call about one resource."""
-
-    urn: Urn
-    cluster: ProviderCluster
-    waiting: Waiting
-    warn: Callable[[str], Awaitable[None]]
-    preview: bool = False
 
 
 async def check(
@@ -89,7 +68,9 @@ async def check(
     api_version, kind = kind_of(operation.urn.type)
     body = {**body, "apiVersion": body.get("apiVersion", api_version), "kind": body.get("kind", kind)}
     _refuse_what_is_not_known(body)
-    if not (old and adopt_name(body, for_server(old))):
+    if patching.is_patch(operation.urn.type, body):
+        patching.refuse_without_name(body)
+    elif not (old and adopt_name(body, for_server(old))):
         assign_name(body, operation.urn, seed, autonaming)
     metadata = body.get("metadata")
     if (
@@ -119,9 +100,12 @@ async def diff(operation: Operation, old: Properties, new: Properties, ignored: 
     live.setdefault("apiVersion", body.get("apiVersion"))
     live.setdefault("kind", body.get("kind"))
     found = [change for change in changes(live, body) if not is_ignored(str(change), ignored)]
-    fields = replacing_fields(body, mutable_data=operation.cluster.configuration.mutable_data(body["kind"]))
+    configuration = operation.configuration(body)
+    fields = replacing_fields(body, mutable_data=configuration.mutable_data(body["kind"]))
+    if configuration.patches:
+        fields = patching.REPLACING
     if found and not has_unknown(body) and not is_another_object(remembered.live, body):
-        found = await _confirmed(operation.cluster, found, remembered, body, ignored)
+        found = await _confirmed(operation, found, remembered, body, ignored)
     replacing = [change for change in found if replaces(change.path, change.new, fields)]
     if annotation(body, _REPLACE_UNREADY) == "true" and await _is_to_be_replaced(operation, remembered.live):
         unready = FieldChange(("metadata", "annotations", _REPLACE_UNREADY), ChangeKind.UPDATE, "true")
@@ -141,19 +125,20 @@ async def _is_to_be_replaced(operation: Operation, live: Object) -> bool:
 
 
 async def _confirmed(
-    cluster: ProviderCluster,
+    operation: Operation,
     found: list[FieldChange],
     remembered: Remembered,
     body: Object,
     ignored: list[str],
 ) -> list[FieldChange]:
-    api = await cluster.api_or_none()
+    api = await operation.cluster.api_or_none()
     if api is None:
         return found
     try:
         manager = _manager(body, remembered.manager)
+        configuration = operation.configuration(body)
         tried = await applying.preview_update(
-            api, body, manager, configuration=cluster.configuration, ignored=ignored
+            api, body, manager, configuration=configuration, ignored=ignored
         )
     except (ApiError, RefusedError):
         return found  # the preview of the update itself says why
@@ -172,14 +157,13 @@ async def create(operation: Operation, inputs: Properties) -> tuple[str, Propert
         InitFailedError: it was, but is not ready.
     """
     body = wanted(for_server(inputs))
-    manager = _manager(body, None)
+    manager, configuration = _manager(body, None), operation.configuration(body)
     if operation.preview:
-        return "", await _preview(operation, inputs, applying.preview_create, body, manager)
+        attempt = partial(applying.preview_create, configuration=configuration)
+        return "", await _preview(operation, inputs, attempt, body, manager)
     api = await operation.cluster.api()
     try:
-        live = await applying.create(
-            api, body, manager, operation.waiting.tell, operation.cluster.configuration
-        )
+        live = await applying.create(api, body, manager, operation.waiting.tell, configuration)
     except ApiError as error:
         raise RefusedError(
             f'resource "{operation.urn.name}" was not successfully created by the Kubernetes API server: '
@@ -197,7 +181,7 @@ async def update(operation: Operation, old: Properties, inputs: Properties, igno
     """
     body = wanted(for_server(inputs))
     manager = _manager(body, Remembered.parse(old).manager)
-    configuration = operation.cluster.configuration
+    configuration = operation.configuration(body)
     try:
         if operation.preview:
             attempt = partial(applying.preview_update, configuration=configuration, ignored=ignored)
@@ -256,7 +240,7 @@ async def refresh(
     api = await operation.cluster.api()
     remembered = Remembered.parse(old)
     api_version, kind = kind_of(operation.urn.type)
-    api_version = remembered.live.get("apiVersion", api_version)
+    api_version, kind = remembered.live.get("apiVersion", api_version), remembered.live.get("kind", kind)
     namespace, name = parse_id(identifier)
     if namespace is None and await operation.cluster.is_namespaced(api_version, kind):
         namespace = operation.cluster.default_namespace
@@ -284,7 +268,7 @@ def _moved(inputs: Properties) -> Properties:
 
 
 async def delete(operation: Operation, identifier: str, old: Properties) -> None:
-    """Delete an object and wait until it is gone.
+    """Delete an object and wait until it is gone; of a patch, give its fields back.
 
     Raises:
         ApiError, RefusedError: it is still there.
@@ -296,4 +280,7 @@ async def delete(operation: Operation, identifier: str, old: Properties) -> None
     reference = Reference(
         remembered.live.get("apiVersion", api_version), remembered.live.get("kind", kind), name, namespace
     )
+    if remembered.manager and patching.is_patch(operation.urn.type, remembered.live):
+        await patching.release(api, reference, remembered.manager)
+        return
     await awaiting.delete(api, reference, remembered.inputs, operation.waiting)

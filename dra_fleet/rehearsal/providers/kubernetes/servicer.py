@@ -20,7 +20,7 @@ from dra_fleet.rehearsal.providers.kubernetes.connection import ProviderCluster
 from dra_fleet.rehearsal.providers.kubernetes.diffing import ChangeKind
 from dra_fleet.rehearsal.providers.kubernetes.errors import ClusterUnreachableError, RefusedError
 from dra_fleet.rehearsal.providers.kubernetes.naming import Autonaming, NamingMode, Urn
-from dra_fleet.rehearsal.providers.kubernetes.objects import Difference, Operation
+from dra_fleet.rehearsal.providers.kubernetes.operation import Difference, Operation
 from dra_fleet.rehearsal.providers.plugin_servicer import PluginServicer
 from dra_fleet.rehearsal.providers.properties import decode, encode, plain
 
