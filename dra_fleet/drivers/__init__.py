@@ -6,6 +6,7 @@ Others register theirs by entry points of the group `dra_fleet.drivers`.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.driver import Driver
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers.common.facts import DriverFacts
     from dra_fleet.hardware.models import Machine
+    from dra_fleet.settings.releases import DriverSettings
 
 BUILT_IN = ("nvidia", "tpu", "efa", "example")
 
@@ -30,6 +32,7 @@ __all__ = [
     "BUILT_IN",
     "Driver",
     "accelerators",
+    "asked_for",
     "facts_of",
     "keeps_order",
     "known",
@@ -45,6 +48,14 @@ __all__ = [
 def named(name: str) -> Driver | None:
     """The driver of a name in stack files; None where nobody registered it."""
     return _REGISTRY.named(name)
+
+
+def asked_for(name: str, settings: DriverSettings) -> Driver | None:
+    """The driver that a cluster's settings ask for: one that is known, or the one that they describe."""
+    known_one = named(name)
+    if settings.described is None or known_one is not None:
+        return known_one
+    return _described(name, settings.model_dump_json())
 
 
 def names() -> list[str]:
@@ -97,3 +108,11 @@ def labels_nodes(key: str) -> bool:
 def of_class(name: str) -> Driver | None:
     """The driver some version of whose chart installs the DeviceClass of a name."""
     return next((driver for driver in known() if name in driver.facts.owned_classes()), None)
+
+
+@cache
+def _described(name: str, settings: str) -> Driver:
+    """One value per description, however often it is asked for: drivers are told apart by identity."""
+    from dra_fleet.drivers.described import described  # noqa: PLC0415 - models take long to build
+
+    return described(name, settings)

@@ -60,7 +60,7 @@ def drivers_of(cluster: ClusterPlan, named: Collection[str] = ()) -> list[Instal
     released = {release.driver: release.values for release in cluster.releases}
     found: list[Installed] = []
     for name, settings in sorted(cluster.settings.drivers.items()):
-        driver = drivers.named(name)
+        driver = drivers.asked_for(name, settings)
         version = driver.facts.version(settings.version) if driver is not None else None
         if driver is not None and version is not None:
             values = released.get(driver.facts.driver, settings.values)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration
     from dra_fleet.settings.clusters import ClusterSettings
     from dra_fleet.settings.kubeconfig import KubeconfigSource
+    from dra_fleet.settings.pools import DescribedDevices
     from dra_fleet.settings.sharing import Sharing
 
 ChartValues = Mapping[str, Any]
@@ -29,7 +30,7 @@ class PoolPlan:
     `labels` are on every node of the pool (on an existing cluster: they select it). `isolation` says in words
     what keeps the holders of its devices apart. `driver_root`: where on the host the GPU driver is, if that
     does not follow from who installs it. `network_cards`: those of each node that a
-    driver publishes.
+    driver publishes. `devices`: those that the stack file describes.
     """
 
     name: str
@@ -43,6 +44,7 @@ class PoolPlan:
     isolation: str = ""
     driver_root: str | None = None
     network_cards: int = 0
+    devices: tuple[DescribedDevices, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

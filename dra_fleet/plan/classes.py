@@ -97,7 +97,7 @@ def _expressions(
     if isinstance(wanted, CelClass):
         return wanted.cel
     at = ("classes", name)
-    driver = drivers.named(wanted.driver)
+    driver = _driver_of(wanted, settings)
     if driver is None:
         findings.unknown(
             *at,
@@ -120,6 +120,13 @@ def _expressions(
         )
         return None
     return _intent(at, wanted, driver, findings)
+
+
+def _driver_of(wanted: IntentClass, settings: FleetSettings) -> Driver | None:
+    """The class' driver: one that is known, or the one that a cluster describes."""
+    described = (cluster.drivers.get(wanted.driver) for cluster in settings.clusters.values())
+    found = (drivers.asked_for(wanted.driver, one) for one in described if one is not None)
+    return drivers.named(wanted.driver) or next(filter(None, found), None)
 
 
 def _intent(

@@ -13,6 +13,7 @@ from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.model.plan import ClusterPlan, FleetPlan, NamespacePlan
 from dra_fleet.plan.claims import claim_specs, clusters_of, namespace_labels, plan_claims
 from dra_fleet.plan.classes import class_specs, plan_classes
+from dra_fleet.plan.described import check_described
 from dra_fleet.plan.releases import driver_namespaces, plan_releases
 from dra_fleet.plan.serving import admitting
 from dra_fleet.plan.workloads import check_references, plan_workloads
@@ -82,6 +83,7 @@ def _plan_cluster(
         return None
     _warn_end_of_life(name, minor, findings)
     pools = _plan_pools(name, cluster, findings)
+    check_described(name, cluster, findings)
     planning = planning_of(cluster)
     planning.check(name, settings, cluster, minor, pools, findings=findings)
     for driver in drivers.known():

@@ -87,9 +87,15 @@ def _plan_release(
     after: tuple[str, ...],
     findings: Findings,
 ) -> ReleasePlan | None:
-    driver = drivers.named(name)
+    driver = drivers.asked_for(name, settings)
     if driver is None:
-        findings.unknown(*at, what="is no DRA driver this program knows", got=name, known=drivers.names())
+        findings.unknown(
+            *at,
+            what="is no DRA driver this program knows",
+            got=name,
+            known=drivers.names(),
+            fix="describe it: described: {publishes: NAME, chart: CHART}",
+        )
         return None
     version = driver.facts.version(settings.version)
     if version is None:
@@ -108,7 +114,7 @@ def _plan_release(
     release = Release(
         version=version, minor=minor, namespace=settings.namespace or driver.facts.namespace, pools=pools
     )
-    refusals = check_values(version, settings.values)
+    refusals = check_values(version, settings.values) if settings.described is None else []
     ours = merged(driver.values(release), rules.driver_values(driver, release, cluster, settings.values))
     final = merged(ours, settings.values)
     if not refusals:

@@ -69,6 +69,8 @@ def resolve(
                 remember_refusal(kept.with_suffix(".refused"), reason)
     if version and (name, version) in stand_ins():
         return stand_ins()[name, version]
+    if version and (made := made_charts(home) / name / version).is_dir():
+        return made
     raise ChartUnavailableError(_nothing_stands_in(chart, name, version, reason.strip()))
 
 
@@ -77,6 +79,16 @@ def stand_ins() -> Mapping[tuple[str, str], Path]:
     """The charts that stand in for published ones, by name and version."""
     files = [file for folder in chart_folders() for file in folder.glob("*/*/Chart.yaml")]
     return {(file.parts[-3], file.parts[-2]): file.parent for file in files}
+
+
+def made_charts(home: Home) -> Path:
+    """Where stand-ins for drivers that stack files describe are made, as `<chart>/<version>/`."""
+    return home.root / "charts" / "described"
+
+
+def is_stand_in(chart: Path, home: Home) -> bool:
+    """Whether what `resolve` found is no published chart."""
+    return chart in stand_ins().values() or chart.is_relative_to(made_charts(home))
 
 
 def stand_in_versions(name: str) -> list[str]:

@@ -15,6 +15,7 @@ from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
 from dra_fleet.rehearsal import charts, chosen_drivers, engine_session, providers, tools
 from dra_fleet.rehearsal.access import simulated_name
+from dra_fleet.rehearsal.drivers.described.stand_ins import write_charts
 from dra_fleet.rehearsal.engine_run import EngineResult, run_engine
 from dra_fleet.rehearsal.environment import environment
 from dra_fleet.rehearsal.errors import RehearsalError
@@ -154,6 +155,7 @@ def _bring_up(
     start_clusters(plan, hardware, home, toolset, reporter)
     with reporter.part("plugins"):
         notes = [*plan.warnings, *toolset.emulated(minors), *prepare_engine(home, toolset)]
+        write_charts(plan, charts.made_charts(home))
         notes += prepare_clouds(plan, hardware, home)
     with reporter.step("preflight"):
         asyncio.run(refuse_unready(plan, home))
@@ -178,8 +180,9 @@ def stand_in_charts(plan: FleetPlan, home: Home) -> list[str]:
         f"chart {item.chart.rsplit('/', 1)[-1]} {item.version} is a stand-in, unverified: "
         "the published chart cannot be downloaded here"
         for item in releases.values()
-        if charts.resolve(item.chart, item.version, item.repository or None, home=home)
-        in charts.stand_ins().values()
+        if charts.is_stand_in(
+            charts.resolve(item.chart, item.version, item.repository or None, home=home), home
+        )
     ]
 
 

@@ -5,8 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
+from dra_fleet.kubernetes.devices.names import (
+    AttributeText,
+    DnsLabel,
+    DriverName,
+    LabelKey,
+    LabelValue,
+    QualifiedName,
+    SemanticVersion,
+)
 from dra_fleet.kubernetes.devices.problem import refuse
+from dra_fleet.kubernetes.devices.quantity_text import QuantityText
 from dra_fleet.settings.base import SettingsModel
 from dra_fleet.settings.of_drivers import sharing_model
 from dra_fleet.settings.sharing import ExclusiveSharing
@@ -50,10 +59,40 @@ class TaintSettings(SettingsModel):
 class InlineMachine(SettingsModel):
     """A machine that the catalogue does not hold, described here. Memory in GiB."""
 
-    gpu: Annotated[str, Field(description="GPU model of the catalogue")]
-    gpus: Annotated[int, Field(ge=1, le=MAX_GPUS, description="GPUs of one machine")]
+    gpu: Annotated[str | None, Field(description="GPU model of the catalogue; none without GPUs")] = None
+    gpus: Annotated[int, Field(ge=0, le=MAX_GPUS, description="GPUs of one machine")] = 0
     cpus: Annotated[int, Field(ge=1, le=MAX_AMOUNT, description="CPUs of one machine")]
     memory: Annotated[int, Field(ge=1, le=MAX_AMOUNT, description="GiB")]
+
+    @model_validator(mode="after")
+    def _model_and_count(self) -> Self:
+        if (self.gpu is None) != (self.gpus == 0):
+            raise refuse("must have gpu and gpus, or neither", at="gpus")
+        return self
+
+
+class VersionValue(SettingsModel):
+    """An attribute that is a semantic version."""
+
+    version: Annotated[SemanticVersion, Field(description="Three numbers: 1.2.3")]
+
+
+class DescribedDevices(SettingsModel):
+    """Equal devices of every node of a pool, as a driver publishes them that this program cannot predict."""
+
+    driver: Annotated[DriverName, Field(description="The name in its ResourceSlices: fpga.example.com")]
+    name: Annotated[DnsLabel, Field(description="How the devices' names begin: fpga for fpga-0, fpga-1")]
+    count: Annotated[int, Field(ge=1, le=MAX_GPUS, description="Devices of one node")] = 1
+    attributes: Annotated[
+        Mapping[QualifiedName, AttributeText | bool | int | VersionValue],
+        Field(description='A string, a whole number, true or false, or {version: "1.2.3"}'),
+    ] = Field(default_factory=dict)
+    capacity: Annotated[Mapping[QualifiedName, QuantityText], Field(description="Quantities")] = Field(
+        default_factory=dict
+    )
+    shared: Annotated[
+        bool, Field(description="true: several claims may hold parts of one device's capacity")
+    ] = False
 
 
 def machine_form(value: object) -> str:
@@ -73,6 +112,9 @@ class CommonPoolSettings(SettingsModel):
 
     nodes: NodeRange
     taints: tuple[TaintSettings, ...] = ()
+    devices: Annotated[
+        tuple[DescribedDevices, ...], Field(description="Devices of drivers that this program cannot predict")
+    ] = ()
     sharing: Annotated[SharingSettings, Field(description="How GPUs are shared; without it, whole GPUs")] = (
         ExclusiveSharing()
     )
@@ -82,7 +124,8 @@ class PoolSettings(CommonPoolSettings):
     """Nodes of one machine type in a cluster that exists: selected by label, never created."""
 
     machine: Annotated[
-        MachineSettings, Field(description="Name of the catalogue, or {gpu, gpus, cpus, memory}")
+        MachineSettings,
+        Field(description="Name of the catalogue, or {gpu, gpus, cpus, memory}, or {cpus, memory}"),
     ]
     node_selector: Annotated[
         Mapping[LabelKey, LabelValue],

@@ -49,7 +49,7 @@ def find_machine(
             )
         return machine
     models = drivers.accelerators()
-    if wanted.gpu not in models:
+    if wanted.gpu is not None and wanted.gpu not in models:
         findings.unknown(
             *at,
             "machine",
@@ -175,6 +175,7 @@ def planned(
         gpu_driver=gpu_driver,
         sharing=pool.sharing,
         isolation=isolation(machine, pool.sharing),
+        devices=pool.devices,
     )
 
 
@@ -185,7 +186,7 @@ def taints_of(pool: CommonPoolSettings) -> tuple[Taint, ...]:
 
 def _described(machine: InlineMachine) -> Machine:
     return Machine(
-        name=f"{machine.gpus} x {machine.gpu}",
+        name=f"{machine.gpus} x {machine.gpu}" if machine.gpu else f"{machine.cpus} CPUs",
         cloud=OWN,
         gpu=machine.gpu,
         gpus=machine.gpus,

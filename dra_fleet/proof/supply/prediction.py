@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
+from dra_fleet.drivers.common.told_devices import told_devices
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.model.nodes import GIVE_SLICES, MOST_PODS, ComputeResources, NodeGroup, NodeShape, Published
 from dra_fleet.proof.supply.placement import given_elsewhere, plugin_doubt, plugin_lands
@@ -52,7 +53,7 @@ def predict(cluster: ClusterPlan, named: Collection[str] = ()) -> tuple[NodeGrou
         running = [driver for driver in installed if lands[driver.driver] != "no"]
         published = _known_already(pool, running, known)
         if published is None:
-            published = _published(pool, running, cluster.kubernetes)
+            published = _published(pool, installed, running, cluster.kubernetes)
             # Devices of machines that differ in nothing that drivers see are matched and placed once.
             published = alike.setdefault(repr(published), published)
             known.append((pool, running, published))
@@ -77,8 +78,8 @@ def _known_already(
             published
             for other, theirs, published in known
             if theirs == running
-            and (other.machine, other.sharing, other.network_cards)
-            == (pool.machine, pool.sharing, pool.network_cards)
+            and (other.machine, other.sharing, other.network_cards, other.devices)
+            == (pool.machine, pool.sharing, pool.network_cards, pool.devices)
         ),
         None,
     )
@@ -99,9 +100,15 @@ def resources_of(machine: Machine) -> tuple[ComputeResources, ComputeResources]:
     )
 
 
-def _published(pool: PoolPlan, running: Sequence[Installed], minor: str) -> Published:
+def _published(
+    pool: PoolPlan, installed: Sequence[Installed], running: Sequence[Installed], minor: str
+) -> Published:
     """What the drivers publish on one node of a pool, as the API server of the minor stores it."""
     told = [driver.driver.publishes(pool, driver, minor) for driver in running]
+    ours = {name for one in installed for name in one.driver.publishers}
+    theirs = {item.driver for item in pool.devices} - ours
+    if theirs:
+        told.append(told_devices(pool, theirs))
     return Published(
         devices=stored((device for one in told for device in one.devices), minor),
         unpredictable={name: why for one in told for name, why in one.unpredictable.items()},

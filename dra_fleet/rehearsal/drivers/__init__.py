@@ -11,7 +11,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet import drivers
 from dra_fleet.facts.parts import part
@@ -26,10 +26,15 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.world.node import Host, NodeHardware
 
 
+DESCRIBED: Final = "described"
+"""The folder of the node side of all drivers that stack files describe."""
+
+
 @cache
 def packages() -> Mapping[str, str]:
     """The package of each driver's node side and stand-in charts, by the driver's name."""
-    return {driver.name: driver.folder(__name__) for driver in drivers.known()}
+    known = {driver.name: driver.folder(__name__) for driver in drivers.known()}
+    return {**known, DESCRIBED: f"{__name__}.{DESCRIBED}"}
 
 
 @cache

@@ -1,0 +1,83 @@
+"""Drivers and devices that the stack file describes: they must fit each other, and nothing that is known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet import drivers
+
+if TYPE_CHECKING:
+    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.settings.clusters import ClusterSettings
+    from dra_fleet.settings.pools import CommonPoolSettings
+
+MOST_ENTRIES: Final = 32
+"""Attributes and capacities of one device:
+https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-slice-v1/."""
+
+
+def check_described(cluster: str, settings: ClusterSettings, findings: Findings) -> None:
+    """Refuse descriptions that contradict what the program knows, or that no driver answers for.
+
+    Args:
+        cluster: the cluster's name.
+        settings: the cluster.
+        findings: collects the problems.
+    """
+    publishing: list[str] = []
+    for name, driver in sorted(settings.drivers.items()):
+        if driver.described is None:
+            continue
+        at = ("clusters", cluster, "drivers", name, "described")
+        publishing.append(driver.described.publishes)
+        if drivers.named(name) is not None:
+            what = "describes a driver that this program knows"
+            findings.error(*at, what=what, got=name, fix="remove it, or choose another name")
+        elif (known := drivers.publishing(driver.described.publishes)) is not None:
+            findings.error(
+                *at,
+                "publishes",
+                what=f"is what the driver {known.name} publishes under, which this program knows",
+                got=driver.described.publishes,
+                fix=f"write {known.name} in its place",
+            )
+    for name, pool in sorted(settings.pools.items()):
+        _check_devices(("clusters", cluster, "pools", name, "devices"), settings, publishing, pool, findings)
+
+
+def _check_devices(
+    at: tuple[str, ...],
+    cluster: ClusterSettings,
+    publishing: list[str],
+    pool: CommonPoolSettings,
+    findings: Findings,
+) -> None:
+    names = Counter((item.driver, item.name) for item in pool.devices)
+    for index, item in enumerate(pool.devices):
+        here = (*at, index)
+        if (known := drivers.publishing(item.driver)) is not None:
+            findings.error(
+                *here,
+                "driver",
+                what=f"is known: driver {known.name} publishes what follows from the machine",
+                got=item.driver,
+                fix="remove the devices",
+            )
+        elif cluster.drivers and item.driver not in publishing:
+            findings.error(
+                *here,
+                "driver",
+                what="is published by no driver of the cluster",
+                got=item.driver,
+                allowed=", ".join(sorted(publishing)),
+                fix=f"describe its driver: drivers: {{NAME: {{version: VERSION, described: "
+                f"{{publishes: {item.driver}, chart: CHART}}}}}}",
+            )
+        if names[item.driver, item.name] > 1:
+            what = "is the name of other devices of the pool"
+            findings.error(*here, "name", what=what, got=item.name, fix="choose another name")
+        entries = len(item.attributes) + len(item.capacity)
+        if entries > MOST_ENTRIES:
+            what = "has more attributes and capacities than a device may"
+            findings.error(*here, what=what, got=str(entries), allowed=f"at most {MOST_ENTRIES}")

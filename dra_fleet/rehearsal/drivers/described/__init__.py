@@ -1,0 +1,1 @@
+"""The node side of drivers that stack files describe."""

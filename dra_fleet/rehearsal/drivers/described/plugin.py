@@ -1,0 +1,41 @@
+"""The plugin of a driver that a stack file describes: it publishes what the hardware file says.
+
+What the real one refuses of a claim's configuration is not known: it prepares every device that it published.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from typing_extensions import override
+
+from dra_fleet.drivers.common.told_devices import published_as
+from dra_fleet.rehearsal.drivers.described.hardware import devices_of
+from dra_fleet.rehearsal.drivers.plugin import NodePlugin
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.clusters.client import Object
+    from dra_fleet.rehearsal.world.node import Host
+
+
+class DescribedPlugin(NodePlugin):
+    """Publishes a machine's devices under the name that the stand-in chart gives it."""
+
+    command: ClassVar[str] = "described-devices-plugin"
+
+    @property
+    @override
+    def driver(self) -> str:
+        return self.environment["DRIVER_NAME"]
+
+    @override
+    def devices(self, host: Host) -> list[Object]:
+        ours = (item for item in devices_of(host) if item.driver == self.driver)
+        return [device.to_object() for item in ours for device in published_as(item)]
+
+    @override
+    def prepare(self, claim: Object, published: dict[str, Object], beside: Sequence[Object] = ()) -> None:
+        del beside
+        self.require_published(claim, published)
