@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.cli.schemas import PUBLISHED
 from dra_fleet.policy import docs
 from dra_fleet.policy.gate import preset
-from dra_fleet.policy.rule import PRESETS
+from dra_fleet.policy.presets import PRESETS
 from dra_fleet.review import schema as review_schema
 from dra_fleet.settings import reference
 from dra_fleet.settings import schema as stack_schema

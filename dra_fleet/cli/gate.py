@@ -20,7 +20,7 @@ from dra_fleet.cli.output import (
     stdout_console,
 )
 from dra_fleet.places import SELECTED
-from dra_fleet.policy.rule import Preset  # noqa: TC001 - Typer reads it
+from dra_fleet.policy.presets import Preset  # noqa: TC001 - Typer reads it
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import gc
 import os
 import sys
 from typing import Annotated, NoReturn
@@ -30,9 +29,6 @@ EXAMPLES = examples(
     ("stop everything that a rehearsal started", "dra-fleet rehearse down"),
 )
 
-ALLOCATIONS = 50_000
-"""New objects after which Python looks for garbage. Models and facts stay: looking through them at each 700
-takes a tenth of a short command (docs/adr/0009-start-up.md)."""
 INTERRUPTED = 130
 OUTSIDE = frozenset(
     {
@@ -107,7 +103,6 @@ def _options(  # pyright: ignore[reportUnusedFunction] - Typer calls it
 
 def run() -> None:
     """Run the command line; an expected error prints one message on stderr and exits 1."""
-    gc.set_threshold(ALLOCATIONS)
     give_streams()
     try:
         try:

@@ -12,12 +12,10 @@ if TYPE_CHECKING:
 
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
+    from dra_fleet.policy.presets import Preset
 
 Level = Literal["disabled", "advisory", "mandatory", "remediate"]
 Severity = Literal["low", "medium", "high", "critical"]
-Preset = Literal["advisory", "standard", "production"]
-
-PRESETS: Final[tuple[Preset, ...]] = ("advisory", "standard", "production")
 ACCEPT_UNKNOWN: Final = "acceptUnknown"
 
 

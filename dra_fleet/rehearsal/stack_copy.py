@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from io import StringIO
 from typing import TYPE_CHECKING, Any, cast
 
-from ruamel.yaml import YAML
-
 from dra_fleet.findings.errors import KEY
 from dra_fleet.places import PROJECT_FILE, project
 from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from ruamel.yaml import YAML
 
 Document = dict[str, Any]
 
@@ -94,6 +94,8 @@ def secret_key(key: str) -> str:
 
 
 def _yaml() -> YAML:
+    from ruamel.yaml import YAML  # noqa: PLC0415 - who only asks where a stack file is needs none
+
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = LONGEST_LINE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,7 +12,10 @@ from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.preset import with_own
 from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.verdict import Expected, GateVerdict, judge
-from dra_fleet.policy.rule import Preset, StackRule
+from dra_fleet.policy.rule import StackRule
+
+if TYPE_CHECKING:
+    from dra_fleet.policy.presets import Preset
 
 URN = "urn:pulumi:dev::other::aws:eks/cluster:Cluster::c"
 ROOT = "urn:pulumi:dev::other::pulumi:pulumi:Stack::other-dev"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from dra_fleet.policy.rule import Preset
+    from dra_fleet.policy.presets import Preset
 
 
 ALL: Final = "all"

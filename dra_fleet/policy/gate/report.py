@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from dra_fleet.findings.sarif import Level as SarifLevel
     from dra_fleet.policy.gate.places import Places
     from dra_fleet.policy.gate.verdict import GateFinding, GateVerdict
-    from dra_fleet.policy.rule import Preset, Rule
+    from dra_fleet.policy.presets import Preset
+    from dra_fleet.policy.rule import Rule
 
 LINK: Final = "https://www.pulumi.com/docs/iac/crossguard/"
 _NO_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

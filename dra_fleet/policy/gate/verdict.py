@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from dra_fleet.findings.reported import ReportedViolation
     from dra_fleet.policy.gate.record import Judgement, Record
-    from dra_fleet.policy.rule import Level, Preset, Severity
+    from dra_fleet.policy.presets import Preset
+    from dra_fleet.policy.rule import Level, Severity
 
 PASSED: Final = 0
 FOUND: Final = 1
