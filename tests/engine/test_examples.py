@@ -30,6 +30,11 @@ HELD = {
     "s09-existing-cluster": ("edge", "v1.36.3", {"render": 4}),
     "s10-capacity": ("lab", "v1.36.3", {"train": 12}),
     "s13-topology": ("lab", "v1.36.3", {"train-pair": 8}),
+    "s12-sharing": (
+        "claimed",
+        "v1.36.3",
+        {"exclusive": 1, "partitioned": 1, "sliced": 2, "mps": 2, "vgpu": 1},
+    ),
     "s16-fpga": ("lab", "v1.36.3", {"radar": 4, "filters": 2}),
     "floor-1.34": ("floor", "v1.34.9", {"smoke": 4}),
 }
