@@ -14,7 +14,7 @@ from tests.workers import APART, LONGEST_FIRST, TOGETHER, rank, unit
 PROJECT = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.parametrize("path", [*LONGEST_FIRST, *APART, *TOGETHER])
+@pytest.mark.parametrize("path", sorted({*LONGEST_FIRST, *APART, *TOGETHER}))
 def test_every_path_is_there(path: str) -> None:
     assert (PROJECT / path).exists()
 
