@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 from contextlib import contextmanager
@@ -21,30 +20,30 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.reporting import Step
 
 REHEARSE_TOOLS = [str(Path(sys.executable).with_name("dra-fleet")), "rehearse", "tools"]
-FAKE_GO = """
-import json, os, pathlib, sys, time
-home = pathlib.Path(__file__).parent
-arguments = sys.argv[1:]
-with (home / "calls").open("a") as calls:
-    calls.write(json.dumps([os.path.basename(os.getcwd()), *arguments]) + "\\n")
-if arguments[0] == "version":
-    print((home / "version").read_text())
-elif arguments[0] == "list":
-    print("go: downloading example.com/module v1.0.0", file=sys.stderr)
-    print("example.com/one", "example.com/two", sep="\\n")
-elif arguments[:2] == ["mod", "download"]:
-    print(json.dumps({"Dir": str(home / "sdk")}, indent="\\t"))
-elif arguments[0] == "build":
-    (home / "building").touch()
-    deadline = time.monotonic() + 60
-    while (home / "hold").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    if (home / "failure").exists():
-        sys.exit((home / "failure").read_text())
-    print("example.com/two", file=sys.stderr)
-    output = pathlib.Path(arguments[arguments.index("-o") + 1])
-    output.write_text("built")
-    output.chmod(0o755)
+FAKE_GO = r"""#!/bin/sh
+PATH=/usr/bin:/bin
+home=${0%/*}
+call=${PWD##*/}
+for argument; do call=$(printf '%s\t%s' "$call" "$argument"); done
+printf '%s\n' "$call" >> "$home/calls"
+case $1 in
+version) cat "$home/version" ;;
+list)
+    echo "go: downloading example.com/module v1.0.0" >&2
+    printf 'example.com/one\nexample.com/two\n'
+    ;;
+mod) printf '{\n\t"Dir": "%s"\n}\n' "$home/sdk" ;;
+build)
+    : > "$home/building"
+    left=3000
+    while [ -e "$home/hold" ] && [ $left -gt 0 ]; do sleep 0.02; left=$((left - 1)); done
+    if [ -e "$home/failure" ]; then cat "$home/failure" >&2; exit 1; fi
+    echo example.com/two >&2
+    while [ "$1" != -o ]; do shift; done
+    printf built > "$2"
+    chmod 755 "$2"
+    ;;
+esac
 """
 
 
@@ -63,14 +62,12 @@ class Workshop:
         return program
 
     def put_go(self, version: str = "go version go1.99.1 linux/amd64") -> None:
-        script = self.bin / "fake_go.py"
-        script.write_text(FAKE_GO, encoding="utf-8")
         (self.bin / "version").write_text(version, encoding="utf-8")
         source = self.bin / "sdk" / "python" / "cmd" / "pulumi-language-python-exec"
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text("exec", encoding="utf-8")
         go = self.bin / "go"
-        go.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}" "$@"\n', encoding="utf-8")
+        go.write_text(FAKE_GO, encoding="utf-8")
         go.chmod(0o755)
 
     def put_pulumi(self, version: str = "v3.259.0", *, language_host: bool = True) -> Path:
@@ -96,7 +93,7 @@ class Workshop:
         calls = self.bin / "calls"
         if not calls.exists():
             return []
-        called = [json.loads(line) for line in calls.read_text(encoding="utf-8").splitlines()]
+        called = [line.split("\t") for line in calls.read_text(encoding="utf-8").splitlines()]
         return [Path(call[call.index("-o") + 1]).name for call in called if call[1] == "build"]
 
     def leftovers(self) -> list[str]:
