@@ -74,12 +74,14 @@ def test_every_pipeline_is_tested() -> None:
     assert sorted(file.name for file in PIPELINES.iterdir()) == FILES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_a_pipeline_is_valid(name: str, tmp_path: Path) -> None:
     text = (PIPELINES / name).read_text(encoding="utf-8")
     assert lint(name, text, tmp_path) == (0, "ok -- validation done\n")
 
 
+@pytest.mark.slow
 def test_the_pipeline_of_a_new_project_is_valid_and_lets_nothing_pass(tmp_path: Path) -> None:
     text = NEW_PROJECT.read_text(encoding="utf-8")
     assert lint("github-actions.yml", text, tmp_path) == (0, "ok -- validation done\n")
@@ -87,6 +89,7 @@ def test_the_pipeline_of_a_new_project_is_valid_and_lets_nothing_pass(tmp_path: 
     assert '.venv/bin/dra-fleet gate "$STACK" --preset production' in scripts(yaml.safe_load(text))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_a_misspelt_key_is_found(name: str, tmp_path: Path) -> None:
     text = (PIPELINES / name).read_text(encoding="utf-8")

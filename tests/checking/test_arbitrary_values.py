@@ -12,6 +12,8 @@ from ruamel.yaml import YAML
 
 from tests.checking.check_helpers import RECIPES, findings, value_findings
 
+pytestmark = pytest.mark.slow
+
 GOOD = (Path(__file__).parent / "good.yaml").read_text()
 VALUES = (RECIPES / "s2" / "corrected-values.yaml").read_text()
 JUNK: list[Any] = [

@@ -60,11 +60,13 @@ def gate(folder: Path, *program: Declared, packages: tuple[Path, ...] = (MADE_UP
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_its_cluster_and_its_pool_pass_the_rules(tmp_path: Path) -> None:
     verdict = gate(tmp_path, CLUSTER, POOL)
     assert (verdict["findings"], verdict["passed"]) == ([], True)
 
 
+@pytest.mark.slow
 def test_its_cluster_of_a_minor_without_dra_is_found(tmp_path: Path) -> None:
     old = replace(CLUSTER, properties={"name": "farm", "version": "1.33"})
     verdict = gate(tmp_path, old, POOL)
@@ -79,11 +81,13 @@ def test_its_cluster_of_a_minor_without_dra_is_found(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_it_is_judged_only_where_its_package_is_installed(tmp_path: Path) -> None:
     old = replace(CLUSTER, properties={"name": "farm", "version": "1.33"})
     assert gate(tmp_path, old, packages=())["findings"] == []
 
 
+@pytest.mark.slow
 def test_a_cloud_that_says_nothing_of_its_resources_is_named_in_one_line(tmp_path: Path) -> None:
     packages = tmp_path / "packages"
     shutil.copytree(MADE_UP, packages, ignore=shutil.ignore_patterns("__pycache__"))

@@ -24,6 +24,7 @@ for name in sys.argv[3:]:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [("", "dra_fleet."), ("dra_fleet.", "")])
 def test_both_names_are_one_module(order: tuple[str, str]) -> None:
     """Whichever is imported first; what is loaded twice would have two classes of one name."""

@@ -52,6 +52,7 @@ def hostile(folder: Path, marker: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [str(RUN_PACK), str(RUN_PACK.parent)], ids=["run-pack", "folder"])
 def test_no_variable_changes_how_the_pack_starts(start: str, tmp_path: Path) -> None:
     marker = tmp_path / "marker"

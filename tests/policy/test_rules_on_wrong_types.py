@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from dra_fleet.policy.rule import Rule
     from tests.policy.rule_cases import Declared
 
+pytestmark = pytest.mark.slow
+
 WRONG: Final[tuple[object, ...]] = (
     UNKNOWN,
     None,

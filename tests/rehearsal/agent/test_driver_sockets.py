@@ -65,6 +65,7 @@ def test_a_driver_registers_and_its_answer_is_taken_as_it_is(started: Callable[[
     assert prepared(socket) == ["x/y=z"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "text"),
     {
@@ -80,6 +81,7 @@ def test_a_driver_that_registers_otherwise_is_refused(
     assert str(refused.value) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "text"),
     {
