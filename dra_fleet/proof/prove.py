@@ -19,6 +19,7 @@ from dra_fleet.proof.answer.workloads import Answer, judge
 from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
 from dra_fleet.proof.demand.pod_sets import PodSet, channel_asks, claim_of, pod_sets_of
 from dra_fleet.proof.search.contention import Question
+from dra_fleet.proof.search.kinds import kinds_of
 from dra_fleet.proof.search.placements import MOST_STEPS_OF_ALL, STEPS_OF_A_PART, Placements
 from dra_fleet.proof.search.suitability import Suitability, suitability_of
 from dra_fleet.proof.supply.prediction import predict
@@ -85,31 +86,31 @@ def _prove_cluster(
     refuse_parameters(cluster, installed, asks, findings)
     refuse_admin_access(cluster, installed, asks, findings)
     groups = tuple(recorded) if recorded is not None else predict(cluster, named)
+    kinds = kinds_of(groups)
+    alone = [(("claims", name), ask) for name, ask in asks.items() if name not in broken]
+    alone += [(("computeDomains", name), ask) for name, ask in channels.items()]
     claims = [
-        _prove_claim(cluster, ask, ("claims", name), _question(groups, [_any_pod(ask)], placements), findings)
-        for name, ask in asks.items()
-        if name not in broken
-    ]
-    claims += [
-        _prove_claim(
-            cluster, ask, ("computeDomains", name), _question(groups, [_any_pod(ask)], placements), findings
-        )
-        for name, ask in channels.items()
+        _prove_claim(cluster, ask, path, _question(groups, kinds, [_any_pod(ask)], placements), findings)
+        for path, ask in alone
     ]
     sound = [item for item in cluster.workloads if claim_of(item) not in broken]
     pod_sets, of_workload = pod_sets_of(cluster, sound, asks, classes)
-    question = _question(groups, pod_sets, placements)
-    of_class = prove_classes(cluster, classes, groups, missed)
+    of_class = prove_classes(cluster, classes, groups, kinds, missed)
+    kinds = kinds_of(groups, {key for pod_set in pod_sets for key in pod_set.node_selector})
+    question = _question(groups, kinds, pod_sets, placements)
     return of_class, claims, _prove_workloads(cluster, sound, of_workload, question, findings)
 
 
-def _question(groups: Sequence[NodeGroup], pod_sets: Sequence[PodSet], placements: Placements) -> Question:
-    suitability: dict[tuple[int, int], Suitability] = {
-        (number, index): suitability_of(pod_set, group, placements.minor)
-        for number, pod_set in enumerate(pod_sets)
-        for index, group in enumerate(groups)
-    }
-    return Question(pod_sets=pod_sets, groups=groups, suitability=suitability, placements=placements)
+def _question(
+    groups: Sequence[NodeGroup], kinds: Sequence[int], pod_sets: Sequence[PodSet], placements: Placements
+) -> Question:
+    suitability: dict[tuple[int, int], Suitability] = {}
+    for number, pod_set in enumerate(pod_sets):
+        of_kind = {kind: suitability_of(pod_set, groups[kind], placements.minor) for kind in set(kinds)}
+        suitability |= {(number, index): of_kind[kind] for index, kind in enumerate(kinds)}
+    return Question(
+        pod_sets=pod_sets, groups=groups, kinds=kinds, suitability=suitability, placements=placements
+    )
 
 
 def _any_pod(ask: ClaimAsk) -> PodSet:
@@ -222,6 +223,7 @@ def _part(question: Question, judged: Sequence[int]) -> Question:
     return Question(
         pod_sets=[question.pod_sets[pod_set] for pod_set in judged],
         groups=question.groups,
+        kinds=question.kinds,
         suitability={
             (number, group): question.suitability[pod_set, group]
             for number, pod_set in enumerate(judged)

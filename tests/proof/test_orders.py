@@ -48,7 +48,11 @@ def question(settings: dict[str, Any]) -> Question:
         for group in range(len(groups))
     }
     return Question(
-        pod_sets=pod_sets, groups=groups, suitability=suitability, placements=Placements(classes, "1.36")
+        pod_sets=pod_sets,
+        groups=groups,
+        kinds=range(len(groups)),
+        suitability=suitability,
+        placements=Placements(classes, "1.36"),
     )
 
 

@@ -13,13 +13,14 @@ from dra_fleet.proof.demand.pod_sets import PodSet
 from dra_fleet.proof.search.suitability import suitability_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.model.plan import ClusterPlan
     from dra_fleet.proof.answer.messages import ProofFindings
     from dra_fleet.proof.demand.asks import Ask, Object
     from dra_fleet.proof.search.matching import Miss
+    from dra_fleet.proof.search.suitability import Suitability
 
 _REQUEST = "device"
 
@@ -47,6 +48,7 @@ def prove_classes(
     cluster: ClusterPlan,
     classes: Mapping[str, Object],
     groups: Sequence[NodeGroup],
+    kinds: Sequence[int],
     missed: dict[str, Missed],
 ) -> list[ClassProof]:
     """The stack's own classes on one cluster, but for those whose selectors do not compile.
@@ -55,6 +57,7 @@ def prove_classes(
         cluster: the cluster.
         classes: its DeviceClasses by name.
         groups: its nodes.
+        kinds: per group the first one that means the same.
         missed: collects by class why devices are not of it.
     """
     minor = cluster.kubernetes
@@ -62,7 +65,7 @@ def prove_classes(
         ClassProof(
             cluster=cluster.name,
             name=item.name,
-            pools=tuple(_fit(item.name, classes, group, minor, missed) for group in groups),
+            pools=tuple(_fits(_anywhere(item.name, classes), groups, kinds, minor, missed)),
         )
         for item in cluster.classes
         if not any(compile_problem(selector.cel.expression, minor) for selector in item.spec.selectors)
@@ -104,20 +107,28 @@ def tell_unmatched(
             findings.warn("classes", name, what=what, fix=fix)
 
 
-def _fit(
-    name: str, classes: Mapping[str, Object], group: NodeGroup, minor: str, missed: dict[str, Missed]
-) -> ClassFit:
+def _anywhere(name: str, classes: Mapping[str, Object]) -> PodSet:
+    """A pod that asks for one device of a class and may go to any node."""
     body = {"devices": {"requests": [{"name": _REQUEST, "exactly": {"deviceClassName": name}}]}}
-    claim = ask_of(name, body, classes)
-    anywhere = PodSet(
+    return PodSet(
         name=name,
-        claim=claim,
+        claim=ask_of(name, body, classes),
         copies=1,
         resources=ONE_POD,
         node_selector={},
         tolerations=None,
     )
-    found = suitability_of(anywhere, group, minor)
+
+
+def _fits(
+    pod_set: PodSet, groups: Sequence[NodeGroup], kinds: Sequence[int], minor: str, missed: dict[str, Missed]
+) -> Iterator[ClassFit]:
+    of_kind = {kind: suitability_of(pod_set, groups[kind], minor) for kind in set(kinds)}
+    for group, kind in zip(groups, kinds, strict=True):
+        yield _fit(pod_set.name, group, of_kind[kind], missed)
+
+
+def _fit(name: str, group: NodeGroup, found: Suitability, missed: dict[str, Missed]) -> ClassFit:
     ask, matched = found.matches[0][0]
     devices = len(group.shape.devices)
     if found.doubt:

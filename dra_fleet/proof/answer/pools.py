@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from dra_fleet.model.nodes import NOTHING
@@ -21,12 +21,25 @@ if TYPE_CHECKING:
     from dra_fleet.proof.demand.asks import Ask, ClaimAsk
     from dra_fleet.proof.demand.pod_sets import PodSet
     from dra_fleet.proof.search.contention import Question
-    from dra_fleet.proof.search.matching import Match
+    from dra_fleet.proof.search.matching import Match, Miss
     from dra_fleet.proof.search.placements import Placements
     from dra_fleet.proof.search.suitability import Suitability
 
 MOST_ON_NODE = 256
 """Copies of one pod that are counted on one node."""
+
+
+class _KindFit(NamedTuple):
+    """What a node of one kind is to a pod set; an error is told with the pool's name."""
+
+    requests: dict[str, int]
+    per_node: int | None
+    reason: str
+    fix: str
+    cost: CopyCost | None
+    error: tuple[Ask, Miss] | None
+
+
 _Filling = tuple[int | None, "CopyCost | None", str]
 _known: WeakKeyDictionary[Placements, dict[tuple[object, ...], _Filling]] = WeakKeyDictionary()
 """By cluster: claims that are alike fill nodes with the same devices and room alike."""
@@ -39,11 +52,14 @@ def pool_fits(question: Question, pod_set: int) -> tuple[PoolFit, ...]:
     numbers: defaultdict[str, list[int]] = defaultdict(list)
     for number, group in enumerate(question.groups):
         numbers[group.pool].append(number)
-    return tuple(_pool_fit(question, pod_set, name, found) for name, found in numbers.items())
+    of_kind: dict[int, _KindFit] = {}
+    return tuple(_pool_fit(question, pod_set, name, found, of_kind) for name, found in numbers.items())
 
 
-def _pool_fit(question: Question, pod_set: int, pool: str, numbers: Sequence[int]) -> PoolFit:
-    found = [_group_fit(question, pod_set, number) for number in numbers]
+def _pool_fit(
+    question: Question, pod_set: int, pool: str, numbers: Sequence[int], of_kind: dict[int, _KindFit]
+) -> PoolFit:
+    found = [_group_fit(question, pod_set, number, of_kind) for number in numbers]
     first = found[0]
     if len(found) == 1:
         return first
@@ -65,19 +81,40 @@ def _sum(values: Sequence[int | None]) -> int | None:
     return sum(known) if len(known) == len(values) else None
 
 
-def _group_fit(question: Question, pod_set: int, number: int) -> PoolFit:
+def _group_fit(question: Question, pod_set: int, number: int, of_kind: dict[int, _KindFit]) -> PoolFit:
+    group, kind = question.groups[number], question.kinds[number]
+    if kind not in of_kind:
+        of_kind[kind] = _kind_fit(question, pod_set, kind)
+    told = of_kind[kind]
+    reason, fix, count = told.reason, told.fix, told.per_node
+    if told.error is not None:
+        ask, miss = told.error
+        reason, fix = why_too_few(ask, [miss], 0, 1, f"of pool {group.pool}")
+    return PoolFit(
+        pool=group.pool,
+        requests=told.requests,
+        devices=len(group.shape.devices),
+        per_node=count,
+        at_min=None if count is None else count * group.least,
+        at_max=None if count is None else count * group.most,
+        reason=f"pool {group.pool}: {reason}" if reason else "",
+        fix=fix,
+        cost=told.cost,
+    )
+
+
+def _kind_fit(question: Question, pod_set: int, number: int) -> _KindFit:
     group, found = question.groups[number], question.suitability[pod_set, number]
     count: int | None = None
     price: CopyCost | None = None
+    error: tuple[Ask, Miss] | None = None
     reason, fix = "", ""
     if found.barrier:
         count, reason = 0, found.barrier
     elif found.doubt:
         reason = found.doubt
     elif found.error is not None:
-        ask, miss = found.error
-        reason, fix = why_too_few(ask, [miss], 0, 1, f"of pool {group.pool}")
-        count = 0
+        error, count = found.error, 0
     else:
         count, price, reason = _filled(question, pod_set, group, found)
         if count == 0:
@@ -86,16 +123,13 @@ def _group_fit(question: Question, pod_set: int, number: int) -> PoolFit:
             if devices not in reasons:
                 reasons[devices] = _why_not(claim.requests, found, group)
             reason, fix = reasons[devices]
-    return PoolFit(
-        pool=group.pool,
+    return _KindFit(
         requests={ask.name: len(one.certain) for choices in found.matches for ask, one in choices},
-        devices=len(group.shape.devices),
         per_node=count,
-        at_min=None if count is None else count * group.least,
-        at_max=None if count is None else count * group.most,
-        reason=f"pool {group.pool}: {reason}" if reason else "",
+        reason=reason,
         fix=fix,
         cost=price,
+        error=error,
     )
 
 

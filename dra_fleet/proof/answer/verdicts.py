@@ -12,7 +12,7 @@ from dra_fleet.proof.errors import DoesNotFit
 Judgement = Literal["guaranteed", "possible", "never", "unknown", "error"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PoolFit:
     """One claim on one pool.
 

@@ -97,10 +97,8 @@ def _in_all_orders(question: Question, contention: Contention) -> Mapping[int, A
 
 def _doubt(contention: Contention, pod_set: int, minor: str) -> str:
     """Why the allocator cannot be asked about a pod set; empty if it can."""
-    for number, group in enumerate(contention.groups):
+    for number, group in contention.first_there:
         found = contention.suitability[pod_set, number]
-        if not contention.counts[number]:
-            continue
         if found.doubt:
             return f"pool {group.pool}: {found.doubt}"
         if contention.pod_sets[pod_set].is_shared and contention.is_tight[number] and found.maybe:

@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Question:
-    """What is asked: which pod sets, on which nodes, what these mean to each, and what becomes of nodes."""
+    """What is asked: which pod sets, on which nodes, what these mean to each, and what becomes of nodes.
+
+    `kinds`: per group the first one that means the same to all pod sets.
+    """
 
     pod_sets: Sequence[PodSet]
     groups: Sequence[NodeGroup]
+    kinds: Sequence[int]
     suitability: Mapping[tuple[int, int], Suitability]
     placements: Placements
 
@@ -36,6 +40,7 @@ class Contention:
         pod_sets: The pod sets.
         groups: The nodes.
         counts: How many nodes of each group.
+        kinds: Per group the first one that means the same to all pod sets.
         suitability: By pod set and group.
         is_tight: Per group whether CPU, memory or pods may run out before devices do.
     """
@@ -43,8 +48,26 @@ class Contention:
     pod_sets: Sequence[PodSet]
     groups: Sequence[NodeGroup]
     counts: Sequence[int]
+    kinds: Sequence[int]
     suitability: Mapping[tuple[int, int], Suitability]
     is_tight: Sequence[bool]
+
+    @cached_property
+    def nodes(self) -> Mapping[int, int]:
+        """How many nodes there are of each kind, by its first group."""
+        found = dict.fromkeys(self.kinds, 0)
+        for kind, nodes in zip(self.kinds, self.counts, strict=True):
+            found[kind] += nodes
+        return found
+
+    @cached_property
+    def first_there(self) -> Sequence[tuple[int, NodeGroup]]:
+        """Of each kind the first group that has nodes."""
+        found: dict[int, int] = {}
+        for number, (kind, nodes) in enumerate(zip(self.kinds, self.counts, strict=True)):
+            if nodes:
+                found.setdefault(kind, number)
+        return [(number, self.groups[number]) for number in found.values()]
 
     @cached_property
     def is_countable(self) -> bool:
@@ -60,7 +83,7 @@ class Contention:
     def first_alike(self) -> Sequence[int]:
         """Per pod set the first one that may want the same devices of every group."""
         wanted = [
-            tuple(self.suitability[pod_set, group].maybe for group in range(len(self.groups)))
+            tuple(self.suitability[pod_set, kind].maybe for kind in self.nodes)
             for pod_set in range(len(self.pod_sets))
         ]
         first: dict[tuple[frozenset[tuple[str, str]], ...], int] = {}
@@ -90,12 +113,14 @@ def _between(question: Question, members: Sequence[int], counts: Sequence[int]) 
         for number, pod_set in enumerate(members)
         for group in range(len(question.groups))
     }
+    tight = {kind: _is_tight(pod_sets, suitability, question, kind) for kind in set(question.kinds)}
     return Contention(
         pod_sets=pod_sets,
         groups=question.groups,
         counts=counts,
+        kinds=question.kinds,
         suitability=suitability,
-        is_tight=[_is_tight(pod_sets, suitability, question, group) for group in range(len(question.groups))],
+        is_tight=[tight[kind] for kind in question.kinds],
     )
 
 
@@ -141,9 +166,8 @@ def _connected(question: Question, counts: Sequence[int]) -> list[list[int]]:
     everybody = range(len(question.pod_sets))
     first = list(everybody)
     """By pod set one that it is connected with and that comes before it; itself for the first."""
-    for group, nodes in enumerate(counts):
-        if not nodes:
-            continue
+    there = {kind for kind, nodes in zip(question.kinds, counts, strict=True) if nodes}
+    for group in sorted(there):
         tight = _is_tight(question.pod_sets, question.suitability, question, group)
         wanted: dict[object, int] = {}
         for pod_set in everybody:

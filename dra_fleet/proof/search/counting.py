@@ -29,19 +29,18 @@ def enough(contention: Contention, pod_set: int) -> str:
     if ask is None or not contention.is_countable:
         return ""
     attribute = _attribute(contention.pod_sets[pod_set])
-    bins = [
-        nodes
-        * _bins(
-            contention.groups[group].shape, contention.suitability[pod_set, group].certain, ask, attribute
+    sizes = [
+        (size, nodes)
+        for kind, nodes in contention.nodes.items()
+        if nodes and not contention.is_tight[kind] and not contention.suitability[pod_set, kind].doubt
+        for size in _bins(
+            contention.groups[kind].shape, contention.suitability[pod_set, kind].certain, ask, attribute
         )
-        if not contention.is_tight[group] and not contention.suitability[pod_set, group].doubt
-        else []
-        for group, nodes in enumerate(contention.counts)
+        if size >= ask.count
     ]
-    sizes = [size for of_group in bins for size in of_group if size >= ask.count]
     if not sizes:
         return ""
-    to_block = sum(size - ask.count + 1 for size in sizes)
+    to_block = sum(nodes * (size - ask.count + 1) for size, nodes in sizes)
     shared = _shared(contention, pod_set)
     own = contention.pod_sets[pod_set].copies * ask.count - ask.count
     others = own + _used_by_others(contention, pod_set, shared)
@@ -50,7 +49,7 @@ def enough(contention: Contention, pod_set: int) -> str:
             f"{to_block} of its devices would have to be in use before a pod waits, and all other pods "
             f"together hold at most {others}"
         )
-    slots = sum(size // ask.count for size in sizes)
+    slots = sum(nodes * (size // ask.count) for size, nodes in sizes)
     rivals = [rival for rival, like in enumerate(contention.first_alike) if like in shared]
     pods = sum(contention.pod_sets[rival].copies for rival in rivals)
     if pods <= slots and all(_keeps_to_slots(contention, pod_set, rival, attribute) for rival in rivals):
@@ -113,10 +112,10 @@ def _devices(contention: Contention, pod_sets: Iterable[int]) -> int:
         nodes
         * len(
             frozenset[tuple[str, str]]().union(
-                *(contention.suitability[pod_set, group].maybe for pod_set in chosen)
+                *(contention.suitability[pod_set, kind].maybe for pod_set in chosen)
             )
         )
-        for group, nodes in enumerate(contention.counts)
+        for kind, nodes in contention.nodes.items()
     )
 
 
@@ -145,14 +144,13 @@ def _bins(shape: NodeShape, certain: Keys, ask: Ask, attribute: str) -> list[int
 
 
 def _shared(contention: Contention, pod_set: int) -> dict[int, list[int]]:
-    """Who may hold a device that a pod set can use, itself included: per group how many of them.
+    """Who may hold a device that a pod set can use, itself included: per kind of node how many of them.
 
     Of pod sets that may want the same devices only the first is named.
     """
-    groups = range(len(contention.groups))
-    own = [contention.suitability[pod_set, group].certain for group in groups]
+    own = {kind: contention.suitability[pod_set, kind].certain for kind in contention.nodes}
     found = {
-        other: [len(contention.suitability[other, group].maybe & own[group]) for group in groups]
+        other: [len(contention.suitability[other, kind].maybe & certain) for kind, certain in own.items()]
         for other in dict.fromkeys(contention.first_alike)
     }
     return {other: shared for other, shared in found.items() if any(shared)}
@@ -160,7 +158,7 @@ def _shared(contention: Contention, pod_set: int) -> dict[int, list[int]]:
 
 def _used_by_others(contention: Contention, pod_set: int, shared: Mapping[int, Sequence[int]]) -> int:
     everywhere = {
-        other: sum(nodes * count for nodes, count in zip(contention.counts, counts, strict=True))
+        other: sum(nodes * count for nodes, count in zip(contention.nodes.values(), counts, strict=True))
         for other, counts in shared.items()
     }
     total = 0

@@ -41,7 +41,7 @@ class Suitability:
     matches: tuple[tuple[tuple[Ask, Match], ...], ...]
     has_more: bool = False
 
-    @property
+    @cached_property
     def error(self) -> tuple[Ask, Miss] | None:
         """The first device on which a selector fails."""
         found = ((ask, one.first("error")) for choices in self.matches for ask, one in choices)
@@ -80,7 +80,7 @@ def suitability_of(pod_set: PodSet, group: NodeGroup, minor: str) -> Suitability
 
 def _barrier(pod_set: PodSet, shape: NodeShape) -> str:
     if pod_set.node_selector:
-        labels = _labels(shape)
+        labels = labels_of(shape)
         for key, value in pod_set.node_selector.items():
             if carries(key, value).holds(labels(key)) == "no":
                 return f"its nodes lack label {key}={value}"
@@ -93,13 +93,14 @@ def _barrier(pod_set: PodSet, shape: NodeShape) -> str:
     return ""
 
 
-def _labels(shape: NodeShape) -> Labels:
+def labels_of(shape: NodeShape) -> Labels:
+    """The labels of a node, as far as they are known."""
     known = {**_STANDARD, **shape.labels}
     return all_labels(known) if shape.knows_labels else some_labels(known, shape.lacks_labels)
 
 
 def _doubt(pod_set: PodSet, shape: NodeShape, matches: tuple[tuple[tuple[Ask, Match], ...], ...]) -> str:
-    labels = _labels(shape)
+    labels = labels_of(shape)
     for key in pod_set.node_selector:
         if labels(key) is MissingLabel.UNKNOWN:
             return f"it is not known whether its nodes have label {key}; put it into the pool's nodeSelector"
