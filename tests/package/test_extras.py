@@ -56,9 +56,12 @@ def plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def imported(folder: Path) -> set[str]:
+@cache
+def imported(folder: Path) -> frozenset[str]:
     """The packages that a folder's modules import while they run."""
-    return {name for file in folder.rglob("*.py") for name in imports(ast.parse(file.read_text("utf-8")))}
+    return frozenset(
+        name for file in folder.rglob("*.py") for name in imports(ast.parse(file.read_text("utf-8")))
+    )
 
 
 def imports(node: ast.AST) -> Iterator[str]:
@@ -69,7 +72,8 @@ def imports(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
         yield node.module.partition(".")[0]
     for child in ast.iter_child_nodes(node):
-        yield from imports(child)
+        if not isinstance(child, ast.expr):  # no expression imports
+            yield from imports(child)
 
 
 @pytest.mark.parametrize("extra", FOLDERS)
