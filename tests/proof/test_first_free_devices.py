@@ -40,7 +40,7 @@ CONSTRAINTS: dict[str, list[dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("minor", ["1.34", "1.36"])
+@pytest.mark.parametrize("minor", [pytest.param("1.34", marks=pytest.mark.slow), "1.36"])
 @pytest.mark.parametrize("constraints", CONSTRAINTS)
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("count", [1, 2, 5])

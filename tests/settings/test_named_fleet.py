@@ -83,6 +83,7 @@ def test_the_fleet_of_another_time_is_that_of_the_named_file_then(stack: Path) -
         fleet_at(stack, {stack: NAMES}.get)
 
 
+@pytest.mark.slow
 def test_a_fleet_that_no_program_can_be_started_with_is_told_with_its_fix(tmp_path: Path) -> None:
     assert read_stack_file(long_stack(tmp_path, 1_800)).too_long is None
     file = long_stack(tmp_path, 2_800)
