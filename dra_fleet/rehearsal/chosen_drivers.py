@@ -11,7 +11,7 @@ from dra_fleet import drivers
 from dra_fleet.rehearsal.drivers import node_sides
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.tools.cache import Cache
-from dra_fleet.rehearsal.tools.go import GoToolchain
+from dra_fleet.rehearsal.tools.go import GoToolchain, NoCompilerError
 from dra_fleet.rehearsal.world.served_by import ANY, ServedBy
 
 if TYPE_CHECKING:
@@ -82,10 +82,13 @@ def resolve(plan: FleetPlan, chosen: Mapping[str, str], reporter: Reporter) -> t
             found.setdefault(driver, {})[ANY] = runnable(driver, Path(choice))
             own.prepare()
         elif recipe := own.recipes().get(version):
-            found.setdefault(driver, {})[version] = GoToolchain.find().build(
-                recipe, Cache.default(), reporter
-            )
-            own.prepare()
+            try:
+                program = GoToolchain.find().build(recipe, Cache.default(), reporter)
+                own.prepare()
+            except NoCompilerError as error:
+                notes.append(f"driver {driver} {version} is simulated: {error}")
+            else:
+                found.setdefault(driver, {})[version] = program
         else:
             allowed = ", ".join(own.recipes()) or "none"
             notes.append(

@@ -43,6 +43,10 @@ COMPILER_MEMORY = {"GOGC": "400"}
 (docs/benchmarks.md). What is built stays the same."""
 
 
+class NoCompilerError(ToolsError):
+    """A tool calls C, and this machine has no C compiler."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class GoToolchain:
     """A Go toolchain that is new enough."""
@@ -120,11 +124,11 @@ def c_compiler(wanted_by: str) -> str:
         wanted_by: what cannot be built without it.
 
     Raises:
-        ToolsError: there is none.
+        NoCompilerError: there is none.
     """
     found = next(filter(None, map(shutil.which, C_COMPILERS)), None)
     if found is None:
-        raise ToolsError(
+        raise NoCompilerError(
             f"{wanted_by} calls C and there is no C compiler on PATH; install gcc or clang. "
             "The simulated drivers need none"
         )

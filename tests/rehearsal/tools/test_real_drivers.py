@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet.plan import make_plan
+from dra_fleet.rehearsal.chosen_drivers import resolve
 from dra_fleet.rehearsal.drivers.nvidia import binaries
+from dra_fleet.rehearsal.reporting import Silent
 from dra_fleet.rehearsal.tools import ToolsError, ensure
+from dra_fleet.settings import read_stack_file
 
 if TYPE_CHECKING:
     from tests.rehearsal.tools.tool_workshop import Workshop
+
+CAPACITY = Path(__file__).parents[3] / "examples" / "s10-capacity.yaml"
 
 
 def test_a_first_run_builds_no_driver(workshop: Workshop) -> None:
@@ -26,6 +33,18 @@ def test_without_a_c_compiler_a_driver_that_calls_c_cannot_be_built(workshop: Wo
     assert str(refused.value) == (
         "NVIDIA's gpu-kubelet-plugin v0.5.0 calls C and there is no C compiler on PATH; "
         "install gcc or clang. The simulated drivers need none"
+    )
+
+
+def test_without_a_c_compiler_the_simulated_plugin_serves_and_that_is_said(workshop: Workshop) -> None:
+    workshop.put_go()
+    plan = make_plan(read_stack_file(CAPACITY).settings)
+    served, notes = resolve(plan, {"nvidia": "real"}, Silent())
+    assert served.programs == {}
+    (note,) = notes
+    assert note == (
+        "driver nvidia 0.5.0 is simulated: NVIDIA's gpu-kubelet-plugin v0.5.0 calls C and there is no C "
+        "compiler on PATH; install gcc or clang. The simulated drivers need none"
     )
 
 
