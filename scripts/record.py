@@ -89,7 +89,7 @@ class Recorder:
                 "nvidia": {"driverVersion": GPU_DRIVER, "mig": dict(case.layout)},
             }
         ).hosts()[0]
-        variables = outfit(host, folder)
+        variables = outfit(host, folder).variables
         if not variables:
             raise NothingPublished(f"{case.machine} has no GPU driver")
         chosen = {

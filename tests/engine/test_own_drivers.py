@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import tempfile
 import time
@@ -12,6 +13,8 @@ import psutil
 import pytest
 from ruamel.yaml import YAML
 
+from dra_fleet.clusters.client import KubeApi
+from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.rehearsal.drivers.example.binaries import recipes
 from dra_fleet.rehearsal.reporting import Silent
 from dra_fleet.rehearsal.tools.cache import Cache
@@ -29,8 +32,10 @@ pytestmark = pytest.mark.engine
 FLOOR = PROJECT / "examples" / "floor-1.34.yaml"
 CAPACITY = PROJECT / "examples" / "s10-capacity.yaml"
 WAITING = 3
+HARDWARE = PROJECT / "examples" / "hardware" / "s10-capacity.yaml"
 MACHINES = 3
-"""In the hardware file of that stack."""
+"""In that file."""
+COPIES = 9
 GUARD = 300.0
 """Seconds after which a test gives up; no measure of anything."""
 
@@ -49,7 +54,7 @@ def made_up(folder: Path, how: str) -> Path:
     """A program that behaves in one way, whatever its flags are."""
     program = folder / how
     module = "tests.rehearsal.agent.made_up_driver"
-    program.write_text(f"#!/bin/sh\ncd {PROJECT} && exec {sys.executable} -m {module} {how}\n")
+    program.write_text(f"#!/bin/sh\nPYTHONPATH={PROJECT} exec {sys.executable} -m {module} {how}\n")
     program.chmod(0o755)
     return program
 
@@ -104,6 +109,7 @@ def test_what_a_program_by_path_does_wrong_is_named_and_nothing_of_it_stays(shor
         "panic: out of luck",
         "silent": "plugin: it has made no socket to register with yet",
         "old": "plugin: it registers with v1alpha4.Node; this kubelet speaks v1.DRAPlugin",
+        "other": "plugin: a plugin of this node registers as other.example.com, none as gpu.example.com",
     }.items():
         assert f"driver example 0.4.0: its own {how}" in " ".join(up(how).out.split())
         eventually(words, lambda words=words: words in not_started(short, FLOOR))
@@ -124,44 +130,105 @@ def test_the_example_drivers_own_program_by_path_serves_all_claims(short: Rehear
     assert done.json["all_allocated"] is True
 
 
-@pytest.mark.full
-def test_nvidias_own_driver_serves_and_claims_survive_that_it_is_killed(short: Rehearsed) -> None:
-    done = short.run("rehearse", "up", str(CAPACITY), "--drivers", "real", "--json")
+def claim_files(home: Path) -> list[Path]:
+    """What drivers tell container runtimes of claims that they prepared."""
+    return sorted(home.glob("clusters/*/nodes/*/cdi/*claim_*.yaml"))
+
+
+def served_for_real(rehearsed: Rehearsed, stack: Path, hardware: Path | None = None) -> dict[str, Any]:
+    """Rehearse a stack with drivers' own programs until all hold what they want."""
+    options = ["--hardware", str(hardware)] if hardware else []
+    done = rehearsed.run("rehearse", "up", str(stack), *options, "--drivers", "real", "--json")
     assert done.code == 0, done.err
     assert done.json["drivers"]["nvidia 0.5.0"].endswith("/gpu-kubelet-plugin")
-    files = sorted(short.home.glob("clusters/lab/nodes/*/cdi/*claim_*.yaml"))
-    assert len(files) == done.json["clusters"]["lab"]["workloads"]["train"]["wanted"]
-    plugins = plugins_in(short.home)
-    assert len(plugins) == MACHINES
+    assert done.json["all_allocated"] is True
+    return done.json
+
+
+def survives_a_kill(rehearsed: Rehearsed, stack: Path, hardware: Path, nodes: int) -> None:
+    """Kill the plugins of all nodes: others serve, and what was prepared stays."""
+    files, plugins = claim_files(rehearsed.home), plugins_in(rehearsed.home)
+    assert len(plugins) == nodes
     for plugin in plugins:
         plugin.kill()
-    eventually(
-        "other processes serve",
-        lambda: (
-            len(plugins_in(short.home)) == MACHINES and not any(plugin.is_running() for plugin in plugins)
-        ),
-    )
-    eventually("all is held", lambda: short.ask("rehearse", "status", str(CAPACITY)).code == 0)
-    assert sorted(short.home.glob("clusters/lab/nodes/*/cdi/*claim_*.yaml")) == files
+
+    def others_serve() -> bool:
+        return len(plugins_in(rehearsed.home)) == nodes and not any(item.is_running() for item in plugins)
+
+    eventually("other processes serve", others_serve)
+    asked = ["rehearse", "status", str(stack), "--hardware", str(hardware)]
+    eventually("all is held", lambda: rehearsed.ask(*asked).code == 0)
+    assert claim_files(rehearsed.home) == files
+
+
+def changed(rehearsed: Rehearsed, stack: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    """A stack's file with something changed."""
+    yaml = YAML(typ="safe", pure=True)
+    content: Any = yaml.load(stack)  # pyright: ignore[reportUnknownMemberType]
+    change(content["config"]["dra-fleet:fleet"])
+    file = rehearsed.files / stack.name
+    yaml.dump(content, file)  # pyright: ignore[reportUnknownMemberType]
+    return file
+
+
+@pytest.mark.full
+def test_nvidias_own_driver_serves_and_claims_survive_that_it_is_killed(short: Rehearsed) -> None:
+    shown = served_for_real(short, CAPACITY)
+    assert len(claim_files(short.home)) == shown["clusters"]["lab"]["workloads"]["train"]["wanted"]
+    survives_a_kill(short, CAPACITY, HARDWARE, MACHINES)
+
+
+@pytest.mark.full
+def test_partitions_made_by_claims_survive_that_nvidias_own_driver_is_killed(short: Rehearsed) -> None:
+    def on_demand(fleet: dict[str, Any]) -> None:
+        fleet["clusters"]["lab"]["drivers"]["nvidia"]["values"] = {"featureGates": {"DynamicMIG": True}}
+        fleet["classes"] = {"part": {"driver": "nvidia", "type": "mig"}}
+        fleet["claims"] = {"part": {"requests": {"gpu": {"class": "part"}}}}
+        fleet["workloads"]["train"] = {"cluster": "lab", "claim": "part", "copies": COPIES}
+
+    stack = changed(short, CAPACITY, on_demand)
+    served_for_real(short, stack, HARDWARE)
+    assert len(claim_files(short.home)) == COPIES
+    partitions = sorted(short.home.glob("clusters/lab/nodes/*/proc/nvidia/capabilities/*/mig/gi*/ci0/access"))
+    assert len(partitions) == COPIES
+    survives_a_kill(short, stack, HARDWARE, MACHINES)
+    assert all(partition.is_file() for partition in partitions)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("stack", "claims"), {"s02-aks-mig": 7, "s06-eks-mig": 63, "s07-eks-ultraserver": 2}.items()
+)
+def test_nvidias_own_driver_prepares_the_claims_of_a_cloud_s_stack(
+    short: Rehearsed, stack: str, claims: int
+) -> None:
+    def latest(fleet: dict[str, Any]) -> None:
+        for cluster in fleet["clusters"].values():
+            cluster["drivers"]["nvidia"]["version"] = "0.5.0"
+
+    served_for_real(short, changed(short, PROJECT / "examples" / f"{stack}.yaml", latest))
+    assert len(claim_files(short.home)) == claims
+
+
+async def set_gates(kubeconfig: Path, gates: str) -> None:
+    """Change the feature gates of the installed driver, as no stack file lets one do."""
+    async with KubeApi.connect(read_kubeconfig(str(kubeconfig))) as api:
+        name = "dra-driver-nvidia-gpu"
+        plugin = await api.get("apps/v1", "DaemonSet", f"{name}-kubelet-plugin", name)
+        (container,) = plugin["spec"]["template"]["spec"]["containers"]
+        container["env"].append({"name": "FEATURE_GATES", "value": gates})
+        await api.replace(plugin)
 
 
 @pytest.mark.full
 def test_a_gate_that_the_driver_does_not_know_is_told_in_its_last_words(short: Rehearsed) -> None:
-    yaml = YAML(typ="safe", pure=True)
-    content: Any = yaml.load(CAPACITY)  # pyright: ignore[reportUnknownMemberType]
-    drivers = content["config"]["dra-fleet:fleet"]["clusters"]["lab"]["drivers"]
-    drivers["nvidia"]["values"] = {"featureGates": {"DeviceMetadata": True}}
-    file = short.files / "gated.yaml"
-    yaml.dump(content, file)  # pyright: ignore[reportUnknownMemberType]
-    machines = PROJECT / "examples" / "hardware" / "s10-capacity.yaml"
-    options = ["--hardware", str(machines), "--drivers", "real", "--wait", "0"]
-    started = short.start("rehearse", "up", str(file), *options)
-
-    def last_words() -> bool:
-        told = short.ask("rehearse", "status", str(file), "--hardware", str(machines))
-        words = " ".join(told.out.split())
-        return "back-off restarting failed container gpus: Error:" in words and "DeviceMetadata" in words
-
-    short.until(started, "its last words are told", last_words)
-    started.kill()
-    started.wait()
+    served_for_real(short, CAPACITY)
+    asyncio.run(set_gates(short.home / "clusters" / "lab" / "admin.kubeconfig", "NoSuchGate=true"))
+    eventually(
+        "its last words are told",
+        lambda: (
+            "gpus: CrashLoopBackOff: back-off restarting failed container gpus: Error: "
+            in (words := " ".join(not_started(short, CAPACITY).split()))
+            and "NoSuchGate" in words
+        ),
+    )

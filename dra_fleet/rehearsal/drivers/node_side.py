@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.agent.driver_pod import Start
@@ -37,8 +37,25 @@ def _no_resources(*_: object) -> Mapping[str, str]:
     return {}
 
 
+def _no_outfit(*_: object) -> Outfit:
+    return Outfit()
+
+
 def _no_recipes() -> Mapping[str, Recipe]:
     return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outfit:
+    """What a driver's own program finds on a machine.
+
+    Args:
+        variables: of its environment, which tell where it is.
+        mounts: what is shown at paths that no variable tells, by these; both are there.
+    """
+
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    mounts: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +66,13 @@ class OwnProgram:
         plugin: the plugin.
         recipes: how it is built, by chart version, where its modules are pinned.
         prepare: makes what `outfit` needs beside the program, such as a library, before a cluster runs.
-        outfit: puts what the program looks for on a machine below a directory; returns variables that tell.
+        outfit: puts what the program looks for on a machine below a directory, and tells what.
     """
 
     plugin: type[NodePlugin]
     recipes: Callable[[], Mapping[str, Recipe]] = _no_recipes
     prepare: Callable[[], object] = _nothing
-    outfit: Callable[[Host, Path], Mapping[str, str]] = _no_resources
+    outfit: Callable[[Host, Path], Outfit] = _no_outfit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,8 +26,9 @@ class MadeUp:
         """Who it is."""
         versions = ["v1alpha4.Node"] if self._how == "old" else ["v1.DRAPlugin"]
         kind = "CSIPlugin" if self._how == "storage" else "DRAPlugin"
+        name = "other.example.com" if self._how == "other" else NAME
         return message("PluginInfo")(
-            type=kind, name=NAME, endpoint=str(self._endpoint), supported_versions=versions
+            type=kind, name=name, endpoint=str(self._endpoint), supported_versions=versions
         )
 
     async def told(self, status: Any, _: Any) -> Any:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import Object
 
-PROGRAM = Path(__file__).with_name("made_up_driver.py")
+PROJECT = Path(__file__).resolve().parents[3]
 CLAIM: Object = {"metadata": {"namespace": "team", "uid": "1234", "name": "gpu"}}
 
 
@@ -27,21 +27,22 @@ CLAIM: Object = {"metadata": {"namespace": "team", "uid": "1234", "name": "gpu"}
 def started(tmp_path: Path) -> Generator[Callable[[str], Path]]:
     """Starts the made-up driver; gives its registration socket once it serves."""
     running: list[subprocess.Popen[str]] = []
+    node = tmp_path / ("a-node-whose-sockets-have-paths-of-more-bytes-than-a-kernel-takes" * 2)
+    node.mkdir()
 
     def start(how: str) -> Path:
-        places = dict.fromkeys(
-            ("KUBELET_PLUGINS_DIRECTORY_PATH", "KUBELET_REGISTRAR_DIRECTORY_PATH"), str(tmp_path)
-        )
+        places = dict.fromkeys(("KUBELET_PLUGINS_DIRECTORY_PATH", "KUBELET_REGISTRAR_DIRECTORY_PATH"), ".")
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.rehearsal.agent.made_up_driver", how],
-            env={**os.environ, **places, "DRIVER_NAME": "gpu.example.com"},
+            cwd=node,
+            env={**os.environ, **places, "DRIVER_NAME": "gpu.example.com", "PYTHONPATH": str(PROJECT)},
             stdout=subprocess.PIPE,
             text=True,
         )
         running.append(process)
         assert process.stdout is not None
         assert process.stdout.readline() == "serves\n"
-        return tmp_path / "gpu.example.com-reg.sock"
+        return node / "gpu.example.com-reg.sock"
 
     yield start
     for process in running:
@@ -51,16 +52,16 @@ def started(tmp_path: Path) -> Generator[Callable[[str], Path]]:
 
 def prepared(socket: Path) -> list[str]:
     async def ask() -> list[str]:
-        return list(await sockets.prepare(await sockets.register(socket), CLAIM))
+        return list(await sockets.prepare(await sockets.register(socket, socket.parent), CLAIM))
 
     return asyncio.run(ask())
 
 
 def test_a_driver_registers_and_its_answer_is_taken_as_it_is(started: Callable[[str], Path]) -> None:
     socket = started("serves")
-    found = asyncio.run(sockets.register(socket))
+    found = asyncio.run(sockets.register(socket, socket.parent))
     assert found == sockets.Registered(
-        name="gpu.example.com", endpoint=str(socket.with_name("dra.sock")), service="v1.DRAPlugin"
+        name="gpu.example.com", endpoint=socket.with_name("dra.sock"), service="v1.DRAPlugin"
     )
     assert prepared(socket) == ["x/y=z"]
 
@@ -77,7 +78,7 @@ def test_a_driver_that_registers_otherwise_is_refused(
     started: Callable[[str], Path], how: str, text: str
 ) -> None:
     with pytest.raises(sockets.RegistrationFailed) as refused:
-        asyncio.run(sockets.register(started(how)))
+        asyncio.run(sockets.register(socket := started(how), socket.parent))
     assert str(refused.value) == text
 
 
@@ -101,4 +102,4 @@ def test_a_claim_that_is_not_prepared_fails_in_the_drivers_words(
 
 def test_a_socket_without_a_program_is_named(tmp_path: Path) -> None:
     with pytest.raises(sockets.RegistrationFailed, match=r"its socket gone\.sock does not answer: rpc error"):
-        asyncio.run(sockets.register(tmp_path / "gone.sock"))
+        asyncio.run(sockets.register(tmp_path / "gone.sock", tmp_path))

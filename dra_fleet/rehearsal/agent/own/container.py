@@ -50,16 +50,22 @@ class ContainerProcess:
         return [self._on_node(word) for word in words[words.index(self.command) + 1 :]]
 
     def environment(self) -> dict[str, str]:
-        """Its variables, with the paths of mounts as they are on this machine."""
+        """Its variables, with the paths of mounts as they are on this machine.
+
+        Directories of sockets are relative to the node's, in which it runs: what a kernel takes for the path
+        of a socket is short.
+        """
         values = {**PLACES, **self._plain()}
         values |= {name: "0" for name in PORTS if name in values}
+        places = {name: self._place(values[name]) for name in PLACES}
+        places |= {name: places[name].relative_to(self.root) for name in (REGISTRAR, PLUGINS)}
         return {name: self._on_node(value) for name, value in values.items()} | {
-            name: str(self._place(values[name])) for name in PLACES
+            name: str(place) for name, place in places.items()
         }
 
     def directory(self, variable: str) -> Path:
         """One of `PLACES` on this machine."""
-        return Path(self.environment()[variable])
+        return self.root / self.environment()[variable]
 
     def _plain(self) -> dict[str, str]:
         values: dict[str, str] = {}

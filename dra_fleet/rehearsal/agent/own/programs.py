@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.clusters.informer import key_of
 from dra_fleet.rehearsal.agent.own import sockets
-from dra_fleet.rehearsal.agent.own.container import REGISTRAR, ContainerProcess
+from dra_fleet.rehearsal.agent.own.container import PLACES, REGISTRAR, ContainerProcess
+from dra_fleet.rehearsal.agent.own.mounts import with_mounts
 from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers import own_of
+from dra_fleet.rehearsal.drivers.node_side import Outfit
 from dra_fleet.rehearsal.world.controlplane.components import Command
 from dra_fleet.rehearsal.world.controlplane.ending import end_components
 from dra_fleet.rehearsal.world.controlplane.kubeconfig import token_kubeconfig
@@ -37,8 +39,6 @@ if TYPE_CHECKING:
 LOOK_AGAIN: Final = 0.5
 FOLLOW_SECONDS: Final = 1.0
 PREFIX: Final = "driver"
-LONGEST_SOCKET: Final = 107
-"""Bytes of a Unix socket's path on Linux (unix(7))."""
 
 
 class NotUp(Exception):  # noqa: N818 - a state to show, not a bug
@@ -163,29 +163,23 @@ class OwnPrograms:
         root = self._place.directory / "nodes" / node
         process = ContainerProcess(pod=pod, container=plugin.container, command=plugin.command, root=root)
         _, own = own_of(plugin)
+        outfit = own.outfit(host, root) if own else Outfit()
         environment = {
             **process.environment(),
-            **(own.outfit(host, root) if own else {}),
+            **outfit.variables,
             "KUBECONFIG": str(self._kubeconfig(pod)),
         }
-        directories = [
-            process.directory(name) for name in (REGISTRAR, "KUBELET_PLUGINS_DIRECTORY_PATH", "CDI_ROOT")
-        ]
+        directories = [process.directory(name) for name in PLACES]
         for directory in directories:
             directory.mkdir(parents=True, exist_ok=True)
-        longest = max(len(f"{directory}/{plugin.driver}-reg.sock") for directory in directories[:2])
-        if longest > LONGEST_SOCKET:
-            raise Crashed(
-                f"its sockets in {directories[1]} would have paths longer than {LONGEST_SOCKET} bytes, "
-                "which the kernel does not allow; rehearse in a shorter $DRA_FLEET_HOME"
-            )
         place = ComponentPlace(
             cluster=self._place.cluster,
             component=f"{PREFIX}/{node}/{plugin.container_name}/{uid}",
             directory=root,
             log=self._place.directory / "logs" / f"{PREFIX}-{node}-{plugin.container_name}.log",
         )
-        command = Command(arguments=(str(program), *process.flags()), environment=environment)
+        arguments = with_mounts((str(program), *process.flags()), outfit.mounts)
+        command = Command(arguments=arguments, environment=environment)
         key = Key(POD, key_of(pod))
         supervisor = Supervisor(place, self._place.store, lambda: command, lambda: self._queue.add(key))
         task = asyncio.create_task(supervisor.run(), name=f"{self._place.cluster}/{place.component}")
@@ -198,7 +192,7 @@ class OwnPrograms:
         refused = "it has made no socket to register with yet"
         for socket in sorted(running.process.directory(REGISTRAR).glob("*.sock")):
             try:
-                found = await sockets.register(socket)
+                found = await sockets.register(socket, running.process.root)
             except sockets.RegistrationFailed as error:
                 refused = str(error)
                 continue

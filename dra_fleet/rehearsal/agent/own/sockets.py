@@ -6,18 +6,21 @@ and `pkg/apis/dra/v1`; `v1beta1` has the same under another name.
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
+from dra_fleet.rehearsal.home import LONGEST_SOCKET_PATH
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Generator, Sequence
 
     from dra_fleet.clusters.client import Object
 
@@ -29,6 +32,8 @@ DRA_PLUGIN: Final = "DRAPlugin"
 ASKED_WITHIN: Final = 10.0
 PREPARED_WITHIN: Final = 45.0
 """Seconds, as a kubelet waits."""
+
+OPEN_FILES: Final = Path("/proc/self/fd")
 
 _TEXT, _BOOL = descriptor_pb2.FieldDescriptorProto.TYPE_STRING, descriptor_pb2.FieldDescriptorProto.TYPE_BOOL
 _ONE = descriptor_pb2.FieldDescriptorProto.LABEL_OPTIONAL
@@ -75,7 +80,7 @@ class Registered:
     """
 
     name: str
-    endpoint: str
+    endpoint: Path
     service: str
 
 
@@ -83,16 +88,22 @@ class RegistrationFailed(Exception):  # noqa: N818 - a state to show, not a bug
     """A driver that answers, and cannot be registered; the message says why."""
 
 
-async def register(socket: Path) -> Registered:
+async def register(socket: Path, directory: Path) -> Registered:
     """Ask a driver who it is, and tell it whether it is registered.
 
     Args:
         socket: in the directory that kubelets look for plugins in.
+        directory: the driver's working directory, of which its other sockets' paths may be.
 
     Raises:
         RegistrationFailed: it speaks no version that the kubelet knows, or does not answer.
     """
-    async with grpc.aio.insecure_channel(f"unix:{socket}") as channel:
+    with _reachable(socket) as path:
+        return await _registered(socket.name, path, directory)
+
+
+async def _registered(name: str, path: Path, directory: Path) -> Registered:
+    async with grpc.aio.insecure_channel(f"unix:{path}") as channel:
         try:
             info = await _call(
                 channel, "/pluginregistration.Registration/GetInfo", "InfoRequest", "PluginInfo"
@@ -108,10 +119,27 @@ async def register(socket: Path) -> Registered:
                 error=trouble,
             )
         except grpc.aio.AioRpcError as error:
-            raise RegistrationFailed(f"its socket {socket.name} does not answer: {_told(error)}") from error
+            raise RegistrationFailed(f"its socket {name} does not answer: {_told(error)}") from error
     if trouble or service is None:
         raise RegistrationFailed(trouble)
-    return Registered(name=info.name, endpoint=info.endpoint, service=service)
+    return Registered(name=info.name, endpoint=directory / info.endpoint, service=service)
+
+
+@contextmanager
+def _reachable(socket: Path) -> Generator[Path]:
+    """A path of a socket that is short enough for a kernel, by its open directory (unix(7), proc(5))."""
+    if (
+        len(os.fsencode(socket)) <= LONGEST_SOCKET_PATH
+        or not OPEN_FILES.is_dir()
+        or not socket.parent.is_dir()
+    ):
+        yield socket
+        return
+    directory = os.open(socket.parent, os.O_RDONLY)
+    try:
+        yield OPEN_FILES / str(directory) / socket.name
+    finally:
+        os.close(directory)
 
 
 def _refusal(info: Any, service: str | None) -> str:  # noqa: ANN401 - a message of a class made here
@@ -146,11 +174,12 @@ async def _ask(driver: Registered, method: str, claim: Object, answers: str) -> 
     meta = claim["metadata"]
     wanted = message("Claim")(namespace=meta["namespace"], uid=meta["uid"], name=meta["name"])
     path = f"/k8s.io.kubelet.pkg.apis.dra.{driver.service}/{method}"
-    async with grpc.aio.insecure_channel(f"unix:{driver.endpoint}") as channel:
-        try:
-            told = await _call(channel, path, "Claims", answers, within=PREPARED_WITHIN, claims=[wanted])
-        except grpc.aio.AioRpcError as error:
-            raise PrepareFailed(_told(error)) from error
+    with _reachable(driver.endpoint) as socket:
+        async with grpc.aio.insecure_channel(f"unix:{socket}") as channel:
+            try:
+                told = await _call(channel, path, "Claims", answers, within=PREPARED_WITHIN, claims=[wanted])
+            except grpc.aio.AioRpcError as error:
+                raise PrepareFailed(_told(error)) from error
     answer = next((item.value for item in told.claims if item.key == meta["uid"]), None)
     if answer is None:
         raise PrepareFailed(f"the driver's answer to {method} leaves the claim out")

@@ -1,9 +1,11 @@
 /* A stand-in for libnvidia-ml.so.1: the GPUs of a machine come from a text file.
  *
  * NVML_STANDIN names the file, NVML_STANDIN_CALLS a file that gets the name of each function when it is called
- * first. A function that is missing here ends the caller with the dynamic linker's message, which names it.
+ * first, NVML_STANDIN_CAPABILITIES a directory that shows partitions as /proc/driver/nvidia/capabilities does; those
+ * made at run time outlive the process in it. A function that is missing here ends the caller with the dynamic
+ * linker's message, which names it.
  * Each line of the file is one of
- *   driver VERSION                   cuda NUMBER
+ *   driver VERSION                   cuda NUMBER                   fabric UUID-WITHOUT-DASHES CLIQUE
  *   gpu MINOR UUID PCI-ADDRESS ARCHITECTURE MAJOR MINOR BRAND MIB MIG-CAPABLE MIG-MODE ADDRESSING VIRTUAL MODULE NAME
  *   profile INDEX ID SLICES SMS CE DEC ENC JPEG OFA MIB SIZE START,START...     (of the GPU named before)
  *   mig ID START                                                                 (a partition of that GPU)
@@ -17,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_GPUS = 32, MAX_PROFILES = 20, MAX_INSTANCES = 16, MAX_STARTS = 16, MAX_CALLS = 128 };
@@ -48,6 +51,8 @@ struct Instance {
 static Gpu gpus[MAX_GPUS];
 static int gpu_count, cuda_version;
 static char driver_version[80];
+static unsigned char fabric_cluster[NVML_GPU_FABRIC_UUID_LEN];
+static int fabric_clique = -1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* NVML's handles are structs around a pointer. */
@@ -74,19 +79,62 @@ static void note_call(const char *name) {
   pthread_mutex_unlock(&lock);
 }
 
-static Instance *make_instance(Gpu *gpu, Profile *profile, int start) {
-  int free_place = -1;
+enum { CAPABILITIES_OF_INSTANCE = 9, INSTANCES_OF_GPU = 15, FIRST_CAPABILITY = 3 };
+
+static int capability_path(char *path, size_t size, const Gpu *gpu, int id, const char *file) {
+  const char *root = getenv("NVML_STANDIN_CAPABILITIES");
+  return root && snprintf(path, size, "%s/gpu%d/mig/gi%d/%s", root, gpu->minor, id, file) < (int)size;
+}
+
+/* Minors are counted as in /proc/driver/nvidia-caps/mig-minors: each GPU has 15 instances, each of them 8 compute
+ * instances. */
+static void show_capability(const Gpu *gpu, int id, const char *file, int minor, const Instance *remembered) {
+  char path[512];
+  if (!capability_path(path, sizeof path, gpu, id, file)) return;
+  for (char *slash = path + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+    *slash = 0;
+    mkdir(path, 0755);
+  }
+  FILE *out = fopen(path, "w");
+  if (!out) {
+    perror(path);
+    return;
+  }
+  fprintf(out, "DeviceFileMinor: %d\nDeviceFileMode: 292\nDeviceFileModify: 1\n", minor);
+  if (remembered) fprintf(out, "StandInPartition: %d %d\n", remembered->profile->id, remembered->start);
+  fclose(out);
+}
+
+static int first_minor(const Gpu *gpu, int id) {
+  return FIRST_CAPABILITY + (gpu->minor * INSTANCES_OF_GPU + id) * CAPABILITIES_OF_INSTANCE;
+}
+
+static void show_instance(const Instance *one, int remember) {
+  show_capability(one->gpu, one->id, "access", first_minor(one->gpu, one->id), remember ? one : NULL);
+}
+
+static void show_compute(Instance *one) {
+  one->has_compute = 1;
+  show_capability(one->gpu, one->id, "ci0/access", first_minor(one->gpu, one->id) + 1, NULL);
+}
+
+static void hide(const Gpu *gpu, int id, const char *file) {
+  char path[512];
+  if (capability_path(path, sizeof path, gpu, id, file)) unlink(path);
+}
+
+static Instance *make_instance(Gpu *gpu, Profile *profile, int start, int place) {
   for (int i = 0; i < MAX_INSTANCES; i++) {
     Instance *other = gpu->instance[i];
     if (!other) {
-      if (free_place < 0) free_place = i;
-    } else if (start < other->start + other->profile->size && other->start < start + profile->size) {
+      if (place < 0) place = i;
+    } else if (i == place || (start < other->start + other->profile->size && other->start < start + profile->size)) {
       return NULL;
     }
   }
-  Instance *made = free_place < 0 ? NULL : calloc(1, sizeof *made);
+  Instance *made = place < 0 ? NULL : calloc(1, sizeof *made);
   if (!made) return NULL;
-  made->id = free_place + 1;
+  made->id = place + 1;
   made->start = start;
   made->profile = profile;
   made->gpu = gpu;
@@ -94,7 +142,7 @@ static Instance *make_instance(Gpu *gpu, Profile *profile, int start) {
   made->handle.partition = made;
   memset(made->handle.instance, 0, sizeof made->handle.instance);
   snprintf(made->handle.uuid, sizeof made->handle.uuid, "MIG-%08x-%04x-5000-8000-%012x", gpu->minor + 1, profile->id, start);
-  gpu->instance[free_place] = made;
+  gpu->instance[place] = made;
   return made;
 }
 
@@ -134,9 +182,43 @@ static int read_partition(const char *line) {
   int id, start;
   if (!gpu_count || sscanf(line, "mig %d %d", &id, &start) != 2) return 0;
   Profile *profile = profile_of_id(&gpus[gpu_count - 1], id);
-  Instance *made = profile ? make_instance(&gpus[gpu_count - 1], profile, start) : NULL;
-  if (made) made->has_compute = 1;
-  return made != NULL;
+  Instance *made = profile ? make_instance(&gpus[gpu_count - 1], profile, start, -1) : NULL;
+  if (!made) return 0;
+  show_instance(made, 0);
+  show_compute(made);
+  return 1;
+}
+
+/* Partitions that were made at run time, by a process before this one. */
+static void restore_partition(Gpu *gpu, int id) {
+  char path[512], line[128];
+  int profile, start;
+  Instance *made = NULL;
+  FILE *in = capability_path(path, sizeof path, gpu, id, "access") ? fopen(path, "r") : NULL;
+  if (!in || gpu->instance[id - 1]) {
+    if (in) fclose(in);
+    return;
+  }
+  while (fgets(line, sizeof line, in)) {
+    if (sscanf(line, "StandInPartition: %d %d", &profile, &start) != 2) continue;
+    Profile *found = profile_of_id(gpu, profile);
+    if (found) made = make_instance(gpu, found, start, id - 1);
+  }
+  fclose(in);
+  if (!made) {
+    hide(gpu, id, "access");
+    return;
+  }
+  gpu->mig_mode = 1;
+  made->has_compute = capability_path(path, sizeof path, gpu, id, "ci0/access") && !access(path, F_OK);
+}
+
+static int read_fabric(const char *line) {
+  char uuid[2 * NVML_GPU_FABRIC_UUID_LEN + 1];
+  if (sscanf(line, "fabric %32[0-9a-f] %d", uuid, &fabric_clique) != 2) return 0;
+  for (int i = 0; i < NVML_GPU_FABRIC_UUID_LEN; i++)
+    if (sscanf(uuid + 2 * i, "%2hhx", &fabric_cluster[i]) != 1) return 0;
+  return 1;
 }
 
 static nvmlReturn_t load(void) {
@@ -152,12 +234,14 @@ static nvmlReturn_t load(void) {
   while (fgets(line, sizeof line, in)) {
     line[strcspn(line, "\n")] = 0;
     if (sscanf(line, "driver %79s", driver_version) == 1 || sscanf(line, "cuda %d", &cuda_version) == 1) continue;
-    if (read_gpu(line) || read_profile(line) || read_partition(line)) continue;
+    if (read_fabric(line) || read_gpu(line) || read_profile(line) || read_partition(line)) continue;
     fprintf(stderr, "NVML stand-in: %s: not understood: %s\n", path, line);
     fclose(in);
     return NVML_ERROR_UNKNOWN;
   }
   fclose(in);
+  for (int i = 0; i < gpu_count; i++)
+    for (int id = 1; id <= MAX_INSTANCES; id++) restore_partition(&gpus[i], id);
   loaded = 1;
   return NVML_SUCCESS;
 }
@@ -289,6 +373,33 @@ nvmlReturn_t nvmlDeviceIsMigDeviceHandle(nvmlDevice_t device, unsigned int *is_p
   *is_partition = GPU(device)->partition != NULL;
   return NVML_SUCCESS;
 }
+nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t device, nvmlDeviceAttributes_t *attributes) {
+  CALLED;
+  if (!GPU(device)->partition) return NVML_ERROR_NOT_SUPPORTED;
+  const Profile *p = GPU(device)->partition->profile;
+  *attributes = (nvmlDeviceAttributes_t){
+      .multiprocessorCount = p->sms,
+      .sharedCopyEngineCount = p->copy,
+      .sharedDecoderCount = p->decode,
+      .sharedEncoderCount = p->encode,
+      .sharedJpegCount = p->jpeg,
+      .sharedOfaCount = p->ofa,
+      .gpuInstanceSliceCount = p->slices,
+      .computeInstanceSliceCount = p->slices,
+      .memorySizeMB = p->mib,
+  };
+  return NVML_SUCCESS;
+}
+nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabricInfo_t *info) {
+  CALLED;
+  (void)device;
+  if (fabric_clique < 0) return NVML_ERROR_NOT_SUPPORTED;
+  memset(info, 0, sizeof *info);
+  memcpy(info->clusterUuid, fabric_cluster, sizeof info->clusterUuid);
+  info->cliqueId = fabric_clique;
+  info->state = NVML_GPU_FABRIC_STATE_COMPLETED;
+  return NVML_SUCCESS;
+}
 nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t partition, nvmlDevice_t *device) {
   CALLED;
   if (!GPU(partition)->partition) return NVML_ERROR_INVALID_ARGUMENT;
@@ -373,14 +484,17 @@ nvmlReturn_t nvmlDeviceCreateGpuInstanceWithPlacement(nvmlDevice_t device, unsig
   CALLED;
   Profile *p = profile_of_id(GPU(device), id);
   if (!p) return NVML_ERROR_INVALID_ARGUMENT;
-  Instance *made = make_instance(GPU(device), p, placement->start);
+  Instance *made = make_instance(GPU(device), p, placement->start, -1);
   if (!made) return NVML_ERROR_INSUFFICIENT_RESOURCES;
+  show_instance(made, 1);
   INSTANCE(*instance) = made;
   return NVML_SUCCESS;
 }
 nvmlReturn_t nvmlGpuInstanceDestroy(nvmlGpuInstance_t instance) {
   CALLED;
-  INSTANCE(instance)->gpu->instance[INSTANCE(instance)->id - 1] = NULL; /* handles to it stay readable */
+  Instance *one = INSTANCE(instance);
+  hide(one->gpu, one->id, "access");
+  one->gpu->instance[one->id - 1] = NULL; /* handles to it stay readable */
   return NVML_SUCCESS;
 }
 
@@ -403,7 +517,7 @@ nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_t inst
 nvmlReturn_t nvmlGpuInstanceCreateComputeInstance(nvmlGpuInstance_t instance, unsigned int profile, nvmlComputeInstance_t *compute) {
   CALLED;
   if ((int)profile != compute_profile(INSTANCE(instance))) return NVML_ERROR_NOT_SUPPORTED;
-  INSTANCE(instance)->has_compute = 1;
+  show_compute(INSTANCE(instance));
   INSTANCE(*compute) = INSTANCE(instance);
   return NVML_SUCCESS;
 }
@@ -426,5 +540,6 @@ nvmlReturn_t nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_t compute, nvmlCo
 nvmlReturn_t nvmlComputeInstanceDestroy(nvmlComputeInstance_t compute) {
   CALLED;
   INSTANCE(compute)->has_compute = 0;
+  hide(INSTANCE(compute)->gpu, INSTANCE(compute)->id, "ci0/access");
   return NVML_SUCCESS;
 }
