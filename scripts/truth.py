@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.drivers.nvidia import DRIVER
+from scripts.record_labels import differences, label_cases, recorded_labels
 from scripts.recorded_cases import DYNAMIC, EXCLUSIVE, SHARES, STATIC, same_hardware
 from scripts.recorded_slices import GPUS, comparisons, recorded, recorded_versions
 
@@ -53,8 +54,23 @@ def page() -> str:
         *_table(versions),
         "",
         *_reasons(versions),
+        "",
+        *_labels(),
     ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _labels() -> list[str]:
+    found = list(label_cases())
+    equal = sum(not differences(case) for case in found)
+    return [
+        "## Labels of GPU feature discovery",
+        "",
+        f"`{recorded_labels()['module']}`, run the same way, with each of MIG's strategies; not on machines",
+        "with a part of a GPU, for what their PCI configuration says of the host is not public.",
+        "",
+        f"{len(found)} comparisons: {equal} equal, {len(found) - equal} differ.",
+    ]
 
 
 def _calls(version: str) -> str:

@@ -44,7 +44,7 @@ def gpu_labels(host: Host, strategy: str) -> dict[str, str]:
     model = found.gpus[0].model
     major, _, minor = model.compute_capability.partition(".")
     product = (model.product_name or f"NVIDIA {model.name}").replace(" ", "-")
-    labels = {
+    labels: dict[str, str | None] = {
         PRODUCT: product,
         "nvidia.com/gpu.count": str(len(found.gpus)),
         "nvidia.com/gpu.memory": str(_memory(model)),
@@ -66,7 +66,8 @@ def gpu_labels(host: Host, strategy: str) -> dict[str, str]:
         labels["nvidia.com/mig.strategy"] = strategy
     if found.clique is not None:
         labels[CLIQUE_LABEL] = found.clique
-    return labels | _partition_labels(host, strategy, product)
+    told = labels | _partition_labels(host, strategy, product)
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _versions(driver: str, cuda: str) -> dict[str, str]:
@@ -102,7 +103,8 @@ def _memory(model: GpuModel) -> int:
     return model.memory_mib if model.memory_mib is not None else model.nominal_gb * 1024
 
 
-def _partition_labels(host: Host, strategy: str, product: str) -> dict[str, str]:
+def _partition_labels(host: Host, strategy: str, product: str) -> dict[str, str | None]:
+    """What is said of partitions; None of a label whose figure is not public."""
     parts = partitions(host)
     gpus = parts_of(host).gpus
     mig = gpus[0].model.mig
@@ -111,9 +113,10 @@ def _partition_labels(host: Host, strategy: str, product: str) -> dict[str, str]
     if strategy == "single" and (len(parts) != 1 or not all(gpu.mig for gpu in gpus)):
         return {
             PRODUCT: f"{product}-MIG-INVALID",
+            "nvidia.com/gpu.sharing-strategy": "",
             **{f"nvidia.com/gpu.{key}": "0" for key in ("count", "replicas", "memory")},
         }
-    labels: dict[str, str] = {}
+    labels: dict[str, str | None] = {}
     for profile in mig.profiles:
         if profile.name not in parts:
             continue
@@ -121,13 +124,15 @@ def _partition_labels(host: Host, strategy: str, product: str) -> dict[str, str]
         resource = "gpu" if strategy == "single" else f"mig-{name}"
         told = {"product": f"{product}-MIG-{name}", "count": parts[profile.name], "replicas": 1}
         told |= {"sharing-strategy": "none", **_figures(profile)}
-        labels |= {f"nvidia.com/{resource}.{key}": str(value) for key, value in told.items()}
+        labels |= {
+            f"nvidia.com/{resource}.{key}": None if value is None else str(value)
+            for key, value in told.items()
+        }
     return labels
 
 
-def _figures(profile: MigProfile) -> dict[str, int]:
-    """What is told of a partition, without the figures that are not public."""
-    figures = {
+def _figures(profile: MigProfile) -> dict[str, int | None]:
+    return {
         "memory": profile.memory_mib,
         "multiprocessors": profile.multiprocessors,
         "slices.gi": profile.compute_slices,
@@ -138,4 +143,3 @@ def _figures(profile: MigProfile) -> dict[str, int]:
         "engines.jpeg": profile.jpeg_engines,
         "engines.ofa": profile.ofa_engines,
     }
-    return {key: value for key, value in figures.items() if value is not None}
