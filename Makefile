@@ -49,6 +49,7 @@ generate: setup ## Write every file that is made from the code, and the golden f
 record: setup tools ## Record what NVIDIA's own driver publishes for every machine (needs gcc or clang)
 	@PYTHONPATH=. $(BIN)/python scripts/record.py
 	@PYTHONPATH=. $(BIN)/python scripts/record_labels.py
+	@PYTHONPATH=. $(BIN)/python scripts/record_prepared.py
 
 lock: setup ## Renew requirements.lock and requirements-dev.lock from the pins
 	@$(BIN)/python scripts/lock.py

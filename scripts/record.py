@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from dra_fleet.rehearsal.agent.own.mounts import with_mounts
 from dra_fleet.rehearsal.drivers.nvidia import binaries
 from dra_fleet.rehearsal.drivers.nvidia.hardware import NvidiaNode
 from dra_fleet.rehearsal.drivers.nvidia.outfit import outfit
@@ -30,6 +31,8 @@ from scripts.slices_api import SlicesApi, slices_api
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
+
+    from dra_fleet.rehearsal.drivers.node_side import Outfit
 
 GPU_DRIVER: Final = "580.126.09"
 WITHIN: Final = 120.0
@@ -56,20 +59,22 @@ class Recorder:
         """What the driver publishes in a case, each list in the order of names."""
         with (
             tempfile.TemporaryDirectory(prefix="recorded-") as folder,
-            self._running(case, Path(folder)) as node,
+            self.running(case, Path(folder)) as node,
         ):
             process, name = node
-            slices = self._published(process, name, Path(folder) / "log")
+            slices = self.published(process, name, Path(folder) / "log")
         return {"devices": _by_name("devices", slices), "counters": _by_name("sharedCounters", slices)}
 
     @contextmanager
-    def _running(self, case: Case, folder: Path) -> Generator[tuple[subprocess.Popen[bytes], str]]:
+    def running(self, case: Case, folder: Path) -> Generator[tuple[subprocess.Popen[bytes], str]]:
+        """The driver's process on a node of its own, and the node's name; it ends with the context."""
         name = folder.name.replace("_", "0").lower()
         self.api.add_node(name)
-        environment = {**passed_on(), **self._environment(case, folder, name)}
+        outfitted = self._outfit(case, folder)
+        environment = {**passed_on(), **self._environment(case, folder, name), **outfitted.variables}
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(
-                [str(self.plugin), "-v", "2"],
+                with_mounts((str(self.plugin), "-v", "2"), outfitted.mounts),
                 env=environment,
                 cwd=folder,
                 stdout=log,
@@ -81,7 +86,7 @@ class Recorder:
             process.send_signal(signal.SIGKILL)
             process.wait()
 
-    def _environment(self, case: Case, folder: Path, name: str) -> dict[str, str]:
+    def _outfit(self, case: Case, folder: Path) -> Outfit:
         host = NvidiaNode.model_validate(
             {
                 "name": "node",
@@ -89,11 +94,13 @@ class Recorder:
                 "nvidia": {"driverVersion": GPU_DRIVER, "mig": dict(case.layout)},
             }
         ).hosts()[0]
-        variables = outfit(host, folder).variables
-        if not variables:
+        found = outfit(host, folder)
+        if not found.variables:
             raise NothingPublished(f"{case.machine} has no GPU driver")
+        return found
+
+    def _environment(self, case: Case, folder: Path, name: str) -> dict[str, str]:
         chosen = {
-            **variables,
             "NODE_NAME": name,
             "NAMESPACE": "default",
             "IMAGE_NAME": "registry.example/driver:1",
@@ -110,7 +117,12 @@ class Recorder:
             (folder / made).mkdir()
         return chosen | ({"CONSUMABLE_SHARES": case.shares} if case.shares else {})
 
-    def _published(self, process: subprocess.Popen[bytes], name: str, log: Path) -> list[Object]:
+    def published(self, process: subprocess.Popen[bytes], name: str, log: Path) -> list[Object]:
+        """The slices of a node once all are there.
+
+        Raises:
+            NothingPublished: the driver ended, or took too long.
+        """
         until = time.monotonic() + WITHIN
         while (slices := self.api.whole(name, GPUS)) is None:
             if process.poll() is not None or time.monotonic() > until:

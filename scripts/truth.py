@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet.drivers.nvidia import DRIVER
 from scripts.record_labels import differences, label_cases, recorded_labels
+from scripts.record_prepared import asked, recorded_answers, simulated
 from scripts.recorded_cases import DYNAMIC, EXCLUSIVE, SHARES, STATIC, same_hardware
 from scripts.recorded_slices import GPUS, comparisons, recorded, recorded_versions
 
@@ -56,6 +57,8 @@ def page() -> str:
         *_reasons(versions),
         "",
         *_labels(),
+        "",
+        *_answers(),
     ]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -71,6 +74,24 @@ def _labels() -> list[str]:
         "",
         f"{len(found)} comparisons: {equal} equal, {len(found) - equal} differ.",
     ]
+
+
+def _answers() -> list[str]:
+    lines = [
+        "## Prepared claims",
+        "",
+        "The driver is asked to prepare claims with right and wrong opaque parameters, for GPUs and for",
+        "partitions, with and without the gates of sharing. Its answers are held to the simulated ones, word",
+        "for word.",
+        "MPS that it accepts is left out: it takes a daemon of NVIDIA's, which is not there.",
+        "",
+    ]
+    for version, module in recorded_answers()["modules"].items():
+        found = asked(version)
+        equal = sum(simulated(one) == recorded_answers()["answers"][one.key] for one in found)
+        told = f"{len(found)} claims: {equal} equal, {len(found) - equal} differ"
+        lines.append(f"- Chart {version}, `{module}`: {told}.")
+    return lines
 
 
 def _calls(version: str) -> str:

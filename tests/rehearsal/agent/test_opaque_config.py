@@ -6,20 +6,15 @@ cmd/gpu-kubelet-plugin/device_state.go and api/nvidia.com/resource/v1beta1/valid
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from dra_fleet.rehearsal.drivers.nvidia.plugin import NvidiaGpuPlugin
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 
 ON = {"TimeSlicingSettings": True, "MPSSupport": True}
 OFF = {"TimeSlicingSettings": False, "MPSSupport": False}
-
-
-DECODED = yaml.safe_load(Path(__file__).with_name("decoded_parameters.yaml").read_text(encoding="utf-8"))
 
 
 def judge(parameters: dict[str, Any], gates: dict[str, bool]) -> None:
@@ -108,16 +103,6 @@ def test_bad_configuration_is_refused_in_the_drivers_words(parameters: dict[str,
     with pytest.raises(PrepareFailed) as refused:
         judge(parameters, ON)
     assert message in str(refused.value)
-
-
-@pytest.mark.parametrize("row", DECODED)
-def test_parameters_are_decoded_as_the_driver_decodes_them(row: dict[str, Any]) -> None:
-    with pytest.raises(PrepareFailed) as refused:
-        judge(row["parameters"], ON)
-    assert str(refused.value) == (
-        "error preparing devices for claim n/c:u: prepare devices failed: error getting opaque device "
-        f"configs: error decoding config parameters: {row['answer']}"
-    )
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
 
 _MIB = 2**20
+_DECIMAL = re.compile(r"([+-]?)([0-9]*)\.?([0-9]*)([^0-9.].*)?", re.ASCII)
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 
@@ -60,6 +61,16 @@ def _megabytes(limit: object) -> int:
 
 
 def _as_go_prints(limit: object) -> str:
-    """A quantity as the struct that it is, which the driver's message shows."""
-    read = Quantity.parse(str(limit or 0).strip())
-    return f"{{{{{math.ceil(read.amount)} 0}} {{<nil>}} {limit or 0} {read.format}}}"
+    """A quantity as the struct that it is, which the driver's message shows.
+
+    Source: https://github.com/kubernetes/apimachinery/blob/v0.36.3/pkg/api/resource/quantity.go
+    """
+    text = str(limit or 0).strip()
+    read = Quantity.parse(text)
+    value, scale = math.ceil(read.amount), 0
+    if read.format != "BinarySI" and (parts := _DECIMAL.fullmatch(text)):
+        sign, whole, fraction, suffix = (part or "" for part in parts.groups())
+        unit = Quantity.parse(f"1{suffix}").amount
+        scale = round(math.log10(unit)) - len(fraction)
+        value = int(f"{sign}{whole}{fraction}")
+    return f"{{{{{value} {scale}}} {{<nil>}} {limit or 0} {read.format}}}"

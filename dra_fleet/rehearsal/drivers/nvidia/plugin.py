@@ -113,12 +113,15 @@ class NvidiaGpuPlugin(NodePlugin):
     @override
     def prepare(self, claim: Object, published: dict[str, Object], beside: Sequence[Object] = ()) -> None:
         chart = chart_version(self.version)
+        facts = INSTALLED.facts
         driver = Preparing(
             plugin=self,
             published=published,
             gates=feature_gates(self.environment, self.version),
             kinds=kinds_in(chart),
-            takes_others=INSTALLED.facts.is_older(chart.version, "0.5.0"),
+            takes_others=facts.is_older(chart.version, "0.5.0"),
+            judges_admin_access=facts.admin_access is not None
+            and not facts.is_older(chart.version, facts.admin_access.since),
             shares=self.environment.get(SHARES, "") not in NO_SHARES,
         )
         name = name_of(claim)

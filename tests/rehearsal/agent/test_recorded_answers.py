@@ -1,0 +1,48 @@
+"""What NVIDIA's own driver answers when it is asked to prepare a claim is what the simulated one answers."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dra_fleet.rehearsal.drivers.nvidia import binaries
+from scripts.record import Recorder
+from scripts.record_prepared import Asking, asked, recorded_answers, simulated
+from scripts.slices_api import slices_api
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+VERSIONS = binaries.versions()
+
+
+def test_all_claims_are_recorded_of_the_modules_that_are_pinned() -> None:
+    assert set(recorded_answers()["answers"]) == {one.key for version in VERSIONS for one in asked(version)}
+    assert recorded_answers()["modules"] == {
+        version: f"{binaries.DRIVER} {binaries.recipe(version).version}" for version in VERSIONS
+    }
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_claim_is_prepared_or_refused_in_the_words_of_the_driver(
+    version: str, compared: Callable[[str, Mapping[str, int]], None]
+) -> None:
+    answers = recorded_answers()["answers"]
+    said = {one.key: simulated(one) for one in asked(version)}
+    differ = {key: (answer, answers[key]) for key, answer in said.items() if answer != answers[key]}
+    equal = len(said) - len(differ)
+    compared(f"NVIDIA's own driver {version}, prepared claims", {"cases": len(said), "equal": equal})
+    assert differ == {}
+
+
+@pytest.mark.full
+@pytest.mark.engine
+def test_the_driver_still_answers_what_is_recorded() -> None:
+    some = asked(VERSIONS[-1])[::20]
+    with tempfile.TemporaryDirectory() as folder, slices_api() as api:
+        plugin = binaries.gpu_plugin(VERSIONS[-1])
+        found = Asking(Recorder(plugin=plugin, api=api, calls=Path(folder) / "calls")).answers(some)
+    assert found == {one.key: recorded_answers()["answers"][one.key] for one in some}
