@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds, drivers
 from dra_fleet.checking.pods import containers
+from dra_fleet.checking.refused_tolerations import admitted_tolerations
 from dra_fleet.checking.resources import mapping
 from dra_fleet.kubernetes.scheduling.node_affinity import RequiredNodeAffinity, some_labels
 from dra_fleet.kubernetes.scheduling.taints import (
     Toleration,
     toleration_text,
-    tolerations,
     untolerated_taints,
 )
 
@@ -91,7 +90,7 @@ def _is_node_s_own(key: str) -> bool:
 
 
 def _check_taints(pod: Pod, pools: list[PoolPlan], added: list[Toleration]) -> list[PoolPlan]:
-    given = [*_admitted_tolerations(pod), *added]
+    given = [*admitted_tolerations(pod), *added]
     kept = {pool.name: untolerated_taints(pool.taints, given) for pool in pools}
     borne = [pool for pool in pools if not kept[pool.name]]
     if borne:
@@ -106,24 +105,6 @@ def _check_taints(pod: Pod, pools: list[PoolPlan], added: list[Toleration]) -> l
         fix=f"tolerations: [{', '.join(map(toleration_text, missing))}]",
     )
     return []
-
-
-def _admitted_tolerations(pod: Pod) -> list[Toleration]:
-    """The pod's own tolerations; what the API server refuses is told, and taken for what was meant."""
-    given = tolerations(pod.spec.get("tolerations"))
-    for index, one in enumerate(given):
-        if not one.is_admitted:
-            pod.resource.subject.error(
-                *pod.path,
-                "tolerations",
-                index,
-                rule="toleration-refused",
-                what="is refused: a toleration without a key must have operator Exists",
-                got=one.operator,
-                allowed="Exists",
-                fix="operator: Exists, which tolerates every taint, or name the taint's key",
-            )
-    return [one if one.is_admitted else replace(one, operator="Exists") for one in given]
 
 
 def _labels(pool: PoolPlan) -> str:

@@ -105,12 +105,31 @@ def test_every_gpu_has_a_bus_id_from_0_4_0_on(version: str) -> None:
     assert [line for line in told if "has no pciBusID" in line] == []
 
 
-def test_a_toleration_without_key_and_operator_is_what_the_server_refuses() -> None:
-    [told] = on(limits("nvidia.com/gpu: 1", tolerations="[{effect: NoSchedule}]"), lab=TAINTED)
-    assert (
-        "error: Pod p spec.tolerations[0]: is refused: a toleration without a key must have operator Exists"
-        in told
-    )
+@pytest.mark.parametrize(
+    ("toleration", "told"),
+    [
+        ("{effect: NoSchedule}", "[0]: is refused: a toleration without a key must have operator Exists"),
+        ("{key: nvidia.com/gpu, operator: Exist}", "[0].operator: is refused: is no operator; got: Exist"),
+        (
+            "{key: nvidia.com/gpu, operator: Exists, value: 'true'}",
+            "[0].value: is refused: must be empty with operator Exists; got: true",
+        ),
+        ("{operator: Exists, effect: NoRun}", "[0].effect: is refused: is no effect; got: NoRun"),
+        (
+            "{operator: Exists, effect: NoSchedule, tolerationSeconds: 30}",
+            "[0].effect: is refused: must be NoExecute where tolerationSeconds is given; got: NoSchedule",
+        ),
+    ],
+    ids=["no key", "operator", "value", "effect", "seconds"],
+)
+def test_a_toleration_that_the_server_refuses_is_told(toleration: str, told: str) -> None:
+    found = on(limits("nvidia.com/gpu: 1", tolerations=f"[{toleration}]"), lab=TAINTED)
+    assert [line for line in found if f"error: Pod p spec.tolerations{told}" in line] != []
+
+
+def test_a_toleration_for_some_seconds_is_taken() -> None:
+    some = "[{operator: Exists}, {key: a, operator: Exists, effect: NoExecute, tolerationSeconds: 30}]"
+    assert on(limits("nvidia.com/gpu: 1", tolerations=some), lab=TAINTED) == []
 
 
 def test_a_manifest_for_one_cluster_of_several_needs_to_run_on_one() -> None:
