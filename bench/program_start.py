@@ -25,7 +25,13 @@ from ruamel.yaml import YAML
 from twins.goals import print_beside_goal
 
 PROJECT = Path(__file__).resolve().parents[1]
-STACKS = {"aks": "s01-aks-vgpu", "gke": "s04-gke-cel", "eks": "s06-eks-mig", "existing": "s10-capacity"}
+STACKS = {
+    "aks": "s01-aks-vgpu",
+    "gke": "s04-gke-cel",
+    "eks": "s06-eks-mig",
+    "ack": "s08-ack",
+    "existing": "s10-capacity",
+}
 """By cloud an example that has no other."""
 ROUNDS = 7
 GOAL = 1.15

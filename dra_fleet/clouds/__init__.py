@@ -18,17 +18,15 @@ if TYPE_CHECKING:
 
     from dra_fleet.hardware.models import Machine
 
-BUILT_IN = ("aks", "eks", "gke", "existing")
-JUDGED = ("ack",)
-"""Clouds whose resources are known from others' programs; a stack file cannot ask for them."""
+BUILT_IN = ("aks", "eks", "gke", "existing", "ack")
 
 _REGISTRY = Registry(
     kind=Cloud,
     group="dra_fleet.clouds",
-    built_in={name: f"dra_fleet.clouds.{name}:CLOUD" for name in (*BUILT_IN, *JUDGED)},
+    built_in={name: f"dra_fleet.clouds.{name}:CLOUD" for name in BUILT_IN},
 )
 
-__all__ = ["BUILT_IN", "JUDGED", "Cloud", "known", "machines", "named", "names", "planning_of"]
+__all__ = ["BUILT_IN", "Cloud", "known", "machines", "named", "names", "planning_of"]
 
 
 def named(name: str) -> Cloud:
@@ -45,7 +43,7 @@ def named(name: str) -> Cloud:
 
 def names() -> list[str]:
     """The clouds that a stack file may ask for, the built-in ones first."""
-    return [name for name in _REGISTRY.names() if name not in JUDGED]
+    return _REGISTRY.names()
 
 
 def known() -> Iterator[Cloud]:
@@ -60,7 +58,7 @@ def planning_of(settings: SettingsT) -> Planning[SettingsT]:
 
 @cache
 def machines() -> Mapping[str, Machine]:
-    """The machine types of all clouds that a stack file may ask for, by name.
+    """The machine types of all clouds, by name.
 
     Raises:
         ValueError: Two clouds have one of the same name.

@@ -65,7 +65,7 @@ BREAKING = {
             f"dra_fleet/checking/breaking_{name}.py",
             f"dra_fleet.{room}.{name}.resources",
         )
-        for room, names in (("clouds", (*clouds.BUILT_IN, *clouds.JUDGED)), ("drivers", drivers.BUILT_IN))
+        for room, names in (("clouds", clouds.BUILT_IN), ("drivers", drivers.BUILT_IN))
         for name in names
     },
 }

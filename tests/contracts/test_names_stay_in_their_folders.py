@@ -17,7 +17,7 @@ PROGRAM = ("dra_fleet", "components", "stacks", "policies", "__main__.py")
 Strings = list[tuple[int, str]]
 """Lines and texts."""
 Texts = dict[str, Strings]
-NAMES = {*clouds.BUILT_IN, *clouds.JUDGED, *drivers.BUILT_IN}
+NAMES = {*clouds.BUILT_IN, *drivers.BUILT_IN}
 ALLOWED = {
     "dra_fleet/clouds/__init__.py": "the names that are built in",
     "dra_fleet/drivers/__init__.py": "the names that are built in",

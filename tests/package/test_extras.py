@@ -23,6 +23,7 @@ CORE = ("settings", "plan", "proof", "checking", "clouds", "drivers", "model", "
 FOLDERS = {
     "": [f"dra_fleet/{room}" for room in CORE],
     "program": ["stacks", "components/core", "components/drivers", "components/clouds/existing"],
+    "ack": ["components/clouds/ack"],
     "aks": ["components/clouds/aks"],
     "eks": ["components/clouds/eks"],
     "gke": ["components/clouds/gke"],

@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 
 from dra_fleet import clouds, drivers
+from dra_fleet.clouds.ack.settings import AckClusterSettings
 from dra_fleet.clouds.aks.settings import AksClusterSettings
 from dra_fleet.clouds.cloud import Planning
 from dra_fleet.clouds.eks.settings import EksClusterSettings
@@ -25,7 +26,13 @@ DRIVER_FOLDERS = Path(drivers.__file__).parent
 
 
 def test_every_cloud_s_settings_are_in_the_union() -> None:
-    clouds = {AksClusterSettings, EksClusterSettings, ExistingClusterSettings, GkeClusterSettings}
+    clouds = {
+        AckClusterSettings,
+        AksClusterSettings,
+        EksClusterSettings,
+        ExistingClusterSettings,
+        GkeClusterSettings,
+    }
     known = {
         model for model in CommonClusterSettings.__subclasses__() if model.__module__.startswith("dra_fleet.")
     }

@@ -32,7 +32,7 @@ config:
     workloads:
       train: {cluster: lab, claim: single-gpu, copies: 4}
 """
-CLOUDS = "aks, eks, existing, gke"
+CLOUDS = "ack, aks, eks, existing, gke"
 MISTAKES = {
     "a number in quotes": (
         ("copies: 4", 'copies: "4"'),
@@ -97,14 +97,14 @@ MISTAKES = {
     ),
     "no cloud": (
         ("        cloud: existing\n", ""),
-        f"clusters.lab.cloud: is required|allowed: {CLOUDS}|fix: add cloud: aks",
+        f"clusters.lab.cloud: is required|allowed: {CLOUDS}|fix: add cloud: ack",
     ),
     "a key of other clouds": (
         ("cloud: existing", "cloud: existing\n        region: westeurope"),
         (
             "clusters.lab.region: is no key where cloud is existing|got: region"
             "|allowed: cloud, drivers, kubeconfig, kubernetes, pools"
-            "|fix: remove it; it is one where cloud is aks or eks"
+            "|fix: remove it; it is one where cloud is ack or aks or eks"
         ),
     ),
     "a key of other clouds' pools": (
@@ -112,7 +112,7 @@ MISTAKES = {
         (
             "clusters.lab.pools.h100.zones: is no key where cloud is existing|got: zones"
             "|allowed: nodes, devices, gpuDriver, machine, nodeSelector, sharing, taints"
-            "|fix: remove it; it is one where cloud is aks or eks or gke"
+            "|fix: remove it; it is one where cloud is ack or aks or eks or gke"
         ),
     ),
     "an alternative without its name": (

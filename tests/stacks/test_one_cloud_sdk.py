@@ -17,8 +17,14 @@ from dra_fleet import clouds
 pytestmark = pytest.mark.slow
 
 PROJECT = Path(__file__).resolve().parents[2]
-STACKS = {"aks": "s01-aks-vgpu", "gke": "s04-gke-cel", "eks": "s06-eks-mig", "existing": "s10-capacity"}
-SDKS = {"aks": "pulumi_azure_native", "gke": "pulumi_gcp", "eks": "pulumi_aws"}
+STACKS = {
+    "aks": "s01-aks-vgpu",
+    "gke": "s04-gke-cel",
+    "eks": "s06-eks-mig",
+    "ack": "s08-ack",
+    "existing": "s10-capacity",
+}
+SDKS = {"aks": "pulumi_azure_native", "gke": "pulumi_gcp", "eks": "pulumi_aws", "ack": "pulumi_alicloud"}
 PROGRAM = """\
 import json, runpy, sys
 import pulumi

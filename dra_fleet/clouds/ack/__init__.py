@@ -1,4 +1,4 @@
-"""Alibaba Cloud's Container Service for Kubernetes: met in others' programs, not built by this one."""
+"""Alibaba Cloud's Container Service for Kubernetes."""
 
 from dra_fleet.clouds.cloud import Cloud
 

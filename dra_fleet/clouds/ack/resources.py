@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet.clouds.ack import CLOUD
+from dra_fleet.clouds.ack.cluster_plan import SYSTEM_POOL
+from dra_fleet.clouds.ack.labels import LEFT_ALONE, SCHEDULING
 from dra_fleet.clouds.common.resources import (
-    no_machines,
     no_other_pools,
     open_address,
     plugin_unless_labelled,
@@ -14,6 +16,7 @@ from dra_fleet.clouds.common.resources import (
 )
 from dra_fleet.clouds.pools import PoolForm
 from dra_fleet.clouds.resources import NO_TYPE, CloudResources, Support, nothing, untold
+from dra_fleet.drivers.common.host_root import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,8 +29,6 @@ if TYPE_CHECKING:
 _CHOSEN: Final = "the newest version that ACK has when the cluster is made"
 """Where no version is given: https://www.pulumi.com/registry/packages/alicloud/api-docs/cs/managedkubernetes/"""
 _CLUSTER: Final = r"alicloud:cs/(\w+):(?:Managed|Serverless|Edge)?Kubernetes"
-_SCHEDULING: Final = "ack.node.gpu.schedule"
-"""https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/scheduling-gpu-using-dra"""
 
 
 def _public_addresses(cluster: Resource) -> Iterator[Fault]:
@@ -46,7 +47,16 @@ def _limit(size: str) -> Callable[[Value], Value]:
 
 
 def _device_plugin(_: Stack, pool: NodePool) -> CloudDevicePlugin | None:
-    return plugin_unless_labelled(pool, _SCHEDULING, "disabled", "ACK's device plugin")
+    return plugin_unless_labelled(pool, SCHEDULING, LEFT_ALONE, "ACK's device plugin")
+
+
+def _unpredicted(pool: NodePool, served: bool) -> Iterator[tuple[str, str]]:
+    if served and pool.may_be_empty:
+        yield "ACK's autoscaler does not know its devices", "1 or more"
+
+
+def _gpu_driver_root(pool: NodePool) -> str | None:
+    return HOST if pool.has_gpus else None
 
 
 RESOURCES = CloudResources(
@@ -72,9 +82,9 @@ RESOURCES = CloudResources(
         ),
     ),
     other_pools=no_other_pools,
-    system_pool="",
+    system_pool=SYSTEM_POOL,
     machine_templates=(),
-    machines=no_machines,
+    machines=lambda: CLOUD.machines,
     machines_told=nothing,
     # https://www.alibabacloud.com/help/en/ecs/user-guide/gpu-accelerated-compute-optimized-and-vgpu-accelerated-instance-families
     gpu_families={"nvidia": re.compile(r"ecs\.(ebm|scc)?(gn|vgn|sgn)[\w-]*\.")},
@@ -91,10 +101,10 @@ RESOURCES = CloudResources(
     images_told=untold,
     managed_plugins=None,
     gpu_driver_owner=untold,
-    gpu_driver_root=untold,
+    gpu_driver_root=_gpu_driver_root,
     gpu_driver_images=nothing,
     partitions=nothing,
-    unpredicted=nothing,
+    unpredicted=_unpredicted,
     wrong_images=nothing,
     dra_pools=None,
 )

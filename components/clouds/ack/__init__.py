@@ -1,0 +1,1 @@
+"""Alibaba Cloud's Container Service for Kubernetes."""

@@ -1,0 +1,244 @@
+"""What is wrong with an ACK cluster as a whole, told before Alibaba Cloud is asked for anything.
+
+Source: https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/user-guide/ (scheduling GPUs by
+DRA, GPU scheduling properties, GPU driver versions, supported Kubernetes versions).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_fleet.clouds.ack.facts import ack_facts, is_mainland
+from dra_fleet.clouds.ack.labels import DRIVER_VERSION, LEFT_ALONE, SCHEDULING
+from dra_fleet.clouds.ack.releases import IMAGE, advertises_gpus
+from dra_fleet.clouds.common.machines import is_divided
+from dra_fleet.drivers.common.host_root import check_root
+from dra_fleet.drivers.common.plugin_checks import check_plugin_placement
+from dra_fleet.drivers.common.plugin_pods import PluginPods
+from dra_fleet.drivers.common.values import value_at
+from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
+from dra_fleet.settings.translate import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dra_fleet.clouds.ack.settings import AckClusterSettings, AckPoolSettings
+    from dra_fleet.drivers import Driver
+    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.model.plan import PoolPlan, ReleasePlan
+    from dra_fleet.settings.fleet import FleetSettings
+
+_MIRROR = "a mirror in the region, such as registry-vpc.cn-hangzhou.cr.aliyuncs.com/<namespace>"
+
+
+def check_ack(
+    name: str,
+    fleet: FleetSettings,
+    settings: AckClusterSettings,
+    minor: str,
+    pools: Sequence[PoolPlan],
+    *,
+    findings: Findings,
+) -> None:
+    """Check a cluster and its pools, apart from the releases' final values."""
+    del fleet
+    at = ("clusters", name)
+    for plan in pools:
+        pool_at = (*at, "pools", plan.name)
+        pool = settings.pools[plan.name]
+        _check_scheduling(pool_at, plan, pool, findings)
+        _check_driver(pool_at, plan, pool, findings)
+        _check_region(pool_at, plan, settings, findings)
+        _check_nodes(pool_at, plan, pool, settings, findings)
+    _check_version(at, settings, minor, findings)
+    _check_address(at, settings, findings)
+    _check_images(at, settings, findings)
+
+
+def check_ack_values(
+    at: tuple[str, ...], driver: Driver, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
+) -> None:
+    """Check a driver's final values against the pools it serves."""
+    check_plugin_placement(at, driver, pools, release, findings)
+    what = "is not where ACK installs the GPU driver"
+    check_root(at, driver, pools, release.values, findings, what=what, fix="remove it from values")
+    if advertises_gpus(driver) and any(driver.serves(pool.machine) for pool in pools):
+        _check_affinity(at, driver, release, findings)
+
+
+def _check_scheduling(at: tuple[str, ...], plan: PoolPlan, pool: AckPoolSettings, findings: Findings) -> None:
+    """One GPU has one advertiser: the label that the plan writes keeps ACK's own away."""
+    wanted = pool.labels.get(SCHEDULING)
+    if wanted is None or not plan.machine.gpus or wanted == LEFT_ALONE:
+        return
+    known = ack_facts().own_scheduling.values
+    findings.error(
+        *at,
+        "labels",
+        SCHEDULING,
+        what="has ACK advertise or share the GPUs itself, which the DRA driver publishes too"
+        if wanted in known
+        else "is no way of scheduling that ACK knows",
+        got=wanted,
+        allowed=LEFT_ALONE,
+        fix=f"remove {SCHEDULING} from labels; the plan writes {LEFT_ALONE}",
+    )
+
+
+def _check_driver(at: tuple[str, ...], plan: PoolPlan, pool: AckPoolSettings, findings: Findings) -> None:
+    if DRIVER_VERSION in pool.labels:
+        findings.error(
+            *at,
+            "labels",
+            DRIVER_VERSION,
+            what="is a label this program sets itself, from driverVersion",
+            got=pool.labels[DRIVER_VERSION],
+            fix=f"write driverVersion: {pool.labels[DRIVER_VERSION]} and remove the label",
+        )
+    version = pool.driver_version
+    if version is None:
+        return
+    if not plan.machine.gpus:
+        findings.error(
+            *at,
+            "driverVersion",
+            what=f"is for GPUs, which {plan.machine.name} does not have",
+            got=version,
+            fix="remove driverVersion",
+        )
+        return
+    rule = ack_facts().avoided_drivers
+    if plan.machine.name.startswith(rule.machines) and int(version.partition(".")[0]) in rule.branches:
+        findings.error(
+            *at,
+            "driverVersion",
+            what=f"is of a branch that {plan.machine.name} must not have",
+            got=version,
+            allowed=f"a branch other than {', '.join(map(str, rule.branches))}",
+            fix="choose another version, or remove driverVersion",
+        )
+
+
+def _check_region(
+    at: tuple[str, ...], plan: PoolPlan, settings: AckClusterSettings, findings: Findings
+) -> None:
+    if is_mainland(settings.region) and plan.machine.name.startswith(ack_facts().abroad.machines):
+        findings.error(
+            *at,
+            "machine",
+            what="is offered outside of mainland China alone",
+            got=f"{plan.machine.name} in {settings.region}",
+            fix="choose another machine, or a region outside of mainland China",
+        )
+
+
+def _check_nodes(
+    at: tuple[str, ...],
+    plan: PoolPlan,
+    pool: AckPoolSettings,
+    settings: AckClusterSettings,
+    findings: Findings,
+) -> None:
+    if plan.machine.gpus and settings.drivers and plan.min_nodes < 1:
+        findings.error(
+            *at,
+            "nodes",
+            "min",
+            what="must be at least 1: the autoscaler of ACK cannot tell which devices a new node would have",
+            got="0",
+            allowed="1 or more",
+            fix="set nodes: {min: 1, …}",
+        )
+    unknown = [zone for zone in pool.zones if zone not in settings.zones()]
+    if unknown:
+        findings.error(
+            *at,
+            "zones",
+            what="names a zone in which the cluster has no vSwitch",
+            got=", ".join(unknown),
+            allowed=", ".join(settings.zones()),
+            fix="add a vSwitch of the zone to the cluster, or choose another zone",
+        )
+    if is_divided(plan):
+        findings.error(
+            *at,
+            "sharing",
+            what="asks for MIG partitions, for which nothing public says how ACK leaves them to a DRA driver",
+            got=plan.sharing.strategy,
+            allowed="exclusive",
+            fix="remove sharing",
+        )
+    if pool.spot and pool.reservation:
+        findings.error(
+            *at,
+            "reservation",
+            what="cannot be used by spot machines",
+            got=pool.reservation,
+            fix="remove it, or spot",
+        )
+
+
+def _check_version(at: tuple[str, ...], settings: AckClusterSettings, minor: str, findings: Findings) -> None:
+    facts = ack_facts()
+    known = [version for version in facts.versions if version.startswith(f"{minor}.")]
+    if settings.version is None:
+        if not known and settings.create is not None:
+            findings.error(
+                *at,
+                "kubernetes",
+                what=f"is no minor of which a version of ACK was known on {facts.date}",
+                got=minor,
+                allowed=", ".join(facts.versions),
+                fix=f"add version: {minor}.…-aliyun.1, if ACK offers it, or choose another minor",
+            )
+    elif not settings.version.startswith(f"{minor}."):
+        findings.error(
+            *at,
+            "version",
+            what=f"is no version of Kubernetes {minor}, which the cluster is declared to run",
+            got=settings.version,
+            allowed=", ".join(known) or f"{minor}.…-aliyun.…",
+            fix="change version or kubernetes, or remove version",
+        )
+    elif settings.version not in facts.versions:
+        findings.warnings.append(
+            f"cluster {at[1]}: version {settings.version} was not known to be offered by ACK on {facts.date}"
+        )
+
+
+def _check_address(at: tuple[str, ...], settings: AckClusterSettings, findings: Findings) -> None:
+    if settings.access is not None and settings.access.public:
+        findings.warnings.append(
+            f"cluster {at[1]}: its API server has a public address that everybody reaches; set access: "
+            "{public: false} where the stack runs inside its network"
+        )
+
+
+def _check_images(at: tuple[str, ...], settings: AckClusterSettings, findings: Findings) -> None:
+    """Mainland China often does not reach the registries from which the drivers' images come."""
+    if not is_mainland(settings.region) or settings.registry is not None:
+        return
+    findings.warnings.extend(
+        f"cluster {at[1]}: nodes in {settings.region} often do not reach the registry of driver "
+        f"{name}'s image; add registry: {_MIRROR}"
+        for name, driver in settings.drivers.items()
+        if value_at(driver.values, IMAGE) is None
+    )
+
+
+def _check_affinity(at: tuple[str, ...], driver: Driver, release: ReleasePlan, findings: Findings) -> None:
+    """The chart's own affinity knows labels of GPUs, and would start the plugin beside ACK's own."""
+    version = driver.facts.version(release.version)
+    affinity = PluginPods.of(driver, version, release.values).affinity
+    key = driver.plugin_key("affinity")
+    beside = {SCHEDULING: ack_facts().own_scheduling.values[0]}
+    if affinity.matches(some_labels(beside)) != "no":
+        findings.error(
+            *at,
+            "values",
+            key,
+            what="lets the plugin start on nodes whose GPUs ACK advertises itself",
+            got=shown(value_at(release.values, key)),
+            allowed=f"{SCHEDULING} In [{LEFT_ALONE}]",
+            fix="remove it from values; the plan writes it",
+        )

@@ -1,0 +1,70 @@
+"""What a stack file may say of a cluster on ACK."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dra_fleet.settings import SettingsInvalid, parse
+from tests.clouds.ack.ack_fleets import GIVEN, a10, adopted, cluster, pool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def told(fleet: dict[str, Any]) -> str:
+    with pytest.raises(SettingsInvalid) as caught:
+        parse(fleet)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("fleet", [a10, adopted])
+def test_a_cluster_is_made_or_adopted(fleet: Callable[[], dict[str, Any]]) -> None:
+    settings: Any = parse(fleet()).clusters["asia"]
+    assert settings.zones() == ("ap-southeast-1a", "ap-southeast-1b")
+
+
+def test_a_cluster_is_not_both_made_and_adopted() -> None:
+    fleet = adopted()
+    cluster(fleet)["create"] = {"vswitches": GIVEN}
+    assert "must have exactly one of create and adopt" in told(fleet)
+
+
+def test_a_cluster_has_one_network() -> None:
+    fleet = a10()
+    cluster(fleet)["create"]["vswitches"] = GIVEN
+    assert "must have exactly one of vswitches and network" in told(fleet)
+
+
+def test_a_cluster_that_is_made_says_who_reaches_it() -> None:
+    fleet = a10()
+    del cluster(fleet)["access"]
+    assert "must say who reaches the API server" in told(fleet)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("version", "1.36.2"),
+        ("version", "v1.36.2-aliyun.1"),
+        ("version", "1.36.2-gke.1"),
+        ("region", "Singapore"),
+        ("account", "12"),
+        ("registry", "https://mirror/ml"),
+    ],
+)
+def test_a_value_of_another_form_is_refused(key: str, value: str) -> None:
+    fleet = a10()
+    cluster(fleet)[key] = value
+    assert f"clusters.asia.{key}" in told(fleet)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("driverVersion", "newest"), ("image", "Windows"), ("reservation", "cr-1"), ("zones", ["A"])],
+)
+def test_a_pool_s_value_of_another_form_is_refused(key: str, value: object) -> None:
+    fleet = a10()
+    pool(fleet)[key] = value
+    assert f"clusters.asia.pools.gpu.{key}" in told(fleet)
