@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("cloud", "command"),
     [
+        ("ack", ["ack-ram-tool", "credential-plugin", "get-token", "--cluster-id", "c1"]),
         ("aks", ["kubelogin", "get-token", "--server-id", "x"]),
         ("eks", ["aws", "eks", "get-token", "--cluster-name", "train"]),
         ("gke", ["gke-gcloud-auth-plugin"]),

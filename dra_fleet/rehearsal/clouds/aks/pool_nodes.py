@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.model.published import mebibytes
 from dra_fleet.rehearsal.clouds.aks.names import digits_of, group_id
 from dra_fleet.rehearsal.clouds.aks.refusing import refuse
-from dra_fleet.rehearsal.clouds.aks.sizes import find_size, mig_layout, near
+from dra_fleet.rehearsal.clouds.aks.sizes import find_size, mig_layout
 from dra_fleet.rehearsal.clouds.aks.versions import full_version
+from dra_fleet.rehearsal.clouds.machine_names import near
 from dra_fleet.rehearsal.world.hardware import node
 from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 
@@ -49,8 +51,8 @@ def size_of(pool: Properties, limits: AksLimits) -> VmSize:
     if size is None:
         raise refuse(
             "VMSizeNotSupported",
-            f"The VM size of {name} is not known to the simulated Azure; nearest: {near(name)}. "
-            "If it exists, describe it in the stack's hardware file: "
+            f"The VM size of {name} is not known to the simulated Azure; nearest: "
+            f"{near(name, CLOUD.machines)}. If it exists, describe it in the stack's hardware file: "
             f"aks: {{sizes: {{{name}: {{gpu: A100-PCIE-80GB, gpus: 1, cpus: 24, memory: 220}}}}}}",
         )
     return size

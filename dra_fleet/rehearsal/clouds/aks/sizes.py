@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -62,11 +61,6 @@ def find_size(name: str, limits: AksLimits) -> VmSize | None:
         memory = cpus * _GIB_PER_CPU[match["series"]]
         return VmSize(name=name, cpus=cpus, memory_gib=memory, machine=None, gpu=None)
     return None
-
-
-def near(name: str) -> str:
-    """The known GPU sizes with names most like this one."""
-    return ", ".join(difflib.get_close_matches(name, list(CLOUD.machines), n=3, cutoff=0.3)) or "none"
 
 
 def mig_layout(size: VmSize, profile: str) -> dict[str, int] | None:

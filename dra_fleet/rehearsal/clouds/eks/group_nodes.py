@@ -11,14 +11,16 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from dra_fleet.clouds.eks import CLOUD
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.model.published import stable_uuid
 from dra_fleet.rehearsal.clouds.eks.account import made_id
-from dra_fleet.rehearsal.clouds.eks.instance_types import find_type, near
+from dra_fleet.rehearsal.clouds.eks.instance_types import find_type
 from dra_fleet.rehearsal.clouds.eks.refusing import refuse
 from dra_fleet.rehearsal.clouds.eks.small_types import TEMPLATE
 from dra_fleet.rehearsal.clouds.eks.versions import full_version
 from dra_fleet.rehearsal.clouds.eks.zones import zone_of
+from dra_fleet.rehearsal.clouds.machine_names import near
 from dra_fleet.rehearsal.world.hardware import node
 from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 
@@ -75,8 +77,8 @@ def type_of(account: EksAccount, group: Properties) -> InstanceType:
     if found is None:
         raise refuse(
             "InvalidParameterException",
-            f"The following supplied instance types do not exist: [{name}]; nearest known: {near(name)}. "
-            "Add it to the catalogue of machines if it exists",
+            f"The following supplied instance types do not exist: [{name}]; nearest known: "
+            f"{near(name, CLOUD.machines)}. Add it to the catalogue of machines if it exists",
         )
     return found
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from dra_fleet import drivers
 from dra_fleet.clouds.eks import CLOUD
+from dra_fleet.rehearsal.clouds.machine_names import cpus_of
 
 _TYPE: Final = re.compile(r"(?P<family>[a-z])(?P<generation>\d+)(?P<traits>[a-z-]*)\.(?P<size>[a-z0-9]+)")
 _GIB_PER_CPU: Final = {"m": 4, "r": 8, "c": 2, "t": 4}
-_CPUS: Final = {"medium": 1, "large": 2, "xlarge": 4}
 """https://docs.aws.amazon.com/ec2/latest/instancetypes/instance-type-names.html"""
 
 
@@ -48,16 +47,9 @@ def find_type(name: str) -> InstanceType | None:
     match = _TYPE.fullmatch(name)
     if match is None or match["family"] not in _GIB_PER_CPU:
         return None
-    size = match["size"]
-    many = re.fullmatch(r"(\d+)xlarge", size)
-    cpus = 4 * int(many[1]) if many else _CPUS.get(size)
+    cpus = cpus_of(match["size"])
     if cpus is None:
         return None
     arm = match["traits"].startswith("g")
     memory = cpus * _GIB_PER_CPU[match["family"]]
     return InstanceType(name=name, cpus=cpus, memory_gib=memory, arch="arm64" if arm else "amd64")
-
-
-def near(name: str) -> str:
-    """The known GPU instance types with names most like this one."""
-    return ", ".join(difflib.get_close_matches(name, list(CLOUD.machines), n=3, cutoff=0.3)) or "none"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -66,8 +65,6 @@ def known_with(name: str) -> list[str]:
     ]
 
 
-def near(name: str) -> str:
-    """The known machine types with names most like this one."""
-    machines = CLOUD.machines.values()
-    names = sorted({item.instance_type or item.name for item in machines})
-    return ", ".join(difflib.get_close_matches(name, names, n=3, cutoff=0.3)) or "none"
+def known_names() -> set[str]:
+    """The known machine types."""
+    return {item.instance_type or item.name for item in CLOUD.machines.values()}

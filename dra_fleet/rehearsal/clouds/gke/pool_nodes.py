@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.clouds.gke.chips import chips_of
 from dra_fleet.clouds.gke.facts import gke_facts
-from dra_fleet.rehearsal.clouds.gke.machine_types import MachineType, find_machine_type, known_with, near
+from dra_fleet.rehearsal.clouds.gke.machine_types import (
+    MachineType,
+    find_machine_type,
+    known_names,
+    known_with,
+)
 from dra_fleet.rehearsal.clouds.gke.names import digits_of, letters_of, region_of, zones_of
 from dra_fleet.rehearsal.clouds.gke.refusing import refuse
+from dra_fleet.rehearsal.clouds.machine_names import near
 from dra_fleet.rehearsal.world.hardware import node
 from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 
@@ -63,8 +69,8 @@ def machine_of(pool: Properties) -> MachineType:
         )
     raise refuse(
         "INVALID_ARGUMENT",
-        f"Machine type with name '{name}' is not known to the simulated Google Cloud; nearest: {near(name)}. "
-        "Add it to the catalogue of machines if it exists",
+        f"Machine type with name '{name}' is not known to the simulated Google Cloud; nearest: "
+        f"{near(name, known_names())}. Add it to the catalogue of machines if it exists",
     )
 
 

@@ -1,0 +1,79 @@
+"""What an instance type has: GPU machines from the catalogue, general ones by their published ratios."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from dra_fleet.clouds.ack import CLOUD
+from dra_fleet.clouds.ack.facts import ack_facts, is_mainland
+from dra_fleet.rehearsal.clouds.ack.refusing import refuse
+from dra_fleet.rehearsal.clouds.machine_names import cpus_of, near
+
+_TYPE: Final = re.compile(r"ecs\.(?P<family>[a-z])(?P<generation>\d+)(?P<traits>[a-z]*)\.(?P<size>[a-z0-9]+)")
+_GIB_PER_CPU: Final = {"g": 4, "c": 2, "r": 8}
+"""https://www.alibabacloud.com/help/en/ecs/user-guide/overview-of-instance-families"""
+_ARM: Final = re.compile(r"\d+y")
+"""Families such as g8y are Yitian's, which is arm64."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstanceType:
+    """One instance type. `machine` is its name in the catalogue, None for a general one; memory in GiB."""
+
+    name: str
+    cpus: int
+    memory_gib: int
+    arch: Literal["amd64", "arm64"]
+    machine: str | None = None
+    gpu: str | None = None
+    gpus: int = 0
+
+    @property
+    def family(self) -> str:
+        """Such as ecs.gn7i, of which quotas are."""
+        return ".".join(self.name.split(".")[:2]).partition("-")[0]
+
+
+def find_type(name: str) -> InstanceType | None:
+    """The instance type of that name; None where it is not known."""
+    known = CLOUD.machines.get(name)
+    if known is not None:
+        return InstanceType(
+            name=name,
+            cpus=known.cpus,
+            memory_gib=known.memory_gib or 4 * known.cpus,
+            arch=known.arch or "amd64",
+            machine=name,
+            gpu=known.gpu,
+            gpus=known.gpus,
+        )
+    match = _TYPE.fullmatch(name)
+    cpus = cpus_of(match["size"]) if match else None
+    if match is None or cpus is None or match["family"] not in _GIB_PER_CPU:
+        return None
+    arm = _ARM.fullmatch(match["generation"] + match["traits"]) is not None
+    memory = cpus * _GIB_PER_CPU[match["family"]]
+    return InstanceType(name=name, cpus=cpus, memory_gib=memory, arch="arm64" if arm else "amd64")
+
+
+def type_of(name: str, region: str) -> InstanceType:
+    """The instance type of that name.
+
+    Raises:
+        CloudRefusal: there is none, or not in this region.
+    """
+    found = find_type(name)
+    abroad = ack_facts().abroad.machines
+    if found is not None and not (name.startswith(abroad) and is_mainland(region)):
+        return found
+    # The words of ECS: https://github.com/AliyunContainerService/docker-machine-driver-aliyunecs/issues/40
+    words = "This resource type is not supported; please try other resource types."
+    if found is None:
+        known = (
+            f"nearest known: {near(name, CLOUD.machines)}. Add it to the catalogue of machines if it exists"
+        )
+    else:
+        known = "it is offered outside of mainland China alone"
+    raise refuse("InvalidResourceType.NotSupported", f"{words} {name} is not known in {region}; {known}")
