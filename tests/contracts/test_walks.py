@@ -10,11 +10,8 @@ from dra_fleet import clouds, drivers
 from dra_fleet.places import ROOT
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-WITHOUT = {
-    "existing": {"facts.py", "facts.yaml", "simulation.py", "existing.md", "existing"},
-    "ack": {"simulation.py"},
-}
-"""Cloud -> what it does without: no cloud makes an existing cluster; Alibaba's is not simulated yet."""
+WITHOUT = {"existing": {"facts.py", "facts.yaml", "simulation.py", "existing.md", "existing"}}
+"""Cloud -> what it does without: no cloud makes an existing cluster."""
 
 
 def walk(title: str) -> str:

@@ -25,6 +25,7 @@ HELD = {
     "s07-eks-ultraserver": ("ultra", "v1.35.2-eks-f69f56f", {"pretrain": 2}),
     "s04-gke-cel": ("render", "v1.35.8-gke.1036000", {"render": 3, "preview": 2}),
     "s05-gke-tpu": ("tpus", "v1.36.3-gke.1089000", {"train": 2}),
+    "s08-ack": ("asia", "v1.36.2-aliyun.1", {"pod1": 2}),
     "s11-part-of-a-gpu": ("parts", "v1.35.8-gke.1036000", {"notebooks": 3}),
     "s11-shared-gpu": ("shared", "v1.36.3-gke.1089000", {"notebooks": 4}),
     "s09-existing-cluster": ("edge", "v1.36.3", {"render": 4}),
