@@ -82,7 +82,7 @@ class Subject:
         """Tell what a judgement refuses of the value at a path below the part."""
         self._tell(
             severity,
-            (*path, *(refusal.path.split(".") if refusal.path else ())),
+            self.document.path((*self.base, *path), refusal.path)[len(self.base) :],
             rule=rule,
             what=refusal.what,
             got=refusal.got,

@@ -66,3 +66,9 @@ def test_an_unknown_chart_or_version_is_told() -> None:
     assert "chart 'gpu-driver' is no known driver's chart" in line
     [line] = value_findings("{}", STACK, "nvidia-dra-driver-gpu@25.9.0")
     assert "has no known version '25.9.0'; allowed: 25.3.2, 25.8.1, 25.12.0" in line
+
+
+def test_a_value_in_a_list_is_told_where_it_stands() -> None:
+    text = "logVerbosity: '4'\nimagePullSecrets:\n- {name: regcred}\n- other\n"
+    (told,) = [line for line in value_findings(text) if "imagePullSecrets" in line]
+    assert told.startswith("4:3: error: values of dra-driver-nvidia-gpu 0.5.0 imagePullSecrets[1]: ")
