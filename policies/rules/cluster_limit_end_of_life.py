@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.policy.reading.clouds import declared_by
 from dra_fleet.policy.reading.versions import FIELDS, VERSIONED, KubernetesVersion
-from dra_fleet.policy.rule import TODAY, Finding, Parameter, ResourceRule
+from dra_fleet.policy.rule import TODAY, Finding, Parameter, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.policy.rule import Settings
 
 FACTS = kubernetes_facts()
@@ -29,8 +29,13 @@ DAYS = Parameter(
 )
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find control planes on a minor whose support has ended or is about to end."""
+    for resource in stack.of(VERSIONED):
+        yield from _judge(resource, settings)
+
+
+def _judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
     latest = settings.today + dt.timedelta(days=settings.number(DAYS.name))
     for field in FIELDS:
         if not field.required or not field.types.fullmatch(resource.type):
@@ -57,7 +62,7 @@ def _end(resource: Resource, minor: str) -> dt.date | None:
     return own or (None if upstream is None else upstream.end_of_life)
 
 
-RULE = ResourceRule(
+RULE = StackRule(
     name="cluster-limit-end-of-life",
     description="Control planes run a supported minor, because others get no fixes and are upgraded anyhow.",
     fix="Upgrade, one minor at a time, to a minor that is supported long enough.",
@@ -65,7 +70,6 @@ RULE = ResourceRule(
     severity="medium",
     standard="advisory",
     production="mandatory",
-    types=VERSIONED,
     parameters=(TODAY, DAYS),
     judge=judge,
 )

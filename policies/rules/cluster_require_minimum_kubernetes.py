@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.minors import kubernetes_facts
-from dra_fleet.policy.reading.accelerators import may_have_accelerators
+from dra_fleet.policy.reading.accelerators import EVERYWHERE, needs_none
 from dra_fleet.policy.reading.versions import FIELDS, VERSIONED, KubernetesVersion
-from dra_fleet.policy.rule import Finding, Parameter, StackRule
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,14 +29,6 @@ _FARTHEST = 199
 ALLOWED = f"{FLOOR} or newer ({FACTS.oldest_reason})"
 
 
-EVERYWHERE = Parameter(
-    name="everywhere",
-    schema={"type": "boolean"},
-    default=False,
-    description="Whether programs that surely have no accelerator, DRA object or driver are stopped too.",
-)
-
-
 def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find the versions of resources that are too old, unreadable or missing."""
     del settings
@@ -44,11 +36,6 @@ def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
         for field in FIELDS:
             for version in field.values(resource):
                 yield from _judge(resource, version, field.otherwise)
-
-
-def advises(stack: Stack, settings: Settings) -> bool:
-    """Whether nothing in a program needs it."""
-    return not settings.flag(EVERYWHERE.name) and not may_have_accelerators(stack)
 
 
 def _judge(resource: Resource, version: Value, otherwise: str) -> Iterator[Finding]:
@@ -77,5 +64,5 @@ RULE = StackRule(
     parameters=(EVERYWHERE,),
     production_parameters={EVERYWHERE.name: True},
     judge=judge,
-    advises=advises,
+    advises=needs_none,
 )

@@ -1,6 +1,7 @@
 """A cluster that names a patch of its minor names one without a known defect in allocating devices.
 
-A version that names only the minor leaves the patch to the cloud, and is not judged here.
+A version that names only the minor leaves the patch to the cloud, and is not judged here. In a program that
+surely has no accelerators, nothing allocates devices, and what it finds is advice.
 """
 
 from __future__ import annotations
@@ -8,21 +9,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.kubernetes.minors import kubernetes_facts
+from dra_fleet.policy.reading.accelerators import EVERYWHERE, needs_none
 from dra_fleet.policy.reading.versions import FIELDS, VERSIONED, KubernetesVersion
-from dra_fleet.policy.rule import Finding, ResourceRule
+from dra_fleet.policy.rule import Finding, StackRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dra_fleet.declared.resources import Resource
+    from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.policy.rule import Settings
 
 FACTS = kubernetes_facts()
 
 
-def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
+def judge(stack: Stack, settings: Settings) -> Iterator[Finding]:
     """Find versions whose patch is older than the first safe one of their minor."""
     del settings
+    for resource in stack.of(VERSIONED):
+        yield from _judge(resource)
+
+
+def _judge(resource: Resource) -> Iterator[Finding]:
     for field in FIELDS:
         if field.written is not None:
             continue  # a node image's release: its patch is the kubelet's, the defects are the scheduler's
@@ -42,7 +49,7 @@ def judge(resource: Resource, settings: Settings) -> Iterator[Finding]:
                 )
 
 
-RULE = ResourceRule(
+RULE = StackRule(
     name="cluster-require-safe-patch",
     description=(
         "Clusters and their pools that name a patch name one that allocates devices right, "
@@ -51,6 +58,8 @@ RULE = ResourceRule(
     fix="Upgrade to the first safe patch of the minor, or name the minor only.",
     link=FACTS.source,
     severity="high",
-    types=VERSIONED,
+    parameters=(EVERYWHERE,),
+    production_parameters={EVERYWHERE.name: True},
     judge=judge,
+    advises=needs_none,
 )

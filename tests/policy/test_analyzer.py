@@ -246,7 +246,7 @@ def asked_together(served: Analyzer, sent: analyzer_pb2.AnalyzeRequest | None = 
 
 def test_one_unknown_value_is_one_finding_whichever_rules_wanted_it() -> None:
     (found,) = asked_together(analyzer())
-    assert found.policyName == cluster_require_safe_patch.RULE.name
+    assert found.policyName == FLOOR.name
     assert found.message.startswith(f"train ({CLUSTER}): kubernetes is unknown at preview; allowed: ")
     assert found.enforcementLevel == analyzer_pb2.MANDATORY
 
@@ -262,9 +262,9 @@ def test_what_is_accepted_unknown_for_one_rule_is_accepted_for_all(rule: str) ->
 
 def test_the_rule_that_stops_most_tells_of_an_unknown_value() -> None:
     served = analyzer()
-    configure(served, cluster_require_safe_patch={"enforcementLevel": "ADVISORY"})
+    configure(served, cluster_require_minimum_kubernetes={"enforcementLevel": "ADVISORY"})
     (found,) = [one for one in asked_together(served) if one.enforcementLevel == analyzer_pb2.MANDATORY]
-    assert found.policyName == FLOOR.name
+    assert found.policyName == cluster_require_safe_patch.RULE.name
 
 
 def test_what_a_rule_on_the_stack_works_out_ahead_changes_no_answer_even_if_it_breaks() -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 URN = "urn:pulumi:dev::other::aws:eks/cluster:Cluster::c"
 ROOT = "urn:pulumi:dev::other::pulumi:pulumi:Stack::other-dev"
 FLOOR = "cluster-require-minimum-kubernetes"
-PATCH = "cluster-require-safe-patch"
+STABLE = "claim-require-stable-api"
 ON_RESOURCES = [rule.name for rule in pack.RULES if not isinstance(rule, StackRule)]
 ON_STACK = [rule.name for rule in pack.RULES if isinstance(rule, StackRule)]
 
@@ -100,10 +100,10 @@ def test_an_empty_pack_fails_naming_every_mandatory_rule() -> None:
 
 def test_a_disabled_mandatory_rule_fails_unless_it_is_let_off_by_name() -> None:
     given = events()
-    given["judged"]["policyAnalyzeSummaryEvent"]["passed"] = [name for name in ON_RESOURCES if name != PATCH]
+    given["judged"]["policyAnalyzeSummaryEvent"]["passed"] = [name for name in ON_RESOURCES if name != STABLE]
     (problem,) = verdict(given).problems
-    assert f"the rule {PATCH} is mandatory, and did not judge 1 of 2 resources" in problem
-    assert verdict(given, "standard", PATCH).exit_code == 0
+    assert f"the rule {STABLE} is mandatory, and did not judge 1 of 2 resources" in problem
+    assert verdict(given, "standard", STABLE).exit_code == 0
     assert verdict(given, "advisory").exit_code == 0
 
 
@@ -125,7 +125,7 @@ def test_advice_is_no_lowered_rule_but_in_production() -> None:
 
 
 def test_a_rule_without_advice_is_lowered_whatever_its_severity() -> None:
-    lowered = violation("advisory", PATCH)
+    lowered = violation("advisory", STABLE)
     lowered["policyEvent"]["severity"] = "low"
     assert verdict({"found": lowered, **events()}).exit_code == 3
 

@@ -14,6 +14,7 @@ from dra_fleet.policy.reading.homes import Homes
 from dra_fleet.policy.reading.pods import POD_TYPES
 from dra_fleet.policy.reading.pools import POOL_TYPES, pools
 from dra_fleet.policy.reading.unread import WORKLOAD, unread
+from dra_fleet.policy.rule import Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,11 +24,23 @@ if TYPE_CHECKING:
     from dra_fleet.declared.resources import Resource, Stack
     from dra_fleet.declared.values import Value
     from dra_fleet.policy.reading.charts import ChartRelease
+    from dra_fleet.policy.rule import Settings
 
+EVERYWHERE: Final = Parameter(
+    name="everywhere",
+    schema={"type": "boolean"},
+    default=False,
+    description="Whether programs that surely have no accelerator, DRA object or driver are stopped too.",
+)
 _DRA: Final = re.compile(r"kubernetes:resource\.k8s\.io/.*|dra-fleet:.*")
 _HOLDERS: Final = ("spec", "template", "containers", "resources", "limits", "requests", "resourceClaims")
 """Below one of these that is unknown, devices may be asked for."""
 _TEMPLATES: Final = any_of(lambda resources: [each.types for each in resources.machine_templates])
+
+
+def needs_none(stack: Stack, settings: Settings) -> bool:
+    """Whether nothing in a program allocates devices; never, where the policy config says `everywhere`."""
+    return not settings.flag(EVERYWHERE.name) and not may_have_accelerators(stack)
 
 
 def may_have_accelerators(stack: Stack) -> bool:

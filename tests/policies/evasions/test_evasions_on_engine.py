@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 FLOOR = "cluster-require-minimum-kubernetes"
-PATCH = "cluster-require-safe-patch"
+STABLE = "claim-require-stable-api"
 KIND = "dra-fleet:clouds:ExistingCluster"
 OLD = Declared(type=KIND, name="old", properties={"kubernetes": "1.33"})
 NEW = Declared(type=KIND, name="new", properties={"kubernetes": "1.35"})
@@ -158,14 +158,14 @@ def settled(value):
     future.set_result(value)
     return future
 
-class Platform(pulumi.ComponentResource):
+class Claim(pulumi.ComponentResource):
     def __init__(self, name, version):
-        super().__init__("dra-fleet:clouds:ExistingCluster", name, {"kubernetes": version})
+        super().__init__(f"kubernetes:resource.k8s.io/{version}:ResourceClaim", name, {})
 
 def when_known(_):
-    Platform("inside", "1.35.2")
+    Claim("inside", "v1beta1")
 
-first = Platform("first", "1.35")
+first = Claim("first", "v1")
 known = None if pulumi.runtime.is_dry_run() else 1
 """
 WAYS = {
@@ -180,5 +180,5 @@ def test_what_no_preview_shows_is_judged_before_it_is_made(how: str, tmp_path: P
     assert gate(project)["exitCode"] == 0
     done = project.run("up", "--yes", "--policy-pack", str(running.RUN_PACK))
     assert done.returncode != 0
-    assert f"[mandatory] [severity: high]  {PATCH}" in done.stdout
+    assert f"[mandatory] [severity: high]  {STABLE}" in done.stdout
     assert "::inside" not in project.run("stack", "export").stdout
