@@ -45,20 +45,21 @@ _KINDS = {
 }
 
 
-def checked(expression: str, minor: int) -> cel.Expression:
-    """An expression, parsed and type-checked for Kubernetes 1.``minor``.
+@lru_cache(maxsize=4096)
+def checked(expression: str, minor: int) -> bytes:
+    """An expression, parsed and type-checked for Kubernetes 1.``minor``, as its serialised tree.
 
     Raises:
         RuntimeError: With the evaluator's words for what is wrong.
     """
     checker = _checker(minor, _named(expression), sorts="sortBy" in expression)
     try:
-        return checker.compile(expression)
+        return checker.compile(expression).serialize()
     except RuntimeError as problem:
         renamed = _renamed(expression, str(problem))
         if renamed == expression:
             raise
-    return checker.compile(renamed)
+    return checker.compile(renamed).serialize()
 
 
 def _renamed(expression: str, problem: str) -> str:

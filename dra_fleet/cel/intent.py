@@ -135,7 +135,7 @@ def literals(expression: str, minor: int) -> Literals:
 
 
 def _tree_of(expression: str, minor: int) -> Tree:
-    return syntax.parse(evaluator.checked(expression, minor).serialize())
+    return syntax.parse(evaluator.checked(expression, minor))
 
 
 def _comparisons(tree: Tree) -> Iterator[Comparison]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -149,6 +150,8 @@ class DeviceCel:
         return Program(expression, self, tree, highest_cost)
 
     def _operand(self, expression: str) -> Program:
+        with suppress(CelInvalid, CelUnsupported):  # an operand need not be a selector
+            return self.compile(expression)
         tree = self._checked(expression)
         return Program(expression, self, tree, cost.highest(tree))
 
@@ -159,7 +162,7 @@ class DeviceCel:
             message = str(problem)
             _refuse_beyond_evaluator(expression, message)
             raise CelInvalid(words.compile_error(message)) from None
-        return syntax.parse(checked.serialize())
+        return syntax.parse(checked)
 
 
 def _encoded(expression: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
@@ -71,6 +72,7 @@ _NO_DOMAIN = re.compile(
 _DRIVER = re.compile(r"""device\.driver\s*==\s*(['"])(?P<driver>[^'"]+)\1""")
 
 
+@lru_cache(maxsize=4096)
 def corrected(expression: str, environment: DeviceCel) -> str:
     """As it was meant: two look-ups, the driver's domain, quantities and versions compared as such."""
     text = _TWICE.sub(r"[\1\g<domain>\1].\g<id>", expression)

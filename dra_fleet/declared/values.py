@@ -50,6 +50,8 @@ class Value:
         secret: whether it, or what it is part of, is secret.
     """
 
+    __slots__ = ("_raw", "_unknowns", "path", "secret")
+
     def __init__(self, raw: object, path: Path, unknowns: dict[str, None], *, secret: bool = False) -> None:
         """Wrap what is at a place.
 
@@ -75,7 +77,8 @@ class Value:
         for number, step in enumerate(steps):
             if raw is Missing.UNKNOWN:  # what is unknown is the whole
                 return Value(raw, (*self.path, *steps[:number]), self._unknowns, secret=secret)
-            raw = _below(raw, step)
+            # Most is a dictionary: a call less, where rules ask tens of thousands of times.
+            raw = cast("dict[object, object]", raw).get(step) if type(raw) is dict else _below(raw, step)
             while isinstance(raw, Secret):
                 secret, raw = True, raw.value
         return Value(raw, (*self.path, *steps), self._unknowns, secret=secret)
@@ -114,7 +117,7 @@ class Value:
     @property
     def given(self) -> bool:
         """Whether something known is there."""
-        return not self.unknown and self._raw is not Missing.ABSENT
+        return self._raw is not Missing.ABSENT and not self.unknown
 
     @property
     def known(self) -> object:

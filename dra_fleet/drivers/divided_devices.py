@@ -98,10 +98,11 @@ def partitions_taken(expressions: tuple[str, ...], dividing: tuple[Dividable, ..
     selection = DeviceSelection.of(expressions)
     if selection is None:
         return "none"
-    parts = [part for each in dividing for part in each.partitions()]
-    if any(_takes(selection.selects, part, divided=False) for part in parts):
+    selects = selection.selects
+    taken = [part for each in dividing for part in each.partitions() if _takes(selects, part, divided=True)]
+    if any(_takes(selects, part, divided=False) for part in taken):
         return "meant"
-    return "too" if any(_takes(selection.selects, part, divided=True) for part in parts) else "none"
+    return "too" if taken else "none"
 
 
 @cache
