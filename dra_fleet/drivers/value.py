@@ -85,6 +85,7 @@ class DriverValue:
             none; empty where it prepares each alone.
         settles: Dotted keys that, given by the user, answer the question `conflicts` asks.
         is_usual: Whether a cluster that brings its own drivers is taken to run it unless told otherwise.
+        takes_descriptions: Whether stack files describe its devices, because no machine tells them.
         order: In which order it publishes its devices; what is not known counts as random, which is any.
         order_with_counters: The same where its devices share counters.
     """
@@ -105,5 +106,6 @@ class DriverValue:
     prepared_together: str = ""
     settles: frozenset[str] = frozenset()
     is_usual: bool = False
+    takes_descriptions: bool = False
     order: Order = "random"
     order_with_counters: Order = "random"

@@ -6,11 +6,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
+from dra_fleet.drivers.common.told_devices import type_of
 
 if TYPE_CHECKING:
+    from dra_fleet.drivers import Driver
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.settings.clusters import ClusterSettings
-    from dra_fleet.settings.pools import CommonPoolSettings
+    from dra_fleet.settings.pools import CommonPoolSettings, DescribedDevices
 
 MOST_ENTRIES: Final = 32
 """Attributes and capacities of one device:
@@ -56,7 +58,8 @@ def _check_devices(
     names = Counter((item.driver, item.name) for item in pool.devices)
     for index, item in enumerate(pool.devices):
         here = (*at, index)
-        if (known := drivers.publishing(item.driver)) is not None:
+        known = drivers.publishing(item.driver)
+        if known is not None and not known.takes_descriptions:
             findings.error(
                 *here,
                 "driver",
@@ -64,6 +67,8 @@ def _check_devices(
                 got=item.driver,
                 fix="remove the devices",
             )
+        elif known is not None:
+            _check_known(here, cluster, known, item, findings)
         elif cluster.drivers and item.driver not in publishing:
             findings.error(
                 *here,
@@ -81,3 +86,30 @@ def _check_devices(
         if entries > MOST_ENTRIES:
             what = "has more attributes and capacities than a device may"
             findings.error(*here, what=what, got=str(entries), allowed=f"at most {MOST_ENTRIES}")
+
+
+def _check_known(
+    at: tuple[object, ...],
+    cluster: ClusterSettings,
+    driver: Driver,
+    item: DescribedDevices,
+    findings: Findings,
+) -> None:
+    """Devices of a driver that is known have attributes and capacities that it publishes."""
+    if cluster.drivers and driver.name not in cluster.drivers:
+        what = f"is published by driver {driver.name}, which the cluster has not"
+        findings.error(*at, "driver", what=what, got=item.driver, fix=f"add {driver.name} to its drivers")
+        return
+    facts = driver.facts
+    types = {one.name: one.type for one in facts.attributes}
+    for name, value in item.attributes.items():
+        if name not in types:
+            what = f"is no attribute that driver {driver.name} publishes"
+            findings.unknown(*at, "attributes", what=what, got=name, known=sorted(types))
+        elif type_of(value) != types[name]:
+            what = f"is published as {types[name]}"
+            findings.error(*at, "attributes", name, what=what, got=type_of(value))
+    capacities = {one.name for one in facts.capacities}
+    for name in sorted(item.capacity.keys() - capacities):
+        what = f"is no capacity that driver {driver.name} publishes"
+        findings.unknown(*at, "capacity", what=what, got=name, known=sorted(capacities))

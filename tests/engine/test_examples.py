@@ -37,6 +37,7 @@ HELD = {
         {"exclusive": 1, "partitioned": 1, "sliced": 2, "mps": 2, "vgpu": 1},
     ),
     "s16-amd": ("lab", "v1.36.3", {"train": 1, "serve": 4}),
+    "s16-intel": ("lab", "v1.36.3", {"transcode": 8}),
     "s16-fpga": ("lab", "v1.36.3", {"radar": 4, "filters": 2}),
     "floor-1.34": ("floor", "v1.34.9", {"smoke": 4}),
 }

@@ -12,6 +12,7 @@ from dra_fleet.settings.pools import VersionValue
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from dra_fleet.drivers.common.facts import AttributeType
     from dra_fleet.model.plan import PoolPlan
     from dra_fleet.settings.pools import DescribedDevices
 
@@ -30,6 +31,19 @@ def told_devices(pool: PoolPlan, publishers: Collection[str]) -> Published:
         for device in published_as(item)
     ]
     return Published(devices=tuple(devices), told=frozenset(publishers))
+
+
+def type_of(value: str | bool | int | VersionValue) -> AttributeType:
+    """The type of an attribute as it is described."""
+    match value:
+        case bool():
+            return "bool"
+        case int():
+            return "int"
+        case str():
+            return "string"
+        case VersionValue():
+            return "version"
 
 
 def published_as(item: DescribedDevices) -> Iterator[PublishedDevice]:

@@ -1,0 +1,104 @@
+"""Intel's GPU driver: its devices are described, and held to what the driver publishes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dra_fleet.plan import make_plan
+from dra_fleet.proof.prove import prove
+from dra_fleet.settings import SettingsInvalid, parse
+from dra_fleet.settings.stack_file import read_fleet
+from tests.plan.plan_helpers import ROOT, planned
+
+AT = "dra-fleet:fleet.clusters.lab"
+DEVICES = f"{AT}.pools.flex.devices"
+
+
+@pytest.fixture
+def fleet() -> dict[str, Any]:
+    return read_fleet(ROOT / "examples" / "s16-intel.yaml")
+
+
+def lab(fleet: dict[str, Any]) -> dict[str, Any]:
+    return fleet["clusters"]["lab"]
+
+
+def device(fleet: dict[str, Any]) -> dict[str, Any]:
+    return lab(fleet)["pools"]["flex"]["devices"][0]
+
+
+def refused(fleet: dict[str, Any]) -> dict[str, str]:
+    with pytest.raises(SettingsInvalid) as invalid:
+        make_plan(parse(fleet))
+    return {error.path: error.what for error in invalid.value.errors}
+
+
+def test_its_plugin_goes_to_the_pools_whose_devices_are_described(fleet: dict[str, Any]) -> None:
+    (release,) = planned(fleet).clusters[0].releases
+    assert (release.name, release.driver) == ("intel-gpu-resource-driver-chart", "gpu.intel.com")
+    plugin = release.values["kubeletPlugin"]
+    terms = plugin["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert terms["nodeSelectorTerms"] == [
+        {"matchExpressions": [{"key": "example.com/pool", "operator": "In", "values": ["flex"]}]}
+    ]
+    assert [item["key"] for item in plugin["tolerations"]] == [
+        "node-role.kubernetes.io/master",
+        "node-role.kubernetes.io/control-plane",
+        "node.kubernetes.io/gpu",
+        "example.com/media",
+    ]
+
+
+@pytest.mark.parametrize(("copies", "word"), [(8, "guaranteed"), (9, "never")])
+def test_its_devices_are_proved(fleet: dict[str, Any], copies: int, word: str) -> None:
+    fleet["workloads"]["transcode"]["copies"] = copies
+    (found,) = prove(make_plan(parse(fleet))).workloads
+    assert found.word == word
+
+
+@pytest.mark.parametrize(
+    ("wrong", "path", "what"),
+    [
+        (("attributes", "modell", "x"), ".attributes", "is no attribute that driver intel publishes"),
+        (("attributes", "sriov", "yes"), ".attributes.sriov", "is published as bool"),
+        (("capacity", "vram", "8Gi"), ".capacity", "is no capacity that driver intel publishes"),
+    ],
+)
+def test_what_the_driver_does_not_publish_is_no_description(
+    fleet: dict[str, Any], wrong: tuple[str, str, object], path: str, what: str
+) -> None:
+    section, key, value = wrong
+    device(fleet)[section][key] = value
+    assert refused(fleet) == {f"{DEVICES}[0]{path}": what}
+
+
+def test_its_devices_need_it_on_the_cluster(fleet: dict[str, Any]) -> None:
+    lab(fleet)["drivers"] = {"example": {"version": "0.4.0"}}
+    assert refused(fleet)[f"{DEVICES}[0].driver"] == (
+        "is published by driver intel, which the cluster has not"
+    )
+
+
+def test_it_is_refused_where_no_pool_has_its_devices(fleet: dict[str, Any]) -> None:
+    lab(fleet)["pools"]["flex"].pop("devices")
+    assert refused(fleet) == {f"{AT}.drivers.intel": "serves Intel GPUs, which no pool of this cluster has"}
+
+
+def test_a_selector_that_the_chart_would_leave_out_is_refused(fleet: dict[str, Any]) -> None:
+    lab(fleet)["drivers"]["intel"]["values"] = {
+        "nodeFeatureRules": {"enabled": True},
+        "kubeletPlugin": {"nodeSelector": {"a": "b"}},
+    }
+    assert refused(fleet) == {
+        f"{AT}.drivers.intel.values.kubeletPlugin.nodeSelector": (
+            "is left out by the chart where nodeFeatureRules.enabled is true"
+        )
+    }
+
+
+def test_devices_of_a_cluster_that_runs_it_already_are_proved(fleet: dict[str, Any]) -> None:
+    lab(fleet)["drivers"] = {}
+    (found,) = prove(make_plan(parse(fleet))).workloads
+    assert found.word == "guaranteed"
