@@ -122,7 +122,7 @@ VERSIONS = [(driver, version) for driver in DRIVERS for version in driver.versio
 
 @pytest.mark.parametrize(("driver", "version"), VERSIONS, ids=[f"{d.name}-{v.version}" for d, v in VERSIONS])
 def test_a_chart_version_is_exact_and_its_keys_are_leaves(driver: DriverFacts, version: ChartVersion) -> None:
-    assert re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", version.version)
+    assert re.fullmatch(r"v?[0-9]+\.[0-9]+\.[0-9]+", version.version)
     assert version.chart.startswith("oci://") is not bool(version.repository)
     sections = {key.rpartition(".")[0] for key in version.values}
     assert not sections & set(version.values)

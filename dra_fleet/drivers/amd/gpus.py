@@ -46,8 +46,8 @@ def gpus_of(machine: Machine) -> AmdGpus | None:
 @cache
 def models() -> Mapping[str, AmdGpu]:
     """The models by name."""
-    entries = data("driver amd has no models", DRIVER.package, "gpus.yaml")
-    found = [AmdGpu.model_validate(entry) for entry in entries]
+    told = data("driver amd has no models", DRIVER.package, "gpus.yaml")
+    found = [AmdGpu.model_validate(entry) for entry in told["gpus"]]
     return {gpu.model: gpu for gpu in found}
 
 
