@@ -49,6 +49,6 @@ def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:
     facts, found = driver.facts, gpus_of(pool.machine)
     if found is None:
         return Published(told=frozenset({facts.driver}))
-    unknown = _PER_HOST | (_VIRTUAL if found.is_virtual else frozenset())
+    unknown = _PER_HOST | _VIRTUAL if found.is_virtual else _PER_HOST
     devices = (known_device(facts.driver, device, unknown) for device in amd_devices(found))
     return Published(devices=tuple(devices), told=frozenset({facts.driver}))
