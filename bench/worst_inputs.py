@@ -51,6 +51,34 @@ def _pools(size: int) -> str:
     return text
 
 
+def _alike_pools(pools: int, claims: int, *, selectors: bool = False) -> str:
+    """Pools of one machine that serve all workloads; with selectors each of these has a class of its own."""
+    names = [f"k{number}" if selectors else "gpu.nvidia.com" for number in range(claims)]
+    parts = {
+        "pools": [
+            f"          p{number}: {{machine: hgx-h100-8, nodes: {{min: 1, max: {1 + number}}}, "
+            f"nodeSelector: {{p: a{number}}}}}"
+            for number in range(pools)
+        ],
+        "claims": [
+            f"      c{number}: {{requests: {{g: {{class: {name}}}}}}}" for number, name in enumerate(names)
+        ],
+        "workloads": [
+            f"      w{number}: {{cluster: c, claim: c{number}, copies: 1}}" for number in range(claims)
+        ],
+        "classes": [
+            f"      {name}: {{driver: nvidia, type: gpu, memory: {{min: {number + 1}Mi}}}}"
+            for number, name in enumerate(names if selectors else [])
+        ],
+    }
+    cluster = ["cloud: existing", "kubeconfig: {context: c}", "drivers: {nvidia: {version: 0.5.0}}"]
+    head = [*_HEAD.splitlines(), "    owner: a", "    environment: development", "    clusters:", "      c:"]
+    text = [*head, *(f"        {line}" for line in cluster), "        pools:", *parts.pop("pools")]
+    for name, lines in parts.items():
+        text += [f"    {name}:", *lines] if lines else []
+    return "\n".join(text) + "\n"
+
+
 def _events(lines: int) -> str:
     urn = "urn:pulumi:dev::other::{0}::{1}"
     root = "pulumi:pulumi:Stack"
@@ -81,6 +109,9 @@ def _inputs() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         yield f"manifest, {name} of claims with a selector each", claims, check
         yield f"events, {name} in one line", '{"summaryEvent": {"a": "' + "x" * size + '"}}', gate
         yield f"events, {name} of brackets", '{"summaryEvent": ' + nested + "}", gate
+    yield "stack file, 300 alike pools, 500 claims and workloads", _alike_pools(300, 500), prove
+    yield "stack file, 300 alike pools, 400 selectors", _alike_pools(300, 400, selectors=True), prove
+    yield "stack file, a pool and 5,000 claims and workloads", _alike_pools(1, 5_000), prove
     yield "stack file, aliases of 10^12 texts", _HEAD + "    x:\n" + _indented(_bomb()), prove
     yield "manifest, aliases of 10^12 texts", _bomb(), check
     yield "events, 10,000 resources without the pack", _events(10_000), gate

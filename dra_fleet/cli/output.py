@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -102,9 +103,14 @@ def _print_columns(console: Console, table: Table) -> None:
 def _without_markup(cell: RenderableType) -> str:
     from rich.text import Text
 
-    if isinstance(cell, Text):
-        return cell.plain
-    text = f"{cell}"
+    return cell.plain if isinstance(cell, Text) else _stripped(f"{cell}")
+
+
+@lru_cache(maxsize=16_384)
+def _stripped(text: str) -> str:
+    """A cell of many rows that say the same."""
+    from rich.text import Text
+
     return Text.from_markup(text).plain if "[" in text else text
 
 

@@ -121,13 +121,14 @@ def _claims(proof: Proof) -> Table:
     )
     for item in proof.claims:
         serving = [fit for fit in item.pools if fit.at_max != 0]
+        name = _plain(item.name)
         for fit in serving:
-            table.add_row(item.cluster, _plain(item.name), fit.pool, *_cells(fit))
+            table.add_row(item.cluster, name, fit.pool, *_cells(fit))
         if not serving:
             pools = ", ".join(fit.pool for fit in item.pools) or "-"
             most = max((count for fit in item.pools for count in fit.requests.values()), default=0)
             matched = f"[yellow]up to {most}[/]" if most else "[red]none[/]"
-            table.add_row(item.cluster, _plain(item.name), pools, matched, "[red]none[/]", "[red]none[/]")
+            table.add_row(item.cluster, name, pools, matched, "[red]none[/]", "[red]none[/]")
     return table
 
 

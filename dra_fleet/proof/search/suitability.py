@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet import drivers
@@ -66,7 +66,7 @@ def suitability_of(pod_set: PodSet, group: NodeGroup, minor: str) -> Suitability
     """What a group of nodes means to a pod set."""
     barrier = _barrier(pod_set, group.shape)
     if barrier:
-        return Suitability(barrier=barrier, doubt="", matches=())
+        return _barred(barrier)
     matches = tuple(
         tuple((ask, match(ask, group.shape, minor)) for ask in choices) for choices in pod_set.claim.requests
     )
@@ -76,6 +76,12 @@ def suitability_of(pod_set: PodSet, group: NodeGroup, minor: str) -> Suitability
     return Suitability(
         barrier="", doubt=_doubt(pod_set, group.shape, matches), matches=matches, has_more=has_more
     )
+
+
+@lru_cache(maxsize=4096)
+def _barred(reason: str) -> Suitability:
+    """One for all groups that pods are kept off for the same reason."""
+    return Suitability(barrier=reason, doubt="", matches=())
 
 
 def _barrier(pod_set: PodSet, shape: NodeShape) -> str:
@@ -93,6 +99,7 @@ def _barrier(pod_set: PodSet, shape: NodeShape) -> str:
     return ""
 
 
+@lru_cache(maxsize=4096)
 def labels_of(shape: NodeShape) -> Labels:
     """The labels of a node, as far as they are known."""
     known = {**_STANDARD, **shape.labels}
