@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from dra_fleet.rehearsal.clouds.ack.account import ADDON, CLUSTER, POOL, AckAccount, made_id, region_of
 from dra_fleet.rehearsal.clouds.ack.clusters import AckClusters
-from dra_fleet.rehearsal.clouds.ack.node_pools import NodePools
+from dra_fleet.rehearsal.clouds.ack.node_pools import AckNodePools
 from dra_fleet.rehearsal.clouds.ack.plugin import GET_CREDENTIAL
 from dra_fleet.rehearsal.clouds.ack.refusing import INVALID, refuse
 from dra_fleet.rehearsal.clouds.ack.resource_type import AckResourceType
@@ -51,7 +51,7 @@ class SimulatedAck(TypedCloud[AckAccount, AckResourceType]):
             kind: NeighbourType(account=account, facts=facts, needs=in_cluster)
             for kind, facts in neighbours("ack").items()
         }
-        types |= {CLUSTER: self._clusters, POOL: NodePools(account, self._clusters)}
+        types |= {CLUSTER: self._clusters, POOL: AckNodePools(account, self._clusters)}
         super().__init__(account, types)
 
     def check(

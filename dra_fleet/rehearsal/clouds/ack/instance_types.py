@@ -19,7 +19,7 @@ _ARM: Final = re.compile(r"\d+y")
 
 
 @dataclass(frozen=True, kw_only=True)
-class InstanceType:
+class EcsInstanceType:
     """One instance type. `machine` is its name in the catalogue, None for a general one; memory in GiB."""
 
     name: str
@@ -36,11 +36,11 @@ class InstanceType:
         return ".".join(self.name.split(".")[:2]).partition("-")[0]
 
 
-def find_type(name: str) -> InstanceType | None:
+def find_type(name: str) -> EcsInstanceType | None:
     """The instance type of that name; None where it is not known."""
     known = CLOUD.machines.get(name)
     if known is not None:
-        return InstanceType(
+        return EcsInstanceType(
             name=name,
             cpus=known.cpus,
             memory_gib=known.memory_gib or 4 * known.cpus,
@@ -55,10 +55,10 @@ def find_type(name: str) -> InstanceType | None:
         return None
     arm = _ARM.fullmatch(match["generation"] + match["traits"]) is not None
     memory = cpus * _GIB_PER_CPU[match["family"]]
-    return InstanceType(name=name, cpus=cpus, memory_gib=memory, arch="arm64" if arm else "amd64")
+    return EcsInstanceType(name=name, cpus=cpus, memory_gib=memory, arch="arm64" if arm else "amd64")
 
 
-def type_of(name: str, region: str) -> InstanceType:
+def type_of(name: str, region: str) -> EcsInstanceType:
     """The instance type of that name.
 
     Raises:

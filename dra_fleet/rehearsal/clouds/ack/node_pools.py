@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.values import Properties
 
 
-class NodePools:
+class AckNodePools:
     """The type `alicloud:cs/nodePool:NodePool`.
 
     `release` in a record is its kubelets', `joined` what each of its machines was made of.

@@ -17,7 +17,7 @@ from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.ack.account import AckAccount
-    from dra_fleet.rehearsal.clouds.ack.instance_types import InstanceType
+    from dra_fleet.rehearsal.clouds.ack.instance_types import EcsInstanceType
     from dra_fleet.rehearsal.clouds.values import Properties
 
 SCHEDULING: Final = "ack.node.gpu.schedule"
@@ -30,7 +30,7 @@ ELASTIC: Final = {"k8s.aliyun.com": "true"}
 """On nodes of pools that scale: https://registry.terraform.io/providers/aliyun/alicloud/latest/docs."""
 
 
-def type_of_pool(pool: Properties, region: str) -> InstanceType:
+def type_of_pool(pool: Properties, region: str) -> EcsInstanceType:
     """The instance type that machines are made of: the first, where there is more than one.
 
     Raises:
@@ -123,7 +123,7 @@ def _node_name(urn: str, index: int, region: str) -> str:
     return f"{region}.10.{digest[0]}.{digest[1]}.{digest[2]}"
 
 
-def _labels(record: Record, cluster: Record, kind: InstanceType, zone: str) -> dict[str, str]:
+def _labels(record: Record, cluster: Record, kind: EcsInstanceType, zone: str) -> dict[str, str]:
     pool = record["inputs"]
     labels = {
         "ack.aliyun.com": str(cluster["id"]),
@@ -167,7 +167,7 @@ def _driver(account: AckAccount, pool: Properties) -> str:
     return asked if not has or asked in has else DRIVER
 
 
-def _advertised(pool: Properties, cluster: Record, kind: InstanceType) -> dict[str, int]:
+def _advertised(pool: Properties, cluster: Record, kind: EcsInstanceType) -> dict[str, int]:
     """What ACK's device plugin advertises: it runs where the nodes' label says "default"."""
     addons = cast("list[Properties]", cluster["inputs"].get("addons") or [])
     removed = any(addon.get("name") == PLUGIN and addon.get("disabled") for addon in addons)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.ack.account import AckAccount
-    from dra_fleet.rehearsal.clouds.ack.instance_types import InstanceType
+    from dra_fleet.rehearsal.clouds.ack.instance_types import EcsInstanceType
     from dra_fleet.rehearsal.clouds.values import Properties
 
 _MOST_TYPES: Final = 10
@@ -120,7 +120,7 @@ def _refuse_scaling(pool: Properties) -> None:
         )
 
 
-def _refuse_image(pool: Properties, kind: InstanceType) -> None:
+def _refuse_image(pool: Properties, kind: EcsInstanceType) -> None:
     image = str(pool.get("imageType") or "AliyunLinux3")
     arch = "arm64" if image == _ARM_IMAGE else "amd64"
     if image not in _ANY_ARCH and arch != kind.arch:
@@ -152,7 +152,7 @@ def refuse_beyond_limits(account: AckAccount, record: Record, *, had: int) -> No
         )
 
 
-def _refuse_quota(account: AckAccount, record: Record, kind: InstanceType) -> None:
+def _refuse_quota(account: AckAccount, record: Record, kind: EcsInstanceType) -> None:
     quota = account.limits.quotas.get(kind.family)
     if quota is None:
         return
