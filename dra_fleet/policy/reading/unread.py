@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from dra_fleet import drivers
 from dra_fleet.declared.values import Missing
+from dra_fleet.policy.reading.advertisers import advertisers
+from dra_fleet.policy.reading.chart_values import local_chart
 from dra_fleet.policy.reading.charts import INSTALLED_TYPES, RELEASE_TYPES, is_of_no_driver, releases
+from dra_fleet.policy.reading.claims import CLASS_TYPES
 from dra_fleet.policy.reading.clouds import all_resources
 from dra_fleet.policy.reading.homes import CLUSTER_TYPES
 from dra_fleet.policy.reading.pods import POD_TYPES
@@ -186,9 +189,9 @@ UNREAD: Final[tuple[tuple[str, str, Callable[[Resource], bool] | None], ...]] = 
     (
         "a cluster or a pool of another provider",
         (
-            r"(?i)(?!dra-fleet:|kubernetes:|pulumi:)[\w-]+:"
-            r"(?=.*(kube|k8s|lke|sks|cce|tke|gke|eks|aks|openshift|rosa|container|rancher|node|agent|worker))"
-            r".*:\w*(Kubernetes|Kube|K8s(v\d)?|Cluster(V\d|Instance|RosaHcp|RosaClassic)?|Pool|NodeGroup)"
+            r"(?i)(?!dra-fleet:|kubernetes:|pulumi:)"
+            r"(?=rancher|[\w-]+:.*(kube|k8s|lke|sks|\bcks\b|cce|tke|gke|eks|aks|openshift|rosa|container|node|agent|worker))"
+            r"[\w-]+:.*:\w*(Kubernetes|Kube|K8s(v\d)?|Cluster(V\d|Instance|RosaHcp|RosaClassic)?|Pool|NodeGroup)"
         ),
         None,
     ),
@@ -201,13 +204,26 @@ _TYPES: Final = tuple((what, re.compile(types), about) for what, types, about in
 def unread(stack: Stack) -> Iterator[tuple[Resource, str]]:
     """The resources that no rule reads, with what each may hold; components are read by their children."""
     parents = {resource.parent for resource in stack.resources}
+    hidden = _hiding_drivers(stack)
     for resource in stack.resources:
         is_component = resource.provider is None
         if is_component and resource.urn in parents:
             continue
-        what = _may_hold(resource)
+        what = _may_hold(resource) or hidden.get(resource.urn, "")
         if what and not any(_is_read(stack, each) for each in (resource, *stack.ancestors(resource))):
             yield resource, what
+
+
+def _hiding_drivers(stack: Stack) -> dict[str, str]:
+    """What installs charts that no driver knows, where a program has classes and no known driver."""
+    if not stack.of(CLASS_TYPES) or any(found.kind == "dra" for found in advertisers(stack)):
+        return {}
+    charts = [(each, installed) for each in stack.of(RELEASE_TYPES) for installed in releases(each)]
+    return {
+        each.urn: "what gives the devices of its classes out"
+        for each, installed in charts
+        if is_of_no_driver(installed) and not local_chart(installed.chart.text or "").given
+    }
 
 
 def _is_read(stack: Stack, resource: Resource) -> bool:
