@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from pydantic import ValidationError
 
 from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, under
 from dra_fleet.settings.fleet import FleetSettings
 from dra_fleet.settings.translate import Location, translate
+
+MOST_ERRORS: Final = 1000
+"""How many are told of a file at once: nobody reads more, and each takes a while to put into words."""
 
 
 def parse(settings: Mapping[str, Any]) -> FleetSettings:
@@ -37,9 +40,13 @@ def parse(settings: Mapping[str, Any]) -> FleetSettings:
         parsed = FleetSettings.model_validate_json(text, by_alias=True, by_name=False)
     except ValidationError as invalid:
         details = invalid.errors(include_url=False)
-        found = [error for detail in details if (error := translate(detail, settings)) is not None]
+        told = details[:MOST_ERRORS]
+        found = [error for detail in told if (error := translate(detail, settings)) is not None]
         hidden = tuple(f"{error.path}{end}" for error in errors for end in (".", "[", ":"))
         errors += [error for error in found if not f"{error.path}:".startswith(hidden)]
+        if len(details) > len(told):
+            more = f"has {len(details) - len(told)} errors more, which are told once these are mended"
+            errors.append(SettingsError(path=KEY, what=more))
         raise SettingsInvalid(errors) from None
     if errors:
         raise SettingsInvalid(errors)

@@ -9,6 +9,7 @@ import pytest
 from dra_fleet.clouds.existing.settings import ExistingClusterSettings
 from dra_fleet.findings.errors import KEY
 from dra_fleet.settings import SettingsInvalid, parse
+from dra_fleet.settings.parsing import MOST_ERRORS
 from dra_fleet.settings.stack_file import read_fleet
 
 DEV = Path(__file__).parents[2] / "Pulumi.dev.yaml"
@@ -217,6 +218,15 @@ def test_all_errors_come_at_once_in_a_stable_order(fleet: dict[str, Any]) -> Non
         error.path for error in caught.value.errors
     )
     assert text.count("\n\n") == 4
+
+
+def test_of_very_many_errors_the_first_are_told_and_how_many_more_there_are(fleet: dict[str, Any]) -> None:
+    pools = fleet["clusters"]["lab"]["pools"]
+    pools |= {f"p{number}": {**pools["a100"], "nodes": 1} for number in range(MOST_ERRORS + 17)}
+    found = errors_of(fleet)
+    assert found.pop(KEY)["what"] == "has 17 errors more, which are told once these are mended"
+    assert len(found) == MOST_ERRORS
+    assert {error["what"] for error in found.values()} == {"must be a mapping"}
 
 
 def test_an_error_reads_as_a_block_with_got_allowed_and_fix(fleet: dict[str, Any]) -> None:
