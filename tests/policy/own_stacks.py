@@ -60,6 +60,9 @@ _ANSWERS: Final[Mapping[str, dict[str, Any]]] = {
         "kubernetesNetworkConfigs": [{"serviceIpv4Cidr": "172.20.0.0/16"}],
         "vpcConfig": _VPC,
     },
+    "alicloud:cs/getClusterCredential:getClusterCredential": {
+        "certificateAuthorities": [{"clusterCert": "Q0E=", "clientCert": "", "clientKey": ""}]
+    },
 }
 _OUTPUTS: Final[Mapping[str, dict[str, Any]]] = {
     "azure-native:resources:ResourceGroup": {"name": "group"},
@@ -71,6 +74,9 @@ _OUTPUTS: Final[Mapping[str, dict[str, Any]]] = {
         "vpcConfig": _VPC,
     },
     "aws:ec2/launchTemplate:LaunchTemplate": {"latestVersion": 3},
+    "alicloud:cs/managedKubernetes:ManagedKubernetes": {
+        "connections": [{"apiServerIntranet": "https://10.40.0.7:6443", "apiServerInternet": ""}]
+    },
 }
 _DECLARED: Final[dict[tuple[Path, bool, bool], list[Resource]]] = {}
 
