@@ -79,6 +79,17 @@ def eks(image: str) -> Declared:
     )
 
 
+ACK = Declared(
+    type="alicloud:cs/nodePool:NodePool",
+    name="gpus",
+    properties={
+        "instanceTypes": ["ecs.gn7i-c8g1.2xlarge"],
+        "labels": [
+            {"key": "ack.node.gpu.schedule", "value": "disabled"},
+            {"key": "nvidia.com/gpu.present", "value": "true"},
+        ],
+    },
+)
 OFF = operator(driver={"enabled": False})
 MOUNTED = operator(driver={"enabled": False}, hostPaths={"driverInstallDir": OPERATOR_ROOT})
 OWN = operator(hostPaths={"driverInstallDir": "/opt/gpu"})
@@ -139,6 +150,11 @@ CASES = (
     RuleCase(
         rule=RULE,
         passing=(driver("/"), eks("AL2023_x86_64_NVIDIA")),
+        breaks=(misplaced(OPERATOR_ROOT, "the pool gpus", "/"),),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(driver("/"), ACK),
         breaks=(misplaced(OPERATOR_ROOT, "the pool gpus", "/"),),
     ),
     RuleCase(

@@ -35,6 +35,18 @@ EKS = Declared(
         "scalingConfig": {"minSize": 1, "maxSize": 2, "desiredSize": 1},
     },
 )
+ACK = Declared(
+    type="alicloud:cs/nodePool:NodePool",
+    name="gpus",
+    properties={
+        "instanceTypes": ["ecs.gn7i-c8g1.2xlarge"],
+        "labels": [
+            {"key": "ack.node.gpu.schedule", "value": "disabled"},
+            {"key": "nvidia.com/gpu.present", "value": "true"},
+        ],
+        "scalingConfig": {"enable": True, "minSize": 1, "maxSize": 2},
+    },
+)
 
 
 def gke(accelerator: str, fewest: int, **more: Any) -> Declared:
@@ -95,6 +107,19 @@ CASES = (
                 path=("scalingConfig", "minSize"),
                 value=0,
                 messages=(empty(EKS, "scalingConfig.minSize", "EKS's autoscaler does not know its devices"),),
+                unknown="scalingConfig.minSize",
+            ),
+        ),
+    ),
+    RuleCase(
+        rule=RULE,
+        passing=(DRIVER, ACK),
+        breaks=(
+            Break(
+                resource="gpus",
+                path=("scalingConfig", "minSize"),
+                value=0,
+                messages=(empty(ACK, "scalingConfig.minSize", "ACK's autoscaler does not know its devices"),),
                 unknown="scalingConfig.minSize",
             ),
         ),
