@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 
+CLOUDS = "gke, ack, aks, eks, existing"
+"""The nearest to the name that was given first."""
+
 
 def printed(*arguments: str) -> Any:
     result = CliRunner().invoke(app, [*arguments, "-o", "json"])
@@ -67,7 +70,7 @@ def test_no_machine_large_enough_exits_1() -> None:
     [
         (
             {"cloud": "gk"},
-            "there is no such cloud\n  got: gk\n  allowed: gke, ack, aks, eks, existing\n  fix: did you ",
+            f"there is no such cloud\n  got: gk\n  allowed: {CLOUDS}\n  fix: did you mean gke?",
         ),
         (
             {"accelerator": "A1000", "cloud": "aks"},
