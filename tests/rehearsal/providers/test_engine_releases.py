@@ -213,4 +213,4 @@ def test_a_chart_that_nothing_stands_in_for_is_refused_with_the_versions_that_ar
     preview = project.preview()
     assert preview.code != 0
     assert f"chart {reference} 9.9.9 cannot be pulled" in preview.output
-    assert "versions that have a stand-in: 0.5.0" in preview.output
+    assert "versions that have a stand-in: 0.4.0, 0.4.1, 0.5.0" in preview.output
