@@ -58,7 +58,11 @@ def check_parameters(publisher: str, parameters: Mapping[str, Any], installed: I
                 fix=mistyped(str(name), names) if wrong == "kind" else f"apiVersion: {known[0].api_version}",
             )
         ]
-    return [*_unknown(kind, parameters), *_fields(kind, parameters, installed)]
+    return [
+        *_unknown(kind, parameters),
+        *_sections(kind, parameters),
+        *_fields(kind, parameters, installed),
+    ]
 
 
 def limited_devices(
@@ -81,10 +85,30 @@ def limited_devices(
                     yield field.name, list(cast("Mapping[str, Any]", limits))
 
 
+def _sections_of(kind: ParameterKind) -> frozenset[str]:
+    """The dotted paths of all that holds fields."""
+    sections = {field.name.rpartition(".")[0] for field in kind.fields} - {""}
+    return frozenset(sections | {name.rpartition(".")[0] for name in sections} - {""})
+
+
+def _sections(kind: ParameterKind, parameters: Mapping[str, Any]) -> Iterator[Refusal]:
+    """What is wrong with a section itself: no mapping, or empty where it may not be there."""
+    for section in sorted(_sections_of(kind)):
+        value = _at(parameters, section)
+        if value is None:
+            continue
+        if not isinstance(value, Mapping):
+            yield Refusal(path=section, what="must be a mapping", got=shown(value), allowed="a mapping")
+        elif not value:
+            fields = [field for field in kind.fields if field.name.startswith(f"{section}.")]
+            misplaced = {_misplaced(field, parameters) for field in fields}
+            if len(misplaced) == 1 and (needed := misplaced.pop()):
+                yield _out_of_place(section, needed, parameters)
+
+
 def _unknown(kind: ParameterKind, parameters: Mapping[str, Any]) -> list[Refusal]:
     names = [item.name for item in kind.fields]
-    sections = {name.rpartition(".")[0] for name in names} - {""}
-    sections |= {name.rpartition(".")[0] for name in sections} - {""}
+    sections = _sections_of(kind)
     known = [*names, *sections]
     return [
         Refusal(
@@ -94,7 +118,7 @@ def _unknown(kind: ParameterKind, parameters: Mapping[str, Any]) -> list[Refusal
             allowed=choices(key, known),
             fix=mistyped(key, known),
         )
-        for key in _keys(parameters, frozenset(names), frozenset(sections), "")
+        for key in _keys(parameters, frozenset(names), sections, "")
         if key not in known and key not in _HEAD
     ]
 
@@ -118,7 +142,7 @@ def _fields(kind: ParameterKind, parameters: Mapping[str, Any], installed: Insta
         section = field.name.rpartition(".")[0]
         value = _at(parameters, field.name)
         if value is None:
-            if field.required and (not section or _at(parameters, section) is not None):
+            if field.required and (not section or isinstance(_at(parameters, section), Mapping)):
                 found.append(Refusal(path=field.name, what="is required", fix=f"set {field.name}"))
             continue
         problem = _problem(field, value, parameters, installed)
@@ -142,11 +166,21 @@ def _problem(
     if field.since is not None and installed.facts.is_older(running, field.since):
         what = f"is no field before chart {field.since}"
         return Refusal(path=field.name, what=what, got=running, fix="remove it, or use that version")
-    other, _, wanted = (field.goes_with or "").partition("=")
-    if other and _at(parameters, other) != wanted:
-        what = f"is refused unless {other} is {wanted}"
-        return Refusal(path=field.name, what=what, got=str(_at(parameters, other)), fix=f"{other}: {wanted}")
+    if needed := _misplaced(field, parameters):
+        return _out_of_place(field.name, needed, parameters)
     return _limits(field, value) if field.type == "deviceLimits" else _bounds(field, value)
+
+
+def _misplaced(field: ParameterField, parameters: Mapping[str, Any]) -> str:
+    """What has to be beside a field and is not: `field=value`; empty where nothing is missing."""
+    other, _, wanted = (field.goes_with or "").partition("=")
+    return field.goes_with or "" if other and _at(parameters, other) != wanted else ""
+
+
+def _out_of_place(path: str, needed: str, parameters: Mapping[str, Any]) -> Refusal:
+    other, _, wanted = needed.partition("=")
+    what = f"is refused unless {other} is {wanted}"
+    return Refusal(path=path, what=what, got=str(_at(parameters, other)), fix=f"{other}: {wanted}")
 
 
 def _limits(field: ParameterField, value: object) -> Refusal | None:

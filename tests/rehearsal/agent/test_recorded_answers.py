@@ -8,9 +8,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet.drivers.common.parameters import check_parameters
+from dra_fleet.drivers.installed import Installed
+from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.rehearsal.drivers.nvidia import binaries
 from scripts.record import Recorder
-from scripts.record_prepared import Asking, asked, recorded_answers, simulated
+from scripts.record_prepared import (
+    GATES,
+    PARTITION,
+    REQUEST,
+    WHOLE,
+    Asked,
+    Asking,
+    asked,
+    parameters,
+    recorded_answers,
+    simulated,
+)
+from scripts.recorded_slices import GPUS
 from scripts.slices_api import slices_api
 
 if TYPE_CHECKING:
@@ -36,6 +51,25 @@ def test_a_claim_is_prepared_or_refused_in_the_words_of_the_driver(
     equal = len(said) - len(differ)
     compared(f"NVIDIA's own driver {version}, prepared claims", {"cases": len(said), "equal": equal})
     assert differ == {}
+
+
+@pytest.mark.parametrize("gates", [True, False])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_the_driver_decodes_and_applies_is_what_the_proof_lets_pass(version: str, gates: bool) -> None:
+    """Whether parameters are for the device that is allocated is judged where devices are known."""
+    chart = DRIVER.facts.version(version)
+    assert chart is not None
+    running = Installed(driver=DRIVER, version=chart, values={"featureGates": dict.fromkeys(GATES, gates)})
+    answers = recorded_answers()["answers"]
+    differ: list[tuple[object, str]] = []
+    for given in parameters():
+        device = PARTITION if given.get("kind") == "MigDeviceConfig" else WHOLE
+        key = Asked(version=version, gates=gates, device=device, configs=(((REQUEST,), given),)).key
+        answer = answers.get(key, "")  # MPS that is accepted is not recorded
+        of_devices = any(words in answer for words in ("cannot apply", "invalid device index"))
+        if not of_devices and bool(answer) != bool(check_parameters(GPUS, given, running)):
+            differ.append((given, answer))
+    assert differ == []
 
 
 @pytest.mark.full
