@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from dra_fleet.places import PACKAGE, top_folder
 from dra_fleet.policy.gate.identity import changed, identity
 
 
+@pytest.mark.slow
 def test_the_pack_is_its_folders_what_it_imports_and_its_environment() -> None:
     found = identity()
     import grpc  # noqa: PLC0415 - as the pack does

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,8 +15,6 @@ from tests.proof.proof_helpers import fleet, plan_of, pool, proved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    import pytest
 
     from dra_fleet.model.nodes import NodeGroup
 
@@ -94,6 +93,7 @@ WORKLOADS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
 @given(pools=POOLS, claims=CLAIMS, workloads=WORKLOADS)
 def test_every_answer_is_that_of_pools_judged_one_by_one(

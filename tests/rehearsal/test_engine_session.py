@@ -45,6 +45,7 @@ def session() -> Generator[tuple[ProcessId, ProcessId]]:
                     left.kill()
 
 
+@pytest.mark.slow
 def test_the_engine_and_what_it_started_are_stopped(tmp_path: Path) -> None:
     record = tmp_path / "engine.session"
     with session() as (leader, child):
@@ -55,6 +56,7 @@ def test_the_engine_and_what_it_started_are_stopped(tmp_path: Path) -> None:
     assert not record.exists()
 
 
+@pytest.mark.slow
 def test_what_outlived_an_engine_that_was_killed_is_stopped(tmp_path: Path) -> None:
     record = tmp_path / "engine.session"
     with session() as (leader, child):
