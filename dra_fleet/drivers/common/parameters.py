@@ -173,8 +173,9 @@ def _problem(
 
 def _misplaced(field: ParameterField, parameters: Mapping[str, Any]) -> str:
     """What has to be beside a field and is not: `field=value`; empty where nothing is missing."""
-    other, _, wanted = (field.goes_with or "").partition("=")
-    return field.goes_with or "" if other and _at(parameters, other) != wanted else ""
+    needed = field.goes_with or ""
+    other, _, wanted = needed.partition("=")
+    return needed if needed and _at(parameters, other) != wanted else ""
 
 
 def _out_of_place(path: str, needed: str, parameters: Mapping[str, Any]) -> Refusal:
