@@ -7,7 +7,6 @@ or kubelet takes part. The recordings lie in tests/data/recorded-slices, one fil
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import signal
 import subprocess
@@ -22,10 +21,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.rehearsal.agent.own.mounts import with_mounts
 from dra_fleet.rehearsal.drivers.nvidia import binaries
-from dra_fleet.rehearsal.drivers.nvidia.hardware import NvidiaNode
 from dra_fleet.rehearsal.drivers.nvidia.outfit import outfit
 from dra_fleet.rehearsal.passed_on import passed_on
-from scripts.recorded_cases import Case, cases
+from scripts.recorded_cases import Case, cases, host_of, write_recording
 from scripts.recorded_slices import FOLDER, GPUS
 from scripts.slices_api import SlicesApi, slices_api
 
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 
     from dra_fleet.rehearsal.drivers.node_side import Outfit
 
-GPU_DRIVER: Final = "580.126.09"
 WITHIN: Final = 120.0
 """Seconds in which a driver has published or ended."""
 AT_ONCE: Final = 3
@@ -87,14 +84,7 @@ class Recorder:
             process.wait()
 
     def _outfit(self, case: Case, folder: Path) -> Outfit:
-        host = NvidiaNode.model_validate(
-            {
-                "name": "node",
-                "machine": case.machine,
-                "nvidia": {"driverVersion": GPU_DRIVER, "mig": dict(case.layout)},
-            }
-        ).hosts()[0]
-        found = outfit(host, folder)
+        found = outfit(host_of(case.machine, case.layout), folder)
         if not found.variables:
             raise NothingPublished(f"{case.machine} has no GPU driver")
         return found
@@ -154,8 +144,7 @@ def record(version: str, machines: Sequence[str]) -> None:
         sys.stdout.write(json.dumps(told, indent=1) + "\n")
         return
     FOLDER.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(told, sort_keys=True, separators=(",", ":")).encode()
-    (FOLDER / f"nvidia-{version}.json.gz").write_bytes(gzip.compress(text, mtime=0))
+    write_recording(FOLDER / f"nvidia-{version}.json.gz", told)
     sys.stdout.write(f"{version}: {len(found)} starts of the driver recorded\n")
 
 

@@ -7,8 +7,6 @@ are left out, for what their PCI configuration says of the host is not public.
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 import subprocess
 import sys
@@ -21,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.rehearsal.agent.own.mounts import with_mounts
-from dra_fleet.rehearsal.drivers.nvidia.hardware import NvidiaNode, parts_of
+from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.drivers.nvidia.operator.features import gpu_labels
 from dra_fleet.rehearsal.drivers.nvidia.outfit import outfit
 from dra_fleet.rehearsal.passed_on import passed_on
@@ -29,7 +27,15 @@ from dra_fleet.rehearsal.reporting import Silent
 from dra_fleet.rehearsal.tools.cache import Cache
 from dra_fleet.rehearsal.tools.go import GoToolchain
 from dra_fleet.rehearsal.tools.recipes import Recipe
-from scripts.recorded_cases import EXCLUSIVE, STATIC, cases, served_machines
+from scripts.recorded_cases import (
+    EXCLUSIVE,
+    STATIC,
+    cases,
+    host_of,
+    read_recording,
+    served_machines,
+    write_recording,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,7 +54,6 @@ RECIPE: Final = Recipe(
     cgo=True,
 )
 FILE: Final = Path(__file__).resolve().parents[1] / "tests" / "data" / "recorded-labels.json.gz"
-GPU_DRIVER: Final = "580.126.09"
 NEWEST: Final = "0.5.0"
 """The chart version whose machines and layouts are taken."""
 AT_ONCE: Final = 2
@@ -83,9 +88,7 @@ class LabelCase:
 
     def host(self) -> Host:
         """The machine."""
-        nvidia = {"driverVersion": GPU_DRIVER, "mig": dict(self.layout)}
-        described = {"name": "node", "machine": self.machine, "nvidia": nvidia}
-        return NvidiaNode.model_validate(described).hosts()[0]
+        return host_of(self.machine, self.layout)
 
 
 def label_cases() -> Iterator[LabelCase]:
@@ -159,7 +162,7 @@ def _describe(device: Path) -> None:
 @cache
 def recorded_labels() -> Mapping[str, Any]:
     """The recording: `module`, and `labels` by case."""
-    return json.loads(gzip.decompress(FILE.read_bytes()))
+    return read_recording(FILE)
 
 
 def differences(case: LabelCase) -> list[str]:
@@ -179,8 +182,7 @@ def main() -> None:
     program()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = dict(zip([case.key for case in chosen], pool.map(labels, chosen), strict=True))
-    text = json.dumps({"module": f"{MODULE} {RECIPE.version}", "labels": found}, sort_keys=True)
-    FILE.write_bytes(gzip.compress(text.encode(), mtime=0))
+    write_recording(FILE, {"module": f"{MODULE} {RECIPE.version}", "labels": found})
     sys.stdout.write(f"{len(found)} looks of GPU feature discovery recorded\n")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import gzip
 import json
 import sys
 import tempfile
@@ -28,7 +27,7 @@ from dra_fleet.rehearsal.drivers.nvidia import binaries
 from dra_fleet.rehearsal.drivers.nvidia.plugin import NvidiaGpuPlugin
 from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 from scripts.record import WITHIN, Recorder
-from scripts.recorded_cases import STATIC, Case
+from scripts.recorded_cases import STATIC, Case, read_recording, write_recording
 from scripts.recorded_slices import FOLDER, GPUS
 from scripts.slices_api import RESOURCE, slices_api
 
@@ -152,7 +151,7 @@ def simulated(one: Asked) -> str:
 @cache
 def recorded_answers() -> Mapping[str, Any]:
     """The recording: the `modules` by version, and `answers` by claim."""
-    return json.loads(gzip.decompress(FILE.read_bytes()))
+    return read_recording(FILE)
 
 
 class Asking:
@@ -235,8 +234,7 @@ def main() -> None:
     modules = {
         version: f"{binaries.DRIVER} {binaries.recipe(version).version}" for version in binaries.versions()
     }
-    text = json.dumps({"modules": modules, "answers": found}, sort_keys=True)
-    FILE.write_bytes(gzip.compress(text.encode(), mtime=0))
+    write_recording(FILE, {"modules": modules, "answers": found})
     sys.stdout.write(f"{len(found)} answers of the driver recorded\n")
 
 

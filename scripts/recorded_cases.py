@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.clouds import machines
 from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia import facts as nvidia_facts
 from dra_fleet.drivers.nvidia.shares import GATE as SHARES_GATE
+from dra_fleet.rehearsal.drivers.nvidia.hardware import NvidiaNode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from dra_fleet.hardware.models import Machine
+    from dra_fleet.rehearsal.world.node import Host
 
 DYNAMIC: Final = "DynamicMIG"
 EXCLUSIVE, STATIC, SHARES = "exclusive", "static MIG", "shares"
 OPTIONS: Final = ("memory", "4")
 """Values of `consumableShares` that are recorded: sharing by memory, and by a number of claims."""
+
+GPU_DRIVER: Final = "580.126.09"
 
 Layout = tuple[tuple[str, int], ...]
 
@@ -39,6 +46,23 @@ class Case:
         """Its name among the recordings of its version."""
         detail = "+".join(f"{count}x{name}" for name, count in self.layout) or self.shares
         return " ".join(filter(None, (self.machine, self.mode, detail)))
+
+
+def host_of(machine: str, layout: Layout) -> Host:
+    """A machine as a driver is shown it, with the partitions of each GPU."""
+    nvidia = {"driverVersion": GPU_DRIVER, "mig": dict(layout)}
+    return NvidiaNode.model_validate({"name": "node", "machine": machine, "nvidia": nvidia}).hosts()[0]
+
+
+def read_recording(file: Path) -> Any:  # noqa: ANN401 - JSON
+    """What `write_recording` wrote."""
+    return json.loads(gzip.decompress(file.read_bytes()))
+
+
+def write_recording(file: Path, content: object) -> None:
+    """Keep what was recorded, the same bytes for the same content."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    file.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def served_machines() -> dict[str, Machine]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from dra_fleet.drivers.nvidia.modes import MEDIA_EXTENSIONS
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.model.plan import PoolPlan
 from dra_fleet.settings.sharing import ExclusiveSharing
-from scripts.recorded_cases import STATIC, Case, cases, same_hardware, served_machines
+from scripts.recorded_cases import STATIC, Case, cases, read_recording, same_hardware, served_machines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +36,7 @@ Object = dict[str, Any]
 @cache
 def recorded(version: str) -> Mapping[str, Any]:
     """The recording of a chart version: `module`, the `nvml` functions called, and `slices` by case."""
-    return json.loads(gzip.decompress((FOLDER / f"nvidia-{version}.json.gz").read_bytes()))
+    return read_recording(FOLDER / f"nvidia-{version}.json.gz")
 
 
 def recorded_versions() -> tuple[str, ...]:
