@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dra_fleet.cli.examples import examples
-from dra_fleet.cli.output import new_table, print_json, print_lines, print_table, stdout_console
+from dra_fleet.cli.output import NARROW, print_json, print_lines, print_table, stdout_console
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rich.table import Table
-
     from dra_fleet.model.nodes import NodeGroup
     from dra_fleet.plan import FleetPlan
-    from dra_fleet.proof.answer.costs import CopyCost, DeviceAmounts
-    from dra_fleet.proof.answer.verdicts import PoolFit, Proof
+    from dra_fleet.proof.answer.verdicts import Proof
     from dra_fleet.settings import StackFile
 
 EXAMPLES = examples(
     ("the stack file Pulumi.dev.yaml", "dra-fleet prove dev"),
+    ("each claim on each pool, and why", "dra-fleet prove dev --all"),
     ("any stack file, for a script", "dra-fleet prove examples/s10-capacity.yaml --json"),
     (
         "nodes as they are: kubectl get nodes,resourceslices -o json > nodes.json",
@@ -30,8 +28,7 @@ EXAMPLES = examples(
     ),
 )
 WIDE = 90
-"""Columns below which a row is printed as lines, since its sentences would be cut into single words."""
-STYLES = {"guaranteed": "green", "possible": "yellow", "unknown": "yellow", "never": "red", "error": "red"}
+"""Columns below which a row of `--all` becomes lines, since its sentences would be cut into single words."""
 
 
 def prove(
@@ -39,6 +36,10 @@ def prove(
         str, typer.Argument(metavar="STACK", help="A stack's name, or the path of a stack file.")
     ],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Print every claim on every pool, why it fits, and what it strands."),
+    ] = False,
     slices: Annotated[
         list[str] | None,
         typer.Option(
@@ -69,7 +70,7 @@ def prove(
     if json:
         print_json(proof.to_json())
     else:
-        _show(proof)
+        _show(proof, everything=everything)
     if not proof.fits:
         raise typer.Exit(1)
 
@@ -89,107 +90,25 @@ def _located(failure: str, read: StackFile) -> str:
     return f"{told}\n  at: {read.at(path)}{fix}{rest}"
 
 
-def _show(proof: Proof) -> None:
+def _show(proof: Proof, *, everything: bool) -> None:
+    """What needs somebody first; the rest, which may be long, where it is asked for."""
+    from dra_fleet.cli.proof_tables import MOST_ROWS, full_tables, short_tables
+
     console = stdout_console()
-    print_table(console, _claims(proof), WIDE)
-    print_table(console, _workloads(proof), WIDE)
-    if any(pool.cost for item in proof.workloads for pool in item.pools):
-        print_table(console, _costs(proof), WIDE)
-    print_lines(console, ([("warning: ", "yellow"), (text, "")] for text in proof.warnings))
-    print_lines(console, ([("error: ", "bold red"), (text, "")] for text in proof.failures))
-    if proof.fits:
-        console.print("every claim finds its devices" if not proof.warnings else "nothing stops this stack")
-
-
-def _table(title: str, *headings: str) -> Table:
-    table = new_table(title)
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    return table
-
-
-def _claims(proof: Proof) -> Table:
-    """One row per claim and pool; the pools that have nothing for a claim share one."""
-    table = _table(
-        "Claims",
-        "Cluster",
-        "Claim",
-        "Pool",
-        "Devices of a node that match",
-        "Copies per node",
-        "On all nodes",
-    )
-    for item in proof.claims:
-        serving = [fit for fit in item.pools if fit.at_max != 0]
-        name = _plain(item.name)
-        for fit in serving:
-            table.add_row(item.cluster, name, fit.pool, *_cells(fit))
-        if not serving:
-            pools = ", ".join(fit.pool for fit in item.pools) or "-"
-            most = max((count for fit in item.pools for count in fit.requests.values()), default=0)
-            matched = f"[yellow]up to {most}[/]" if most else "[red]none[/]"
-            table.add_row(item.cluster, name, pools, matched, "[red]none[/]", "[red]none[/]")
-    return table
-
-
-def _cells(fit: PoolFit) -> tuple[str, str, str]:
-    if fit.per_node is None:
-        unknown = "[yellow]unknown[/]"
-        return unknown, unknown, unknown
-    matched = ", ".join(str(count) for count in dict.fromkeys(fit.requests.values()))
-    at_max, at_min = f"[green]{fit.at_max}[/]", f"{fit.at_min} to " if fit.at_min != fit.at_max else ""
-    return f"{matched} of {fit.devices}", str(fit.per_node), f"{at_min}{at_max}"
-
-
-def _workloads(proof: Proof) -> Table:
-    table = _table("Workloads", "Cluster", "Workload", "Claim", "Copies", "Verdict", "Why")
-    for item in proof.workloads:
-        table.add_row(
-            item.cluster,
-            _plain(item.name),
-            _plain(item.claim),
-            str(item.copies),
-            f"[{STYLES[item.word]}]{item.word}[/]",
-            _plain(item.reason),
-        )
-    return table
-
-
-def _costs(proof: Proof) -> Table:
-    table = _table(
-        "What one copy asks for, gets and strands: memory and multiprocessors (SM)",
-        "Workload",
-        "Pool",
-        "Asked",
-        "Got",
-        "Stranded",
-        "Left on a full node",
-    )
-    for item in proof.workloads:
-        for fit in item.pools:
-            if fit.cost is not None:
-                table.add_row(_plain(item.name), fit.pool, *_cost(fit.cost))
-    return table
-
-
-def _cost(cost: CopyCost) -> tuple[str, str, str, str]:
-    """Asked for nothing is `-`; what nobody knows of a device is unknown."""
-    asks = cost.asked.memory is not None or cost.asked.multiprocessors is not None
-    return (
-        _amounts(cost.asked, "-"),
-        _amounts(cost.got, "unknown") if not cost.parts else ", ".join(cost.parts),
-        _amounts(cost.stranded, "unknown") if asks else "-",
-        _amounts(cost.left_on_node, "unknown"),
-    )
-
-
-def _amounts(amounts: DeviceAmounts, otherwise: str) -> str:
-    processors = f"{amounts.multiprocessors} SM" if amounts.multiprocessors is not None else ""
-    told = ", ".join(part for part in (amounts.memory, processors) if part)
-    return {"0, 0 SM": "0"}.get(told, told) or otherwise
-
-
-def _plain(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
+    most = None if everything else MOST_ROWS
+    for word, style, texts in (
+        ("error", "bold red", proof.failures),
+        ("warning", "yellow", proof.warnings),
+    ):
+        print_lines(console, ([(f"{word}: ", style), (text, "")] for text in texts[:most]))
+        left_out = len(texts[most:]) if most else 0
+        if left_out:
+            console.print(f"{left_out} more {word}s: --all", style=style, markup=False)
+    if proof.failures or proof.warnings:
+        console.print()
+    for table in (full_tables if everything else short_tables)(proof):
+        print_table(console, table, WIDE if everything else NARROW)
+    if not proof.fits:
+        console.print(proof.title)
+        return
+    console.print("every claim finds its devices" if not proof.warnings else "nothing stops this stack")

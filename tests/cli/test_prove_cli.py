@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from dra_fleet.cli.main import app
+from dra_fleet.cli.proof_tables import MOST_ROWS
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.settings import SettingsInvalid, read_stack_file
 
@@ -105,16 +108,59 @@ def test_a_stack_that_is_none_is_told_with_those_there_are(stack: str, told: str
 
 
 def test_each_pool_that_serves_a_claim_has_a_row() -> None:
-    rows = [line.split() for line in CliRunner().invoke(app, ["prove", "dev"]).stdout.splitlines()]
+    rows = [line.split() for line in CliRunner().invoke(app, ["prove", "dev", "--all"]).stdout.splitlines()]
     assert ["lab", "partition", "a100", "28", "of", "28", "28", "28"] in rows
     assert ["studio", "vgpu", "sixth", "1", "of", "1", "1", "1", "to", "4"] in rows
 
 
 def test_what_is_not_asked_for_is_a_dash_and_what_nobody_knows_is_unknown() -> None:
-    rows = [line.split() for line in CliRunner().invoke(app, ["prove", "dev"]).stdout.splitlines()]
+    rows = [line.split() for line in CliRunner().invoke(app, ["prove", "dev", "--all"]).stdout.splitlines()]
     assert ["infer", "a100", "4864Mi,", "14", "SM", "4864Mi,", "14", "SM", "0", "0"] in rows
     assert ["notebook", "sixth", "-", "1/6", "of", "a", "GPU", "(A10-4Q)", "-", "0"] in rows
     assert ["tpu-train", "trillium", "-", "unknown", "-", "0"] in rows
+
+
+def test_the_dev_stack_takes_less_than_100_lines_of_80_columns_and_loses_no_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = io.StringIO()
+    console = Console(file=file, width=80, force_terminal=True, color_system=None)
+    monkeypatch.setattr("dra_fleet.cli.prove.stdout_console", lambda: console)
+    assert CliRunner().invoke(app, ["prove", "dev"]).exit_code == 0
+    lines = file.getvalue().splitlines()
+    assert len(lines) < 100
+    assert max(map(len, lines)) <= 80
+    cells = [line.split() for line in lines]
+    for name, item in read_stack_file(ROOT / "Pulumi.dev.yaml").settings.workloads.items():
+        assert any(row[:3] == [item.cluster, name, item.claim] and "guaranteed" in row for row in cells)
+    assert ["studio", "vgpu", "guaranteed", "half", "1,", "sixth", "4,", "third", "2"] in cells
+    assert lines[-1] == "every claim finds its devices"
+
+
+def test_what_does_not_fit_comes_first_and_its_number_last(tmp_path: Path) -> None:
+    lines = CliRunner().invoke(app, ["prove", str(broken(tmp_path))]).stdout.splitlines()
+    assert lines[0].startswith("error: dra-fleet:fleet.classes.mig-5g: no device of any cluster")
+    rows = [line.split() for line in lines]
+    assert rows[lines.index("Workloads") + 2] == ["lab", "infer", "partition", "19", "never", "none"]
+    assert rows[lines.index("Claims") + 2] == ["lab", "partition", "never", "none"]
+    assert lines[-1] == "1 thing does not fit"
+
+
+def test_of_many_claims_and_failures_the_first_are_told_and_all_on_demand(tmp_path: Path) -> None:
+    many = MOST_ROWS + 3
+    claims = "".join(
+        f"      none{number}: {{requests: {{g: {{class: mig-5g, count: 32}}}}}}\n" for number in range(many)
+    )
+    file = tmp_path / "many.yaml"
+    file.write_text(LAB.replace("    claims:\n", f"    claims:\n{claims}"))
+    short = CliRunner().invoke(app, ["prove", str(file)]).stdout
+    declared = many + LAB.split("    claims:\n")[1].split("\n    workloads:")[0].count("requests:")
+    assert short.count("error: ") == MOST_ROWS
+    assert "\n3 more errors: --all\n" in short
+    assert f"{declared - MOST_ROWS} more: --all" in short
+    full = CliRunner().invoke(app, ["prove", str(file), "--all"]).stdout
+    assert full.count("error: ") == many
+    assert "--all" not in full
 
 
 @pytest.mark.parametrize("stack", ["dev", "examples/s10-capacity.yaml"])

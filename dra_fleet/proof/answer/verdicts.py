@@ -159,11 +159,15 @@ class Proof:
         if self.failures:
             raise DoesNotFit(self.text())
 
+    @property
+    def title(self) -> str:
+        """How many failures there are."""
+        count = len(self.failures)
+        return "1 thing does not fit" if count == 1 else f"{count} things do not fit"
+
     def text(self) -> str:
         """All failures, as one message."""
-        count = len(self.failures)
-        title = "1 thing does not fit" if count == 1 else f"{count} things do not fit"
-        return "\n\n".join([title, *self.failures])
+        return "\n\n".join([self.title, *self.failures])
 
 
 _FIXED_KEYS = ("requests",)
