@@ -100,7 +100,7 @@ def _kubeconfig(cluster: ClusterPlan, stack: str, home: Home | None) -> tuple[st
 
     if home is None:
         return kubeconfig_of(cluster, stack)
-    admin = home.clusters / simulated_name(cluster) / "admin.kubeconfig"
+    admin = home.clusters / simulated_name(cluster, home) / "admin.kubeconfig"
     return (str(admin), None) if admin.exists() else None
 
 

@@ -18,11 +18,16 @@ class NothingRunsError(RehearsalError):
     """No rehearsal answers."""
 
 
-def simulated_name(cluster: ClusterPlan) -> str:
-    """What a stack's cluster is called in the world: its own name, or that of the cluster it adopts."""
+def simulated_name(cluster: ClusterPlan, home: Home) -> str:
+    """What a stack's cluster is called in the world: its own name, or that of the cluster it adopts.
+
+    Args:
+        cluster: the stack's.
+        home: the rehearsal, which knows a cluster that is adopted by its id.
+    """
     if cluster.kubeconfig is not None:
         return cluster.name
-    return world_name(cluster.adopts or cluster.name)
+    return (home.clusters / world_name(cluster.adopts or cluster.name)).resolve().name
 
 
 def connect(home: Home, cluster: str) -> KubeApi:

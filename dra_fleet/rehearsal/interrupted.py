@@ -103,7 +103,7 @@ def refuse_pending_releases(home: Home, stack: str, clusters: Iterable[ClusterPl
     Raises:
         RehearsalError: naming each, and the way out.
     """
-    by_name = {simulated_name(cluster): cluster for cluster in clusters if cluster.releases}
+    by_name = {simulated_name(cluster, home): cluster for cluster in clusters if cluster.releases}
     found = asyncio.run(_pending_releases(home, {name: by_name[name] for name in _usable(home, by_name)}))
     if found:
         raise RehearsalError(

@@ -202,7 +202,7 @@ def run_program(
             home.root / ENGINE_SESSION
         )  # of a run that was killed: this turn is ours alone
         state = StackState(pulumi=toolset.pulumi, stack=source.name, directory=directory, environment=env)
-        cleared = clear_interrupted(home, state, [simulated_name(cluster) for cluster in plan.clusters])
+        cleared = clear_interrupted(home, state, [simulated_name(cluster, home) for cluster in plan.clusters])
         refuse_pending_releases(home, source.argument, plan.clusters)
         provide_kubeconfigs(
             home, toolset.pulumi, standing_clusters(plan), stack=source.name, directory=directory, env=env

@@ -164,7 +164,7 @@ async def _read_cluster(cluster: ClusterPlan, home: Home) -> ClusterStatus:
 async def _asked(cluster: ClusterPlan, home: Home) -> AsyncGenerator[KubeApi]:
     """A connection to a cluster; that it does not answer is said by the cluster's name."""
     try:
-        async with connect(home, simulated_name(cluster)) as api:
+        async with connect(home, simulated_name(cluster, home)) as api:
             yield api
     except httpx2.TimeoutException:
         raise BusyError(

@@ -89,14 +89,15 @@ class CloudAccount(ABC, Generic[Limits]):
             ) from error
         self._store.set_cloud_setting(self.cloud, _SETTINGS, settings)
 
-    async def start_plane(self, name: str, release: str) -> None:
+    async def start_plane(self, name: str, release: str, *, known_as: str = "") -> None:
         """Start a cluster's control plane without nodes, or wait for the one that is there.
 
         Args:
             name: the cluster's in the world.
             release: such as "1.35.8-gke.1036000".
+            known_as: the id by which stacks adopt it, where that is not its name.
         """
-        await self.planes.start(name, version=f"v{release}", tokens=self.token_lines())
+        await self.planes.start(name, version=f"v{release}", tokens=self.token_lines(), known_as=known_as)
 
     async def upgrade_plane(self, name: str, release: str) -> None:
         """Let a cluster's control plane run another release."""

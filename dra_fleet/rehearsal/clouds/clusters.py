@@ -58,10 +58,15 @@ class ManagedControlPlanes(Protocol):
         """The names that are taken."""
         ...
 
-    async def start(self, name: str, *, version: str, tokens: str) -> None:
+    async def start(self, name: str, *, version: str, tokens: str, known_as: str = "") -> None:
         """Start a control plane without nodes, or wait for the one that is there.
 
-        `tokens` are lines of a token file: https://kubernetes.io/docs/reference/access-authn-authz/authentication/
+        Args:
+            name: its name.
+            version: its release.
+            tokens: lines of a token file:
+                https://kubernetes.io/docs/reference/access-authn-authz/authentication/.
+            known_as: the id by which its cloud knows it, where stacks adopt clusters by that.
         """
         ...
 
@@ -101,13 +106,15 @@ class WorldControlPlanes:
         """The names that are taken."""
         return {cluster.name for cluster in self._world.all()}
 
-    async def start(self, name: str, *, version: str, tokens: str) -> None:
+    async def start(self, name: str, *, version: str, tokens: str, known_as: str = "") -> None:
         """Start a control plane without nodes, or wait for the one that is there."""
+        directory = self._home.clusters / name
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if known_as and not (self._home.clusters / known_as).is_symlink():
+            (self._home.clusters / known_as).symlink_to(name)
         if name in self.names():
             await self._world.get(name).ready()
             return
-        directory = self._home.clusters / name
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_private(directory / "tokens.csv", tokens)
         await self._world.put(name, version=version, hardware={"kubernetes": version, "nodes": []})
 
@@ -143,6 +150,9 @@ class WorldControlPlanes:
 
     async def stop(self, name: str) -> None:
         """Stop a control plane and delete its data; harmless where there is none."""
+        for entry in self._home.clusters.iterdir():
+            if entry.is_symlink() and entry.readlink().name == name:
+                entry.unlink()
         try:
             await self._world.remove(name)
         except NoSuchClusterError:

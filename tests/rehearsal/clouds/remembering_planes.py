@@ -37,7 +37,8 @@ class Planes:
     def names(self) -> set[str]:
         return set(self.versions)
 
-    async def start(self, name: str, *, version: str, tokens: str) -> None:
+    async def start(self, name: str, *, version: str, tokens: str, known_as: str = "") -> None:
+        del known_as
         assert self._are_tokens(tokens)
         self.versions[name] = version
 

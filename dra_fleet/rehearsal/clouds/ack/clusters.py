@@ -58,7 +58,7 @@ class AckClusters:
         record["world"] = record.get("world") or free_name(name, account.planes, partial(refuse, INVALID))
         record["state"] = {**inputs, "version": release}
         account.put(record)
-        await account.start_plane(record["world"], release)
+        await account.start_plane(record["world"], release, known_as=str(record["id"]))
         self._settle(record, release)
 
     async def update(self, record: Record, news: Properties) -> None:
