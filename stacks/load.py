@@ -50,11 +50,20 @@ def settings() -> FleetSettings:
     if isinstance(value, str) and value.endswith((".yaml", ".yml")):
         from dra_fleet.settings import read_stack_file  # noqa: PLC0415 - most stacks need no reader of YAML
 
-        # Older language hosts do not tell the project's folder; without `main` the program runs in it.
-        return read_stack_file(Path(pulumi.get_root_directory() or "") / value).settings
+        return read_stack_file(_folder() / value).settings
     if not isinstance(value, Mapping):
         raise SettingsInvalid([SettingsError(path=KEY, what="must be a mapping", got=str(value)[:80])])
-    return parse(cast("Mapping[str, Any]", value))
+    fleet = cast("Mapping[str, Any]", value)
+    if "extends" in fleet:
+        from dra_fleet.settings.stack_file import settled  # noqa: PLC0415 - as above
+
+        return settled(fleet, _folder())
+    return parse(fleet)
+
+
+def _folder() -> Path:
+    """The project's. Older language hosts do not tell it; without `main` the program runs in it."""
+    return Path(pulumi.get_root_directory() or "")
 
 
 def secret(key: str) -> pulumi.Output[str]:

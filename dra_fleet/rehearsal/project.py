@@ -19,7 +19,7 @@ from dra_fleet.findings.errors import KEY
 from dra_fleet.places import PROJECT_FILE, nearest_project, project
 from dra_fleet.rehearsal import stack_copy
 from dra_fleet.rehearsal.errors import RehearsalError
-from dra_fleet.settings.stack_file import fleet_file
+from dra_fleet.settings.stack_file import fleet_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,10 +93,9 @@ def project_directory(home: Home, source: StackSource) -> Path:
     """The directory to run `pulumi` in for this stack."""
     written = stack_copy.read(source.file)
     rehearsed = stack_copy.rehearsed(written)
-    file = fleet_file(source.file)
-    is_named = file != source.file
+    fleet = fleet_elsewhere(source.file)
     here = project()
-    if rehearsed == written and not is_named and source.file == _own_file(source.name):
+    if rehearsed == written and fleet is None and source.file == _own_file(source.name):
         return here
     directory = _copied(home, source.name)
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -110,9 +109,10 @@ def project_directory(home: Home, source: StackSource) -> Path:
         case _:
             pass  # so is it without the option
     (directory / PROJECT_FILE).write_text(yaml12.format_yaml(copied) + "\n", encoding="utf-8")
-    if is_named:
+    if fleet is not None:
         copied_fleet = directory / "fleet.yaml"
-        stack_copy.write(stack_copy.redirected(stack_copy.read(file)), copied_fleet)
+        whole = stack_copy.redirected({"config": {KEY: dict(fleet)}})
+        stack_copy.write(whole, copied_fleet)
         # The rehearsal's language host tells a program nothing of the project's folder.
         rehearsed["config"][KEY] = str(copied_fleet)
     stack_copy.write(rehearsed, directory / f"Pulumi.{source.name}.yaml")

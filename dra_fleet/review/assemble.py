@@ -24,6 +24,7 @@ from dra_fleet.review.sharing import sharing, uses
 from dra_fleet.review.unchecked import unchecked
 from dra_fleet.review.versions import versions
 from dra_fleet.settings import SettingsInvalid, parse
+from dra_fleet.settings.extending import EXTENDS
 from dra_fleet.yaml_text import Unreadable, read_json
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def fleet_of(settings: Mapping[str, Any]) -> Fleet:
 
 
 def previewed_fleet(preview: Preview) -> Mapping[str, Any] | None:
-    """The fleet that the engine was given; None where its events hold none, or a secret instead."""
+    """The fleet that the engine was given; None where its events hold none or a part, or a secret instead."""
     text = preview.config.get(KEY, "")
     if not text or text == MASK:
         return None
@@ -67,7 +68,8 @@ def previewed_fleet(preview: Preview) -> Mapping[str, Any] | None:
         value = read_json(text)
     except Unreadable:
         return None
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else None
+    whole = isinstance(value, Mapping) and EXTENDS not in value
+    return cast("Mapping[str, Any]", value) if whole else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,13 @@ else:
 class FleetSettings(SettingsModel):
     """Clusters, the classes and claims in them, and the workloads that hold devices."""
 
+    extends: Annotated[
+        str | None,
+        Field(
+            description="The path of a .yaml file like this one, from the project's folder: its fleet holds "
+            "where this one says nothing. Mappings are merged by key, lists replaced, null takes away"
+        ),
+    ] = None
     owner: Annotated[
         LabelValue, Field(min_length=1, description="Who answers for this fleet; a label's value")
     ]

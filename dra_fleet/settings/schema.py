@@ -30,6 +30,14 @@ def stack_schema() -> dict[str, Any]:
         _suggest(model, "kubernetes", minors)
         _suggest(model, "machine", sorted(registered_clouds().machines()))
         _suggest(model, "gpu", sorted(registered_drivers().accelerators()))
+    part: Final = {  # judged once it is merged
+        "if": {"type": "object", "required": ["extends"]},
+        "then": {
+            "propertyNames": {"enum": sorted(fleet["properties"])},
+            "properties": {"extends": fleet["properties"]["extends"]},
+        },
+        "else": fleet,
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Stack file of dra-fleet",
@@ -37,7 +45,7 @@ def stack_schema() -> dict[str, Any]:
         "required": ["config"],
         "properties": {
             "encryptionsalt": {"type": "string"},
-            "config": {"type": "object", "required": [KEY], "properties": {KEY: {**_NAMED, "else": fleet}}},
+            "config": {"type": "object", "required": [KEY], "properties": {KEY: {**_NAMED, "else": part}}},
         },
         "$defs": definitions,
     }

@@ -2,7 +2,9 @@
 
 The engine reads YAML 1.2: `on`, `no` and `12:30` are strings. Secrets beside the fleet stay untouched.
 
-The fleet may stand in another file of the same form, which the stack file names. For the engine hands a
+The fleet may extend another file of the same form (see `dra_fleet.settings.extending`).
+
+The fleet may also stand in another file of that form, which the stack file names. For the engine hands a
 program its configuration in one variable of the environment (`pulumiConfigVar` of
 https://github.com/pulumi/pulumi/blob/sdk/v3.79.0/sdk/python/cmd/pulumi-language-python/main.go), and Linux
 starts no program with one above MAX_ARG_STRLEN: https://man7.org/linux/man-pages/man2/execve.2.html.
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, nearest
 from dra_fleet.places import PROJECT_FILE
+from dra_fleet.settings.extending import FLEET, Layer, extended
 from dra_fleet.settings.parsing import parse
 from dra_fleet.settings.schema_nodes import keys
 from dra_fleet.settings.translate import shown
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
 
     from dra_fleet.settings.fleet import FleetSettings
 
-_FLEET = ("config", KEY)
 LONGEST_VARIABLE = 128 * 1024
 """Bytes of a variable of the environment, its name and final zero included."""
 _GO: Final = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&"}
@@ -77,13 +79,17 @@ def read_stack_file(path: Path) -> StackFile:
         SettingsInvalid: The file is missing, is no YAML, holds no fleet, or the fleet is wrong.
     """
     written = _load(path)
-    document, fleet = _fleet(written, path, _load)
+    layer = _fleet(written, path, _load)
     try:
-        settings = parse(fleet)
+        settings = parse(layer.fleet)
     except SettingsInvalid as invalid:
-        raise _located(invalid, document) from None
-    handed_over = _bytes(fleet) if document is written else 0
-    return StackFile(name=stack_name(path), settings=settings, document=document, handed_over=handed_over)
+        raise _located(invalid, layer.document) from None
+    return StackFile(
+        name=stack_name(path),
+        settings=settings,
+        document=layer.document,
+        handed_over=_bytes(_value(written, path)),
+    )
 
 
 def stack_name(path: Path) -> str:
@@ -97,7 +103,18 @@ def read_fleet(path: Path) -> Mapping[str, Any]:
     Raises:
         SettingsInvalid: The file is missing, is no YAML or holds no fleet.
     """
-    return _fleet(_load(path), path, _load)[1]
+    return _fleet(_load(path), path, _load).fleet
+
+
+def fleet_elsewhere(path: Path) -> Mapping[str, Any] | None:
+    """The raw fleet of a stack file where not all of it stands in that file, else None.
+
+    Raises:
+        SettingsInvalid: A file is missing, is no YAML or holds no fleet.
+    """
+    document = _load(path)
+    layer = _fleet(document, path, _load)
+    return None if layer.document is document else layer.fleet
 
 
 def fleet_at(path: Path, text: Callable[[Path], str | None]) -> Mapping[str, Any]:
@@ -117,7 +134,26 @@ def fleet_at(path: Path, text: Callable[[Path], str | None]) -> Mapping[str, Any
             raise _missing(file)
         return _parse(held.encode(), file)
 
-    return _fleet(load(path), path, load)[1]
+    return _fleet(load(path), path, load).fleet
+
+
+def settled(fleet: Mapping[str, Any], folder: Path) -> FleetSettings:
+    """What a fleet says that the engine handed over, with what it extends.
+
+    Args:
+        fleet: As the engine gives it, which does not say in which file it stands.
+        folder: The folder of its project.
+
+    Raises:
+        SettingsInvalid: It is wrong, or a file that it extends is missing or wrong.
+    """
+    value = {FLEET[0]: {FLEET[1]: fleet}}
+    layer = Layer(document=Document(file="", value=value, places={}), fleet=fleet)
+    layer = extended(layer, lambda name: _layer(folder / name, _load))
+    try:
+        return parse(layer.fleet)
+    except SettingsInvalid as invalid:
+        raise _located(invalid, layer.document) from None
 
 
 def fleet_file(path: Path) -> Path:
@@ -141,34 +177,44 @@ def named_file(path: Path, name: str) -> Path:
     return next((folder for folder in folders if (folder / PROJECT_FILE).is_file()), folders[0]) / name
 
 
-def _fleet(
-    document: Document, path: Path, load: Callable[[Path], Document]
-) -> tuple[Document, Mapping[str, Any]]:
-    """The fleet and the document that it stands in."""
-    fleet = _value(document, path)
+def _fleet(document: Document, path: Path, load: Callable[[Path], Document]) -> Layer:
+    """The whole fleet of a stack file, and the documents that it stands in as one."""
+    fleet, file = _value(document, path), path
     if isinstance(fleet, str) and fleet.endswith((".yaml", ".yml")):
-        path = named_file(path, fleet)
+        file = named_file(path, fleet)
+        document = load(file)
+    return extended(_of(document, file), lambda name: _layer(named_file(path, name), load))
+
+
+def _layer(path: Path, load: Callable[[Path], Document]) -> Layer | None:
+    """A file that a fleet extends; None where it is not there."""
+    try:
         document = load(path)
-        fleet = _value(document, path)
-    if not isinstance(fleet, dict):
-        raise SettingsInvalid(
-            [
-                SettingsError(
-                    path=KEY,
-                    what="must be a mapping",
-                    got=shown(fleet),
-                    allowed=f"a mapping with the keys {', '.join(keys((), {}))}, or the path of a .yaml file "
-                    f"that has one under config, {KEY}",
-                    at=_at(document, KEY),
-                )
-            ]
-        )
-    return document, cast("dict[str, Any]", fleet)
+    except _MissingFile:
+        return None
+    return _of(document, path)
 
 
-def _bytes(fleet: Mapping[str, Any]) -> int:
+def _of(document: Document, path: Path) -> Layer:
+    """The fleet that stands in a document itself."""
+    fleet = _value(document, path)
+    if isinstance(fleet, dict):
+        return Layer(document=document, fleet=cast("dict[str, Any]", fleet))
+    allowed = f"a mapping with the keys {', '.join(keys((), {}))}, or the path of a .yaml file that has one "
+    error = SettingsError(
+        path=KEY,
+        what="must be a mapping",
+        got=shown(fleet),
+        allowed=f"{allowed}under config, {KEY}",
+        at=_at(document, KEY),
+    )
+    raise SettingsInvalid([error])
+
+
+def _bytes(fleet: object) -> int:
     """How long the variable is: JSON as Go writes it, as a text of JSON, with a name and a final zero."""
-    text = json.dumps(fleet, default=str, ensure_ascii=False, separators=(",", ":")).translate(_GO)
+    as_json = json.dumps(fleet, default=str, ensure_ascii=False, separators=(",", ":")).translate(_GO)
+    text = fleet if isinstance(fleet, str) else as_json
     return len(f"PULUMI_CONFIG={json.dumps({KEY: text}, ensure_ascii=False)}".encode()) + 1
 
 
@@ -225,14 +271,28 @@ def _located(invalid: SettingsInvalid, document: Document) -> SettingsInvalid:
 
 
 def _at(document: Document, path: str) -> str:
-    place = document.place(document.path(_FLEET, path.removeprefix(KEY)))
-    return f"{document.file}:{place.line}:{place.column}"
+    found = document.path(FLEET, path.removeprefix(KEY))
+    place = document.place(found)
+    file = place.file or document.file
+    if not document.file and found not in document.places:
+        return ""  # it stands in what the engine handed over, or nowhere
+    return f"{file}:{place.line}:{place.column}"
 
 
-def _missing(path: Path) -> SettingsInvalid:
-    return _invalid(path, "does not exist", fix="name a stack file, for example Pulumi.dev.yaml")
+class _MissingFile(SettingsInvalid):
+    """A file is not there."""
+
+
+def _missing(path: Path) -> _MissingFile:
+    return _MissingFile(
+        [_error(path, "does not exist", fix="name a stack file, for example Pulumi.dev.yaml")]
+    )
 
 
 def _invalid(path: Path, what: str, *, place: Place | None = None, fix: str = "") -> SettingsInvalid:
+    return SettingsInvalid([_error(path, what, place=place, fix=fix)])
+
+
+def _error(path: Path, what: str, *, place: Place | None = None, fix: str = "") -> SettingsError:
     where = f"{path}:{place.line}:{place.column}" if place is not None else str(path)
-    return SettingsInvalid([SettingsError(path=where, what=what, fix=fix)])
+    return SettingsError(path=where, what=what, fix=fix)

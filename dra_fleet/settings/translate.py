@@ -72,6 +72,13 @@ def _unknown_key(location: Location, settings: Mapping[str, Any]) -> SettingsErr
     near = nearest(unknown, known)
     elsewhere = clouds_with(location[:-1], unknown, settings)
     what, fix = "is no key of the stack file", mistyped(unknown, known) or "remove it"
+    if unknown in known:
+        return SettingsError(
+            path=under(*location),
+            what="belongs to another form of this mapping than the keys beside it",
+            got=unknown,
+            fix=f"keep one form; {unknown}: null takes away what an extended file says",
+        )
     if elsewhere:
         what = f"is no key where cloud is {settings['clusters'][location[1]]['cloud']}"
         fix = f"remove it; it is one where cloud is {' or '.join(elsewhere)}"

@@ -29,10 +29,11 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value stands; both count from 1."""
+    """Where a value stands; line and column count from 1. `file`: where that is not the document's own."""
 
     line: int = 1
     column: int = 1
+    file: str = ""
 
 
 class Unreadable(Exception):  # noqa: N818 - it says what the file is

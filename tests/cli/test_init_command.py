@@ -52,6 +52,7 @@ def test_a_new_project_proves_and_checks_from_any_folder_in_it(
     proof = json.loads(run("prove", "dev", "--json").stdout)
 
     assert proof["fits"] is True
+    assert [run("prove", stack).exit_code for stack in ("staging", "prod")] == [0, 0]
     assert [item["word"] for item in proof["workloads"]] == ["guaranteed"]
     assert run("check", "at-least-20g.yaml", "--stack", "dev").exit_code == 0
     assert run("check", "no-such-class.yaml", "--stack", "dev").exit_code == 1
@@ -73,8 +74,9 @@ def test_no_file_of_a_new_project_has_a_word_of_the_template_left() -> None:
     files = init.filled("own", "mine")
     assert [name for name, text in files.items() if "${PROJECT}" in text or "${DESC" in text] == []
     assert sorted(files) == [
-        ".github/workflows/fleet.yaml", ".gitignore", "Pulumi.dev.yaml", "Pulumi.yaml", "README.md",
-        "__main__.py", "hardware/dev.yaml", "requirements.txt",
+        ".github/workflows/fleet.yaml", ".gitignore", "Pulumi.dev.yaml", "Pulumi.prod.yaml",
+        "Pulumi.staging.yaml", "Pulumi.yaml", "README.md", "__main__.py", "fleets/1.yaml",
+        "hardware/dev.yaml", "requirements.txt",
     ]  # fmt: skip
 
 

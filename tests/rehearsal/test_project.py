@@ -100,6 +100,22 @@ def test_the_file_that_a_stack_names_is_copied_too(home: Home, tmp_path: Path) -
     assert cluster["kubeconfig"] == {"context": "lab"}
 
 
+def test_a_fleet_is_rehearsed_with_all_that_it_extends(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text(f"config:\n  {FLEET.replace('context: lab', 'context: real')}\n")
+    file = tmp_path / "staging.yaml"
+    file.write_text(
+        "config:\n  dra-fleet:fleet: {extends: base.yaml, clusters: {lab: {pools: {h100: null}}}}\n"
+    )
+
+    directory = project_directory(home, StackSource(name="staging", file=file, hardware=file))
+
+    copied = directory / "fleet.yaml"
+    assert written(directory / "Pulumi.staging.yaml")["config"] == {"dra-fleet:fleet": str(copied)}
+    assert written(copied)["config"]["dra-fleet:fleet"]["clusters"] == {
+        "lab": {"cloud": "existing", "kubeconfig": {"context": "lab"}, "pools": {"h100": None}}
+    }
+
+
 @pytest.fixture
 def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Another project than the checkout, with a folder in it that the caller works in."""

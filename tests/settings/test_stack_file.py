@@ -13,7 +13,8 @@ from dra_fleet.settings.schema import stack_schema
 from dra_fleet.settings.stack_file import read_fleet
 
 ROOT = Path(__file__).parents[2]
-STACKS = [ROOT / "Pulumi.dev.yaml", *sorted((ROOT / "examples").glob("*.yaml"))]
+ENVIRONMENTS = [ROOT / "examples" / "environments" / f"{name}.yaml" for name in ("staging", "prod")]
+STACKS = [ROOT / "Pulumi.dev.yaml", *sorted((ROOT / "examples").glob("*.yaml")), *ENVIRONMENTS]
 FLEET = "config:\n  dra-fleet:fleet:\n"
 
 
@@ -83,8 +84,8 @@ def test_a_fleet_without_a_value_is_told_with_its_keys(tmp_path: Path) -> None:
     assert refused(tmp_path, FLEET) == (
         "dra-fleet:fleet: must be a mapping\n  at: FILE:2:3\n  got: null\n"
         "  allowed: a mapping with the keys claims, classes, clusters, computeDomains, environment, "
-        "kubernetes, namespace, owner, workloads, or the path of a .yaml file that has one under config, "
-        "dra-fleet:fleet"
+        "extends, kubernetes, namespace, owner, workloads, or the path of a .yaml file that has one under "
+        "config, dra-fleet:fleet"
     )
 
 
@@ -137,6 +138,16 @@ def test_every_stack_file_carries_the_committed_salt(path: Path) -> None:
         if line.startswith("encryptionsalt:")
     )
     assert dev in path.read_text(encoding="utf-8").splitlines()
+
+
+def test_the_schema_takes_a_part_of_a_fleet_that_extends_a_file() -> None:
+    part: dict[str, Any] = {
+        "extends": "base.yaml",
+        "clusters": {"lab": {"pools": {"h100": {"nodes": {"max": 4}}}}},
+    }
+    validator().validate({"config": {"dra-fleet:fleet": part}})
+    with pytest.raises(jsonschema.ValidationError, match="clusterz"):
+        validator().validate({"config": {"dra-fleet:fleet": {**part, "clusterz": 1}}})
 
 
 def test_the_schema_refuses_an_unknown_key() -> None:
