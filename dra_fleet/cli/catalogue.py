@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from itertools import groupby
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dra_fleet.cli.examples import examples
-from dra_fleet.cli.output import new_table, print_json, print_table, print_yaml, stdout_console
+from dra_fleet.cli.output import new_table, print_json, print_table, stdout_console
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -34,8 +34,6 @@ EXPLAIN = examples(
     ("what a pool's nodes are", "dra-fleet explain clusters.pools.nodes"),
     ("as it stands in a file", "dra-fleet explain clusters.lab.pools.a100.sharing"),
 )
-Form = Literal["table", "json", "yaml"]
-Output = Annotated[Form, typer.Option("--output", "-o", help="How to print it.")]
 Json = Annotated[bool, typer.Option("--json", help="The same as -o json.")]
 _KIB = 1024
 
@@ -51,7 +49,6 @@ def machines(
             "--min-memory", metavar="QUANTITY", help="Least memory of one accelerator, such as 40Gi."
         ),
     ] = "",
-    output: Output = "table",
     json: Json = False,
 ) -> None:
     """List the machine types that a pool may name, with their accelerators, drivers and prices.
@@ -65,7 +62,9 @@ def machines(
         "machines": [asdict(offer) for offer in found.offers],
         "memoryUnknown": list(found.memory_unknown),
     }
-    if not _print_data(output, json, content):
+    if json:
+        print_json(content)
+    else:
         print_table(stdout_console(), _machines_table(found.offers))
         if found.memory_unknown:
             names = ", ".join(found.memory_unknown)
@@ -75,12 +74,14 @@ def machines(
         raise typer.Exit(1)
 
 
-def drivers(output: Output = "table", json: Json = False) -> None:
+def drivers(json: Json = False) -> None:
     """List the DRA drivers: what they publish, the versions of their charts, how their devices are shared."""
     from dra_fleet.drivers import known
 
     found = [_driver(driver) for driver in known()]
-    if not _print_data(output, json, {"drivers": found}):
+    if json:
+        print_json({"drivers": found})
+    else:
         print_table(stdout_console(), _drivers_table(found))
 
 
@@ -88,26 +89,16 @@ def explain(
     key: Annotated[
         str, typer.Argument(metavar="KEY", help="Keys joined by dots, such as clusters.pools.nodes.")
     ] = "",
-    output: Output = "table",
     json: Json = False,
 ) -> None:
     """Say what a key of a stack file is for, what may be written there, and which keys stand below it."""
     from dra_fleet.settings.explanation import explain as explain_key
 
     found = explain_key(key)
-    if not _print_data(output, json, asdict(found)):
+    if json:
+        print_json(asdict(found))
+    else:
         _print_explanation(found)
-
-
-def _print_data(output: Form, json: bool, content: Mapping[str, Any]) -> bool:
-    """Print data as JSON or YAML where that is asked for; whether it was."""
-    if json or output == "json":
-        print_json(content)
-        return True
-    if output == "yaml":
-        print_yaml(content)
-        return True
-    return False
 
 
 def _machines_table(offers: Iterable[Offer]) -> Table:

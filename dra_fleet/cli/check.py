@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from dra_fleet.cli.completion import stacks
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import print_json, print_lines, stdout_console
 
@@ -38,7 +39,13 @@ _STYLES = {"error": "bold red", "warning": "yellow"}
 
 def check(  # noqa: PLR0917 - Typer names them
     stack: Annotated[
-        str, typer.Option("--stack", metavar="STACK", help="A stack's name, or the path of a stack file.")
+        str,
+        typer.Option(
+            "--stack",
+            metavar="STACK",
+            help="A stack's name, or the path of a stack file.",
+            autocompletion=stacks,
+        ),
     ],
     files: Annotated[
         list[Path] | None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dra_fleet.cli.command import Stack  # noqa: TC001 - Typer reads it
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import new_table, print_json, print_table, stdout_console
 
@@ -24,9 +25,7 @@ STYLES = {"ok": "green", "warning": "yellow", "problem": "red"}
 
 
 def doctor(
-    stack: Annotated[
-        str, typer.Argument(metavar="STACK", help="A stack's name, or the path of a stack file.")
-    ],
+    stack: Stack,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
     """Look at each cluster of a stack, read only: version, API, who advertises devices, pools.

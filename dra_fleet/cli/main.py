@@ -10,9 +10,11 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from dra_fleet.cli import catalogue, check, doctor, gate, init, prove, recover, rehearse, review
+from dra_fleet.cli import catalogue, check, completion, doctor, gate, init, prove, recover, rehearse, review
+from dra_fleet.cli.command import Command
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import give_streams, print_error, print_json
+from dra_fleet.cli.telling import telling
 from dra_fleet.findings.expected import ExpectedError
 
 EXAMPLES = examples(
@@ -55,32 +57,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("init", epilog=init.EXAMPLES, short_help="Make a small project of your own.")(init.init)
-app.command("prove", epilog=prove.EXAMPLES, short_help="Will every claim find a device? No cluster needed.")(
-    prove.prove
+_COMMANDS = (
+    (init.init, init.EXAMPLES, "Make a small project of your own."),
+    (prove.prove, prove.EXAMPLES, "Will every claim find a device? No cluster needed."),
+    (check.check, check.EXAMPLES, "Judge Kubernetes YAML against a stack's fleet."),
+    (catalogue.machines, catalogue.MACHINES, "The machine types that a pool may name."),
+    (catalogue.drivers, catalogue.DRIVERS, "The DRA drivers that a cluster may have."),
+    (catalogue.explain, catalogue.EXPLAIN, "What a key of a stack file is for."),
+    (doctor.doctor, doctor.EXAMPLES, "Is the cluster behind a stack ready for it?"),
+    (recover.recover, recover.EXAMPLES, "The way out where a killed run left Helm at work."),
+    (review.review, review.EXAMPLES, "What a change would do, judged."),
+    (gate.gate, gate.EXAMPLES, "Do the policies hold? For pipelines, fails closed."),
+    (completion.completion, completion.EXAMPLES, "What your shell completes commands with."),
 )
-app.command("check", epilog=check.EXAMPLES, short_help="Judge Kubernetes YAML against a stack's fleet.")(
-    check.check
-)
-app.command("machines", epilog=catalogue.MACHINES, short_help="The machine types that a pool may name.")(
-    catalogue.machines
-)
-app.command("drivers", epilog=catalogue.DRIVERS, short_help="The DRA drivers that a cluster may have.")(
-    catalogue.drivers
-)
-app.command("explain", epilog=catalogue.EXPLAIN, short_help="What a key of a stack file is for.")(
-    catalogue.explain
-)
-app.command("doctor", epilog=doctor.EXAMPLES, short_help="Is the cluster behind a stack ready for it?")(
-    doctor.doctor
-)
-app.command(
-    "recover", epilog=recover.EXAMPLES, short_help="The way out where a killed run left Helm at work."
-)(recover.recover)
-app.command("review", epilog=review.EXAMPLES, short_help="What a change would do, judged.")(review.review)
-app.command("gate", epilog=gate.EXAMPLES, short_help="Do the policies hold? For pipelines, fails closed.")(
-    gate.gate
-)
+for _command, _examples, _told in _COMMANDS:
+    app.command(cls=Command, epilog=_examples, short_help=_told)(_command)
 app.add_typer(rehearse.app, name="rehearse", short_help="Rehearse a stack here, with simulated hardware.")
 
 
@@ -104,9 +95,11 @@ def _options(  # pyright: ignore[reportUnusedFunction] - Typer calls it
 def run() -> None:
     """Run the command line; an expected error prints one message on stderr and exits 1."""
     give_streams()
+    if completion.VARIABLE in os.environ:
+        completion.answer_shells()
     try:
         try:
-            app()
+            app(prog_name="dra-fleet")
         finally:
             _flush()
     except SystemExit as ended:
@@ -114,25 +107,31 @@ def run() -> None:
             print_error("interrupted; run the same command again to go on from here")
         raise
     except ExpectedError as error:
-        _fail(str(error))
+        _fail(str(error), error)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("dra_fleet"):
             raise
         _fail(
             f"the package {error.name.partition('.')[0]} is missing, which this command needs; "
-            "fix: pip install 'dra-fleet[all]'"
+            "fix: pip install 'dra-fleet[all]'",
+            error,
         )
     except OSError as error:
         if error.errno not in OUTSIDE:
             raise
         where = error.filename or "the disk"
-        _fail(f"{where}: {error.strerror}; free or change it, or set DRA_FLEET_HOME to another directory")
+        _fail(
+            f"{where}: {error.strerror}; free or change it, or set DRA_FLEET_HOME to another directory", error
+        )
 
 
-def _fail(message: str) -> NoReturn:
-    """Print an error on stderr, and with --json on stdout too, and exit 1."""
+def _fail(message: str, error: BaseException) -> NoReturn:
+    """Print an error on stderr, with --json on stdout too, with -v what is behind it, and exit 1."""
     print_error(message)
-    if "--json" in sys.argv:
+    while telling().verbose and (behind := error.__cause__ or error.__context__):
+        error = behind
+        sys.stderr.write(f"behind it: {type(error).__name__}: {error}\n")
+    if telling().form != "table":
         with contextlib.suppress(OSError):  # stdout may be what is full
             print_json({"error": message})
     try:

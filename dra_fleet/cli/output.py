@@ -12,6 +12,8 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from dra_fleet.cli.telling import telling
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -47,15 +49,17 @@ def stdout_console() -> Console:
 
 
 def stderr_console() -> Console:
-    """The console for progress and errors."""
-    return _console(stderr=True)
+    """The console for progress and notes; with -q it prints nothing."""
+    return _console(stderr=True, quiet=telling().quiet)
 
 
-def _console(*, stderr: bool) -> Console:
+def _console(*, stderr: bool, quiet: bool = False) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, width=None if stream.isatty() else PLAIN_WIDTH, highlight=False)
+    return Console(
+        stderr=stderr, quiet=quiet, width=None if stream.isatty() else PLAIN_WIDTH, highlight=False
+    )
 
 
 def new_table(title: str, caption: str = "") -> Table:
@@ -147,20 +151,18 @@ def print_lines(console: Console, lines: Iterable[Sequence[tuple[str, str]]]) ->
 
 
 def print_json(value: Mapping[str, object]) -> None:
-    """Print one JSON object on stdout."""
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+    """Print data on stdout: one JSON object, or with `-o yaml` one YAML mapping."""
+    if telling().form == "yaml":
+        import yaml12
 
-
-def print_yaml(value: Mapping[str, object]) -> None:
-    """Print one YAML mapping on stdout."""
-    import yaml12
-
-    sys.stdout.write(yaml12.format_yaml(dict(value)) + "\n")
+        sys.stdout.write(yaml12.format_yaml(json.loads(json.dumps(value))) + "\n")
+    else:
+        sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 def print_error(message: str) -> None:
     """Print an error on stderr, as plain text."""
-    console = stderr_console()
+    console = _console(stderr=True)
     console.print("[bold red]error:[/] ", end="")
     console.print(message, markup=False, soft_wrap=True)
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dra_fleet.cli.output import progress_bar, stderr_console
+from dra_fleet.cli.telling import telling
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -26,8 +27,9 @@ _TELLING_SHARE = 0.02
 def reporting() -> Generator[Reporter]:
     """The reporter that fits where stderr goes."""
     console = stderr_console()
-    if not console.is_terminal:
-        yield PlainReporter(console)
+    verbose = telling().verbose
+    if verbose or not console.is_terminal:
+        yield PlainReporter(console, 0.0 if verbose else PLAIN_INTERVAL_SECONDS)
         return
     with progress_bar(console) as progress:
         yield BarReporter(progress)
@@ -63,8 +65,9 @@ class _BarStep:
 class PlainReporter:
     """A line when a step begins and ends, and now and then between."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, interval: float = PLAIN_INTERVAL_SECONDS) -> None:
         self._console = console
+        self.interval = interval
 
     @contextmanager
     def step(self, title: str) -> Generator[Step]:
@@ -84,12 +87,12 @@ class _PlainStep:
         self._reporter = reporter
         self._title = title
         self._began = time.monotonic()
-        self._next = self._began + PLAIN_INTERVAL_SECONDS
+        self._next = self._began + reporter.interval
 
     def update(self, detail: str, *, done: int | None = None, total: int | None = None) -> None:
         if time.monotonic() < self._next:
             return
-        self._next = time.monotonic() + PLAIN_INTERVAL_SECONDS
+        self._next = time.monotonic() + self._reporter.interval
         count = f" ({done} of {total}{self._left(done, total)})" if total else ""
         self._reporter.say(f"{self._title}: {detail}{count}")
 

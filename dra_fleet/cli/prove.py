@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json as jsonlib
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dra_fleet.cli.command import Stack  # noqa: TC001 - Typer reads it
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import NARROW, print_json, print_lines, print_table, stdout_console
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 EXAMPLES = examples(
     ("the stack file Pulumi.dev.yaml", "dra-fleet prove dev"),
     ("each claim on each pool, and why", "dra-fleet prove dev --all"),
+    ("findings for a code scanner", "dra-fleet prove prod --sarif prove.sarif"),
     ("any stack file, for a script", "dra-fleet prove examples/s10-capacity.yaml --json"),
     (
         "nodes as they are: kubectl get nodes,resourceslices -o json > nodes.json",
@@ -32,9 +36,7 @@ WIDE = 90
 
 
 def prove(
-    stack: Annotated[
-        str, typer.Argument(metavar="STACK", help="A stack's name, or the path of a stack file.")
-    ],
+    stack: Stack,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
     everything: Annotated[
         bool,
@@ -48,31 +50,65 @@ def prove(
             help="Recorded nodes and slices of a cluster; they win over what is predicted.",
         ),
     ] = None,
+    sarif: Annotated[
+        Path | None, typer.Option("--sarif", metavar="FILE", help="Write what is wrong or doubtful as SARIF.")
+    ] = None,
 ) -> None:
     """Say for every claim and workload of a stack whether its pools' devices are enough, and why not.
 
     Needs no cluster. Exit code 1: something does not fit.
     """
-    from dra_fleet.plan import make_plan
     from dra_fleet.proof.prove import prove as prove_plan
     from dra_fleet.rehearsal.project import stack_file
     from dra_fleet.settings import SettingsInvalid, read_stack_file
 
-    read = read_stack_file(stack_file(stack)[1])
+    file = stack_file(stack)[1]
     try:
-        plan = make_plan(read.settings)
+        read = read_stack_file(file)
+        plan = _planned(read)
     except SettingsInvalid as invalid:
-        raise read.located(invalid) from None
+        _write(sarif, file, refused=[str(error) for error in invalid.errors])
+        raise
     proof = prove_plan(plan, _recordings(plan, slices))
     failures = tuple(_located(text, read) for text in proof.failures)
     warnings = (*([str(read.too_long)] if read.too_long else []), *proof.warnings)
     proof = replace(proof, failures=failures, warnings=warnings)
+    _write(sarif, file, failures=failures, warnings=warnings)
     if json:
         print_json(proof.to_json())
     else:
         _show(proof, everything=everything)
     if not proof.fits:
         raise typer.Exit(1)
+
+
+def _planned(read: StackFile) -> FleetPlan:
+    from dra_fleet.plan import make_plan
+    from dra_fleet.settings import SettingsInvalid
+
+    try:
+        return make_plan(read.settings)
+    except SettingsInvalid as invalid:
+        raise read.located(invalid) from None
+
+
+def _write(
+    sarif: Path | None,
+    stack: Path,
+    *,
+    failures: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+    refused: Sequence[str] = (),
+) -> None:
+    """Write the report, which names the stack file from here, as code hosts know it."""
+    if sarif is None:
+        return
+    from dra_fleet.proof.report import to_sarif
+
+    here = Path.cwd()
+    named = stack.relative_to(here) if stack.is_relative_to(here) else stack
+    log = to_sarif(named, failures=failures, warnings=warnings, refused=refused)
+    sarif.write_text(jsonlib.dumps(log, indent=2) + "\n", encoding="utf-8")
 
 
 def _recordings(plan: FleetPlan, files: list[str] | None) -> Mapping[str, Sequence[NodeGroup]]:

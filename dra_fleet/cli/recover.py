@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from dra_fleet.cli.command import Stack  # noqa: TC001 - Typer reads it
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import new_table, print_json, print_table, stdout_console
 
@@ -24,9 +25,7 @@ EXAMPLES = examples(
 
 
 def recover(
-    stack: Annotated[
-        str, typer.Argument(metavar="STACK", help="A stack's name, or the path of a stack file.")
-    ],
+    stack: Stack,
     yes: Annotated[bool, typer.Option("--yes", help="Do it; without, it is only shown.")] = False,
     real: Annotated[
         bool, typer.Option("--real", help="Look at the real clusters although the stack is rehearsed here.")

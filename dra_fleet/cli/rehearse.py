@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dra_fleet.cli.command import Command, Stack
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import print_json, print_table, stderr_console, stdout_console
 from dra_fleet.cli.progress import reporting
@@ -35,28 +36,25 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Stack = Annotated[
-    str,
-    typer.Argument(metavar="STACK", help="A stack's name, or the path of a stack file.", show_default=True),
-]
 HardwareFile = Annotated[
     Path | None,
     typer.Option(
         "--hardware",
         metavar="FILE",
-        help="The simulated hardware; default: hardware/<stack>.yaml beside the stack file.",
+        help="The simulated hardware; default: hardware/STACK.yaml beside the stack file.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
 
 @app.command(
+    cls=Command,
     epilog=examples(
         ("the dev stack", "dra-fleet rehearse up"),
         ("where its time goes", "dra-fleet rehearse up --timings"),
         ("any stack file, for a script", "dra-fleet rehearse up examples/s10-capacity.yaml --json"),
         ("over NVIDIA's own driver", "dra-fleet rehearse up examples/s10-capacity.yaml --drivers real"),
-    )
+    ),
 )
 def up(
     stack: Stack = "dev",
@@ -118,10 +116,11 @@ def up(
 
 
 @app.command(
+    cls=Command,
     epilog=examples(
         ("the dev stack", "dra-fleet rehearse status"),
         ("of each pod, for a script", "dra-fleet rehearse status --json"),
-    )
+    ),
 )
 def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = False) -> None:
     """Which device each pod holds, and why a pod waits. Exit code 3 where one waits."""
@@ -147,11 +146,12 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
 
 
 @app.command(
+    cls=Command,
     epilog=examples(
         ("type pulumi yourself", 'eval "$(dra-fleet rehearse env)" && pulumi preview'),
         ("with the policies", "pulumi preview --policy-pack policies/run-pack"),
         ("and kubectl", "kubectl --context lab get resourceslices"),
-    )
+    ),
 )
 def env(
     stack: Annotated[
@@ -178,10 +178,11 @@ def env(
 
 
 @app.command(
+    cls=Command,
     epilog=examples(
         ("stop, and go on later with `rehearse up`", "dra-fleet rehearse down"),
         ("stop and forget", "dra-fleet rehearse down --remove"),
-    )
+    ),
 )
 def down(
     remove: Annotated[
@@ -201,10 +202,11 @@ def down(
 
 
 @app.command(
+    cls=Command,
     epilog=examples(
         ("make ready what the next rehearsal needs", "dra-fleet rehearse tools"),
         ("also the schedulers and oracles of older minors", "dra-fleet rehearse tools --all"),
-    )
+    ),
 )
 def tools(
     *,

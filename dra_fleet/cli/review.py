@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dra_fleet.cli.command import Stack  # noqa: TC001 - Typer reads it
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import print_json, stderr_console, stdout_console
 from dra_fleet.cli.progress import reporting
@@ -36,9 +37,7 @@ CLUSTERS = "clusters"
 
 
 def review(  # noqa: PLR0917 - Typer reads the options by their order
-    stack: Annotated[
-        str, typer.Argument(metavar="STACK", help="A stack's name, or the path of a stack file.")
-    ],
+    stack: Stack,
     against: Annotated[
         str | None, typer.Option(metavar="REF|FILE", help="Compare with a revision or another stack file.")
     ] = None,
@@ -53,7 +52,7 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Where the files go; default: build/review/<stack>.")
+        Path | None, typer.Option(metavar="DIR", help="Where the files go; default: build/review/STACK.")
     ] = None,
     cwd: Annotated[
         Path | None,

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import gc
+import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
 
+from dra_fleet.cli import main as cli_main
+from dra_fleet.cli.telling import Telling, tell
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(autouse=True)
@@ -18,3 +26,22 @@ def process_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     thresholds = gc.get_threshold()
     yield
     gc.set_threshold(*thresholds)
+    tell(Telling())
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Runs `dra-fleet` in a home where nothing runs; gives exit code, stdout and stderr."""
+    monkeypatch.setenv("DRA_FLEET_HOME", str(tmp_path / "home"))
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["dra-fleet", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli_main.run()
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        code = ended.value.code
+        assert code is None or isinstance(code, int)
+        return code or 0, printed.out, printed.err
+
+    return run

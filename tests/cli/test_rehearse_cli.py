@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from dra_fleet.cli import main as cli_main
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
 
 PROJECT = Path(__file__).resolve().parents[2]
 COMMANDS = (
@@ -24,25 +27,6 @@ COMMANDS = (
     "init",
 )
 HARDWARE = "clusters: {lab: {kubernetes: v1.36.3}}"
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Runs `dra-fleet` in a home where nothing runs; gives exit code, stdout and stderr."""
-    monkeypatch.setenv("DRA_FLEET_HOME", str(tmp_path / "home"))
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["dra-fleet", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            cli_main.run()
-        printed = capsys.readouterr()
-        assert "Traceback" not in printed.err
-        code = ended.value.code
-        assert code is None or isinstance(code, int)
-        return code or 0, printed.out, printed.err
-
-    return run
 
 
 def stack_file(directory: Path, text: str, name: str = "wrong") -> str:

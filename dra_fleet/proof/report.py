@@ -1,0 +1,62 @@
+"""A proof as code hosts show it beside a change: SARIF, on the lines of the stack file."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from dra_fleet.findings.sarif import Level
+
+_TOOL: Final = "dra-fleet"
+_RULES: Final = (
+    SarifRule(
+        name="does-not-fit", description="A claim or workload that its pools cannot serve.", level="error"
+    ),
+    SarifRule(
+        name="may-not-fit", description="A proof that is less than certain, or a doubt.", level="warning"
+    ),
+    SarifRule(name="stack-file", description="A stack file that is refused.", level="error"),
+)
+_PLACE: Final = re.compile(r"^  at: (.*):(\d+):\d+$\n?", re.MULTILINE)
+
+
+def to_sarif(
+    stack: Path, *, failures: Sequence[str], warnings: Sequence[str], refused: Sequence[str] = ()
+) -> dict[str, object]:
+    """What a proof tells, as one SARIF log.
+
+    Args:
+        stack: the stack file as the code host knows it; where a text has no place of its own, its first line.
+        failures: what stops the program; each may hold a line with its place, `at: FILE:LINE:COLUMN`.
+        warnings: what does not.
+        refused: what is wrong with the stack file itself, where nothing could be proved.
+    """
+    run = SarifRun(tool=_TOOL, version=version(_TOOL), rules=_RULES, category=f"dra-fleet-prove/{stack.stem}")
+    told = zip(_RULES, (failures, warnings, refused), strict=True)
+    return sarif(
+        run, [item for rule, texts in told for item in _results(rule.name, rule.level, texts, stack)]
+    )
+
+
+def _results(rule: str, level: Level, texts: Iterable[str], stack: Path) -> list[SarifResult]:
+    results: list[SarifResult] = []
+    for text in texts:
+        place = _PLACE.search(text)
+        results.append(
+            SarifResult(
+                rule=rule,
+                level=level,
+                message=_PLACE.sub("", text).strip(),
+                file=str(stack),
+                line=int(place[2]) if place and place[1].endswith(stack.name) else 1,
+                identity=(str(stack), text.partition("\n")[0]),
+            )
+        )
+    return results

@@ -1,0 +1,74 @@
+"""`dra-fleet prove --sarif` and the pre-commit hooks: what is wrong, shown where it is written."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Run
+
+ROOT = Path(__file__).parents[2]
+LAB = (ROOT / "tests" / "data" / "stacks" / "lab.yaml").read_text(encoding="utf-8")
+RECIPE = ROOT / "tests" / "data" / "recipes" / "s6"
+HOOKS = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))}
+
+
+def results(run: Run, folder: Path, text: str) -> list[dict[str, Any]]:
+    (folder / "stack.yaml").write_text(text)
+    run("prove", "stack.yaml", "--sarif", "prove.sarif")
+    log = json.loads((folder / "prove.sarif").read_text())
+    assert log["runs"][0]["automationDetails"] == {"id": "dra-fleet-prove/stack/"}
+    return log["runs"][0]["results"]
+
+
+def place(result: dict[str, Any]) -> tuple[str, int]:
+    told = result["locations"][0]["physicalLocation"]
+    return told["artifactLocation"]["uri"], told["region"]["startLine"]
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_what_does_not_fit_stands_on_its_line_of_the_stack_file(run: Run, here: Path) -> None:
+    text = LAB.replace("memory: {min: 4864Mi}", "memory: {min: 5Gi}")
+    line = 1 + next(at for at, told in enumerate(text.splitlines()) if " mig-5g: {" in told)
+    found = results(run, here, text)
+    assert {(item["ruleId"], item["level"]) for item in found} >= {("does-not-fit", "error")}
+    assert ("stack.yaml", line) in [place(item) for item in found]
+    assert not any("at: " in item["message"]["text"] for item in found)
+
+
+def test_a_refused_stack_file_is_a_report_too(run: Run, here: Path) -> None:
+    text = LAB.replace("cloud: existing", "cloud: nowhere", 1)
+    line = 1 + next(at for at, told in enumerate(text.splitlines()) if "cloud: nowhere" in told)
+    (found,) = results(run, here, text)
+    assert (found["ruleId"], place(found)) == ("stack-file", ("stack.yaml", line))
+
+
+def test_a_proof_without_a_doubt_has_no_result(run: Run, here: Path) -> None:
+    assert results(run, here, LAB) == []
+
+
+def test_the_hook_of_check_refuses_a_commit_with_a_wrong_manifest(run: Run) -> None:
+    words = shlex.split(HOOKS["dra-fleet-check"]["entry"])
+    arguments = [*words[1:], "--stack", str(RECIPE / "stack.yaml")]
+    assert words[0] == "dra-fleet"
+    assert run(*arguments, str(RECIPE / "published.yaml"))[0] == 1
+    assert run(*arguments, str(RECIPE / "corrected.yaml"))[0] == 0
+
+
+def test_the_hook_of_prove_takes_the_stack_and_no_files(run: Run) -> None:
+    hook = HOOKS["dra-fleet-prove"]
+    assert hook["pass_filenames"] is False
+    assert re.search(hook["files"], "Pulumi.prod.yaml")
+    assert run(*shlex.split(hook["entry"])[1:], str(ROOT / "Pulumi.dev.yaml"))[0] == 0
