@@ -191,10 +191,17 @@ class KubeApi:
             params={**_dry(dry_run), **(params or {})},
         )
 
-    async def replace(self, body: Object, *, subresource: str | None = None, dry_run: bool = False) -> Object:
+    async def replace(
+        self,
+        body: Object,
+        *,
+        subresource: str | None = None,
+        dry_run: bool = False,
+        params: Mapping[str, str] | None = None,
+    ) -> Object:
         """Replace an object or its subresource (PUT)."""
         path = await self._path_of(body, subresource)
-        return await self.request("PUT", path, body=body, params=_dry(dry_run))
+        return await self.request("PUT", path, body=body, params={**_dry(dry_run), **(params or {})})
 
     async def apply(
         self,

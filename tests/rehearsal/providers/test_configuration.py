@@ -53,16 +53,30 @@ def test_a_kubeconfig_not_yet_known_replaces_without_an_identifier_and_not_with_
     ("key", "value", "reason"),
     [
         ("kubeConfig", "x", "no setting of this provider; allowed: cluster, "),
-        ("renderYamlToDirectory", "out", "the stand-in for the Kubernetes plugin cannot render YAML"),
+        ("renderYamlToDirectory", 3, "got a int, allowed is text"),
         ("deleteUnreachable", "maybe", "got 'maybe', allowed are true and false"),
         ("context", 3, "got a int, allowed is text"),
-        ("enableServerSideApply", False, "only knows server-side apply"),
+        ("enableServerSideApply", "no", "got 'no', allowed are true and false"),
     ],
 )
 def test_a_wrong_setting_is_named_with_what_is_allowed(key: str, value: object, reason: str) -> None:
     [(found, text)] = faults({key: value})
     assert found == key
     assert reason in text
+
+
+@pytest.mark.parametrize("key", ["kubeconfig", "context", "cluster"])
+def test_a_cluster_and_a_directory_to_render_to_exclude_one_another(key: str) -> None:
+    assert faults({"renderYamlToDirectory": "out", key: "x", "namespace": "n"}) == [
+        (key, f'"{key}" arg is not compatible with "renderYamlToDirectory" arg')
+    ]
+    assert faults({"renderYamlToDirectory": "", key: "x"}) == []
+
+
+def test_another_directory_to_render_to_replaces_everything() -> None:
+    one, two = {"renderYamlToDirectory": "one"}, {"renderYamlToDirectory": "two"}
+    assert compare(one, two).replacing == ["renderYamlToDirectory"]
+    assert compare({**one, "namespace": "a"}, {**one, "namespace": "b"}).replacing == []
 
 
 def test_settings_of_the_engine_and_nulls_are_no_fault() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
@@ -27,7 +28,8 @@ _SWITCHES: Final = {
     "suppressDeprecationWarnings": "PULUMI_K8S_SUPPRESS_DEPRECATION_WARNINGS",
     "suppressHelmHookWarnings": "PULUMI_K8S_SUPPRESS_HELM_HOOK_WARNINGS",
 }
-_TEXTS: Final = (*_WHERE, "namespace", IDENTIFIER)
+_DIRECTORY: Final = "renderYamlToDirectory"
+_TEXTS: Final = (*_WHERE, "namespace", IDENTIFIER, _DIRECTORY)
 _UNUSED: Final = ("helmReleaseSettings", "kubeClientSettings", "strictMode")
 _ENGINES_OWN: Final = (
     "version",
@@ -37,10 +39,6 @@ _ENGINES_OWN: Final = (
     "__internal",
     "name",
 )
-_UNSUPPORTED: Final = {
-    "renderYamlToDirectory": "the stand-in for the Kubernetes plugin cannot render YAML to a directory; "
-    "leave it out, or use the published plugin",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +47,7 @@ class Configuration:
 
     `takes_fields`: from other field managers, of every object. `takes_objects`: those that are there already,
     instead of refusing to create them. `patches`: it is used for fields of objects that are somebody else's.
+    `client_side`: it applies without the server's help. `renders_to`: a directory, in place of any cluster.
     """
 
     kubeconfig: str | None = None
@@ -62,6 +61,8 @@ class Configuration:
     mutable_config_maps: bool = False
     mutable_secrets: bool = False
     patches: bool = False
+    client_side: bool = False
+    renders_to: Path | None = None
 
     @classmethod
     def parse(cls, properties: Properties) -> Configuration:
@@ -78,6 +79,8 @@ class Configuration:
             takes_objects=_switch(given, "upsertExistingObjects"),
             mutable_config_maps=_switch(given, "enableConfigMapMutable"),
             mutable_secrets=_switch(given, "enableSecretMutable"),
+            client_side=not _switch(given, "enableServerSideApply", default=True),
+            renders_to=Path(given[_DIRECTORY]) if given.get(_DIRECTORY) else None,
         )
 
     def connection(self) -> SingleConfig:
@@ -93,14 +96,15 @@ class Configuration:
         return self.mutable_secrets if kind == "Secret" else self.mutable_config_maps
 
 
-def _switch(given: dict[str, Any], key: str) -> bool:
+def _switch(given: dict[str, Any], key: str, *, default: bool = False) -> bool:
     value = given.get(key)
-    return (os.environ.get(_SWITCHES[key]) if value is None else value) in (True, "true")
+    return (os.environ.get(_SWITCHES[key], default) if value is None else value) in (True, "true")
 
 
 def faults(properties: Properties) -> list[tuple[str, str]]:
     """What is wrong with a provider's properties: (property, reason) for each."""
-    known = {*_TEXTS, *_SWITCHES, *_UNSUPPORTED, *_UNUSED, *_ENGINES_OWN}
+    known = {*_TEXTS, *_SWITCHES, *_UNUSED, *_ENGINES_OWN}
+    renders = bool(plain(properties.get(_DIRECTORY)))
     found: list[tuple[str, str]] = []
     for key, raw in properties.items():
         value = plain(raw)
@@ -110,16 +114,12 @@ def faults(properties: Properties) -> list[tuple[str, str]]:
             found.append(
                 (key, f"no setting of this provider; allowed: {', '.join(sorted(known - {*_ENGINES_OWN}))}")
             )
-        elif key in _UNSUPPORTED and value not in ("", False, "false"):
-            found.append((key, _UNSUPPORTED[key]))
         elif key in _TEXTS and not isinstance(value, str):
             found.append((key, f"got a {type(value).__name__}, allowed is text"))
         elif key in _SWITCHES and value not in (True, False, "true", "false"):
             found.append((key, f"got {value!r}, allowed are true and false"))
-        elif key == "enableServerSideApply" and value in (False, "false"):
-            found.append(
-                (key, "the stand-in for the Kubernetes plugin only knows server-side apply; leave it out")
-            )
+        elif key in _WHERE and value and renders:
+            found.append((key, f'"{key}" arg is not compatible with "{_DIRECTORY}" arg'))
     return found
 
 
@@ -135,7 +135,8 @@ def compare(old: Properties, new: Properties) -> ConfigurationChange:
     """Which settings changed, and which of them mean another cluster.
 
     Another `clusterIdentifier` replaces everything in the provider; the same one replaces nothing, however
-    the kubeconfig changed. Without one, another server (or an unknown kubeconfig) replaces.
+    the kubeconfig changed. Without one, another server (or an unknown kubeconfig) replaces, and so does
+    another directory to render to.
     Source: pulumi-kubernetes v4, `DiffConfig`.
     """
     before, after = plain(old), plain(new)
@@ -145,6 +146,7 @@ def compare(old: Properties, new: Properties) -> ConfigurationChange:
     if all(identifiers) and IDENTIFIER not in changed:
         return ConfigurationChange(changed, [])
     replacing = [IDENTIFIER] if all(identifiers) else []
+    replacing += [_DIRECTORY] if _DIRECTORY in changed else []
     where = [key for key in _WHERE if key in changed]
     if where and _another_cluster(before, after):
         replacing += where

@@ -60,7 +60,7 @@ def assign_name(body: Object, urn: Urn, seed: bytes, autonaming: Autonaming | No
     Raises:
         RefusedError: the project turned autonaming off and the program gives no name.
     """
-    if isinstance(body.get("metadata"), UnknownValue) or name_of(body):
+    if isinstance(body.get("metadata"), UnknownValue) or name_of(body) or generates_name(body):
         return
     if autonaming and autonaming.mode is NamingMode.DISABLE:
         raise RefusedError(
@@ -73,7 +73,7 @@ def assign_name(body: Object, urn: Urn, seed: bytes, autonaming: Autonaming | No
 
 def adopt_name(body: Object, old: Object) -> bool:
     """Keep the made name an earlier run gave to a still nameless object. Returns whether it has one."""
-    if isinstance(body.get("metadata"), UnknownValue) or name_of(body):
+    if isinstance(body.get("metadata"), UnknownValue) or name_of(body) or generates_name(body):
         return True
     if is_autonamed(old):
         _set_made_name(body, str(name_of(old)))
@@ -100,6 +100,19 @@ def name_of(body: Object) -> Any:  # noqa: ANN401 - a text, None or UNKNOWN
     """`metadata.name`, None where absent, UNKNOWN where the metadata or the name is not yet known."""
     metadata: Any = body.get("metadata")
     return metadata if metadata is None or isinstance(metadata, UnknownValue) else metadata.get("name")
+
+
+def generates_name(body: Object) -> bool:
+    """Whether the server makes the name, from `metadata.generateName`."""
+    metadata: Any = body.get("metadata")
+    return isinstance(metadata, dict) and not name_of(body) and "generateName" in metadata
+
+
+def named_as(body: Object, live: Object) -> Object:
+    """The object with the name that the server made of its `generateName`, if it has one."""
+    if not generates_name(body):
+        return body
+    return {**body, "metadata": {**body["metadata"], "name": name_of(live)}}
 
 
 def annotation(body: Object, key: str) -> str | None:

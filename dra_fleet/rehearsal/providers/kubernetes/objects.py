@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet.clusters.api_errors import ApiError
-from dra_fleet.rehearsal.providers.kubernetes import applying, awaiting, patching
+from dra_fleet.rehearsal.providers.kubernetes import applying, awaiting, client_side, patching
+from dra_fleet.rehearsal.providers.kubernetes.applying import Manner
 from dra_fleet.rehearsal.providers.kubernetes.diffing import (
     ChangeKind,
     FieldChange,
@@ -24,10 +24,11 @@ from dra_fleet.rehearsal.providers.kubernetes.naming import (
     adopt_name,
     annotation,
     assign_name,
+    generates_name,
     is_autonamed,
     kind_of,
+    named_as,
     parse_id,
-    random_digits,
     resource_id,
 )
 from dra_fleet.rehearsal.providers.kubernetes.operation import Difference
@@ -43,14 +44,13 @@ from dra_fleet.rehearsal.providers.properties import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.rehearsal.providers.kubernetes.naming import Autonaming
     from dra_fleet.rehearsal.providers.kubernetes.operation import Operation
     from dra_fleet.rehearsal.providers.properties import Properties
 
-_MANAGER: Final = "pulumi.com/patchFieldManager"
 _REPLACE_UNREADY: Final = "pulumi.com/replaceUnready"
 _SERVER_MADE: Final = ("uid", "resourceVersion", "creationTimestamp")
 
@@ -67,7 +67,10 @@ async def check(
     body = for_server(inputs)
     api_version, kind = kind_of(operation.urn.type)
     body = {**body, "apiVersion": body.get("apiVersion", api_version), "kind": body.get("kind", kind)}
-    _refuse_what_is_not_known(body)
+    client_side.refuse_what_it_cannot(operation.configuration(body), body)
+    expectations(body)
+    if client_side.labels(operation.configuration(body), for_server(old)):
+        client_side.set_label(body)
     if patching.is_patch(operation.urn.type, body):
         patching.refuse_without_name(body)
     elif not (old and adopt_name(body, for_server(old))):
@@ -82,21 +85,13 @@ async def check(
     return cast("Properties", with_secrets_of(for_program(body), inputs))
 
 
-def _refuse_what_is_not_known(body: Object) -> None:
-    metadata = body.get("metadata")
-    if isinstance(metadata, dict) and "generateName" in metadata:
-        raise RefusedError(
-            "metadata.generateName is not supported with server-side apply; leave it out (a name is made "
-            "from the resource's name) or set metadata.name"
-        )
-    expectations(body)
-
-
 async def diff(operation: Operation, old: Properties, new: Properties, ignored: list[str]) -> Difference:
     """What an update to these inputs would do."""
     remembered = Remembered.parse(old)
-    body = wanted(for_server(cast("Properties", without_nulls(new))))
-    live = pruned(remembered.live, wanted(remembered.inputs))
+    body, shape = wanted(for_server(cast("Properties", without_nulls(new)))), wanted(remembered.inputs)
+    generated = generates_name(body)
+    body = named_as(body, remembered.live) if generates_name(shape) else body
+    live = pruned(remembered.live, named_as(shape, remembered.live))
     live.setdefault("apiVersion", body.get("apiVersion"))
     live.setdefault("kind", body.get("kind"))
     found = [change for change in changes(live, body) if not is_ignored(str(change), ignored)]
@@ -110,7 +105,7 @@ async def diff(operation: Operation, old: Properties, new: Properties, ignored: 
     if annotation(body, _REPLACE_UNREADY) == "true" and await _is_to_be_replaced(operation, remembered.live):
         unready = FieldChange(("metadata", "annotations", _REPLACE_UNREADY), ChangeKind.UPDATE, "true")
         found, replacing = [*found, unready], [*replacing, unready]
-    same_place = not is_autonamed(body) and not is_another_object(remembered.live, body)
+    same_place = not (generated or is_autonamed(body) or is_another_object(remembered.live, body))
     return Difference(found, replacing, delete_before_replace=bool(replacing) and same_place)
 
 
@@ -131,22 +126,29 @@ async def _confirmed(
     body: Object,
     ignored: list[str],
 ) -> list[FieldChange]:
-    api = await operation.cluster.api_or_none()
+    manner = _manner(operation, body, remembered, ignored)
+    api = None if manner.configuration.renders_to else await operation.cluster.api_or_none()
     if api is None:
         return found
     try:
-        manager = _manager(body, remembered.manager)
-        configuration = operation.configuration(body)
-        tried = await applying.preview_update(
-            api, body, manager, configuration=configuration, ignored=ignored
-        )
+        tried = await applying.preview_update(api, body, manner)
     except (ApiError, RefusedError):
         return found  # the preview of the update itself says why
     return real_changes(found, remembered.live, tried) if tried is not None else found
 
 
-def _manager(body: Object, remembered: str | None) -> str:
-    return annotation(body, _MANAGER) or remembered or f"pulumi-kubernetes-{random_digits(b'')}"
+def _manner(
+    operation: Operation, body: Object, remembered: Remembered | None = None, ignored: Sequence[str] = ()
+) -> Manner:
+    configuration = operation.configuration(body)
+    if remembered is None:
+        return Manner(manager=operation.manager(body, None), configuration=configuration)
+    return Manner(
+        manager=operation.manager(body, remembered.manager),
+        configuration=configuration,
+        ignored=ignored,
+        last=client_side.last_of(wanted(remembered.inputs), remembered.live),
+    )
 
 
 async def create(operation: Operation, inputs: Properties) -> tuple[str, Properties]:
@@ -157,19 +159,18 @@ async def create(operation: Operation, inputs: Properties) -> tuple[str, Propert
         InitFailedError: it was, but is not ready.
     """
     body = wanted(for_server(inputs))
-    manager, configuration = _manager(body, None), operation.configuration(body)
+    manner = _manner(operation, body)
     if operation.preview:
-        attempt = partial(applying.preview_create, configuration=configuration)
-        return "", await _preview(operation, inputs, attempt, body, manager)
+        return "", await _preview(operation, inputs, applying.preview_create, body, manner)
     api = await operation.cluster.api()
     try:
-        live = await applying.create(api, body, manager, operation.waiting.tell, configuration)
+        live = await applying.create(api, body, manner, operation.waiting.tell)
     except ApiError as error:
         raise RefusedError(
             f'resource "{operation.urn.name}" was not successfully created by the Kubernetes API server: '
             + error.message
         ) from error
-    return await _ready(operation, api, live, inputs, manager)
+    return await _ready(operation, api, live, inputs, manner.manager)
 
 
 async def update(operation: Operation, old: Properties, inputs: Properties, ignored: list[str]) -> Properties:
@@ -179,36 +180,35 @@ async def update(operation: Operation, old: Properties, inputs: Properties, igno
         ApiError, RefusedError: nothing was changed.
         InitFailedError: it was changed, but is not ready.
     """
-    body = wanted(for_server(inputs))
-    manager = _manager(body, Remembered.parse(old).manager)
-    configuration = operation.configuration(body)
+    remembered = Remembered.parse(old)
+    body = named_as(wanted(for_server(inputs)), remembered.live)
+    manner = _manner(operation, body, remembered, ignored)
     try:
         if operation.preview:
-            attempt = partial(applying.preview_update, configuration=configuration, ignored=ignored)
-            return await _preview(operation, inputs, attempt, body, manager)
+            return await _preview(operation, inputs, applying.preview_update, body, manner)
         api = await operation.cluster.api()
-        live = await applying.update(api, body, manager, configuration=configuration, ignored=ignored)
+        live = await applying.update(api, body, manner)
     except ApiError as error:
         raise RefusedError(
             f'the Kubernetes API server refused the update of "{resource_id(body)}": {error.message}'
         ) from error
-    return (await _ready(operation, api, live, inputs, manager))[1]
+    return (await _ready(operation, api, live, inputs, manner.manager))[1]
 
 
 async def _preview(
     operation: Operation,
     inputs: Properties,
-    attempt: Callable[[KubeApi, Object, str], Awaitable[Object | None]],
+    attempt: Callable[[KubeApi, Object, Manner], Awaitable[Object | None]],
     body: Object,
-    manager: str,
+    manner: Manner,
 ) -> Properties:
     api = None if has_unknown(body) else await operation.cluster.api_or_none()
-    tried = await attempt(api, body, manager) if api is not None else None
+    tried = await attempt(api, body, manner) if api is not None else None
     if tried is None:
         return inputs
     tried.pop("status", None)
     tried["metadata"] |= dict.fromkeys(_SERVER_MADE, UNKNOWN)
-    return state_of(tried, inputs, manager)
+    return state_of(tried, inputs, manner.manager)
 
 
 async def _ready(
@@ -248,7 +248,7 @@ async def refresh(
     if live is None:
         return None
     body = for_server(old_inputs)
-    manager = _manager(body, remembered.manager)
+    manager = operation.manager(body, remembered.manager)
     shape = wanted(body)
     read_inputs = for_program(pruned(live, shape) if old_inputs else inputs_of(live))
     inputs = cast("Properties", with_secrets_of(read_inputs, _moved(old_inputs)))

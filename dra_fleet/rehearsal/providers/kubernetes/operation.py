@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from dra_fleet.rehearsal.providers.kubernetes.client_side import MANAGER
 from dra_fleet.rehearsal.providers.kubernetes.diffing import FieldChange
+from dra_fleet.rehearsal.providers.kubernetes.naming import annotation, random_digits
 from dra_fleet.rehearsal.providers.kubernetes.patching import is_patch
 
 if TYPE_CHECKING:
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.providers.kubernetes.configuration import Configuration
     from dra_fleet.rehearsal.providers.kubernetes.connection import ProviderCluster
     from dra_fleet.rehearsal.providers.kubernetes.naming import Urn
+
+_MANAGER: Final = "pulumi.com/patchFieldManager"
 
 
 @dataclass(frozen=True)
@@ -40,3 +44,9 @@ class Operation:
     def configuration(self, body: Object) -> Configuration:
         """What the provider was told, for this object."""
         return replace(self.cluster.configuration, patches=is_patch(self.urn.type, body))
+
+    def manager(self, body: Object, remembered: str | None) -> str:
+        """The field manager's name: the program's, that of an earlier run, or a new one."""
+        if self.cluster.configuration.client_side:
+            return MANAGER
+        return annotation(body, _MANAGER) or remembered or f"{MANAGER}-{random_digits(b'')}"

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2
 
-from dra_fleet.rehearsal.providers.kubernetes import NAME, VERSION, helm_release, objects, rendering
+from dra_fleet.rehearsal.providers.kubernetes import (
+    NAME,
+    VERSION,
+    helm_release,
+    objects,
+    rendered_files,
+    rendering,
+)
 from dra_fleet.rehearsal.providers.kubernetes.awaiting import Waiting
 from dra_fleet.rehearsal.providers.kubernetes.configuration import Configuration, compare, faults
 from dra_fleet.rehearsal.providers.kubernetes.connection import ProviderCluster
@@ -22,7 +29,7 @@ from dra_fleet.rehearsal.providers.kubernetes.errors import ClusterUnreachableEr
 from dra_fleet.rehearsal.providers.kubernetes.naming import Autonaming, NamingMode, Urn
 from dra_fleet.rehearsal.providers.kubernetes.operation import Difference, Operation
 from dra_fleet.rehearsal.providers.plugin_servicer import PluginServicer
-from dra_fleet.rehearsal.providers.properties import decode, encode, plain
+from dra_fleet.rehearsal.providers.properties import decode, encode, has_secret, plain
 
 if TYPE_CHECKING:
     from pulumi.runtime.proto import plugin_pb2
@@ -130,6 +137,8 @@ class KubernetesServicer(PluginServicer):
             return provider_pb2.CheckResponse(inputs=encode(inputs), failures=failures)
         try:
             inputs = await objects.check(operation, old, new, seed, autonaming)
+            if self._cluster.configuration.renders_to and has_secret(inputs):
+                await operation.warn("rendered YAML will contain a secret value in plaintext")
         except RefusedError as error:
             return provider_pb2.CheckResponse(
                 inputs=request.news, failures=[provider_pb2.CheckFailure(reason=str(error))]
@@ -149,8 +158,13 @@ class KubernetesServicer(PluginServicer):
     ) -> provider_pb2.CreateResponse:
         """Create a resource and wait until it is ready."""
         operation = self._operation(request.urn, timeout=request.timeout, preview=request.preview)
-        life = helm_release if operation.urn.type == helm_release.TYPE else objects
-        identifier, state = await life.create(operation, decode(request.properties))
+        inputs, directory = decode(request.properties), self._cluster.configuration.renders_to
+        if operation.urn.type == helm_release.TYPE:
+            identifier, state = await helm_release.create(operation, inputs)
+        elif directory:
+            identifier, state = await rendered_files.write(operation, directory, inputs)
+        else:
+            identifier, state = await objects.create(operation, inputs)
         return provider_pb2.CreateResponse(id=identifier, properties=encode(state))
 
     async def Update(
@@ -158,10 +172,12 @@ class KubernetesServicer(PluginServicer):
     ) -> provider_pb2.UpdateResponse:
         """Change a resource and wait until it is ready."""
         operation = self._operation(request.urn, timeout=request.timeout, preview=request.preview)
-        news = decode(request.news)
+        news, directory = decode(request.news), self._cluster.configuration.renders_to
         try:
             if operation.urn.type == helm_release.TYPE:
                 state = await helm_release.update(operation, news)
+            elif directory:
+                _, state = await rendered_files.write(operation, directory, news)
             else:
                 ignored = list(request.ignoreChanges)
                 state = await objects.update(operation, decode(request.olds), news, ignored)
@@ -178,6 +194,8 @@ class KubernetesServicer(PluginServicer):
         try:
             if operation.urn.type == helm_release.TYPE:
                 found = await helm_release.refresh(operation, request.id, old_inputs)
+            elif self._cluster.configuration.renders_to:
+                found = await rendered_files.refresh(operation, request.id, old, old_inputs)
             else:
                 found = await objects.refresh(operation, request.id, old, old_inputs)
         except ClusterUnreachableError as error:
@@ -195,9 +213,14 @@ class KubernetesServicer(PluginServicer):
     async def Delete(self, request: provider_pb2.DeleteRequest, context: object) -> empty_pb2.Empty:
         """Delete a resource and wait until it is gone."""
         operation = self._operation(request.urn, timeout=request.timeout)
+        old, directory = decode(request.properties), self._cluster.configuration.renders_to
         try:
-            life = helm_release if operation.urn.type == helm_release.TYPE else objects
-            await life.delete(operation, request.id, decode(request.properties))
+            if operation.urn.type == helm_release.TYPE:
+                await helm_release.delete(operation, request.id, old)
+            elif directory:
+                await rendered_files.delete(operation, directory, old)
+            else:
+                await objects.delete(operation, request.id, old)
         except ClusterUnreachableError as error:
             await self._forget(operation, error)
         return empty_pb2.Empty()
