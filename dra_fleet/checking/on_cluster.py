@@ -115,16 +115,19 @@ def _check_pods(pods: Sequence[Pod], around: _Surroundings) -> None:
     for pod in pods:
         check_claims(pod, around.known)
         asks = around.extended.check(pod, around.known)
-        if not asks and not any(_has_place(key, strange, around) for key in pod.keys.values()):
+        keys = pod.keys.values()
+        is_placed = bool(asks) or any(_has_place(key, strange, around) for key in keys)
+        if not is_placed and (not keys or any(keyed(strange, key) for key in keys)):
             continue
-        chosen = [keyed(around.selection.chosen, key) for key in pod.keys.values()]
+        chosen = [keyed(around.selection.chosen, key) for key in keys]
         chosen.append(around.extended.pools(pod, asks) if asks else None)
         pools = [
             pool
             for pool in around.cluster.plan.pools
             if all(names is None or pool.name in names for names in chosen)
         ]
-        around.fitting.check_pod(pod, check_scheduling(pod, around.cluster, pools))
+        left = check_scheduling(pod, around.cluster, pools, is_placed=is_placed)
+        around.fitting.check_pod(pod, left)
 
 
 def _has_place(key: Key, strange: Mapping[Key, bool], around: _Surroundings) -> bool:

@@ -26,16 +26,20 @@ if TYPE_CHECKING:
 _OF_KUBERNETES = re.compile(r"(^|\.)(kubernetes|k8s)\.io/")
 
 
-def check_scheduling(pod: Pod, cluster: ClusterInventory, pools: Sequence[PoolPlan]) -> list[PoolPlan]:
+def check_scheduling(
+    pod: Pod, cluster: ClusterInventory, pools: Sequence[PoolPlan], *, is_placed: bool
+) -> list[PoolPlan]:
     """Tell what keeps a pod that holds devices from every pool; the pools where it may run.
 
     Args:
         pod: the pod.
         cluster: the cluster.
-        pools: the pools that have its devices.
+        pools: the pools that may have its devices.
+        is_placed: whether it is known where its devices are; where its claims are not known, a pod that no
+            pool takes is doubted only.
     """
-    left = _check_selection(pod, pools) if pools else []
-    return _check_taints(pod, left, admitted(pod, cluster)) if left else []
+    left = _check_selection(pod, pools, is_placed=is_placed) if pools else []
+    return _check_taints(pod, left, admitted(pod, cluster), is_placed=is_placed) if left else []
 
 
 def admitted(pod: Pod, cluster: ClusterInventory) -> list[Toleration]:
@@ -51,7 +55,7 @@ def admitted(pod: Pod, cluster: ClusterInventory) -> list[Toleration]:
     return [Toleration(key=name, operator="Exists") for name in sorted(names)]
 
 
-def _check_selection(pod: Pod, pools: Sequence[PoolPlan]) -> list[PoolPlan]:
+def _check_selection(pod: Pod, pools: Sequence[PoolPlan], *, is_placed: bool) -> list[PoolPlan]:
     selector = mapping(pod.spec.get("nodeSelector"))
     wanted = RequiredNodeAffinity.of(selector, pod.spec.get("affinity"))
     field = "nodeSelector" if selector else "affinity"
@@ -60,11 +64,12 @@ def _check_selection(pod: Pod, pools: Sequence[PoolPlan]) -> list[PoolPlan]:
     subject = pod.resource.subject
     if not left:
         told = "; ".join(f"{pool.name}: {_labels(pool)}" for pool in pools)
-        subject.error(
+        tell = subject.error if is_placed else subject.warning
+        tell(
             *pod.path,
             field,
             rule="no-pool-selected",
-            what="selects no pool that has the devices it asks for",
+            what=f"selects no pool {'that has the devices it asks for' if is_placed else 'of the stack'}",
             got=", ".join(f"{key}={value}" for key, value in selector.items()),
             allowed=told,
         )
@@ -89,18 +94,21 @@ def _is_node_s_own(key: str) -> bool:
     return bool(_OF_KUBERNETES.search(key)) or drivers.labels_nodes(key) or any(by_cloud)
 
 
-def _check_taints(pod: Pod, pools: list[PoolPlan], added: list[Toleration]) -> list[PoolPlan]:
+def _check_taints(
+    pod: Pod, pools: list[PoolPlan], added: list[Toleration], *, is_placed: bool
+) -> list[PoolPlan]:
     given = [*admitted_tolerations(pod), *added]
     kept = {pool.name: untolerated_taints(pool.taints, given) for pool in pools}
     borne = [pool for pool in pools if not kept[pool.name]]
     if borne:
         return borne
     missing = list(dict.fromkeys(taint for taints in kept.values() for taint in taints))
-    pod.resource.subject.error(
+    tell = pod.resource.subject.error if is_placed else pod.resource.subject.warning
+    tell(
         *pod.path,
         "tolerations",
         rule="taints-not-tolerated",
-        what="tolerates the taints of no pool that has its devices: "
+        what=f"tolerates the taints of no pool {'that has its devices' if is_placed else 'of the stack'}: "
         + "; ".join(f"{name} has {', '.join(map(str, taints))}" for name, taints in kept.items()),
         fix=f"tolerations: [{', '.join(map(toleration_text, missing))}]",
     )

@@ -21,7 +21,7 @@ from dra_fleet.proof.demand.pod_sets import PodSet, channel_asks, claim_of, pod_
 from dra_fleet.proof.search.contention import Question
 from dra_fleet.proof.search.kinds import kinds_of
 from dra_fleet.proof.search.placements import MOST_STEPS_OF_ALL, STEPS_OF_A_PART, Placements
-from dra_fleet.proof.search.suitability import Suitability, suitability_of
+from dra_fleet.proof.search.suitability import Suitability, barrier, suitability_of
 from dra_fleet.proof.supply.prediction import predict
 
 if TYPE_CHECKING:
@@ -95,10 +95,31 @@ def _prove_cluster(
     ]
     sound = [item for item in cluster.workloads if claim_of(item) not in broken]
     pod_sets, of_workload = pod_sets_of(cluster, sound, asks, classes)
+    hurt = [item for item in cluster.workloads if claim_of(item) in broken]
+    _refuse_placeless(cluster, groups, hurt, pod_sets_of(cluster, hurt, asks, classes), findings)
     of_class = prove_classes(cluster, classes, groups, kinds, missed)
     kinds = kinds_of(groups, {key for pod_set in pod_sets for key in pod_set.node_selector})
     question = _question(groups, kinds, pod_sets, placements)
     return of_class, claims, _prove_workloads(cluster, sound, of_workload, question, findings)
+
+
+def _refuse_placeless(
+    cluster: ClusterPlan,
+    groups: Sequence[NodeGroup],
+    workloads: Sequence[WorkloadPlan],
+    told: tuple[Sequence[PodSet], Mapping[str, int]],
+    findings: ProofFindings,
+) -> None:
+    """Refuse pods that no node takes, whatever devices it has: their claims cannot be judged."""
+    pod_sets, of_workload = told
+    for item in workloads:
+        pod_set = pod_sets[of_workload[item.name]]
+        barriers = {group.pool: barrier(pod_set, group.shape) for group in groups}
+        if barriers and all(barriers.values()):
+            reason = "; ".join(f"pool {pool}: {found}" for pool, found in barriers.items())
+            findings.refuse(
+                "workloads", item.name, what=f"on cluster {cluster.name}, never: {reason}", fix=""
+            )
 
 
 def _question(

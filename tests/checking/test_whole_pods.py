@@ -108,3 +108,29 @@ def test_a_driver_that_nobody_can_predict_is_a_warning_and_no_error() -> None:
     [told] = on(text, lab=cluster("hgx-h100-8", drivers={}))
     assert "warning: DeviceClass nic" in told
     assert "cannot be judged: what driver dra.net publishes cannot be predicted" in told
+
+
+POD = """---
+apiVersion: v1
+kind: Pod
+metadata: {name: typing-error}
+spec:
+  nodeSelector: {example.com/pool: %s}
+  resourceClaims: [{name: a, resourceClaimTemplateName: singel}]
+  containers: [{name: main, image: i, resources: {claims: [{name: a}]}}]
+"""
+RESERVED = [{"key": "example.com/reserved", "value": "x", "effect": "NoSchedule"}]
+
+
+def test_where_a_pod_may_run_is_judged_beside_a_claim_that_nobody_knows() -> None:
+    tainted = cluster("hgx-h100-8", taints=RESERVED)
+    kept_off, unknown = on(POD % "gpus", lab=tainted)
+    assert "is no ResourceClaimTemplate of the stack or of the files checked" in unknown
+    assert kept_off == (
+        "f:5:1: warning: Pod typing-error spec.tolerations: tolerates the taints of no pool of the stack: gpus "
+        "has example.com/reserved=x:NoSchedule; fix: tolerations: [{key: example.com/reserved, operator: Equal, "
+        "value: x, effect: NoSchedule}] [taints-not-tolerated]"
+    )
+    selects_none, _ = on(POD % "other", lab=tainted)
+    assert "warning: Pod typing-error spec.nodeSelector: selects no pool of the stack; got:" in selects_none
+    assert len(on(POD % "gpus", lab=cluster("hgx-h100-8"))) == 1

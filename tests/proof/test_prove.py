@@ -213,6 +213,34 @@ def test_a_taint_that_is_not_tolerated_keeps_the_workload_off_and_is_named() -> 
     )
 
 
+WHERE = "on cluster lab, never: pool a: "
+
+
+@pytest.mark.parametrize(
+    ("placed", "reason"),
+    [
+        ({"tolerations": []}, "taint example.com/reserved=x:NoSchedule of its nodes is not tolerated"),
+        ({"nodeSelector": {"example.com/pool": "b"}}, "its nodes lack label example.com/pool=b"),
+        ({"cpu": "900"}, "a pod asks for more CPU, memory or pods than a node has"),
+    ],
+)
+@pytest.mark.parametrize("expression", ["device.driver == 1", "device.driver == 'strange.example.com'"])
+def test_where_a_pod_may_go_is_judged_whatever_its_claim_comes_to(
+    expression: str, placed: dict[str, Any], reason: str
+) -> None:
+    taints = [{"key": "example.com/reserved", "value": "x", "effect": "NoSchedule"}]
+    proof = proved(
+        fleet(
+            {"a": pool(gpus(4), "a", taints=taints)},
+            classes={"unclear": {"cel": [expression]}},
+            claims={"one": {"requests": {"gpu": {"class": "unclear"}}}},
+            workloads={"train": {"claim": "one", "copies": 1, **placed}},
+        )
+    )
+    told = [failure for failure in proof.failures if "workloads.train" in failure]
+    assert told == [f"dra-fleet:fleet.workloads.train: {WHERE}{reason}"]
+
+
 def test_cpu_that_runs_out_before_devices_counts() -> None:
     proof = proved(
         fleet(

@@ -64,9 +64,9 @@ def _union(parts: Sequence[frozenset[tuple[str, str]]]) -> frozenset[tuple[str, 
 
 def suitability_of(pod_set: PodSet, group: NodeGroup, minor: str) -> Suitability:
     """What a group of nodes means to a pod set."""
-    barrier = _barrier(pod_set, group.shape)
-    if barrier:
-        return _barred(barrier)
+    reason = barrier(pod_set, group.shape)
+    if reason:
+        return _barred(reason)
     matches = tuple(
         tuple((ask, match(ask, group.shape, minor)) for ask in choices) for choices in pod_set.claim.requests
     )
@@ -84,7 +84,8 @@ def _barred(reason: str) -> Suitability:
     return Suitability(barrier=reason, doubt="", matches=())
 
 
-def _barrier(pod_set: PodSet, shape: NodeShape) -> str:
+def barrier(pod_set: PodSet, shape: NodeShape) -> str:
+    """Why its pods may not go to such a node, whatever they ask of its devices; empty if they may."""
     if pod_set.node_selector:
         labels = labels_of(shape)
         for key, value in pod_set.node_selector.items():
