@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.drivers.common.placement import placed
 from dra_fleet.drivers.common.values import value_at
+from dra_fleet.drivers.resources import NOTHING
 from dra_fleet.drivers.value import DriverValue, MachineTraits
 from dra_fleet.facts.parts import data, part
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.cel.intent import Asked
     from dra_fleet.drivers.common.facts import ChartVersion, DriverFacts
@@ -69,6 +71,8 @@ class Driver(DriverValue):
         Raises:
             PartMissing: The driver says nothing of them.
         """
+        if "resources" in self.without:
+            return NOTHING
         return cast("DriverResources", self._of("resources", "RESOURCES"))
 
     def folder(self, home: str) -> str:
@@ -86,19 +90,19 @@ class Driver(DriverValue):
 
     def values(self, release: Release) -> ChartValues:
         """This program's chart values for a release."""
-        return self._of("values", "values")(release)
+        return placed(self, release) if "values" in self.without else self._of("values", "values")(release)
 
     def guards(self, release: Release, final: ChartValues) -> Sequence[Refusal]:
         """What the chart or the driver would refuse of the final values."""
-        return self._of("values", "guards")(release, final)
+        return () if "values" in self.without else self._of("values", "guards")(release, final)
 
     def conflicts(self, release: Release) -> Sequence[Refusal]:
         """Why one release cannot serve all its pools."""
-        return self._of("values", "conflicts")(release)
+        return () if "values" in self.without else self._of("values", "conflicts")(release)
 
     def priority_keys(self, values: ChartValues) -> Sequence[str]:
         """The dotted keys by which the chart's pods, which are critical, are given another priority class."""
-        return self._of("values", "priority_keys")(values)
+        return () if "values" in self.without else self._of("values", "priority_keys")(values)
 
     def has_controller(self, values: ChartValues, *, default: bool) -> bool:
         """Whether a release has a controller beside the plugin.
@@ -112,11 +116,15 @@ class Driver(DriverValue):
 
     def serves(self, machine: Machine) -> bool:
         """Whether a machine has devices of the driver."""
-        return self._of("slices", "serves")(machine)
+        return "slices" not in self.without and self._of("slices", "serves")(machine)
+
+    def served(self, pools: Iterable[PoolPlan]) -> list[PoolPlan]:
+        """Those of some pools whose nodes have devices of the driver, as machines or stack files tell."""
+        return [pool for pool in pools if self.serves(pool.machine) or self._described_on(pool)]
 
     def accelerators_of(self, machine: Machine) -> Accelerators | None:
         """What the driver serves of a machine that one chooses the machine for; None where nothing."""
-        return self._of("slices", "accelerators_of")(machine)
+        return None if "slices" in self.without else self._of("slices", "accelerators_of")(machine)
 
     def traits(self, machine: Machine) -> MachineTraits:
         """What a machine's row tells the driver of its devices, beside what they are."""
@@ -128,7 +136,7 @@ class Driver(DriverValue):
         Returns:
             By name the memory of each in MiB as the driver reports it; None where no public figure is known.
         """
-        return self._of("slices", "accelerators")()
+        return {} if "slices" in self.without else self._of("slices", "accelerators")()
 
     def publishes(self, pool: PoolPlan, installed: Installed, minor: str) -> Published:
         """What the driver publishes on a node of a pool, and what of it cannot be told.
@@ -138,7 +146,14 @@ class Driver(DriverValue):
             installed: the driver as it runs there.
             minor: the cluster's Kubernetes minor.
         """
-        return self._of("slices", "publishes")(pool, installed, minor)
+        if "slices" not in self.without and not self._described_on(pool):
+            return self._of("slices", "publishes")(pool, installed, minor)
+        from dra_fleet.drivers.common.told_devices import told_devices  # noqa: PLC0415 - models take long to build
+
+        return told_devices(pool, frozenset(self.publishers))
+
+    def _described_on(self, pool: PoolPlan) -> bool:
+        return any(item.driver in self.publishers for item in pool.devices)
 
     def strategies(self) -> tuple[type[SettingsModel], ...]:
         """The settings of the strategies of sharing that the driver offers beside whole devices."""

@@ -1,7 +1,7 @@
 """What every DRA driver says of charts, images and labels in any Pulumi program: the gate asks.
 
-No question has a default: a driver answers each, with None, nothing or a pattern that matches nothing where
-it has nothing to say, so that one written before a question was added fails by the question's name.
+No question has a default: a driver answers each, or replaces what it has to say in `NOTHING`, which answers
+all of them, so that a question nobody answers fails by its name.
 """
 
 from __future__ import annotations
@@ -188,3 +188,22 @@ class DriverResources:
     told_by_values: tuple[ToldByValues, ...]
     dividable: Dividable | None
     installer_images: re.Pattern[str]
+
+
+NOTHING: Final = DriverResources(
+    told_by="placement",
+    publishes=None,
+    program=NO_NAME,
+    node_taint="",
+    node_labels=NO_NAME,
+    workloads=NO_NAME,
+    root="",
+    device_plugin=None,
+    operator=None,
+    discovery_charts=frozenset(),
+    other_charts=frozenset(),
+    told_by_values=(),
+    dividable=None,
+    installer_images=NO_NAME,
+)
+"""A driver that has nothing to say but where its chart's values put its plugin."""

@@ -1,20 +1,6 @@
 """The example driver as any program installs it."""
 
-from dra_fleet.drivers.resources import NO_NAME, DriverResources
+from dra_fleet.drivers.resources import NOTHING
 
-RESOURCES = DriverResources(
-    told_by="placement",  # it makes devices up wherever it runs: meant are the nodes that it is sent to
-    publishes=None,
-    program=NO_NAME,
-    node_taint="",
-    node_labels=NO_NAME,
-    workloads=NO_NAME,
-    root="",
-    device_plugin=None,
-    operator=None,
-    discovery_charts=frozenset(),
-    other_charts=frozenset(),
-    told_by_values=(),
-    dividable=None,
-    installer_images=NO_NAME,
-)
+# It makes devices up wherever it runs: meant are the nodes that it is sent to.
+RESOURCES = NOTHING

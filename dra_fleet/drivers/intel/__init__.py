@@ -8,7 +8,7 @@ DRIVER = Driver(
     publishers={"gpu.intel.com": "kubelet-gpu-plugin"},
     intents={"product": "model", "architecture": "family", "memory": "memory"},
     plugin_section="kubeletPlugin",
-    without=frozenset({"machines", "nodes", "plan", "settings", "sharing"}),
+    without=frozenset({"machines", "nodes", "plan", "settings", "sharing", "slices"}),
     extended_resource="intel.com/gpu",
     takes_descriptions=True,
 )

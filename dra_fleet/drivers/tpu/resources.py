@@ -1,20 +1,7 @@
 """Google's TPU driver as any program installs it."""
 
-from dra_fleet.drivers.resources import NO_NAME, DriverResources
+from dataclasses import replace
 
-RESOURCES = DriverResources(
-    told_by="machines",
-    publishes=None,
-    program=NO_NAME,
-    node_taint="",
-    node_labels=NO_NAME,
-    workloads=NO_NAME,
-    root="",
-    device_plugin=None,
-    operator=None,
-    discovery_charts=frozenset(),
-    other_charts=frozenset(),
-    told_by_values=(),
-    dividable=None,
-    installer_images=NO_NAME,
-)
+from dra_fleet.drivers.resources import NOTHING
+
+RESOURCES = replace(NOTHING, told_by="machines")
