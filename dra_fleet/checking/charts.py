@@ -142,7 +142,8 @@ def _check_controller(subject: Subject, chart: Chart, cluster: ClusterInventory,
 
 def _check_priority(subject: Subject, chart: Chart, cloud: Cloud, values: ChartValues) -> None:
     """Charts' pods are critical unless told otherwise; some clouds admit such pods in few namespaces."""
-    for key in chart.driver.priority_keys(values) if cloud.guarded_priorities else ():
+    keys = chart.driver.priority_keys(values, chart.version) if cloud.guarded_priorities else ()
+    for key in keys:
         given = value_at(values, key)
         if given is not None and given not in cloud.guarded_priorities:
             continue

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.hardware.models import Machine
     from dra_fleet.settings.releases import DriverSettings
 
-BUILT_IN = ("nvidia", "amd", "intel", "tpu", "efa", "example")
+BUILT_IN = ("nvidia", "amd", "intel", "tpu", "dranet", "dracpu", "example")
 
 _REGISTRY = Registry(
     kind=Driver,

@@ -14,6 +14,7 @@ from dra_fleet.drivers.common.values import value_at
 from dra_fleet.drivers.resources import NOTHING
 from dra_fleet.drivers.value import DriverValue, MachineTraits
 from dra_fleet.facts.parts import data, part
+from dra_fleet.model.nodes import GIVE_SLICES, Published
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from dra_fleet.findings.refusal import Refusal
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
-    from dra_fleet.model.nodes import Published
     from dra_fleet.model.plan import ChartValues, ComputeDomainPlan, PoolPlan, ReleasePlan
     from dra_fleet.settings.base import SettingsModel
     from dra_fleet.settings.fleet import FleetSettings
@@ -100,9 +100,10 @@ class Driver(DriverValue):
         """Why one release cannot serve all its pools."""
         return () if "values" in self.without else self._of("values", "conflicts")(release)
 
-    def priority_keys(self, values: ChartValues) -> Sequence[str]:
+    def priority_keys(self, values: ChartValues, version: ChartVersion | None) -> Sequence[str]:
         """The dotted keys by which the chart's pods, which are critical, are given another priority class."""
-        return () if "values" in self.without else self._of("values", "priority_keys")(values)
+        told = () if "values" in self.without else self._of("values", "priority_keys")(values)
+        return [key for key in told if version is None or key in version.values]
 
     def has_controller(self, values: ChartValues, *, default: bool) -> bool:
         """Whether a release has a controller beside the plugin.
@@ -150,7 +151,14 @@ class Driver(DriverValue):
             return self._of("slices", "publishes")(pool, installed, minor)
         from dra_fleet.drivers.common.told_devices import told_devices  # noqa: PLC0415 - models take long to build
 
+        if self.on_every_node and not self._described_on(pool):
+            return Published(unpredictable=dict.fromkeys(self.publishers, self._untold(pool)))
         return told_devices(pool, frozenset(self.publishers))
+
+    def _untold(self, pool: PoolPlan) -> str:
+        name = self.facts.driver
+        told = f"devices: [{{driver: {name}, …}}] of pool {pool.name}"
+        return f"what driver {name} publishes depends on the machine: describe it in {told}, or {GIVE_SLICES}"
 
     def _described_on(self, pool: PoolPlan) -> bool:
         return any(item.driver in self.publishers for item in pool.devices)

@@ -86,6 +86,8 @@ class DriverValue:
         settles: Dotted keys that, given by the user, answer the question `conflicts` asks.
         is_usual: Whether a cluster that brings its own drivers is taken to run it unless told otherwise.
         takes_descriptions: Whether stack files describe its devices, because no machine tells them.
+        on_every_node: Whether it publishes something on every node, so that what nobody describes is not
+            known, rather than not there.
         order: In which order it publishes its devices; what is not known counts as random, which is any.
         order_with_counters: The same where its devices share counters.
     """
@@ -107,5 +109,6 @@ class DriverValue:
     settles: frozenset[str] = frozenset()
     is_usual: bool = False
     takes_descriptions: bool = False
+    on_every_node: bool = False
     order: Order = "random"
     order_with_counters: Order = "random"

@@ -102,14 +102,16 @@ def _check_known(
         return
     facts = driver.facts
     types = {one.name: one.type for one in facts.attributes}
-    for name, value in item.attributes.items():
+    own = f"{item.driver}/"
+    for key, value in item.attributes.items():
+        name = key.removeprefix(own)
         if name not in types:
             what = f"is no attribute that driver {driver.name} publishes"
             findings.unknown(*at, "attributes", what=what, got=name, known=sorted(types))
         elif type_of(value) != types[name]:
             what = f"is published as {types[name]}"
-            findings.error(*at, "attributes", name, what=what, got=type_of(value))
+            findings.error(*at, "attributes", key, what=what, got=type_of(value))
     capacities = {one.name for one in facts.capacities}
-    for name in sorted(item.capacity.keys() - capacities):
+    for name in sorted({key.removeprefix(own) for key in item.capacity} - capacities):
         what = f"is no capacity that driver {driver.name} publishes"
         findings.unknown(*at, "capacity", what=what, got=name, known=sorted(capacities))

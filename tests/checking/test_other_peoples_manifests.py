@@ -25,7 +25,7 @@ def limits(text: str, requests: str = "", **pod_fields: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "name", ["gaudi.intel.com", "qat.intel.com", "mrdma.google.com", "neuron.aws.com", "dra.cpu"]
+    "name", ["gaudi.intel.com", "qat.intel.com", "mrdma.google.com", "neuron.aws.com", "dra.memory"]
 )
 def test_a_class_of_a_driver_that_nobody_here_knows_is_doubted(name: str) -> None:
     [told] = on(template("one", exactly("dev", name)) + pod("one"), lab=H100)

@@ -39,7 +39,7 @@ def test_every_machine_of_every_cloud_is_offered_once_with_its_drivers() -> None
     )
     by_name = {item["name"]: item["drivers"] for item in printed("machines")["machines"]}
     assert by_name["ct6e-standard-4t"] == ["tpu"]
-    assert by_name["p5.48xlarge"] == ["nvidia", "efa"]
+    assert by_name["p5.48xlarge"] == ["nvidia", "dranet"]
 
 
 def test_machines_are_found_by_model_cloud_and_memory_of_one_gpu() -> None:

@@ -54,11 +54,11 @@ BREAKING = {
     ),
     "drivers know nothing of one another": (
         "dra_fleet/drivers/tpu/breaking_driver.py",
-        "dra_fleet.drivers.efa.values",
+        "dra_fleet.drivers.dranet.values",
     ),
     "node sides of drivers know nothing of one another": (
         "dra_fleet/rehearsal/drivers/tpu/breaking_node_side.py",
-        "dra_fleet.rehearsal.drivers.efa.plugin",
+        "dra_fleet.rehearsal.drivers.dranet.plugin",
     ),
     **{
         f"{room}/{name} is imported by its own folders alone": (

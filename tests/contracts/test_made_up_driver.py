@@ -112,7 +112,7 @@ def _all_of(driver: Driver) -> None:
     release = Release(version=version, minor="1.36", namespace="acme-system", pools=[pool_plan])
     driver.conflicts(release)
     driver.guards(release, driver.values(release))
-    driver.priority_keys({})
+    driver.priority_keys({}, version)
     driver.serves(pool_plan.machine)
     driver.publishes(pool_plan, Installed(driver=driver, version=version, values={}), "1.36")
     assert driver.resources.told_by

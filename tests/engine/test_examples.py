@@ -38,6 +38,7 @@ HELD = {
     ),
     "s16-amd": ("lab", "v1.36.3", {"train": 1, "serve": 4}),
     "s16-intel": ("lab", "v1.36.3", {"transcode": 8}),
+    "s16-network-cards": ("edge", "v1.36.3", {"gateway": 4, "workers": 3}),
     "s16-fpga": ("lab", "v1.36.3", {"radar": 4, "filters": 2}),
     "floor-1.34": ("floor", "v1.34.9", {"smoke": 4}),
 }

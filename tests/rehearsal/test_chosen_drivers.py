@@ -33,7 +33,7 @@ def test_the_command_line_counts_before_the_hardware_file() -> None:
         "fake": "--drivers fake: say simulated, real or DRIVER=PATH",
         "nvidia=": "--drivers nvidia=: say simulated, real or DRIVER=PATH",
         "nvidea=/x": "there is no driver nvidea to choose a program for; allowed: nvidia, amd, intel, tpu, "
-        "efa, example",
+        "dranet, dracpu, example",
     }.items(),
 )
 def test_other_choices_are_refused(option: str, text: str) -> None:

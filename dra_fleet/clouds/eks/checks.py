@@ -33,7 +33,8 @@ _KARPENTER = (1, 15)
 """The first Karpenter that makes nodes for pods with claims."""
 _DRANET = (1, 35)
 """https://github.com/aws/eks-charts, stable/aws-dranet, prerequisites."""
-EFA = "efa"
+DRANET = "dranet"
+_AWS_BUILD = "aws-dranet"
 GPU_TAINT = "nvidia.com/gpu"
 
 
@@ -237,15 +238,17 @@ def _check_dranet(
     pools: Sequence[PoolPlan],
     findings: Findings,
 ) -> None:
-    """AWS's driver for EFA cards: its floor, and whether there are cards."""
-    if EFA not in settings.drivers:
+    """AWS's build of DRANET, for EFA cards: its floor, and whether there are cards."""
+    driver, wanted = drivers.named(DRANET), settings.drivers.get(DRANET)
+    version = driver.facts.version(wanted.version) if driver is not None and wanted is not None else None
+    if version is None or version.chart != _AWS_BUILD:
         return
     if _numbers(minor) < _DRANET:
         least = ".".join(map(str, _DRANET))
         findings.error(
             *at,
             "drivers",
-            EFA,
+            DRANET,
             what="needs a newer Kubernetes",
             got=minor,
             allowed=f"{least} or later",
@@ -253,7 +256,8 @@ def _check_dranet(
         )
     if not any(pool.network_cards for pool in pools):
         findings.warnings.append(
-            f"cluster {at[1]}: driver {EFA} finds no network card with EFA on any pool; set efa: true on one"
+            f"cluster {at[1]}: driver {DRANET} finds no network card with EFA on any pool; set efa: true on "
+            "one"
         )
 
 

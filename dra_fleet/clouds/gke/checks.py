@@ -76,7 +76,7 @@ def check_gke_values(
     at: tuple[str, ...], driver: Driver, pools: Sequence[PoolPlan], release: ReleasePlan, findings: Findings
 ) -> None:
     """Check a DRA driver's final values against what GKE admits and where its pools' GPU driver lies."""
-    for key in driver.priority_keys(release.values):
+    for key in driver.priority_keys(release.values, driver.facts.version(release.version)):
         wanted = value_at(release.values, key, default=CRITICAL[0])
         if wanted in CRITICAL and release.namespace != "kube-system":
             findings.error(

@@ -27,7 +27,7 @@ def gke_driver_values(driver: Driver, release: Release, theirs: ChartValues) -> 
     """
     values = merged(driver.values(release), theirs)
     chosen = nested({driver.plugin_key("tolerations"): _EVERY_TAINT})
-    chosen = merged(chosen, nested(dict.fromkeys(driver.priority_keys(values), "")))
+    chosen = merged(chosen, nested(dict.fromkeys(driver.priority_keys(values, release.version), "")))
     if driver.has_controller(theirs, default=False) and release.version.controller_needs_control_plane:
         # null unsets the older charts' affinity for control plane nodes, which GKE does not show.
         chosen = merged(chosen, {"controller": {"affinity": None}})

@@ -37,6 +37,7 @@ ValueType = Literal[
     "namespace",
     "objectName",
     "tolerations",
+    "cpuSet",
 ]
 """The type of a chart value; `booleans` is a map of names to booleans. `map` and `list` are free inside; what
 the types named for what they hold take, `value_types` says. `updateStrategy` is a DaemonSet's."""
@@ -48,6 +49,7 @@ class ChartVersion(Entry):
 
     `plugin_tolerations`: the chart's own default of its plugin's tolerations; `fixed_tolerations`: those that
     its plugin has whatever the values say.
+    `chooses_nodes`: its values say on which nodes its plugin runs.
     `controller_needs_control_plane`: its default affinity keeps the controller to control-plane nodes.
     `extended_resources`: extended resource names, each with the class of the chart that answers it.
     `generations`: the generations of hardware whose devices its plugin finds; none where that is not known.
@@ -64,6 +66,7 @@ class ChartVersion(Entry):
     classes: tuple[str, ...]
     plugin_tolerations: tuple[Mapping[str, str], ...] = ()
     fixed_tolerations: tuple[Mapping[str, str], ...] = ()
+    chooses_nodes: bool = True
     controller_needs_control_plane: bool = False
     extended_resources: Mapping[str, str] = Field(default_factory=dict)
     generations: tuple[str, ...] = ()
@@ -107,22 +110,40 @@ class PublishedCapacity(Fact):
     sometimes: tuple[str, ...] = ()
 
 
+ParameterType = Literal[
+    "string",
+    "integer",
+    "boolean",
+    "quantity",
+    "deviceLimits",
+    "booleans",
+    "network",
+    "address",
+    "hardwareAddress",
+    "interface",
+    "cpuSet",
+]
+"""The type of a field of opaque parameters; `deviceLimits` maps a device's index or UUID to a quantity."""
+
+
 class ParameterField(Fact):
-    """A field of a driver's opaque parameters, by its dotted path.
+    """A field of a driver's opaque parameters, by its dotted path; `routes[].gateway` is one of each item.
 
     `gates`: per allowed value the driver's feature gate that it needs. `least` and `most`: bounds of a number
-    or quantity. `goes_with`: `field=value` that must be there beside it. `since`: the first chart version.
-    The type `deviceLimits` maps a device's index or UUID to a quantity.
+    or quantity. `goes_with`: `field=value` that must be there beside it; `not_with`: a field that must not.
+    `unless`: `field=value` of its section with which it is not required. `since`: the first chart version.
     """
 
     name: str
-    type: Literal["string", "integer", "boolean", "quantity", "deviceLimits"]
+    type: ParameterType
     required: bool = False
+    unless: str | None = None
     allowed: tuple[str, ...] = ()
     gates: Mapping[str, str] = Field(default_factory=dict)
     least: str | None = None
     most: str | None = None
     goes_with: str | None = None
+    not_with: str | None = None
     since: str | None = None
 
 
@@ -137,15 +158,19 @@ class AdminAccess(Fact):
 
 
 class ParameterKind(Entry):
-    """A kind of opaque parameters, which a driver decodes strictly and only when it prepares a device.
+    """A kind of opaque parameters, which a driver decodes only when it prepares a device.
 
+    `head`: which of `apiVersion` and `kind` its driver reads; without them, it has one kind. `is_strict`:
+    whether it refuses fields that it does not know; else it ignores them.
     `device_types`: the devices that it can be asked for by name of their request. `since`: the first chart
     version whose driver decodes it.
     """
 
-    api_version: str
+    api_version: str = ""
     kind: str
     driver: str
+    head: tuple[Literal["apiVersion", "kind"], ...] = ("apiVersion", "kind")
+    is_strict: bool = True
     device_types: tuple[str, ...] = ()
     since: str | None = None
     fields: tuple[ParameterField, ...]

@@ -1,6 +1,6 @@
 """Opaque parameters of claims and classes, which only the driver reads, and only when it prepares a device.
 
-Its decoding is strict: an unknown field, or a value whose feature gate is off, leaves the pod in
+Most decode strictly: an unknown field, or a value whose feature gate is off, leaves the pod in
 ContainerCreating.
 """
 
@@ -10,25 +10,19 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.drivers.common.parameter_types import TYPES
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.findings.refusal import Refusal
 from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.settings.translate import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from dra_fleet.drivers.common.facts import ChartVersion, ParameterField, ParameterKind
     from dra_fleet.drivers.installed import Installed
 
-_KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
-    "string": ((str,), "a string"),
-    "integer": ((int,), "a whole number"),
-    "boolean": ((bool,), "true or false"),
-    "quantity": ((str, int), "a quantity, such as 10Gi"),
-    "deviceLimits": ((Mapping,), "a mapping of quantities by a device's index or UUID"),
-}
-_HEAD = ("apiVersion", "kind")
+_ITEM = re.compile(r"(.*)\[([0-9]+)\]")
 _DEVICE = re.compile(r"[+]?[0-9]+|[A-Z]+-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
@@ -45,7 +39,8 @@ def check_parameters(publisher: str, parameters: Mapping[str, Any], installed: I
     if not known:
         return []
     name, api = parameters.get("kind"), parameters.get("apiVersion")
-    kind = next((item for item in known if (item.kind, item.api_version) == (name, api)), None)
+    told = {"kind": name, "apiVersion": api}
+    kind = next((item for item in known if all(told[key] == _heads(item)[key] for key in item.head)), None)
     if kind is None:
         names = [item.kind for item in known]
         wrong = "kind" if api == known[0].api_version else "apiVersion"
@@ -58,8 +53,13 @@ def check_parameters(publisher: str, parameters: Mapping[str, Any], installed: I
                 fix=mistyped(str(name), names) if wrong == "kind" else f"apiVersion: {known[0].api_version}",
             )
         ]
+    kind, found = (
+        kind.model_copy(update={"fields": tuple(_itemized(kind, parameters))}),
+        _no_lists(kind, parameters),
+    )
     return [
-        *_unknown(kind, parameters),
+        *found,
+        *_unknown(kind, parameters, {refusal.path for refusal in found}),
         *_sections(kind, parameters),
         *_fields(kind, parameters, installed),
     ]
@@ -85,6 +85,31 @@ def limited_devices(
                     yield field.name, list(cast("Mapping[str, Any]", limits))
 
 
+def _heads(kind: ParameterKind) -> Mapping[str, str]:
+    return {"kind": kind.kind, "apiVersion": kind.api_version}
+
+
+def _itemized(kind: ParameterKind, parameters: Mapping[str, Any]) -> Iterator[ParameterField]:
+    """The fields of a kind, with one of each item in the place of a list's."""
+    for field in kind.fields:
+        listed, is_listed, rest = field.name.partition("[]")
+        items = _at(parameters, listed) if is_listed else None
+        if not is_listed:
+            yield field
+        elif isinstance(items, list):
+            for index, _ in enumerate(cast("list[object]", items)):
+                yield field.model_copy(update={"name": f"{listed}[{index}]{rest}"})
+
+
+def _no_lists(kind: ParameterKind, parameters: Mapping[str, Any]) -> list[Refusal]:
+    listed = sorted({field.name.partition("[]")[0] for field in kind.fields if "[]" in field.name})
+    return [
+        Refusal(path=name, what="must be a list", got=shown(value), allowed="a list")
+        for name in listed
+        if (value := _at(parameters, name)) is not None and not isinstance(value, list)
+    ]
+
+
 def _sections_of(kind: ParameterKind) -> frozenset[str]:
     """The dotted paths of all that holds fields."""
     sections = {field.name.rpartition(".")[0] for field in kind.fields} - {""}
@@ -106,20 +131,21 @@ def _sections(kind: ParameterKind, parameters: Mapping[str, Any]) -> Iterator[Re
                 yield _out_of_place(section, needed, parameters)
 
 
-def _unknown(kind: ParameterKind, parameters: Mapping[str, Any]) -> list[Refusal]:
+def _unknown(kind: ParameterKind, parameters: Mapping[str, Any], told: Collection[str]) -> list[Refusal]:
     names = [item.name for item in kind.fields]
     sections = _sections_of(kind)
     known = [*names, *sections]
+    then = "the driver would refuse to prepare the device" if kind.is_strict else "the driver would ignore it"
     return [
         Refusal(
             path=key,
-            what=f"is no field of {kind.kind}; the driver would refuse to prepare the device",
+            what=f"is no field of {kind.kind}; {then}",
             got=key,
             allowed=choices(key, known),
             fix=mistyped(key, known),
         )
         for key in _keys(parameters, frozenset(names), sections, "")
-        if key not in known and key not in _HEAD
+        if key not in known and key not in kind.head and key not in told
     ]
 
 
@@ -131,6 +157,9 @@ def _keys(
         key = f"{prefix}{name}"
         if key in sections and isinstance(item, Mapping):
             yield from _keys(cast("Mapping[str, Any]", item), names, sections, f"{key}.")
+        elif isinstance(item, list) and (not item or f"{key}[0]" in names | sections):
+            items = {f"{name}[{index}]": one for index, one in enumerate(cast("list[object]", item))}
+            yield from _keys(items, names, sections, prefix)
         else:
             yield key
 
@@ -142,7 +171,8 @@ def _fields(kind: ParameterKind, parameters: Mapping[str, Any], installed: Insta
         section = field.name.rpartition(".")[0]
         value = _at(parameters, field.name)
         if value is None:
-            if field.required and (not section or isinstance(_at(parameters, section), Mapping)):
+            needed = field.required and not _is_excused(field, section, parameters)
+            if needed and (not section or isinstance(_at(parameters, section), Mapping)):
                 found.append(Refusal(path=field.name, what="is required", fix=f"set {field.name}"))
             continue
         problem = _problem(field, value, parameters, installed)
@@ -150,13 +180,19 @@ def _fields(kind: ParameterKind, parameters: Mapping[str, Any], installed: Insta
     return found
 
 
+def _is_excused(field: ParameterField, section: str, parameters: Mapping[str, Any]) -> bool:
+    other, _, value = (field.unless or "").partition("=")
+    return bool(other) and str(_at(parameters, f"{section}.{other}")) == value
+
+
 def _problem(
     field: ParameterField, value: object, parameters: Mapping[str, Any], installed: Installed
 ) -> Refusal | None:
-    types, words = _KINDS[field.type]
-    if not isinstance(value, types) or (isinstance(value, bool) and field.type != "boolean"):
+    kind, words = TYPES[field.type], TYPES[field.type].words
+    is_one = isinstance(value, kind.held) and (field.type == "boolean" or not isinstance(value, bool))
+    if not is_one or (isinstance(value, str) and not kind.is_right(value)):
         return Refusal(path=field.name, what=f"must be {words}", got=shown(value), allowed=words)
-    if field.allowed and value not in field.allowed:
+    if field.allowed and str(value) not in field.allowed:
         allowed = ", ".join(field.allowed)
         fix = mistyped(str(value), field.allowed)
         return Refusal(
@@ -168,6 +204,9 @@ def _problem(
         return Refusal(path=field.name, what=what, got=running, fix="remove it, or use that version")
     if needed := _misplaced(field, parameters):
         return _out_of_place(field.name, needed, parameters)
+    if field.not_with and _at(parameters, field.not_with):
+        what = f"is refused beside {field.not_with}"
+        return Refusal(path=field.name, what=what, got=shown(value), fix="remove one of them")
     return _limits(field, value) if field.type == "deviceLimits" else _bounds(field, value)
 
 
@@ -228,5 +267,8 @@ def _gate(
 
 def _at(value: object, dotted: str) -> object:
     for part in dotted.split("."):
-        value = cast("Mapping[str, Any]", value).get(part) if isinstance(value, Mapping) else None
+        name, index = found.groups() if (found := _ITEM.fullmatch(part)) else (part, None)
+        value = cast("Mapping[str, Any]", value).get(name) if isinstance(value, Mapping) else None
+        if index is not None:
+            value = cast("list[object]", value)[int(index)] if isinstance(value, list) else None
     return value

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.common import pod_values
+from dra_fleet.drivers.common.cpu_sets import CPU_SET_WORDS, is_cpu_set
 from dra_fleet.drivers.common.pod_values import Wrong, named
 from dra_fleet.kubernetes.devices.names import dns_label, dns_subdomain, extended_resource_name
 from dra_fleet.settings.translate import shown
@@ -125,6 +126,11 @@ KINDS: Mapping[ValueType, Kind] = {
     "imageRepository": Kind(held=str, words="a string", wrong=_shape(_REPOSITORY, "an image, without a tag")),
     "namespace": Kind(held=str, words="a string", wrong=named(dns_label, "a namespace's name")),
     "objectName": Kind(held=str, words="a string", wrong=named(dns_subdomain, "an object's name")),
+    "cpuSet": Kind(
+        held=str,
+        words="a string",
+        wrong=named(lambda text: None if is_cpu_set(text) else CPU_SET_WORDS, CPU_SET_WORDS),
+    ),
     "extendedResource": Kind(
         held=str,
         words="a string",

@@ -15,7 +15,7 @@ CLUSTER = "clusters.train"
 def dranet() -> dict[str, Any]:
     """An UltraServer whose EFA cards are devices, behind the taint that keeps other pods away."""
     fleet = ultra()
-    cluster(fleet)["drivers"]["efa"] = {"version": "1.0.0"}
+    cluster(fleet)["drivers"]["dranet"] = {"version": "1.0.0"}
     pool(fleet)["taints"] = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
     return fleet
 
@@ -34,7 +34,7 @@ def test_dranet_tolerates_the_pools_taints_by_itself() -> None:
 @pytest.mark.parametrize("tolerations", [[], [{"key": "team", "operator": "Exists"}]])
 def test_dranet_that_does_not_tolerate_gpus_is_told(tolerations: list[Any]) -> None:
     fleet = dranet()
-    cluster(fleet)["drivers"]["efa"]["values"] = {"tolerations": tolerations}
+    cluster(fleet)["drivers"]["dranet"]["values"] = {"tolerations": tolerations}
     (told,) = warnings(fleet)
     assert told == (
         "cluster train: aws-dranet does not tolerate nvidia.com/gpu, so that it publishes no network card of "
@@ -46,7 +46,7 @@ def test_dranet_that_does_not_tolerate_gpus_is_told(tolerations: list[Any]) -> N
 def test_dranet_that_tolerates_gpus_in_its_own_words_is_in_order(key: str | None) -> None:
     fleet = dranet()
     toleration = {"operator": "Exists"} if key is None else {"key": key, "operator": "Exists"}
-    cluster(fleet)["drivers"]["efa"]["values"] = {"tolerations": [toleration]}
+    cluster(fleet)["drivers"]["dranet"]["values"] = {"tolerations": [toleration]}
     assert warnings(fleet) == ()
 
 
@@ -54,7 +54,7 @@ def test_dranet_needs_1_35() -> None:
     fleet = dranet()
     fleet["kubernetes"] = "1.34"
     assert refused(fleet) == {
-        f"{CLUSTER}.drivers.efa": "needs a newer Kubernetes\n  got: 1.34\n  allowed: 1.35 or later\n"
+        f"{CLUSTER}.drivers.dranet": "needs a newer Kubernetes\n  got: 1.34\n  allowed: 1.35 or later\n"
         '  fix: set kubernetes: "1.35", or remove it'
     }
 
@@ -64,5 +64,5 @@ def test_dranet_without_cards_is_told() -> None:
     pool(fleet)["efa"] = False
     (told,) = warnings(fleet)
     assert told == (
-        "cluster train: driver efa finds no network card with EFA on any pool; set efa: true on one"
+        "cluster train: driver dranet finds no network card with EFA on any pool; set efa: true on one"
     )

@@ -37,7 +37,7 @@ def test_null_and_an_empty_list_take_the_chart_s_tolerations_away(given: object)
 
 
 def test_what_a_chart_tolerates_whatever_its_values_say_is_told_apart() -> None:
-    found = pods("efa", "", {"tolerations": []})
+    found = pods("dranet", "1.0.0", {"tolerations": []})
     assert found.given == ()
     assert found.always == (Toleration(key="CriticalAddonsOnly", operator="Exists"),)
 

@@ -71,7 +71,7 @@ def schema_and_values(chart: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         (NVIDIA, "nvidia", "0.5.0"),
         (EXAMPLE, "example", "0.4.0"),
         (TPU, "tpu", "0.1.0"),
-        (EFA, "efa", "1.0.0"),
+        (EFA, "dranet", "1.0.0"),
     ],
 )
 def test_a_stand_in_takes_the_values_that_the_catalogue_knows(chart: Path, driver: str, version: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from dra_fleet.rehearsal.drivers.efa.hardware import EfaNode
+from dra_fleet.rehearsal.drivers.dranet.hardware import EfaNode
 from dra_fleet.rehearsal.drivers.nvidia.hardware import NvidiaNode
 
 if TYPE_CHECKING:

@@ -2,8 +2,6 @@
 
 from typing import ClassVar, Final
 
-from typing_extensions import override
-
 from dra_fleet.rehearsal.drivers.described.plugin import DescribedPlugin
 from dra_fleet.rehearsal.drivers.node_side import NodeSide
 
@@ -15,11 +13,7 @@ class IntelPlugin(DescribedPlugin):
     """
 
     command: ClassVar[str] = "/kubelet-gpu-plugin"
-
-    @property
-    @override
-    def driver(self) -> str:
-        return "gpu.intel.com"
+    publisher: ClassVar[str] = "gpu.intel.com"
 
 
 NODE_SIDE: Final = NodeSide(plugins=(IntelPlugin,))

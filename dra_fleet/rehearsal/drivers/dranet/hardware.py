@@ -1,4 +1,4 @@
-"""What AWS's DRANET finds in a machine: its network cards."""
+"""What DRANET finds in a machine: its EFA network cards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.rehearsal.world.node import Host
 
-DRIVER_NAME: Final = "efa"
+DRIVER_NAME: Final = "dranet"
 
 
 class EfaNode(NodeHardware):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.drivers.efa import DRIVER
+from dra_fleet.drivers.dranet import DRIVER
 from dra_fleet.drivers.value import MachineTraits, NetworkCards
 from dra_fleet.facts.entry import Fact
 

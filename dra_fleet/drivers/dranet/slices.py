@@ -1,20 +1,31 @@
-"""What AWS's DRANET will publish on a node of a pool: its EFA network cards."""
+"""What DRANET will publish on a node of a pool: with AWS's build, its EFA network cards.
+
+The open one publishes every network interface of a node but its uplink: what they are, only stack files tell.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dra_fleet.drivers.common.predicting import known_device
-from dra_fleet.drivers.efa.devices import PLACES, efa_devices
-from dra_fleet.drivers.efa.machines import traits
+from dra_fleet.drivers.dranet.devices import PLACES, efa_devices
+from dra_fleet.drivers.dranet.machines import traits
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.installed import Installed
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import PoolPlan
+
+_AWS_BUILD: Final = "aws-dranet"
+
+
+def is_aws_build(version: ChartVersion) -> bool:
+    """Whether a chart's DRANET leaves all out but the EFA cards of AWS's machines."""
+    return version.chart == _AWS_BUILD
 
 
 def serves(machine: Machine) -> bool:
@@ -45,8 +56,7 @@ def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:
     name = driver.facts.driver
     # Cards of other machines are none of AWS's, and the driver that publishes them has the same name.
     told = frozenset({name}) if traits(pool.machine).network_cards is not None else frozenset[str]()
-    if driver.is_assumed:
-        # Other builds of the driver publish other cards, and other networks.
+    if driver.is_assumed or not is_aws_build(driver.version):
         reason = f"what driver {name} publishes cannot be predicted; {GIVE_SLICES}"
         return Published(unpredictable={name: reason}, told=told)
     devices = efa_devices(cards=pool.network_cards, roots=())

@@ -8,12 +8,12 @@ import pytest
 
 from dra_fleet.cel import environment
 from dra_fleet.drivers.common.selectors import selector
-from dra_fleet.drivers.efa import DRIVER as EFA
-from dra_fleet.drivers.efa.devices import DRIVER, PRODUCT, efa_devices
+from dra_fleet.drivers.dranet import DRIVER as EFA
+from dra_fleet.drivers.dranet.devices import DRIVER, PRODUCT, efa_devices
 from dra_fleet.model.published import PCIE_ROOT
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
-from dra_fleet.rehearsal.drivers.efa.plugin import EfaPlugin
+from dra_fleet.rehearsal.drivers.dranet.plugin import DranetPlugin
 from dra_fleet.rehearsal.world.hardware import ClusterHardware
 from dra_fleet.settings import SettingsInvalid, parse
 from dra_fleet.settings.classes import IntentClass
@@ -25,7 +25,7 @@ CLASS = "efa.networking.k8s.aws"
 def claimed(**claim: Any) -> dict[str, Any]:
     fleet = ultra()
     pool(fleet)["nodes"] = {"min": 2, "max": 2}
-    cluster(fleet)["drivers"]["efa"] = {"version": "1.0.0"}
+    cluster(fleet)["drivers"]["dranet"] = {"version": "1.0.0"}
     fleet["claims"] = {"node": claim}
     fleet["workloads"] = {"job": {"cluster": "train", "claim": "node", "copies": 2}}
     return fleet
@@ -67,7 +67,7 @@ def test_whether_a_card_is_next_to_a_gpu_is_not_known_before_the_machine_runs() 
 def test_the_simulated_driver_publishes_the_cards_of_its_machine_near_its_gpus(nics: int) -> None:
     node = {"name": "n1", "gpus": {"model": "H100-SXM5-80GB", "count": 2}, "nics": nics}
     host = ClusterHardware.model_validate({"kubernetes": "v1.36.3", "nodes": [node]}).hosts()[0]
-    plugin = EfaPlugin({"name": "dranet", "image": "dranet:v1", "args": ["/dranet"]})
+    plugin = DranetPlugin({"name": "dranet", "image": "dranet:v1", "args": ["/dranet"]})
     roots = [device["attributes"][PCIE_ROOT]["string"] for device in plugin.devices(host)]
     first, second = host.pcie_roots
     assert roots == ([first, first, second, second] if nics else [])
@@ -85,7 +85,7 @@ def test_another_cloud_has_no_such_cards() -> None:
                 "region": "westeurope",
                 "create": {"resourceGroup": "studio"},
                 "access": {"authorizedRanges": ["203.0.113.0/24"]},
-                "drivers": {"efa": {"version": "1.0.0"}},
+                "drivers": {"dranet": {"version": "1.0.0"}},
                 "pools": {"a": {"machine": "Standard_NV6ads_A10_v5", "nodes": {"min": 1, "max": 1}}},
             }
         },
@@ -99,14 +99,14 @@ def test_another_cloud_has_no_such_cards() -> None:
 def test_network_cards_that_somebody_else_s_driver_publishes_are_not_called_absent() -> None:
     fleet = claimed(requests={"card": {"class": "any-card"}})
     fleet["classes"] = {"any-card": {"cel": ["device.driver == 'dra.net'"]}}
-    del cluster(fleet)["drivers"]["efa"]
+    del cluster(fleet)["drivers"]["dranet"]
     (workload,) = prove(make_plan(parse(fleet))).workloads
     assert workload.word == "unknown"
     assert "what driver dra.net publishes cannot be predicted" in workload.reason
 
 
 def test_a_class_of_network_cards_asks_for_the_product_and_not_for_the_link_s_type() -> None:
-    wanted = IntentClass.model_validate({"driver": "efa", "type": "nic", "product": PRODUCT})
+    wanted = IntentClass.model_validate({"driver": "dranet", "type": "nic", "product": PRODUCT})
     expression, problems = selector(wanted, EFA)
     assert expression == (
         "device.driver == 'dra.net' && device.attributes['dra.net'].pciDevice == "

@@ -1,0 +1,104 @@
+"""Values for the chart of the CPU driver, and what cannot work with them.
+
+Source: https://github.com/kubernetes-sigs/dra-driver-cpu/tree/v0.2.0, deployment/helm/dra-driver-cpu and
+pkg/driver.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from dra_fleet.drivers.common.placement import placed
+from dra_fleet.drivers.common.values import merged, nested, value_at
+from dra_fleet.drivers.dracpu import DRIVER
+from dra_fleet.findings.refusal import Refusal
+from dra_fleet.kubernetes.minors import kubernetes_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dra_fleet.drivers.driver import Release
+    from dra_fleet.model.plan import ChartValues
+    from dra_fleet.settings.pools import DescribedDevices
+
+MODE: Final = "args.cpuDeviceMode"
+_SHARES: Final = "DRAConsumableCapacity"
+_WORDS: Final = {MODE: ("grouped", "individual"), "args.groupBy": ("numanode", "socket", "machine")}
+"""values.schema.json of the chart; the first is its default."""
+
+
+def values(release: Release) -> ChartValues:
+    """The pools' taints tolerated, where the chart does not; single CPUs where no claims can share groups."""
+    single = {} if kubernetes_facts().gate(_SHARES).is_on(release.minor) else {MODE: "individual"}
+    return merged(nested(single), placed(DRIVER, release))
+
+
+def guards(release: Release, final: ChartValues) -> Sequence[Refusal]:
+    """What the chart refuses, gates that the cluster lacks, and devices that it does not publish so."""
+    return list(_words(final)) or [*_gates(release, final), *_modes(release, final)]
+
+
+def conflicts(release: Release) -> Sequence[Refusal]:
+    """None: every node has CPUs."""
+    del release
+    return ()
+
+
+def priority_keys(values: ChartValues) -> Sequence[str]:
+    """None: its pods' class is the chart's own."""
+    del values
+    return ()
+
+
+def _words(final: ChartValues) -> Iterator[Refusal]:
+    for key, allowed in _WORDS.items():
+        value = value_at(final, key, default=allowed[0])
+        if value is not None and value not in allowed:
+            yield Refusal(
+                path=key, what="is refused by the chart", got=str(value), allowed=", ".join(allowed)
+            )
+
+
+def _gates(release: Release, final: ChartValues) -> Iterator[Refusal]:
+    needs = {
+        MODE: (_SHARES, _is_grouped(final), "args: {cpuDeviceMode: individual}"),
+        "args.exposePCIeRoots": (
+            "DRAListTypeAttributes",
+            bool(value_at(final, "args.exposePCIeRoots", default=False)),
+            "remove it",
+        ),
+    }
+    for key, (gate, is_needed, fix) in needs.items():
+        known = kubernetes_facts().gate(gate)
+        if is_needed and not known.is_on(release.minor):
+            since = f"Kubernetes {known.on_from} or later, or " if known.on_from else ""
+            yield Refusal(
+                path=key,
+                what=f"needs the cluster's feature gate {gate}, which is off in Kubernetes {release.minor}",
+                got=str(value_at(final, key, default=_WORDS.get(key, ("",))[0])).lower(),
+                fix=f"{since}{fix}",
+            )
+
+
+def _modes(release: Release, final: ChartValues) -> Iterator[Refusal]:
+    grouped = _is_grouped(final)
+    for pool in release.pools:
+        for item in pool.devices:
+            if item.driver == DRIVER.facts.driver and _is_group(item) != grouped:
+                there = "a group of CPUs that claims share" if _is_group(item) else "a single CPU"
+                yield Refusal(
+                    path=MODE,
+                    what=f"publishes no such device as {item.name} of pool {pool.name}, {there}",
+                    got="grouped" if grouped else "individual",
+                    fix="describe groups with shared: true and capacity: {cpu: …}, single CPUs without"
+                    if grouped
+                    else "remove capacity and shared, or use grouped",
+                )
+
+
+def _is_grouped(final: ChartValues) -> bool:
+    return value_at(final, MODE, default="grouped") == "grouped"
+
+
+def _is_group(item: DescribedDevices) -> bool:
+    return item.shared and bool(item.capacity)

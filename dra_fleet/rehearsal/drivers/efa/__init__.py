@@ -1,1 +1,0 @@
-"""The node side of AWS's driver for Elastic Fabric Adapters."""
