@@ -30,8 +30,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `tests` is not i
 
 from twins.goals import print_beside_goal
 
+from dra_fleet.policy.rule_cases import Declared
 from tests.policy.other_project import PACK, OtherProject
-from tests.policy.rule_cases import Declared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

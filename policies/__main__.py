@@ -6,7 +6,7 @@ import sys
 # Whoever starts the folder does so with the judged program's variables, of which PYTHONPATH would come first.
 if not sys.flags.isolated:
     cleaned = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
-    os.execve(sys.executable, [sys.executable, "-I", "-u", __file__], cleaned)  # noqa: S606 - no shell is wanted
+    os.execve(sys.executable, [sys.executable, "-I", "-u", __file__, *sys.argv[1:]], cleaned)  # noqa: S606 - no shell is wanted
 
 from dra_fleet.findings.bare_sdk import use_protocol_only
 

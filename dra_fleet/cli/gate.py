@@ -11,14 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dra_fleet.cli.examples import examples
-from dra_fleet.cli.output import (
-    new_table,
-    print_error,
-    print_json,
-    print_table,
-    stderr_console,
-    stdout_console,
-)
+from dra_fleet.cli.gate_verdict import show
+from dra_fleet.cli.output import print_error, print_json, stderr_console
 from dra_fleet.places import SELECTED
 from dra_fleet.policy.presets import Preset  # noqa: TC001 - Typer reads it
 
@@ -27,22 +21,34 @@ if TYPE_CHECKING:
 
     from dra_fleet.policy.gate.record import Record
     from dra_fleet.policy.gate.verdict import Expected, GateVerdict
+    from dra_fleet.policy.own import Asked, Policies
 
+RULES = typer.Option(
+    "--rules",
+    metavar="DIR",
+    help="A folder of your own rules, which judge beside these; else what the stack file names.",
+    show_default=False,
+)
+EXEMPTIONS = typer.Option(
+    "--exemptions",
+    metavar="FILE",
+    help="Exemptions from rules, YAML; else what the stack file names.",
+    show_default=False,
+)
 EXAMPLES = examples(
     ("stricter than the default", "dra-fleet gate prod --preset production"),
     (
         "own parameters, and findings for a code scanner",
         "dra-fleet gate prod --policy-config policy.json --sarif gate.sarif",
     ),
+    ("your own rules too", "dra-fleet gate prod --rules rules --exemptions exemptions.yaml"),
+    ("adopt it on a program that has findings", "dra-fleet gate prod --baseline base.json --write-baseline"),
     ("another project", "dra-fleet gate prod --cwd ../their-project --save-events events.jsonl"),
     ("a preview that ran elsewhere", "dra-fleet gate --events events.jsonl --json"),
     more="Exit codes: 0 passed; 1 mandatory findings; 2 wrong usage; 3 the pack did not judge everything, "
     "so nothing is proved: it did not run, crashed, is another version, or lacks or was told to skip a "
     "mandatory rule.",
 )
-WIDE = 90
-"""Columns below which a finding is printed as lines, since its sentences would be cut into single words."""
-_STYLES = {"mandatory": "bold red", "advisory": "yellow"}
 
 
 def gate(  # noqa: PLR0917 - Typer names them
@@ -85,6 +91,21 @@ def gate(  # noqa: PLR0917 - Typer names them
             show_default=False,
         ),
     ] = None,
+    rules: Annotated[Path | None, RULES] = None,
+    exemptions: Annotated[Path | None, EXEMPTIONS] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            "--baseline",
+            metavar="FILE",
+            help="Findings that this file lists are told and stop nothing; new ones do.",
+            show_default=False,
+        ),
+    ] = None,
+    write_baseline: Annotated[
+        bool,
+        typer.Option("--write-baseline", help="Write what stops the gate now to the file of --baseline."),
+    ] = False,
     cwd: Annotated[
         Path,
         typer.Option("--cwd", "-C", metavar="DIR", envvar=SELECTED, help="The folder of the Pulumi project."),
@@ -107,35 +128,52 @@ def gate(  # noqa: PLR0917 - Typer names them
 
     Uses the engine on PATH and the backend it is logged in to, like `pulumi preview --policy-pack`.
     """
-    from dra_fleet.policy.gate.errors import GateError
+    from dra_fleet.findings.expected import ExpectedError
     from dra_fleet.policy.gate.verdict import NOT_JUDGED, Expected, judge
+    from dra_fleet.policy.own import load
 
-    if (stack is None) is (events is None):
-        raise typer.BadParameter("name a STACK, or give the events of its preview with --events FILE")
-    if judge_again and events is None:
-        raise typer.BadParameter("needs the events of a preview: --events FILE", param_hint="--judge-again")
-    if not cwd.is_dir():
-        raise typer.BadParameter(f"{cwd} is no directory", param_hint="--cwd")
-    expected = Expected(preset=preset, without=_known(without or ()))
+    _refuse_usage(stack, events, cwd, judge_again=judge_again, baseline=baseline, write=write_baseline)
     try:
-        if stack is None:
-            record = _read(events or Path("-"), expected, policy_config, again=judge_again)
+        record = None if stack else _read_events(events or Path("-"))
+        policies = load(_asked(rules, exemptions, cwd, stack or (record.stack if record else "")))
+        expected = Expected(preset=preset, without=_known(without or (), policies), policies=policies)
+        if record is None:
+            record = _preview(stack or "", cwd, expected, policy_config, save_events)
         else:
-            record = _preview(stack, cwd, expected, policy_config, save_events)
-    except GateError as problem:
+            _judge_events(record, expected, policy_config, again=judge_again)
+        verdict = _compared(judge(record, expected), baseline, write=write_baseline)
+    except ExpectedError as problem:
         print_error(str(problem))
         if json:
             print_json({"error": str(problem), "passed": False, "exitCode": NOT_JUDGED})
         raise typer.Exit(NOT_JUDGED) from None
-    verdict = judge(record, expected)
     if sarif is not None or junit is not None:
         _write(verdict, record, stack, cwd, sarif=sarif, junit=junit)
     if json:
         print_json(verdict.to_json())
     else:
-        _show(verdict)
+        show(verdict)
     if verdict.exit_code:
         raise typer.Exit(verdict.exit_code)
+
+
+def _refuse_usage(
+    stack: str | None,
+    events: Path | None,
+    cwd: Path,
+    *,
+    judge_again: bool,
+    baseline: Path | None,
+    write: bool,
+) -> None:
+    if (stack is None) is (events is None):
+        raise typer.BadParameter("name a STACK, or give the events of its preview with --events FILE")
+    if judge_again and events is None:
+        raise typer.BadParameter("needs the events of a preview: --events FILE", param_hint="--judge-again")
+    if write and baseline is None:
+        raise typer.BadParameter("needs the file to write: --baseline FILE", param_hint="--write-baseline")
+    if not cwd.is_dir():
+        raise typer.BadParameter(f"{cwd} is no directory", param_hint="--cwd")
 
 
 def _write(
@@ -160,10 +198,28 @@ def _write(
         junit.write_text(to_junit(verdict, known), encoding="utf-8")
 
 
-def _known(names: list[str] | tuple[str, ...]) -> frozenset[str]:
-    from dra_fleet.policy import pack
+def _asked(rules: Path | None, exemptions: Path | None, cwd: Path, stack: str) -> Asked:
+    """What the options name; what they do not, the stack's own file may."""
+    from dra_fleet.policy.own import Asked, asked_by_project
 
-    rules = [rule.name for rule in pack.RULES]
+    given = Asked(
+        rules=rules.absolute() if rules else None, exemptions=exemptions.absolute() if exemptions else None
+    )
+    return given.or_else(asked_by_project(cwd.absolute(), stack))
+
+
+def _compared(verdict: GateVerdict, baseline: Path | None, *, write: bool) -> GateVerdict:
+    from dra_fleet.policy.gate.baseline import against_baseline, baseline_text
+
+    if baseline is None or verdict.problems:
+        return verdict
+    if write:
+        baseline.write_text(baseline_text(verdict), encoding="utf-8")
+    return against_baseline(verdict, baseline)
+
+
+def _known(names: list[str] | tuple[str, ...], policies: Policies) -> frozenset[str]:
+    rules = [rule.name for rule in policies.rules]
     for name in names:
         if name not in rules:
             raise typer.BadParameter(
@@ -172,20 +228,20 @@ def _known(names: list[str] | tuple[str, ...]) -> frozenset[str]:
     return frozenset(names)
 
 
-def _read(events: Path, expected: Expected, policy_config: Path | None, *, again: bool) -> Record:
-    """The record of a saved preview; the rules run on it here where the pack did not run with it."""
+def _judge_events(record: Record, expected: Expected, policy_config: Path | None, *, again: bool) -> None:
+    """Run the rules on a saved preview, where the pack did not run with it."""
     from dra_fleet.policy.gate.preset import with_own
     from dra_fleet.policy.gate.without_engine import judge_record, was_judged
 
-    record = _read_events(events)
     if again or not was_judged(record):
-        judge_record(record, with_own(expected.preset, policy_config, expected.without))
+        policies = expected.policies
+        config = with_own(expected.preset, policy_config, expected.without, policies.rules)
+        judge_record(record, config, policies)
     elif policy_config is not None:
         raise typer.BadParameter(
             "the pack has judged this preview already, with the policy config that it was given then",
             param_hint="--policy-config",
         )
-    return record
 
 
 def _read_events(events: Path) -> Record:
@@ -208,9 +264,12 @@ def _preview(
     from dra_fleet.policy.gate.preset import with_own
     from dra_fleet.policy.gate.running import preview
 
-    config = with_own(expected.preset, policy_config, expected.without)
+    policies = expected.policies
+    config = with_own(expected.preset, policy_config, expected.without, policies.rules)
     with _progress(stack) as on_event:
-        return preview(stack, directory=cwd, config=config, save=save_events, on_event=on_event)
+        return preview(
+            stack, directory=cwd, config=config, asked=policies.asked, save=save_events, on_event=on_event
+        )
 
 
 @contextmanager
@@ -227,35 +286,3 @@ def _progress(stack: str) -> Generator[Callable[[Mapping[str, Any]], None]]:
                 status.update(f"previewing {stack}: {judged} resources judged")
 
         yield take
-
-
-def _show(verdict: GateVerdict) -> None:
-    console = stdout_console()
-    if verdict.findings:
-        table = new_table(f"Findings in the stack {verdict.stack or '(unnamed)'}")
-        for heading in ("Level", "Severity", "Rule", "Finding"):
-            table.add_column(heading, overflow="fold")
-        for finding in verdict.findings:
-            table.add_row(
-                f"[{_STYLES[finding.level]}]{finding.level}[/]",
-                finding.severity,
-                finding.title,
-                finding.message.replace("[", r"\["),
-            )
-        print_table(console, table, WIDE)
-    for item in verdict.remediated:
-        console.print(f"corrected by {item.rule}: {item.urn}", markup=False, soft_wrap=True)
-    for rule in verdict.let_off:
-        found = sum(finding.rule == rule for finding in verdict.findings)
-        console.print(f"let off by name: {rule}, {found} findings", markup=False, soft_wrap=True)
-    for problem in verdict.problems:
-        console.print(f"not judged: {problem}", markup=False, soft_wrap=True)
-    advisory = len(verdict.findings) - verdict.mandatory
-    console.print(
-        f"{'passed' if not verdict.exit_code else 'failed'}: {len(verdict.ran)} rules judged "
-        f"{verdict.resources} resource{'' if verdict.resources == 1 else 's'}"
-        f"{' without an engine' if verdict.without_engine else ''} with the preset {verdict.preset}; "
-        f"{verdict.mandatory} mandatory and {advisory} advisory findings",
-        markup=False,
-        soft_wrap=True,
-    )

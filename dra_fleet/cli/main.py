@@ -10,7 +10,19 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from dra_fleet.cli import catalogue, check, completion, doctor, gate, init, prove, recover, rehearse, review
+from dra_fleet.cli import (
+    catalogue,
+    check,
+    completion,
+    doctor,
+    gate,
+    init,
+    prove,
+    recover,
+    rehearse,
+    review,
+    rules,
+)
 from dra_fleet.cli.command import Command
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import give_streams, print_error, print_json
@@ -72,6 +84,7 @@ _COMMANDS = (
 )
 for _command, _examples, _told in _COMMANDS:
     app.command(cls=Command, epilog=_examples, short_help=_told)(_command)
+app.add_typer(rules.app, name="rules", short_help="Test rules of your own, which the gate runs too.")
 app.add_typer(rehearse.app, name="rehearse", short_help="Rehearse a stack here, with simulated hardware.")
 
 

@@ -41,6 +41,8 @@ class SarifResult:
         names: the logical places, such as a URN.
         file: the artifact that it is shown on.
         identity: what makes it the same result in the next run.
+        suppressed: why it is let be; empty where it is not.
+        baseline: how it is to an earlier run, where one is compared with.
     """
 
     rule: str
@@ -50,6 +52,8 @@ class SarifResult:
     file: str
     line: int = 1
     identity: tuple[str, ...]
+    suppressed: str = ""
+    baseline: Literal["new", "unchanged"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +75,9 @@ class SarifRun:
 
 
 def sarif(run: SarifRun, results: Iterable[SarifResult]) -> dict[str, object]:
-    """One SARIF log with one run."""
+    """One SARIF log with one run. Where one result is suppressed, all say whether they are."""
+    results = list(results)
+    suppressing = any(result.suppressed for result in results)
     indexes = {rule.name: index for index, rule in enumerate(run.rules)}
     failed = [{"level": "error", "message": {"text": text}} for text in run.failures]
     driver = {
@@ -88,7 +94,7 @@ def sarif(run: SarifRun, results: Iterable[SarifResult]) -> dict[str, object]:
                 "tool": {"driver": {key: value for key, value in driver.items() if value != ""}},
                 "automationDetails": {"id": f"{run.category}/"},
                 "invocations": [{"executionSuccessful": not failed, "toolExecutionNotifications": failed}],
-                "results": [_result(result, indexes) for result in results],
+                "results": [_result(result, indexes, suppressing=suppressing) for result in results],
                 "columnKind": "unicodeCodePoints",
                 "properties": dict(run.properties),
             }
@@ -111,9 +117,14 @@ def _rule(rule: SarifRule) -> dict[str, object]:
     return told
 
 
-def _result(result: SarifResult, indexes: Mapping[str, int]) -> dict[str, object]:
+def _result(result: SarifResult, indexes: Mapping[str, int], *, suppressing: bool) -> dict[str, object]:
     identity = "\0".join((result.rule, *result.identity))
+    accepted = {"kind": "external", "status": "accepted", "justification": result.suppressed}
+    more: dict[str, object] = {"baselineState": result.baseline} if result.baseline else {}
+    if suppressing:
+        more["suppressions"] = [accepted] if result.suppressed else []
     return {
+        **more,
         "ruleId": result.rule,
         "ruleIndex": indexes.get(result.rule, -1),
         "level": result.level,

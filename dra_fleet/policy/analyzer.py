@@ -11,27 +11,32 @@ import sys
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 import grpc
 from google.protobuf import empty_pb2, json_format
 from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc, plugin_pb2
 
-from dra_fleet.declared.resources import Provider, Resource, Stack
+from dra_fleet.declared.resources import Stack
 from dra_fleet.facts.parts import PartMissing
-from dra_fleet.policy import judging
+from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.policy import judging, own
 from dra_fleet.policy.analyzer_info import LEVELS, SEVERITIES, info
 from dra_fleet.policy.decoding import decode, encode
+from dra_fleet.policy.exemptions import exemption_of, today
 from dra_fleet.policy.rule import ResourceRule, StackRule
+from dra_fleet.policy.sent_resources import reading, resource_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from dra_fleet.declared.resources import Resource
+    from dra_fleet.policy.exemptions import Exemption
     from dra_fleet.policy.judging import Violation
     from dra_fleet.policy.rule import Level, Rule, Settings
-
-    _Read = Callable[[], Mapping[str, object]]
+    from dra_fleet.policy.sent_resources import Read
 
 _ALL: Final = "all"
 _NAMES: Final[Mapping[int, Level]] = {number: level for level, number in LEVELS.items()}
@@ -40,7 +45,15 @@ _NAMES: Final[Mapping[int, Level]] = {number: level for level, number in LEVELS.
 class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
     """Judges what the engine sends."""
 
-    def __init__(self, *, name: str, version: str, rules: Sequence[Rule], unjudged: Rule) -> None:
+    def __init__(
+        self,
+        *,
+        name: str,
+        version: str,
+        rules: Sequence[Rule],
+        unjudged: Rule,
+        asked: own.Asked = own.NOTHING,
+    ) -> None:
         """Serve rules.
 
         Args:
@@ -48,33 +61,42 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
             version: of the pack.
             rules: all rules.
             unjudged: the rule under whose name unknown values are reported that stop nothing.
+            asked: a team's own rules and exemptions, whatever a stack's configuration says.
         """
         self._name = name
         self._version = version
-        self._rules = rules
         self._unjudged = unjudged
-        self._levels: dict[str, Level] = {rule.name: rule.standard for rule in rules}
-        self._settings: dict[str, Settings] = {rule.name: rule.settings({}) for rule in rules}
+        self._asked = asked
+        self._exemptions: Sequence[Exemption] = ()
+        self._take(rules)
         self._for_type: dict[str, list[ResourceRule]] = {}
-        self._read: dict[str, _Read] = {}
+        self._read: dict[str, Read] = {}
         """By resource its inputs, decoded once for all rules on it and on the stack."""
         self._ahead = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ahead")
         self._told: dict[str, dict[str, int]] = {}
         """By resource the unknown values that were told, with how much they stop."""
+
+    def _take(self, rules: Sequence[Rule]) -> None:
+        self._rules = rules
+        self._levels: dict[str, Level] = {rule.name: rule.standard for rule in rules}
+        self._settings: dict[str, Settings] = {rule.name: rule.settings({}) for rule in rules}
         self._info = analyzer_pb2.AnalyzerInfo(
-            name=name, version=version, supportsConfig=True, policies=[info(rule) for rule in rules]
+            name=self._name,
+            version=self._version,
+            supportsConfig=True,
+            policies=[info(rule) for rule in rules],
         )
 
     def Analyze(  # noqa: N802 - the protocol's name
         self, request: analyzer_pb2.AnalyzeRequest, context: grpc.ServicerContext
     ) -> analyzer_pb2.AnalyzeResponse:
         """Judge one resource's inputs."""
-        read = self._read[request.urn] = _reading(request)
+        read = self._read[request.urn] = reading(request)
         self._told.pop(request.urn, None)
         rules = self._judging(request.type)
         answer = analyzer_pb2.AnalyzeResponse()
         if rules:
-            resource = _resource(request, read)
+            resource = resource_of(request, read)
             answer = self._answer(
                 context,
                 (
@@ -83,7 +105,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
                 ),
             )
         # What a rule meets here, a fault too, it meets again when the stack is judged.
-        self._ahead.submit(judging.prepare, self._rules, _resource(request, read))
+        self._ahead.submit(judging.prepare, self._rules, resource_of(request, read))
         return answer
 
     def AnalyzeStack(  # noqa: N802 - the protocol's name
@@ -110,11 +132,14 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
     ) -> analyzer_pb2.RemediateResponse:
         """Correct one resource's inputs by the rules at level `remediate`."""
         response = analyzer_pb2.RemediateResponse()
-        read = _reading(request)
+        read = reading(request)
         for rule in self._judging(request.type):
             if self._levels[rule.name] != "remediate" or rule.remedy is None:
                 continue
-            resource = _resource(request, read)
+            exempted = exemption_of(self._exemptions, rule.name, request.urn)
+            if exempted is not None and exempted.holds(today()):
+                continue
+            resource = resource_of(request, read)
             try:
                 corrected = rule.remedy(resource, self._settings[rule.name])
             except Exception as problem:  # noqa: BLE001 - whatever it is, it stops the run
@@ -171,8 +196,18 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
     def ConfigureStack(  # noqa: N802 - the protocol's name
         self, request: analyzer_pb2.AnalyzerStackConfigureRequest, context: grpc.ServicerContext
     ) -> analyzer_pb2.AnalyzerStackConfigureResponse:
-        """No rule depends on the stack's name or tags."""
-        del request, context
+        """Take a team's own rules and exemptions, which the stack asks for; without them nothing runs.
+
+        The engine calls this before anything else, and runs the pack where it runs the program.
+        """
+        try:
+            asked = self._asked.or_else(own.asked_by_config(request.config.get(own.KEY, ""), Path.cwd()))
+            if asked.paths:
+                policies = own.load(asked)
+                self._exemptions = policies.exemptions
+                self._take(policies.rules)
+        except ExpectedError as problem:
+            _refuse(context, f"the policies of this stack cannot be used: {problem}")
         return analyzer_pb2.AnalyzerStackConfigureResponse()
 
     def Cancel(  # noqa: N802 - the protocol's name
@@ -196,7 +231,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         return found
 
     def _with_outputs(self, sent: analyzer_pb2.AnalyzerResource) -> Resource:
-        resource = _resource(sent, self._read.get(sent.urn) or _reading(sent))
+        resource = resource_of(sent, self._read.get(sent.urn) or reading(sent))
         resource.parent = sent.parent
         resource.dependencies = tuple(sent.dependencies)
         resource.read_outputs = lambda: decode(sent.properties)
@@ -211,6 +246,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
                 violations += judge()
             except Exception as problem:  # noqa: BLE001 - whatever it is, it stops the run
                 self._broken(context, problem)
+        violations = judging.with_exemptions(violations, self._exemptions, today())
         merged = judging.merge_unknowns(violations, self._levels)
         diagnostics = [self._diagnostic(violation) for violation in merged if self._is_new(violation)]
         return analyzer_pb2.AnalyzeResponse(diagnostics=diagnostics)
@@ -256,26 +292,3 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
 def _refuse(context: grpc.ServicerContext, text: str) -> NoReturn:
     context.abort(grpc.StatusCode.INVALID_ARGUMENT, text)
     raise ValueError(text)  # abort itself raises
-
-
-def _reading(sent: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResource) -> _Read:
-    return cache(partial(decode, sent.properties))
-
-
-def _resource(sent: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResource, read: _Read) -> Resource:
-    provider = None
-    if sent.HasField("provider"):
-        by = sent.provider
-        provider = Provider(type=by.type, name=by.name, urn=by.urn, read=lambda: decode(by.properties))
-    options = sent.options
-    return Resource(
-        type=sent.type,
-        name=sent.name,
-        urn=sent.urn,
-        protect=options.protect,
-        delete_before_replace=options.deleteBeforeReplace if options.deleteBeforeReplaceDefined else None,
-        ignore_changes=tuple(options.ignoreChanges),
-        parent=options.parent,
-        provider=provider,
-        read=read,
-    )

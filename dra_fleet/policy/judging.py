@@ -6,14 +6,18 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from dra_fleet.declared.resources import Stack
 from dra_fleet.declared.values import REDACTED
+from dra_fleet.policy.exemptions import exemption_of
 from dra_fleet.policy.rule import ACCEPT_UNKNOWN, ResourceRule, Settings, StackRule
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Iterable, Mapping, Sequence
 
-    from dra_fleet.declared.resources import Resource, Stack
+    from dra_fleet.declared.resources import Resource
     from dra_fleet.declared.values import Value
+    from dra_fleet.policy.exemptions import Exemption
     from dra_fleet.policy.rule import Finding, Level, Rule, Severity
 
 SHORTEST_SECRET = 4
@@ -31,6 +35,7 @@ class Violation:
         unjudged: it is an unknown value that stops nothing: accepted by name, or judged when known.
         unknown: the place of the unknown value; empty for what the rule found.
         advice: it stops nothing in this program, whatever the rule's level.
+        exempted: an exemption holds for it, so that it stops nothing either.
     """
 
     rule: Rule
@@ -39,12 +44,13 @@ class Violation:
     unjudged: bool = False
     unknown: str = ""
     advice: bool = False
+    exempted: bool = False
 
     def level(self, levels: Mapping[str, Level]) -> Level:
         """Its level, by those of the rules."""
         level = levels[self.rule.name]
         stops = level in ("mandatory", "remediate")
-        return ("advisory" if self.advice else "mandatory") if stops else level
+        return ("advisory" if self.advice or self.exempted else "mandatory") if stops else level
 
     @property
     def severity(self) -> Severity:
@@ -75,6 +81,28 @@ def weight(violation: Violation, levels: Mapping[str, Level]) -> int:
     if violation.unjudged:
         return 0
     return 2 if violation.level(levels) == "mandatory" else 1
+
+
+def with_exemptions(
+    violations: Iterable[Violation], exemptions: Sequence[Exemption], today: dt.date
+) -> list[Violation]:
+    """Violations that say which exemption is about them; one that holds has them stop nothing."""
+    return [_exempted(violation, exemptions, today) for violation in violations]
+
+
+def _exempted(violation: Violation, exemptions: Sequence[Exemption], today: dt.date) -> Violation:
+    found = exemption_of(exemptions, violation.rule.name, violation.urn)
+    if found is None or violation.unjudged:
+        return violation
+    message = f"{violation.message}; {found.told(today)}"
+    return replace(violation, message=message, exempted=found.holds(today))
+
+
+def judge(rule: Rule, resources: Sequence[Resource], settings: Settings) -> list[Violation]:
+    """The violations of one rule by all resources of a program."""
+    if isinstance(rule, ResourceRule):
+        return [found for resource in resources for found in judge_resource(rule, resource, settings)]
+    return judge_stack(rule, Stack(resources=resources), settings) if isinstance(rule, StackRule) else []
 
 
 def judge_resource(rule: ResourceRule, resource: Resource, settings: Settings) -> list[Violation]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from dra_fleet.places import top_folder
-from dra_fleet.policy.rule_files import load_rules
+from dra_fleet.policy.rule_files import OURS, load_rules
 
 if TYPE_CHECKING:
     from dra_fleet.policy.rule import Rule
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 NAME: Final = "dra-fleet"
 VERSION: Final = "0.1.0"
 
-RULES: Final[tuple[Rule, ...]] = load_rules(top_folder("policies") / "rules")
+RULES: Final[tuple[Rule, ...]] = load_rules(OURS)
 """Every rule of the folder `rules`, by name."""
 UNJUDGED: Final = next(rule for rule in RULES if rule.name == "unknown-report-unjudged")
 """Under its name the unknown values are reported that stop nothing."""

@@ -1,37 +1,94 @@
-"""Rules are found in a folder: one file each, whose name is the rule's with `_` for `-`."""
+"""Rules are found in folders, ours and a team's: a file each, whose name is the rule's with `_` for `-`."""
 
 from __future__ import annotations
 
+import hashlib
 import sys
+import traceback
 from importlib.util import module_from_spec, spec_from_file_location
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Final, cast
 
+from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.places import top_folder
 from dra_fleet.policy.rule import Rule
+from dra_fleet.policy.rule_cases import RuleCase
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
-    from types import ModuleType
+
+OURS: Final = top_folder("policies") / "rules"
+CASES: Final = "cases"
+"""The folder beside rules that has their cases, in files of the same names."""
 
 
-class RuleFileError(Exception):
-    """A file in the folder of rules is no rule; the message names it and says what to do."""
+class RuleFileError(ExpectedError):
+    """A folder of rules, or a file in it, cannot be used; the message names it and says what to do."""
 
 
-def load_rules(folder: Path) -> tuple[Rule, ...]:
-    """Every rule of a folder, by name.
+def load_rules(*folders: Path) -> tuple[Rule, ...]:
+    """Every rule of some folders: folder by folder, in each by name.
 
     Args:
-        folder: holds one Python file for each rule, which binds it to `RULE`; files named `_…` hold none. It
-            is imported from there, whatever else is named like it on the path.
+        folders: each holds one Python file for each rule, which binds it to `RULE`; files named `_…` hold
+            none, and others import them as `from ._name import …`. Files are imported from there, whatever
+            else is named like them on the path.
 
     Raises:
-        RuleFileError: a file binds no rule, or a rule of another name.
+        RuleFileError: there is no such folder or no rule in it, a file does not import, binds no rule or one
+            of another name, or two rules have one name.
     """
-    return tuple(_rule(file) for file in sorted(folder.glob("*.py")) if not file.name.startswith("_"))
+    found: dict[str, tuple[Rule, Path]] = {}
+    for folder in folders:
+        for file in _files(folder):
+            rule = _rule(file)
+            if rule.name in found:
+                raise RuleFileError(
+                    f"{file} and {found[rule.name][1]} both hold the rule {rule.name}; fix: rename one"
+                )
+            found[rule.name] = rule, file
+    return tuple(rule for rule, _ in found.values())
+
+
+def load_cases(rule: Rule, folder: Path) -> tuple[RuleCase, ...]:
+    """The cases of a rule, which the file of its name in a folder binds to `CASES`.
+
+    Raises:
+        RuleFileError: there is no such file, it does not import, or binds no cases.
+    """
+    file = folder / f"{rule.name.replace('-', '_')}.py"
+    if not file.is_file():
+        raise RuleFileError(
+            f"the rule {rule.name} has no cases; fix: write {file}, which binds to CASES what "
+            "dra_fleet.policy.rule_cases has for it: (RuleCase(passing=…, breaks=…),)"
+        )
+    bound: object = getattr(_module(file, f"{_package(folder.parent)}.{folder.name}"), "CASES", None)
+    if not isinstance(bound, tuple) or not bound:
+        raise RuleFileError(f"{file} binds no cases to CASES; fix: CASES = (RuleCase(passing=…, breaks=…),)")
+    cases = cast("tuple[object, ...]", bound)
+    if not all(isinstance(case, RuleCase) for case in cases):
+        raise RuleFileError(f"{file} binds something else than RuleCase values to CASES")
+    return cast("tuple[RuleCase, ...]", cases)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    if not folder.is_dir():
+        raise RuleFileError(
+            f"{folder} is no folder, and rules of it are asked for: nothing is judged without them; "
+            "fix: restore it, or take it out of the policies"
+        )
+    found = [file for file in sorted(folder.glob("*.py")) if not file.name.startswith("_")]
+    if not found:
+        raise RuleFileError(
+            f"{folder} holds no rule; fix: put each rule into a file of its name, such as "
+            "pod_require_owner.py, or take the folder out of the policies"
+        )
+    yield from found
 
 
 def _rule(file: Path) -> Rule:
-    rule: object = getattr(_module(file), "RULE", None)
+    rule: object = getattr(_module(file, _package(file.parent)), "RULE", None)
     name = file.stem.replace("_", "-")
     if not isinstance(rule, Rule):
         raise RuleFileError(f"{file} binds no rule to RULE; fix: RULE = ResourceRule(name={name!r}, …)")
@@ -40,8 +97,19 @@ def _rule(file: Path) -> Rule:
     return rule
 
 
-def _module(file: Path) -> ModuleType:
-    name = f"{file.parent.parent.name}.{file.parent.name}.{file.stem}"
+def _package(folder: Path) -> str:
+    """The name under which a folder's files are imported, so that they can import one another."""
+    if folder == OURS:
+        return "policies.rules"
+    name = f"rules_{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]}"
+    if name not in sys.modules:
+        package = sys.modules[name] = ModuleType(name)
+        package.__path__ = [str(folder)]
+    return name
+
+
+def _module(file: Path, package: str) -> ModuleType:
+    name = f"{package}.{file.stem}"
     loaded = sys.modules.get(name)
     if loaded is not None and loaded.__file__ == str(file):
         return loaded
@@ -49,5 +117,24 @@ def _module(file: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise RuleFileError(f"{file} cannot be imported")
     module = sys.modules[name] = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    writes_nothing, ours = sys.dont_write_bytecode, file.parent == OURS
+    sys.dont_write_bytecode = writes_nothing or not ours  # a team's folder stays as it is
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as problem:
+        del sys.modules[name]
+        if ours:
+            raise
+        raise RuleFileError(f"{file} does not import: {_why(problem, file)}; fix: mend the file") from problem
+    finally:
+        sys.dont_write_bytecode = writes_nothing
     return module
+
+
+def _why(problem: BaseException, file: Path) -> str:
+    lines = [
+        frame.lineno for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == str(file)
+    ]
+    line = problem.lineno if isinstance(problem, SyntaxError) else next(reversed(lines), None)
+    said = problem.msg if isinstance(problem, SyntaxError) else str(problem)
+    return f"{type(problem).__name__}: {said}" + (f" (line {line})" if line else "")

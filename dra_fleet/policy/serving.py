@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import os
 import sys
 import time
 from concurrent import futures
+from pathlib import Path
 from typing import Final
 
 import grpc
 from pulumi.runtime.proto import analyzer_pb2_grpc
 
-from dra_fleet.policy import pack
+from dra_fleet.policy import own, pack
 from dra_fleet.policy.analyzer import Analyzer
 
 _LARGEST_MESSAGE: Final = 400 * 1024 * 1024
@@ -23,7 +25,11 @@ _SWITCH_SECONDS: Final = 0.0005
 
 
 def start() -> None:
-    """Serve until the engine stops this process, or is gone."""
+    """Serve until the engine stops this process, or is gone.
+
+    The options `--rules DIR` and `--exemptions FILE` come before the engine's own arguments.
+    """
+    asked = _asked(sys.argv[1:])
     server = grpc.server(
         futures.ThreadPoolExecutor(max_workers=4),
         options=[
@@ -31,7 +37,9 @@ def start() -> None:
             ("grpc.max_send_message_length", _LARGEST_MESSAGE),
         ],
     )
-    analyzer = Analyzer(name=pack.NAME, version=pack.VERSION, rules=pack.RULES, unjudged=pack.UNJUDGED)
+    analyzer = Analyzer(
+        name=pack.NAME, version=pack.VERSION, rules=pack.RULES, unjudged=pack.UNJUDGED, asked=asked
+    )
     analyzer_pb2_grpc.add_AnalyzerServicer_to_server(analyzer, server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
@@ -47,3 +55,11 @@ def start() -> None:
     except KeyboardInterrupt:
         pass
     server.stop(0)
+
+
+def _asked(arguments: list[str]) -> own.Asked:
+    parser = argparse.ArgumentParser(prog="run-pack", allow_abbrev=False)
+    for name in ("--rules", "--exemptions"):
+        parser.add_argument(name, type=lambda text: Path(text).absolute())
+    given, _ = parser.parse_known_args(arguments)
+    return own.Asked(rules=given.rules, exemptions=given.exemptions)

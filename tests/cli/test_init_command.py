@@ -70,13 +70,20 @@ def test_a_new_project_is_called_as_its_folder_or_as_was_said(tmp_path: Path) ->
     assert (tmp_path / "other" / "README.md").read_text().startswith('# acme.gpus\n\nours: "GPUs" #1\n')
 
 
+def test_the_rule_of_a_new_project_holds_to_its_cases(tmp_path: Path) -> None:
+    assert run("init", "own").exit_code == 0
+    tested = run("rules", "test", str(tmp_path / "own" / "rules"))
+    assert (tested.exit_code, tested.stdout) == (0, "namespace-require-owner: passed\n1 rules, 0 failed\n")
+
+
 def test_no_file_of_a_new_project_has_a_word_of_the_template_left() -> None:
     files = init.filled("own", "mine")
     assert [name for name, text in files.items() if "${PROJECT}" in text or "${DESC" in text] == []
     assert sorted(files) == [
         ".github/workflows/fleet.yaml", ".gitignore", "Pulumi.dev.yaml", "Pulumi.prod.yaml",
         "Pulumi.staging.yaml", "Pulumi.yaml", "README.md", "__main__.py", "fleets/1.yaml",
-        "hardware/dev.yaml", "requirements.txt",
+        "hardware/dev.yaml", "requirements.txt", "rules/cases/namespace_require_owner.py",
+        "rules/namespace_require_owner.py",
     ]  # fmt: skip
 
 

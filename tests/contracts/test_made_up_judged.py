@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dra_fleet.plan import make_plan
+from dra_fleet.policy.rule_cases import Declared, said
 from dra_fleet.review.exposure import exposure
 from dra_fleet.settings import parse
 from policies.rules.cluster_require_minimum_kubernetes import ALLOWED, FLOOR, RULE
 from tests.contracts.meadow_stack import stack
 from tests.contracts.registering import MADE_UP, installed
 from tests.engine.rehearsed import COMMAND
-from tests.policy.rule_cases import Declared, said
 from tests.policy.test_gate_without_engine import ROOT, lines
 from tests.proof.proof_helpers import proved
 

@@ -12,14 +12,14 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from dra_fleet.policy import pack
-from tests.policy.every_rule import judge_all
-from tests.policy.rule_cases import UNKNOWN, Declared, declared_with
+from dra_fleet.policy.judging import judge
+from dra_fleet.policy.rule_cases import UNKNOWN, Declared, declared_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from dra_fleet.policy.rule import Rule, Settings
-    from tests.policy.rule_cases import Break, RuleCase
+    from dra_fleet.policy.rule_cases import Break, RuleCase
 
 JUDGING = [rule for rule in pack.RULES if rule is not pack.UNJUDGED]
 
@@ -70,19 +70,19 @@ def _breaks(rule: Rule, *, unknown: bool = False) -> Iterator[Chosen]:
         for broken in case.breaks:
             if unknown and (broken.unknown is None or rule.judged_at_update):
                 continue
-            yield _chosen(case, broken, unknown=unknown)
+            yield _chosen(rule, case, broken, unknown=unknown)
 
 
-def _chosen(case: RuleCase, broken: Break, *, unknown: bool) -> Chosen:
+def _chosen(rule: Rule, case: RuleCase, broken: Break, *, unknown: bool) -> Chosen:
     changed = declared_with(case, broken, UNKNOWN if unknown else broken.value)
     settings = dict(case.settings)
-    place = Declared(type=_PLACE, name=f"{case.rule.name}-place")
-    resources = (place, *(_placed(found, case.rule.name, place) for found in changed))
+    place = Declared(type=_PLACE, name=f"{rule.name}-place")
+    resources = (place, *(_placed(found, rule.name, place) for found in changed))
     return Chosen(
-        rule=case.rule,
+        rule=rule,
         settings=settings,
         resources=resources,
-        told=_messages(case.rule, resources, case.rule.settings(settings)),
+        told=_messages(rule, resources, rule.settings(settings)),
     )
 
 
@@ -93,7 +93,7 @@ def _placed(declared: Declared, rule: str, place: Declared) -> Declared:
 
 
 def _messages(rule: Rule, resources: Iterable[Declared], settings: Settings) -> tuple[str, ...]:
-    found = judge_all([rule], [declared.resource() for declared in resources], {rule.name: settings})
+    found = judge(rule, [declared.resource() for declared in resources], settings)
     return tuple(problem_of(violation.message) for violation in found)
 
 

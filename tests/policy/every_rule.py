@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dra_fleet.declared.resources import Stack
-from dra_fleet.policy.judging import judge_resource, judge_stack
-from dra_fleet.policy.rule import ResourceRule, StackRule
+from dra_fleet.policy.judging import judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,11 +18,4 @@ def judge_all(
     rules: Iterable[Rule], resources: Sequence[Resource], settings: dict[str, Settings]
 ) -> list[Violation]:
     """Every rule on every resource and on the stack of them."""
-    violations: list[Violation] = []
-    for rule in rules:
-        if isinstance(rule, ResourceRule):
-            for resource in resources:
-                violations += judge_resource(rule, resource, settings[rule.name])
-        elif isinstance(rule, StackRule):
-            violations += judge_stack(rule, Stack(resources=resources), settings[rule.name])
-    return violations
+    return [found for rule in rules for found in judge(rule, resources, settings[rule.name])]

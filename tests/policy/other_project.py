@@ -15,8 +15,8 @@ from dra_fleet.declared.values import Missing, Secret
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.policy.rule_cases import Declared
     from dra_fleet.rehearsal.tools import Toolset
-    from tests.policy.rule_cases import Declared
 
 PACK: Final = Path(__file__).resolve().parents[2] / "policies" / "run-pack"
 STACK: Final = "pulumi:pulumi:Stack"

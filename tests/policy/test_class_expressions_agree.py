@@ -10,10 +10,10 @@ import pytest
 
 from dra_fleet.cel import UNKNOWN, CelInvalid, environment
 from dra_fleet.drivers.divided_devices import MINOR, dividable
+from dra_fleet.policy.rule_cases import Declared
 from policies.rules.class_forbid_whole_gpus import RULE
 from tests.policy.class_expressions import DRIVER, ClassExpressions
 from tests.policy.every_rule import judge_all
-from tests.policy.rule_cases import Declared
 from tests.proof.kubernetes_oracle import ask
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from dra_fleet import clouds
 from dra_fleet.declared.values import Missing
 from dra_fleet.policy.gate import preset
 from dra_fleet.policy.reading.versions import FIELDS
+from dra_fleet.policy.rule_cases import Declared
 from policies.rules.cluster_require_minimum_kubernetes import FLOOR, RULE
 from tests.policy.every_rule import judge_all
-from tests.policy.rule_cases import Declared
 
 TOKENS = {
     "pulumi_azure_native/containerservice/managed_cluster.py": "azure-native:containerservice:ManagedCluster",

@@ -15,6 +15,7 @@ from dra_fleet.policy.gate.running import preview
 from dra_fleet.policy.gate.verdict import Expected, judge
 from dra_fleet.policy.gate.without_engine import judge_record
 from dra_fleet.policy.judging import SHORTEST_SECRET
+from dra_fleet.policy.rule_cases import UNKNOWN, Declared, all_secret, scalars
 from tests.policy.breaking_program import (
     JUDGING,
     broken_program,
@@ -24,7 +25,6 @@ from tests.policy.breaking_program import (
     unknown_program,
 )
 from tests.policy.other_project import PACK, OtherProject
-from tests.policy.rule_cases import UNKNOWN, Declared, all_secret, scalars
 
 if TYPE_CHECKING:
     from collections.abc import Callable

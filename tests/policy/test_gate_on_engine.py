@@ -13,8 +13,8 @@ from dra_fleet.policy.gate.places import SourceLine, places
 from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.verdict import Expected, judge
 from dra_fleet.policy.gate.without_engine import judge_record
+from dra_fleet.policy.rule_cases import UNKNOWN, Declared
 from tests.policy.other_project import PACK, OtherProject
-from tests.policy.rule_cases import UNKNOWN, Declared
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,9 +17,9 @@ from dra_fleet.policy.gate import preset
 from dra_fleet.policy.gate.record import read_record
 from dra_fleet.policy.gate.verdict import Expected, GateVerdict, judge
 from dra_fleet.policy.gate.without_engine import judge_record, was_judged
+from dra_fleet.policy.rule_cases import UNKNOWN, Declared
 from tests.policy.every_rule import judge_all
 from tests.policy.other_project import marked
-from tests.policy.rule_cases import UNKNOWN, Declared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

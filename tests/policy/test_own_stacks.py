@@ -10,9 +10,9 @@ import pytest
 
 from dra_fleet.clouds.gke.labels import NO_PLUGIN
 from dra_fleet.policy import pack
+from dra_fleet.policy.rule_cases import put
 from tests.policy.every_rule import judge_all
 from tests.policy.own_stacks import STACKS, declared
-from tests.policy.rule_cases import put
 
 if TYPE_CHECKING:
     from pathlib import Path

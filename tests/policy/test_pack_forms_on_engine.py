@@ -17,8 +17,8 @@ from pulumi.runtime.proto import analyzer_pb2_grpc
 from dra_fleet.policy import pack
 from dra_fleet.policy.gate import preset, running
 from dra_fleet.policy.gate.verdict import Expected, GateVerdict, judge
+from dra_fleet.policy.rule_cases import Declared
 from tests.policy.other_project import PACK, OtherProject
-from tests.policy.rule_cases import Declared
 
 if TYPE_CHECKING:
     from pulumi.runtime.proto import analyzer_pb2

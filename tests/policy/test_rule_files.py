@@ -8,7 +8,8 @@ import pytest
 
 from dra_fleet.places import top_folder
 from dra_fleet.policy import pack
-from dra_fleet.policy.rule_files import RuleFileError, load_rules
+from dra_fleet.policy.rule_files import OURS, RuleFileError, load_rules
+from tests.policy.own_rules import OWNER, write_rules
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,3 +69,57 @@ def test_a_folder_of_another_s_that_is_named_alike_is_not_mixed_up(tmp_path: Pat
         written(folder, "pod_forbid_x.py", RULE.format(name="pod-forbid-x"))
     (one,), (other,) = (load_rules(folder) for folder in folders)
     assert one is not other
+
+
+def test_a_rule_may_import_what_stands_beside_it(tmp_path: Path) -> None:
+    folder = write_rules(tmp_path / "theirs")
+    assert [rule.name for rule in load_rules(folder)] == [OWNER]
+    assert not list(folder.rglob("*.pyc"))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("\nx = no_such_name", "NameError: name 'no_such_name' is not defined (line 2)"),
+        ("x = (", "SyntaxError: '(' was never closed (line 1)"),
+        ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module' (line 1)"),
+        ("raise SystemExit(3)", "SystemExit: 3 (line 1)"),
+    ],
+)
+def test_a_file_that_does_not_import_is_named_with_its_line(text: str, told: str, tmp_path: Path) -> None:
+    folder = written(tmp_path / "broken", "pod_forbid_dawn.py", text)
+    with pytest.raises(RuleFileError) as refused:
+        load_rules(folder)
+    assert str(refused.value) == f"{folder}/pod_forbid_dawn.py does not import: {told}; fix: mend the file"
+
+
+def test_a_folder_that_is_missing_or_empty_is_no_folder_without_rules(tmp_path: Path) -> None:
+    for folder, told in (
+        (
+            tmp_path / "none",
+            (
+                "is no folder, and rules of it are asked for: nothing is judged without them; "
+                "fix: restore it, or take it out of the policies"
+            ),
+        ),
+        (
+            tmp_path,
+            (
+                "holds no rule; fix: put each rule into a file of its name, such as pod_require_owner.py, "
+                "or take the folder out of the policies"
+            ),
+        ),
+    ):
+        with pytest.raises(RuleFileError) as refused:
+            load_rules(folder)
+        assert str(refused.value) == f"{folder} {told}"
+
+
+def test_two_rules_of_one_name_are_both_named(tmp_path: Path) -> None:
+    folder = written(tmp_path / "same", "chart_pin_version.py", RULE.format(name="chart-pin-version"))
+    with pytest.raises(RuleFileError) as refused:
+        load_rules(OURS, folder)
+    assert str(refused.value) == (
+        f"{folder}/chart_pin_version.py and {OURS}/chart_pin_version.py both hold the rule "
+        "chart-pin-version; fix: rename one"
+    )

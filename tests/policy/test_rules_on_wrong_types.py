@@ -11,14 +11,14 @@ import pytest
 from dra_fleet.declared.values import Secret
 from dra_fleet.policy import pack
 from dra_fleet.policy.rule import ResourceRule
+from dra_fleet.policy.rule_cases import UNKNOWN, all_secret, declared_with, put
 from tests.json_places import places
 from tests.policy.breaking_program import JUDGING, cases_of
 from tests.policy.every_rule import judge_all
-from tests.policy.rule_cases import UNKNOWN, all_secret, declared_with, put
 
 if TYPE_CHECKING:
     from dra_fleet.policy.rule import Rule
-    from tests.policy.rule_cases import Declared
+    from dra_fleet.policy.rule_cases import Declared
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,9 @@
 """What keeps a gate from judging."""
 
+from dra_fleet.findings.expected import ExpectedError
 
-class GateError(Exception):
+
+class GateError(ExpectedError):
     """Something that the user gave or that is not there; the text says what is wrong and the fix."""
 
 

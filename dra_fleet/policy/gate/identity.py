@@ -17,15 +17,18 @@ _CACHE: Final = "__pycache__"
 _SITE: Final = "site-packages"
 
 
-def identity() -> Mapping[str, str]:
+def identity(*own: Path) -> Mapping[str, str]:
     """A digest of every file that the pack is or runs on, by path.
 
     These are its own folders, the modules that it imports with their compiled forms, the interpreter, and
     what an environment may hold that changes how Python starts. A folder of the environment counts by the
     names in it, since a new one may come before an old one.
+
+    Args:
+        own: a team's own files and folders, which count too.
     """
     import_module("dra_fleet.policy.serving")  # all that the pack imports, which the gate else does not
-    found = {str(file): _digest(file.read_bytes()) for file in _files() if file.is_file()}
+    found = {str(file): _digest(file.read_bytes()) for file in _files(*own) if file.is_file()}
     for folder in map(Path, sys.path):
         if folder.name == _SITE and folder.is_dir():
             names = sorted(entry.name for entry in folder.iterdir() if entry.name != _CACHE)
@@ -42,8 +45,9 @@ def changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
     ]
 
 
-def _files() -> Iterator[Path]:
-    for folder in (PACKAGE, top_folder("policies")):
+def _files(*own: Path) -> Iterator[Path]:
+    yield from own
+    for folder in (PACKAGE, top_folder("policies"), *own):
         # Compiled forms of what is not imported yet may be of an older source, and Python renews them.
         yield from (file for file in folder.rglob("*") if _CACHE not in file.parts)
     for module in list(sys.modules.values()):

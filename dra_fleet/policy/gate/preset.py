@@ -15,10 +15,11 @@ from dra_fleet.policy.rule import Level
 from dra_fleet.yaml_text import Unreadable, read_json_file
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
     from pathlib import Path
 
     from dra_fleet.policy.presets import Preset
+    from dra_fleet.policy.rule import Rule
 
 
 ALL: Final = "all"
@@ -26,14 +27,14 @@ ALL: Final = "all"
 LEVELS: Final[tuple[str, ...]] = get_args(Level)
 
 
-def config(preset: Preset) -> dict[str, Any]:
-    """The policy config of a preset."""
+def config(preset: Preset, rules: Iterable[Rule] = pack.RULES) -> dict[str, Any]:
+    """The policy config of a preset, of this pack's rules unless others are given."""
     return {
         rule.name: {
             "enforcementLevel": rule.level(preset),
             **(rule.production_parameters if preset == "production" else {}),
         }
-        for rule in pack.RULES
+        for rule in rules
     }
 
 
@@ -42,13 +43,18 @@ def text(preset: Preset) -> str:
     return json.dumps(config(preset), indent=2) + "\n"
 
 
-def with_own(preset: Preset, path: Path | None, without: Collection[str] = ()) -> dict[str, Any]:
+def with_own(
+    preset: Preset,
+    path: Path | None,
+    without: Collection[str] = (),
+    rules: Iterable[Rule] = pack.RULES,
+) -> dict[str, Any]:
     """The policy config of a preset, changed by a user's own; rules let off by name are advisory.
 
     Raises:
         GateError: The user's file cannot be read, is no policy config or names a rule that does not exist.
     """
-    merged = config(preset)
+    merged = config(preset, rules)
     own = _read(path) if path is not None else {}
     if ALL in own:
         own = {**dict.fromkeys(merged, own[ALL]), **{name: own[name] for name in own if name != ALL}}

@@ -28,7 +28,7 @@ def to_sarif(verdict: GateVerdict, places: Places) -> dict[str, object]:
         tool=pack.NAME,
         version=pack.VERSION,
         link=LINK,
-        rules=(*(_rule(rule, verdict.preset) for rule in pack.RULES), *others.values()),
+        rules=(*(_rule(rule, verdict.preset) for rule in verdict.rules), *others.values()),
         category=f"dra-fleet-gate/{verdict.stack}",
         failures=verdict.problems,
     )
@@ -41,6 +41,8 @@ def to_sarif(verdict: GateVerdict, places: Places) -> dict[str, object]:
             file=places.of(finding.urn).file,
             line=places.of(finding.urn).line,
             identity=(finding.urn, finding.message),
+            suppressed=_why_exempted(finding),
+            baseline=("unchanged" if finding.known else "new") if verdict.baseline else None,
         )
         for finding in verdict.findings
     ]
@@ -59,10 +61,11 @@ def to_junit(verdict: GateVerdict, places: Places) -> str:
         at = {"file": place.file, "line": str(place.line)}
         name = f"{finding.title} {finding.urn.rpartition('::')[2]}".rstrip()
         case = ET.SubElement(suite, "testcase", classname=finding.title, name=name, attrib=at)
-        if finding.level == "mandatory":
+        if finding.stops:
             ET.SubElement(case, "failure", type=finding.severity, message=finding.message).text = finding.urn
         else:
-            ET.SubElement(case, "system-out").text = f"{finding.level}: {finding.message}"
+            level = "in the baseline" if finding.known else finding.level
+            ET.SubElement(case, "system-out").text = f"{level}: {finding.message}"
     for rule in sorted(verdict.ran - {finding.rule for finding in verdict.findings}):
         ET.SubElement(suite, "testcase", classname=rule, name=rule)
     for number, problem in enumerate(verdict.problems, 1):
@@ -73,6 +76,11 @@ def to_junit(verdict: GateVerdict, places: Places) -> str:
     ET.indent(suite)
     text = ET.tostring(suite, encoding="unicode", xml_declaration=True)
     return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text) + "\n"
+
+
+def _why_exempted(finding: GateFinding) -> str:
+    exempted = finding.exempted
+    return f"{exempted.reason} (until {exempted.expires})" if exempted is not None else ""
 
 
 def _level(finding: GateFinding) -> SarifLevel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -15,6 +16,7 @@ from dra_fleet.places import top_folder
 from dra_fleet.policy.gate.errors import GateError, NoEventsError
 from dra_fleet.policy.gate.identity import changed, identity
 from dra_fleet.policy.gate.record import read_record
+from dra_fleet.policy.own import NOTHING, Asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,6 +33,7 @@ def preview(
     *,
     directory: Path,
     config: Mapping[str, Any],
+    asked: Asked = NOTHING,
     save: Path | None = None,
     on_event: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Record:
@@ -40,6 +43,7 @@ def preview(
         stack: the stack's name.
         directory: the Pulumi project.
         config: the policy config.
+        asked: a team's own rules and exemptions; what is not named here, the stack's configuration may name.
         save: where the events are kept too.
         on_event: told each event, for progress.
 
@@ -57,19 +61,32 @@ def preview(
     with tempfile.TemporaryDirectory(prefix="dra-fleet-gate-") as folder:
         file = Path(folder) / "policy-config.json"
         file.write_text(json.dumps(config), encoding="utf-8")
+        pack = started(asked, Path(folder))
         command = [
             engine,
             "preview",
             "--json",
             "--non-interactive",
             *("--stack", stack),
-            *("--policy-pack", str(RUN_PACK)),
+            *("--policy-pack", str(pack)),
             *("--policy-pack-config", str(file)),
         ]
-        before = identity()
+        files = (pack, *asked.paths)
+        before = identity(*files)
         record = _run(command, directory, Path(folder) / "engine.txt", save=save, on_event=on_event)
-        record.changed_files = changed(before, identity())
+        record.changed_files = changed(before, identity(*files))
         return record
+
+
+def started(asked: Asked, folder: Path) -> Path:
+    """What an engine starts: the pack, or a script that starts it with what is asked for."""
+    if not asked.options:
+        return RUN_PACK
+    script = folder / "run-pack"
+    command = shlex.join([str(RUN_PACK), *asked.options])
+    script.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
+    script.chmod(0o700)
+    return script
 
 
 def resources_in_state(stack: str, directory: Path) -> Sequence[Mapping[str, Any]]:

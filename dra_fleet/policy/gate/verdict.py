@@ -6,15 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.policy import pack
+from dra_fleet.policy.exemptions import exemption_of, today
+from dra_fleet.policy.gate.completeness import incomplete
+from dra_fleet.policy.own import ONLY_OURS, Policies
 from dra_fleet.policy.rule import StackRule
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Mapping
 
     from dra_fleet.findings.reported import ReportedViolation
-    from dra_fleet.policy.gate.record import Judgement, Record
+    from dra_fleet.policy.exemptions import Exemption
+    from dra_fleet.policy.gate.record import Record
     from dra_fleet.policy.presets import Preset
-    from dra_fleet.policy.rule import Level, Severity
+    from dra_fleet.policy.rule import Level, Rule, Severity
 
 PASSED: Final = 0
 FOUND: Final = 1
@@ -22,14 +26,16 @@ NOT_JUDGED: Final = 3
 """Exit codes; 2 is the command line's own for wrong usage."""
 
 _STOPPING: Final[frozenset[Level | None]] = frozenset({"mandatory", "remediate"})
-_RUN_PACK: Final = (
-    "run the preview with --policy-pack and this pack's run-pack, or use `dra-fleet gate STACK`"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateFinding:
-    """A violation with the level that counts: the gate's own, whatever the policy config made of it."""
+    """A violation with the level that counts: the gate's own, whatever the policy config made of it.
+
+    Attributes:
+        exempted: the exemption that holds for it.
+        known: a baseline lists it.
+    """
 
     rule: str
     pack: str
@@ -37,6 +43,13 @@ class GateFinding:
     severity: Severity
     message: str
     urn: str
+    exempted: Exemption | None = None
+    known: bool = False
+
+    @property
+    def stops(self) -> bool:
+        """Whether it fails the gate."""
+        return self.level == "mandatory" and not self.known
 
     @property
     def title(self) -> str:
@@ -55,6 +68,10 @@ class GateVerdict:
         remediated: corrections that the pack made to resources.
         resources: how many resources were judged.
         ran: the rules that judged.
+        rules: all rules of the pack, a team's own among them.
+        idle: exemptions that are about nothing that was found.
+        baseline: findings were compared with a baseline.
+        gone: what the baseline lists and was not found.
         without_engine: the rules judged saved events, not within the engine.
     """
 
@@ -66,12 +83,16 @@ class GateVerdict:
     remediated: tuple[ReportedViolation, ...]
     resources: int
     ran: frozenset[str]
+    rules: tuple[Rule, ...] = pack.RULES
+    idle: tuple[Exemption, ...] = ()
+    baseline: bool = False
+    gone: tuple[str, ...] = ()
     without_engine: bool = False
 
     @property
     def mandatory(self) -> int:
         """How many findings stop the gate."""
-        return sum(finding.level == "mandatory" for finding in self.findings)
+        return sum(finding.stops for finding in self.findings)
 
     @property
     def exit_code(self) -> int:
@@ -92,7 +113,9 @@ class GateVerdict:
             "withoutEngine": self.without_engine,
             "problems": list(self.problems),
             "letOff": list(self.let_off),
-            "findings": [vars(finding) for finding in self.findings],
+            "findings": [_plain(finding) for finding in self.findings],
+            "idleExemptions": [_plain_exemption(found) for found in self.idle],
+            "gone": list(self.gone),
             "remediated": [{"rule": item.rule, "urn": item.urn} for item in self.remediated],
         }
 
@@ -103,10 +126,21 @@ class Expected:
 
     preset: Preset
     without: frozenset[str] = frozenset()
+    policies: Policies = ONLY_OURS
+
+    def rule(self, name: str) -> Rule | None:
+        """A rule of this pack by its name."""
+        return next((rule for rule in self.policies.rules if rule.name == name), None)
+
+    def exempted(self, violation: ReportedViolation) -> Exemption | None:
+        """The exemption that holds for what a rule of this pack found."""
+        found = exemption_of(self.policies.exemptions, violation.rule, violation.urn)
+        ours = violation.pack == pack.NAME
+        return found if ours and found is not None and found.holds(today()) else None
 
     def level(self, rule: str) -> Level | None:
         """The level that counts for a rule of this pack; None for a rule of another."""
-        found = _RULES.get(rule)
+        found = self.rule(rule)
         if found is None:
             return None
         level = found.level(self.preset)
@@ -114,7 +148,7 @@ class Expected:
 
     def takes_advice(self, violation: ReportedViolation) -> bool:
         """Whether a rule says by its severity that what it found is advice, and the preset takes it."""
-        rule = _RULES.get(violation.rule)
+        rule = self.rule(violation.rule)
         if not isinstance(rule, StackRule) or rule.advises is None or violation.severity != "low":
             return False
         return not (self.preset == "production" and rule.production_parameters)
@@ -123,12 +157,11 @@ class Expected:
         """The names of the stack rules or of the resource rules that must have run."""
         return [
             rule.name
-            for rule in pack.RULES
+            for rule in self.policies.rules
             if isinstance(rule, StackRule) is stack and self.level(rule.name) in _STOPPING
         ]
 
 
-_RULES: Final = {rule.name: rule for rule in pack.RULES}
 _SEVERITIES: Final[Mapping[str, int]] = {"critical": 0, "high": 1, "medium": 2, "low": 3}
 
 
@@ -140,7 +173,7 @@ def judge(record: Record, expected: Expected) -> GateVerdict:
     )
     ours = [item for item in record.judgements if item.pack == pack.NAME]
     stack = [item for item in record.stack_judgements if item.pack == pack.NAME]
-    problems = [*_run(record, expected, ours, stack)]
+    problems = [*incomplete(record, expected, ours, stack)]
     lowered = {
         violation.rule
         for violation in record.violations
@@ -148,6 +181,7 @@ def judge(record: Record, expected: Expected) -> GateVerdict:
         and violation.level != "mandatory"
         and expected.level(violation.rule) == "mandatory"
         and not expected.takes_advice(violation)
+        and expected.exempted(violation) is None
     }
     problems += [
         f"the rule {rule} is mandatory in the preset {expected.preset}, and a policy config lowered it; "
@@ -169,113 +203,21 @@ def judge(record: Record, expected: Expected) -> GateVerdict:
         remediated=tuple(record.remediations),
         resources=len({item.urn for item in ours}),
         ran=frozenset(rule for item in (*ours, *stack) for rule in item.rules),
+        rules=expected.policies.rules,
+        idle=tuple(
+            exemption
+            for exemption in expected.policies.exemptions
+            if not any(
+                exemption.covers(found.rule, found.urn) for found in findings if found.pack == pack.NAME
+            )
+        ),
         without_engine=record.without_engine,
     )
 
 
-def _run(
-    record: Record, expected: Expected, ours: Collection[Judgement], stack: Collection[Judgement]
-) -> Iterable[str]:
-    """Why the pack's silence proves nothing."""
-    if not record.finished:
-        yield (
-            "the events end before the engine's summary: the preview was stopped, or it crashed; "
-            "fix: run it again to its end"
-        )
-    yield from _failed(record)
-    yield from _incomplete(record)
-    yield from _untold(record)
-    if record.finished and not record.is_of_a_program:
-        yield (
-            "no event tells of the stack itself, which every program asks for: these are not the events of a "
-            "preview of the program, but of a destroy or a refresh, or lines are missing; "
-            "fix: give all events of `pulumi preview`, as they were printed"
-        )
-    if not ours and not stack:
-        others = sorted({item.pack for item in record.judgements})
-        told = f"; packs that ran: {', '.join(others)}" if others else ""
-        yield f"the policy pack {pack.NAME} did not run{told}; fix: {_RUN_PACK}"
-        return
-    versions = sorted({item.version for item in (*ours, *stack)} - {pack.VERSION})
-    if versions:
-        yield (
-            f"the policy pack {pack.NAME} ran as {', '.join(versions)}, and this is {pack.VERSION}; "
-            "fix: judge with the pack that ran"
-        )
-    yield from _missing(expected.mandatory(stack=False), ours)
-    if not stack:
-        yield (
-            "the rules on the whole stack did not run; the engine runs them when the program has ended "
-            "without an error; fix: mend what stopped the preview, see its errors"
-        )
-    else:
-        yield from _missing(expected.mandatory(stack=True), stack)
-    judged = {item.urn for item in ours}
-    left = [urn for urn in record.resources if urn not in judged]
-    if left:
-        yield (
-            f"{len(left)} of {len(record.resources)} resources were not judged, the first is {left[0]}; "
-            "fix: run the preview again, without --target"
-        )
-
-
-def _incomplete(record: Record) -> Iterable[str]:
-    """What is not the whole program, or not the whole pack."""
-    if record.left_out:
-        yield (
-            f"the preview left {len(record.left_out)} resources out, the first is {record.left_out[0]}: "
-            "it is said to stay the same, and no state holds it; "
-            "fix: preview the whole stack, without --target and --exclude"
-        )
-    if record.changed_files:
-        yield (
-            f"{len(record.changed_files)} files of the pack changed during the preview, the first is "
-            f"{record.changed_files[0]}; fix: find out who changed it, and judge with an unchanged pack"
-        )
-
-
-def _untold(record: Record) -> Iterable[str]:
-    """Events that must have been there, as the others say."""
-    fix = "lines are missing; fix: give all events of the preview, as they were printed"
-    if record.untold:
-        yield f"the engine's summary counts {record.untold} steps that no event tells of: {fix}"
-    for odd in record.odd:
-        yield f"{odd}: no preview says that; fix: give the events of one preview, once, as they were printed"
-    told = {(said.rule, said.urn) for said in record.violations if said.pack == pack.NAME}
-    told |= {(rule, "") for rule, _ in told}
-    for judged in (*record.judgements, *record.stack_judgements):
-        for rule in sorted(judged.failed) if judged.pack == pack.NAME else ():
-            if (rule, judged.urn) not in told:
-                where = judged.urn or "the stack"
-                yield f"the rule {rule} found something on {where}, and no event tells what: {fix}"
-
-
-def _missing(rules: Iterable[str], judgements: Collection[Judgement]) -> Iterable[str]:
-    for rule in rules:
-        without = [item.urn for item in judgements if rule not in item.rules]
-        if without:
-            where = (
-                "the stack"
-                if not without[0]
-                else f"{len(without)} of {len(judgements)} resources, the first is {without[0]}"
-            )
-            yield (
-                f"the rule {rule} is mandatory, and did not judge {where}: "
-                "it is disabled by a policy config, or missing from the pack; "
-                "fix: take it out of the policy config, or let it off by name: "
-                f"--without {rule}"
-            )
-
-
-def _failed(record: Record) -> Iterable[str]:
-    """Errors of the preview that are not the policies' own."""
-    for error in dict.fromkeys(record.errors):
-        if error not in ("preview failed", "update failed"):
-            yield f"the preview failed: {error}"
-
-
 def _finding(violation: ReportedViolation, expected: Expected) -> GateFinding:
-    rule = _RULES.get(violation.rule) if violation.pack == pack.NAME else None
+    rule = expected.rule(violation.rule) if violation.pack == pack.NAME else None
+    exempted = expected.exempted(violation)
     level: Level = "mandatory" if violation.level == "mandatory" else "advisory"
     severity: Severity = "high" if level == "mandatory" else "low"
     if violation.severity in _SEVERITIES:
@@ -284,6 +226,8 @@ def _finding(violation: ReportedViolation, expected: Expected) -> GateFinding:
         level = "mandatory"
     elif rule is not None and rule.name in expected.without:
         level = "advisory"
+    if exempted is not None:
+        level = "advisory"
     return GateFinding(
         rule=violation.rule,
         pack=violation.pack,
@@ -291,4 +235,16 @@ def _finding(violation: ReportedViolation, expected: Expected) -> GateFinding:
         severity=severity,
         message=violation.message,
         urn=violation.urn,
+        exempted=exempted,
     )
+
+
+def _plain(finding: GateFinding) -> dict[str, object]:
+    told: dict[str, object] = {**vars(finding), "exempted": None}
+    if finding.exempted is not None:
+        told["exempted"] = _plain_exemption(finding.exempted)
+    return told
+
+
+def _plain_exemption(exemption: Exemption) -> dict[str, str]:
+    return {name: str(value) for name, value in vars(exemption).items()}

@@ -9,17 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from dra_fleet.declared.resources import Provider, Resource, Stack
+from dra_fleet.declared.resources import Provider, Resource
 from dra_fleet.findings.reported import ReportedViolation
 from dra_fleet.policy import pack
 from dra_fleet.policy.decoding import from_plain
+from dra_fleet.policy.exemptions import today
 from dra_fleet.policy.gate.errors import GateError
 from dra_fleet.policy.gate.record import Judgement
-from dra_fleet.policy.judging import accepted_by_all, judge_resource, judge_stack, merge_unknowns
+from dra_fleet.policy.judging import accepted_by_all, judge, merge_unknowns, with_exemptions
+from dra_fleet.policy.own import ONLY_OURS, Policies
 from dra_fleet.policy.rule import ResourceRule, StackRule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from dra_fleet.policy.gate.record import Record
     from dra_fleet.policy.judging import Violation
@@ -31,12 +33,13 @@ def was_judged(record: Record) -> bool:
     return any(item.pack == pack.NAME for item in (*record.judgements, *record.stack_judgements))
 
 
-def judge_record(record: Record, config: Mapping[str, Any]) -> None:
+def judge_record(record: Record, config: Mapping[str, Any], policies: Policies = ONLY_OURS) -> None:
     """Put into a record what the rules find in its resources, in the place of what a pack of this name found.
 
     Args:
         record: a preview.
         config: the policy config: levels and parameters by rule.
+        policies: all rules, and the exemptions from them.
 
     Raises:
         GateError: The policy config names a parameter that its rule has not.
@@ -44,29 +47,23 @@ def judge_record(record: Record, config: Mapping[str, Any]) -> None:
     record.without_engine = True
     record.forget(pack.NAME)
     resources = [_resource(record, urn) for urn in record.resources]
-    levels: dict[str, Level] = {rule.name: config[rule.name]["enforcementLevel"] for rule in pack.RULES}
-    settings = accepted_by_all({rule.name: _settings(rule, config[rule.name]) for rule in pack.RULES})
-    ran = [rule for rule in pack.RULES if levels[rule.name] != "disabled"]
+    rules = policies.rules
+    levels: dict[str, Level] = {rule.name: config[rule.name]["enforcementLevel"] for rule in rules}
+    settings = accepted_by_all({rule.name: _settings(rule, config[rule.name]) for rule in rules})
+    ran = [rule for rule in rules if levels[rule.name] != "disabled"]
     violations: list[Violation] = []
     for rule in ran:
-        found = _judge(rule, resources, settings[rule.name])
+        found = judge(rule, resources, settings[rule.name])
         if rule.needs_options and found:
             record.not_judged[rule.name] = found[0].message
         else:
             violations += found
+    violations = with_exemptions(violations, policies.exemptions, today())
     record.violations += [_reported(violation, levels) for violation in merge_unknowns(violations, levels)]
     on_resources = frozenset(rule.name for rule in ran if isinstance(rule, ResourceRule))
     on_stack = frozenset(rule.name for rule in ran if isinstance(rule, StackRule))
     record.judgements += [_judgement(resource.urn, on_resources) for resource in resources]
     record.stack_judgements.append(_judgement("", on_stack))
-
-
-def _judge(rule: Rule, resources: Sequence[Resource], settings: Settings) -> list[Violation]:
-    if isinstance(rule, ResourceRule):
-        return [found for resource in resources for found in judge_resource(rule, resource, settings)]
-    if isinstance(rule, StackRule):
-        return judge_stack(rule, Stack(resources=resources), settings)
-    return []
 
 
 def _settings(rule: Rule, config: Mapping[str, object]) -> Settings:

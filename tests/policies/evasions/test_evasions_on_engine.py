@@ -13,8 +13,8 @@ import pytest
 
 from dra_fleet.policy.gate import identity, preset, running
 from dra_fleet.policy.gate.verdict import Expected, judge
+from dra_fleet.policy.rule_cases import Declared
 from tests.policy.other_project import OtherProject
-from tests.policy.rule_cases import Declared
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.tools import Toolset

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.chart_forbid_gate_conflicts import RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 
 
 def driver(version: str, **gates: bool) -> Declared:
@@ -44,7 +43,6 @@ GATES = ("values", "featureGates")
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(DYNAMIC,),
         breaks=(
             Break(
@@ -57,7 +55,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(CLIQUES,),
         breaks=(
             Break(
@@ -70,7 +67,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(FUTURE,),
         breaks=(
             Break(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.chart_forbid_unknown_values import RULE
-from tests.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
 
 REQUIRED = {
     "requiredDuringSchedulingIgnoredDuringExecution": {
@@ -59,7 +58,6 @@ def wrong(declared: Declared, key: str, value: object, told: tuple[str, str, str
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(DRIVER, OPERATOR, UNHEARD),
         breaks=(
             wrong(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.rules.chart_pin_version import RULE
-from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 NVIDIA = "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu"
 
@@ -26,7 +25,6 @@ def unpinned(declared: Declared, shown: str, example: str) -> str:
 def case(declared: Declared, example: str) -> RuleCase:
     wrong = ("0.5", "latest", "", "^0.5.0", "~0.5", ">=0.4.0 <1", "0.5.x", "*")
     return RuleCase(
-        rule=RULE,
         passing=(declared,),
         breaks=(
             *(
@@ -67,7 +65,6 @@ CASES = (
     case(chart("nvidia-dra-driver-gpu", version="25.12.0-rc.1+build"), '"25.12.0"'),
     case(chart("nvidia/gpu-operator", version="v26.7.0"), '"v26.7.0"'),
     RuleCase(
-        rule=RULE,
         passing=(chart(f"{NVIDIA}:0.5.0"),),
         breaks=(
             Break(
@@ -80,5 +77,5 @@ CASES = (
         ),
     ),
     case(chart("nvidia-device-plugin", version="0.18.0"), "the one that you have tested"),
-    *(RuleCase(rule=RULE, passing=(declared,), breaks=()) for declared in PASSING),
+    *(RuleCase(passing=(declared,), breaks=()) for declared in PASSING),
 )

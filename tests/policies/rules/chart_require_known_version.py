@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.chart_require_known_version import RULE
-from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 NVIDIA = "oci://registry.k8s.io/dra-driver-nvidia/charts/dra-driver-nvidia-gpu"
 
@@ -28,7 +27,6 @@ RANGES = ("0.5", "latest", ">=0.4.0 <1")
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(chart(NVIDIA, version="0.5.0"),),
         breaks=(
             Break(
@@ -47,7 +45,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(chart("nvidia/gpu-operator", version="26.7.0"),),
         breaks=(
             Break(
@@ -63,7 +60,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(chart(f"{NVIDIA}:0.4.1"),),
         breaks=(
             Break(
@@ -91,5 +87,5 @@ CASES = (
             ),
         ),
     ),
-    RuleCase(rule=RULE, passing=(chart("grafana", version="1.2.3"),), breaks=()),
+    RuleCase(passing=(chart("grafana", version="1.2.3"),), breaks=()),
 )

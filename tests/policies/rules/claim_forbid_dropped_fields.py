@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.rules.claim_forbid_dropped_fields import RULE
-from tests.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
 
 GROUP = "kubernetes:resource.k8s.io/v1"
 FIX = "run the cluster at 1.36 or newer, or leave the field out"
@@ -47,7 +46,6 @@ TOLERANT = claim(tolerations=TOLERATED)
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(cluster("1.34"), PLAIN),
         breaks=(
             Break(
@@ -59,9 +57,8 @@ CASES = (
             ),
         ),
     ),
-    RuleCase(rule=RULE, passing=(cluster("1.35"), CLASS), breaks=(NAMED,)),
+    RuleCase(passing=(cluster("1.35"), CLASS), breaks=(NAMED,)),
     RuleCase(
-        rule=RULE,
         passing=(cluster("1.36"), TOLERANT),
         breaks=(
             Break(
@@ -72,10 +69,9 @@ CASES = (
             ),
         ),
     ),
-    RuleCase(rule=RULE, passing=(cluster("1.99"), TOLERANT), breaks=()),
-    RuleCase(rule=RULE, passing=(cluster(UNKNOWN), PLAIN), breaks=()),
+    RuleCase(passing=(cluster("1.99"), TOLERANT), breaks=()),
+    RuleCase(passing=(cluster(UNKNOWN), PLAIN), breaks=()),
     RuleCase(
-        rule=RULE,
         passing=(PLAIN,),
         breaks=(
             Break(
@@ -95,5 +91,5 @@ CASES = (
             ),
         ),
     ),
-    RuleCase(rule=RULE, settings={"kubernetes": "1.36"}, passing=(TOLERANT,), breaks=()),
+    RuleCase(settings={"kubernetes": "1.36"}, passing=(TOLERANT,), breaks=()),
 )

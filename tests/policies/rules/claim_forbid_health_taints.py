@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.rules.claim_forbid_health_taints import RULE
-from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 PATH = ("spec", "devices", "requests", 0, "exactly", "tolerations")
 PLACE = "spec.devices.requests[0].exactly.tolerations"
@@ -31,7 +30,6 @@ BROKEN = "tolerates 'gpu.nvidia.com/gpu-lost', a taint of broken devices"
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(RESERVED,),
         breaks=(
             Break(
@@ -57,7 +55,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         settings={"namespaces": ["repair"]},
         passing=(DIAGNOSIS,),
         breaks=(

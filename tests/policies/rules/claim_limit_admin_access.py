@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.claim_limit_admin_access import RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 
 PLACE = "spec.spec.devices.requests[0].exactly.adminAccess"
 PROBLEM = f"{PLACE} is true in the namespace 'team'"
@@ -27,7 +26,6 @@ MONITORING = template("monitoring", admin=True)
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(TENANT,),
         breaks=(
             Break(
@@ -40,7 +38,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         settings={"namespaces": ["monitoring"]},
         passing=(MONITORING,),
         breaks=(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.claim_limit_count import RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 
 PATH = ("spec", "spec", "devices", "requests", 0, "exactly", "count")
 PLACE = "spec.spec.devices.requests[0].exactly.count"
@@ -55,7 +54,6 @@ SEVERAL = requests(("gpu.nvidia.com", 8), ("mig.nvidia.com", 8), ("dra.net", 16)
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(MOST,),
         breaks=(
             Break(
@@ -68,7 +66,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         settings={"most": 2},
         passing=(TWO,),
         breaks=(
@@ -82,7 +79,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(ALTERNATIVES,),
         breaks=(
             Break(
@@ -95,7 +91,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(SEVERAL,),
         breaks=(
             Break(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.claim_require_known_class import RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 
 GROUP = "kubernetes:resource.k8s.io/v1"
 FIX = "correct the name, or list it in elsewhere of claim-require-known-class"
@@ -35,14 +34,12 @@ def wrong(name: str, known: str) -> Break:
 
 
 CASES = (
-    RuleCase(rule=RULE, passing=(CLASS, claim("large")), breaks=(wrong("larg", "large"),)),
+    RuleCase(passing=(CLASS, claim("large")), breaks=(wrong("larg", "large"),)),
     RuleCase(
-        rule=RULE,
         passing=(CLASS, CHART, claim("gpu.example.com")),
         breaks=(wrong("gpu.nvidia.com", "gpu.example.com, large"),),
     ),
     RuleCase(
-        rule=RULE,
         settings={"elsewhere": ["shared"]},
         passing=(claim("shared"),),
         breaks=(wrong("large", "shared"),),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.claim_require_stable_api import RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 
 GROUP = "kubernetes:resource.k8s.io"
 KINDS = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "ResourceClaimPatch")
@@ -12,7 +11,6 @@ KINDS = ("DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice
 def case(kind: str) -> RuleCase:
     good = Declared(type=f"{GROUP}/v1:{kind}", name="one", properties={"metadata": {"name": "one"}})
     return RuleCase(
-        rule=RULE,
         passing=(good,),
         breaks=tuple(broken(kind, version) for version in ("v1beta1", "v1beta2", "v1alpha3")),
     )
@@ -34,5 +32,5 @@ SLICE = Declared(type=f"{GROUP}/v1:ResourceSlice", name="slice")
 
 CASES = (
     *(case(kind) for kind in KINDS),
-    RuleCase(rule=RULE, passing=(TAINT, SLICE), breaks=()),
+    RuleCase(passing=(TAINT, SLICE), breaks=()),
 )

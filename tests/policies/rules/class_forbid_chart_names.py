@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.class_forbid_chart_names import RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 
 FIX = "choose another name, or list it in own of class-forbid-chart-names where no chart is installed"
 ALLOWED = "a name that no driver's chart owns"
@@ -32,7 +31,6 @@ def renamed(declared: Declared, name: str, chart: str) -> Break:
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(LARGE,),
         breaks=(
             renamed(LARGE, "mig.nvidia.com", "dra-driver-nvidia-gpu"),
@@ -41,7 +39,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         settings={"own": ["gpu.nvidia.com"]},
         passing=(OWN,),
         breaks=(renamed(OWN, "vfio.gpu.nvidia.com", "dra-driver-nvidia-gpu"),),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.class_forbid_shared_extended_name import RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 
 PATH = ("spec", "extendedResourceName")
 PLACE = "spec.extendedResourceName"
@@ -39,9 +38,8 @@ def twice(name: str, owner: str) -> Break:
 
 
 CASES = (
-    RuleCase(rule=RULE, passing=(LARGE, PATCH, SMALL), breaks=(twice("example.com/large", "class large"),)),
+    RuleCase(passing=(LARGE, PATCH, SMALL), breaks=(twice("example.com/large", "class large"),)),
     RuleCase(
-        rule=RULE,
         passing=(CHART, SMALL),
         breaks=(twice("nvidia.com/gpu", "class gpu.nvidia.com of the chart driver"),),
     ),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dra_fleet.drivers.divided_devices import DeviceSelection, dividable
-from policies.rules.class_forbid_whole_gpus import RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 
 MIG = "device.attributes['gpu.nvidia.com'].type == 'mig'"
 PATH = ("spec", "selectors", 0, "cel", "expression")
@@ -71,7 +70,6 @@ LARGE = "device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('70Gi')) > 
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(NAMED, CUT),
         breaks=(
             wide(NAMED, "device.driver == 'gpu.nvidia.com'", unknown=True),
@@ -96,7 +94,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(PLAIN,),
         breaks=(
             wide(PLAIN, f"{MIG} || {LARGE}"),
@@ -106,13 +103,10 @@ CASES = (
             wide(PLAIN, f"device.attributes['gpu.nvidia.com'].profile.startsWith('1') || {LARGE}"),
         ),
     ),
-    RuleCase(rule=RULE, passing=(DYNAMIC, PLAIN), breaks=(wide(PLAIN, "device.driver == 'gpu.nvidia.com'"),)),
+    RuleCase(passing=(DYNAMIC, PLAIN), breaks=(wide(PLAIN, "device.driver == 'gpu.nvidia.com'"),)),
     RuleCase(
-        rule=RULE,
         passing=(class_of("no-mig", "device.attributes['gpu.nvidia.com'].type == 'gpu'"), CUT),
         breaks=(),
     ),
-    RuleCase(
-        rule=RULE, passing=(class_of("nvidia-mig", "device.driver == 'gpu.nvidia.com'"), UNCUT), breaks=()
-    ),
+    RuleCase(passing=(class_of("nvidia-mig", "device.driver == 'gpu.nvidia.com'"), UNCUT), breaks=()),
 )

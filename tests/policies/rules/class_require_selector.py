@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.class_require_selector import RULE
-from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 GOOD = Declared(
     type="kubernetes:resource.k8s.io/v1:DeviceClass",
@@ -28,7 +27,6 @@ PLACE = "spec.selectors"
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(GOOD, PATCH),
         breaks=(
             Break(resource="large", path=("spec", "selectors"), value=[], messages=(MESSAGE,), unknown=PLACE),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.cluster_forbid_local_accounts import RULE
-from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 AKS = Declared(
     type="azure-native:containerservice:ManagedCluster",
@@ -36,7 +35,6 @@ def ungoverned(*path: str) -> Break:
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(AKS,),
         breaks=(
             Break(
@@ -55,7 +53,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(GKE,),
         breaks=(
             ungoverned("enableLegacyAbac"),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.rules.cluster_forbid_public_api_server import RULE
-from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 RANGES = ["203.0.113.0/24"]
 AKS = "azure-native:containerservice:ManagedCluster"
@@ -63,7 +62,7 @@ def case(
     message = opened(declared.type, dotted(at or path), told)
     unknown = dotted(path)
     broken = Break(resource="c", path=path, value=value, messages=(message,), unknown=unknown)
-    return RuleCase(rule=RULE, passing=(declared,), breaks=(broken,))
+    return RuleCase(passing=(declared,), breaks=(broken,))
 
 
 LISTED_AKS = cluster(AKS, apiServerAccessProfile={"authorizedIPRanges": RANGES})
@@ -100,7 +99,6 @@ CASES = (
         for everybody in ("::/0", "2000::/3", "10.0.0.0/0", "0.0.0.0/1")
     ),
     RuleCase(
-        rule=RULE,
         passing=(LISTED_GKE,),
         breaks=(
             Break(
@@ -115,9 +113,8 @@ CASES = (
             ),
         ),
     ),
-    RuleCase(rule=RULE, passing=(cluster(GKE, masterAuthorizedNetworksConfig={}),), breaks=()),
+    RuleCase(passing=(cluster(GKE, masterAuthorizedNetworksConfig={}),), breaks=()),
     RuleCase(
-        rule=RULE,
         passing=(LISTED_EKS,),
         breaks=(
             Break(
@@ -156,5 +153,5 @@ CASES = (
         shown="absent",
     ),
     case(PRIVATE_ACK, "slbInternetEnabled", value=True),
-    RuleCase(rule=RULE, passing=(NATIVE_EKS,), breaks=()),
+    RuleCase(passing=(NATIVE_EKS,), breaks=()),
 )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.rules.cluster_limit_end_of_life import RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 
 AKS = "azure-native:containerservice:ManagedCluster"
 
@@ -21,7 +20,7 @@ def ended(
         f"upgrade, one minor at a time, to {newer} or newer",
     )
     broken = Break(resource="c", path=(field,), value="1.34", messages=(message,), unknown=field)
-    return RuleCase(rule=RULE, settings={"today": day}, passing=(cluster,), breaks=(broken,))
+    return RuleCase(settings={"today": day}, passing=(cluster,), breaks=(broken,))
 
 
 LONG_TERM = Declared(
@@ -42,7 +41,6 @@ CASES = (
         upgradePolicy={"supportType": "STANDARD"},
     ),
     RuleCase(
-        rule=RULE,
         settings={"today": "2026-12-01"},
         passing=(LONG_TERM,),
         breaks=(
@@ -62,7 +60,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         settings={"today": "2027-01-01", "daysLeft": 100},
         passing=(SOON,),
         breaks=(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.rules.cluster_require_minimum_kubernetes import RULE
-from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 ALLOWED = "1.34 or newer (resource.k8s.io/v1, which everything here uses, is served from 1.34)"
 UPGRADE = "upgrade, one minor at a time, to 1.34 or newer"
@@ -53,7 +52,7 @@ def sample(token: str, properties: dict[str, Any]) -> RuleCase:
         cluster, f"{field} is 1.34, no Kubernetes version", ALLOWED, 'write it as text, such as "1.34"'
     )
     number = Break(resource="c", path=(field,), value=1.34, messages=(unreadable,), unknown=field)
-    return RuleCase(rule=RULE, passing=(cluster,), breaks=(*too_old, number))
+    return RuleCase(passing=(cluster,), breaks=(*too_old, number))
 
 
 GKE = Declared(
@@ -87,7 +86,6 @@ LAST = "agentPoolProfiles[2].orchestratorVersion"
 CASES = (
     *(sample(*each) for each in SAMPLES),
     RuleCase(
-        rule=RULE,
         passing=(GKE,),
         breaks=(
             Break(
@@ -114,7 +112,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(POOLS,),
         breaks=(
             Break(
@@ -136,7 +133,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(ROCKS,),
         breaks=(
             Break(
@@ -149,7 +145,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(CLASSIC,),
         breaks=(
             Break(

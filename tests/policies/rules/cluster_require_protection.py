@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.cluster_require_protection import RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 
 TYPES = (
     "azure-native:containerservice:ManagedCluster",
@@ -23,7 +22,6 @@ def case(token: str) -> RuleCase:
         "pass opts=pulumi.ResourceOptions(protect=True) to the cluster or to the component that holds it",
     )
     return RuleCase(
-        rule=RULE,
         passing=(cluster,),
         breaks=(Break(resource="c", options={"protect": False}, messages=(message,)),),
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from policies.rules.cluster_require_safe_patch import FACTS, RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
+from policies.rules.cluster_require_safe_patch import FACTS
 
 GKE = Declared(
     type="gcp:container/cluster:Cluster", name="c", properties={"minMasterVersion": "1.35.8-gke.1036000"}
@@ -28,7 +28,6 @@ def too_old(declared: Declared, field: str, version: str, minor: str) -> Break:
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(GKE,),
         breaks=(
             too_old(GKE, "minMasterVersion", "1.35.5-gke.1", "1.35"),
@@ -36,7 +35,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(MINOR_ONLY, NODE_IMAGE),
         breaks=(too_old(MINOR_ONLY, "version", "v1.36.1", "1.36"),),
     ),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.driver_forbid_default_namespace import RULE
-from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 ALLOWED = "a namespace of the driver's own"
 KUBERNETES = "pulumi:providers:kubernetes"
@@ -22,7 +21,6 @@ OTHER = Declared(type="kubernetes:helm.sh/v3:Release", name="other", properties=
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(RELEASE, OTHER),
         breaks=(
             Break(
@@ -55,7 +53,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(BY_PROVIDER,),
         breaks=(
             Break(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.rules.driver_match_root import RULE
-from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 PATH = ("values", "nvidiaDriverRoot")
@@ -101,7 +100,6 @@ UNLABELLED = Declared(
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(driver("/"), aks("Install"), OFF),
         breaks=(
             misplaced(OPERATOR_ROOT, "the pool gpus", "/"),
@@ -114,7 +112,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(driver(f"{OPERATOR_ROOT}/"), aks("None"), operator()),
         breaks=(
             misplaced("/", "the pool gpus", OPERATOR_ROOT),
@@ -134,7 +131,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(driver(GKE_ROOT), gke("COS_CONTAINERD")),
         breaks=(
             misplaced("/", "the pool gpus", GKE_ROOT),
@@ -148,28 +144,23 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(driver("/"), eks("AL2023_x86_64_NVIDIA")),
         breaks=(misplaced(OPERATOR_ROOT, "the pool gpus", "/"),),
     ),
     RuleCase(
-        rule=RULE,
         passing=(driver("/"), ACK),
         breaks=(misplaced(OPERATOR_ROOT, "the pool gpus", "/"),),
     ),
     RuleCase(
-        rule=RULE,
         passing=(driver("/opt/gpu"), eks("AL2023_x86_64_STANDARD"), OWN),
         breaks=(misplaced("/", "the pool gpus", "/opt/gpu"),),
     ),
     RuleCase(
-        rule=RULE,
         passing=(driver(OPERATOR_ROOT), operator()),
         breaks=(misplaced("/", "the GPU Operator (operator)", OPERATOR_ROOT),),
     ),
-    RuleCase(rule=RULE, passing=(driver("/anywhere"), OFF), breaks=()),
+    RuleCase(passing=(driver("/anywhere"), OFF), breaks=()),
     RuleCase(
-        rule=RULE,
         passing=(driver("/"), aks("Install"), MOUNTED),
         breaks=(
             Break(
@@ -190,5 +181,5 @@ CASES = (
             ),
         ),
     ),
-    RuleCase(rule=RULE, passing=(driver("/anywhere"), UNLABELLED), breaks=()),
+    RuleCase(passing=(driver("/anywhere"), UNLABELLED), breaks=()),
 )

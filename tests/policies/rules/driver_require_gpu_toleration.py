@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.driver_require_gpu_toleration import RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 
 TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 TOKEN = "kubernetes:helm.sh/v3:Release"  # noqa: S105 - a type token
@@ -28,7 +27,6 @@ PLACE = "values.kubeletPlugin.tolerations"
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(OLD,),
         breaks=(
             Break(
@@ -41,7 +39,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(NEW,),
         breaks=(
             Break(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from policies.rules.driver_require_owner import RULE
-from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 ALLOWED = "one owner of the GPU driver on each pool"
@@ -109,7 +108,6 @@ LABEL = "nvidia.com/gpu.deploy.driver"
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(aks("Install"), OFF),
         breaks=(
             Break(
@@ -132,7 +130,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(aks("None"), ON),
         breaks=(
             Break(
@@ -145,7 +142,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(aks("Install", **{LABEL: "false"}), ON),
         breaks=(
             Break(
@@ -157,7 +153,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(GKE, DRIVER, installer("cos-nvidia-installer:fixed")),
         breaks=(
             Break(
@@ -171,7 +166,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(GKE, DRIVER, ON),
         breaks=(
             Break(
@@ -184,7 +178,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(EKS, DRIVER),
         breaks=(
             Break(
@@ -204,7 +197,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(EKS, OFF),
         breaks=(
             Break(
@@ -215,10 +207,9 @@ CASES = (
             ),
         ),
     ),
-    RuleCase(rule=RULE, settings={"external": ["gpus"]}, passing=(GKE, DRIVER), breaks=()),
-    RuleCase(rule=RULE, passing=(aks("None"),), breaks=()),
+    RuleCase(settings={"external": ["gpus"]}, passing=(GKE, DRIVER), breaks=()),
+    RuleCase(passing=(aks("None"),), breaks=()),
     RuleCase(
-        rule=RULE,
         passing=(installed_by_gke(), kept_off()),
         breaks=(
             Break(

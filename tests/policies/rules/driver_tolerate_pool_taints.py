@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dra_fleet.clouds.gke.labels import TPU_DRA
-from policies.rules.driver_tolerate_pool_taints import ALLOWED, RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
+from policies.rules.driver_tolerate_pool_taints import ALLOWED
 
 PATH = ("values", "kubeletPlugin", "tolerations")
 PLACE = "values.kubeletPlugin.tolerations"
@@ -154,7 +154,6 @@ EXAMPLE_POOL = Declared(
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(driver(ANY_GPU, TEAM), GKE, UNLABELLED),
         breaks=(
             Break(resource="driver", path=PATH, value=[ANY_GPU], messages=(TEAM_MISSING,), unknown=PLACE),
@@ -169,7 +168,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(driver(), SOFT),
         breaks=(
             Break(
@@ -197,12 +195,10 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(driver(ANY_GPU, version="25.8.1"), SOFT),
         breaks=(Break(resource="driver", path=("values",), value={}, messages=(GPU_MISSING,)),),
     ),
     RuleCase(
-        rule=RULE,
         passing=(TPU, TPU_POOL, UNMEANT_TPU_POOL, GKE),
         breaks=(
             Break(
@@ -245,7 +241,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(EFA, EFA_POOL, OTHER_GROUP),
         breaks=(
             Break(
@@ -279,7 +274,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(EXAMPLE, EXAMPLE_POOL, UNLABELLED),
         breaks=(
             Break(
@@ -302,7 +296,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(driver(), aks("node.cilium.io/agent-not-ready=true:NoExecute")),
         breaks=(),
     ),

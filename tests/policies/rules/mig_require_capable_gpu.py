@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dra_fleet.drivers.nvidia.labels import MIG_CONFIG as LABEL
-from policies.rules.mig_require_capable_gpu import RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 
 ALLOWED = "partitions of GPUs that have MIG"
 
@@ -64,7 +63,6 @@ def no_profile(declared: Declared, place: str, shown: str, gpu: tuple[str, str, 
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(A100,),
         breaks=(
             Break(
@@ -77,7 +75,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(SWITCHED_OFF,),
         breaks=(
             Break(
@@ -107,7 +104,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(LABELLED,),
         breaks=(
             Break(
@@ -126,7 +122,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(GKE,),
         breaks=(
             Break(
@@ -148,7 +143,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(TEMPLATE, EKS),
         breaks=(
             Break(
@@ -162,5 +156,5 @@ CASES = (
             ),
         ),
     ),
-    RuleCase(rule=RULE, passing=(HEARD_OF_NONE,), breaks=()),
+    RuleCase(passing=(HEARD_OF_NONE,), breaks=()),
 )

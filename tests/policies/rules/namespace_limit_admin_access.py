@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from policies.rules.namespace_limit_admin_access import LABEL, RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
+from policies.rules.namespace_limit_admin_access import LABEL
 
 PATH = ("metadata", "labels", LABEL)
 PLACE = f"metadata.labels.{LABEL}"
@@ -23,7 +23,6 @@ MONITORING = namespace("monitoring", "true")
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(TEAM,),
         breaks=(
             Break(
@@ -36,7 +35,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         settings={"namespaces": ["monitoring", "repair"]},
         passing=(MONITORING,),
         breaks=(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dra_fleet.clouds.gke.labels import GPU_PRESENT, TRIPLE
-from policies.rules.node_limit_advertisers import RULE
-from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 ONE = "one advertiser for the GPUs of a node"
 APART = "remove it, or keep it off the pools of the DRA driver by a nodeSelector"
@@ -160,7 +159,6 @@ OF_FREE_OPERATOR = told(
 )
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(DRIVER, OPERATOR),
         breaks=(
             broken(
@@ -186,7 +184,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(DRIVER, PLUGIN, CHART),
         breaks=(
             broken(
@@ -210,7 +207,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(DRIVER, DRA_POOL, OLD_POOL, PLUGIN, EKS_POOL, ACK_POOL),
         breaks=(
             broken(
@@ -266,7 +262,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(FREE_DRIVER, FREE_PLUGIN, TAINTED),
         breaks=(
             broken(FREE_PLUGIN, (*PODS, "tolerations"), [TOLERATION], BY_DAEMON_SET, f"{SPEC}.tolerations"),
@@ -276,7 +271,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(FREE_DRIVER, FREE_CHART, TAINTED),
         breaks=(
             broken(
@@ -295,7 +289,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(FREE_DRIVER, FREE_OPERATOR, TAINTED),
         breaks=(
             broken(
@@ -310,7 +303,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(
             release("driver", "dra-driver-nvidia-gpu", "0.5.0", {}),
             gke_pool("kept-off", {GPU_PRESENT: "true"}, [TAINT]),

@@ -6,8 +6,7 @@ import base64
 from typing import Any
 
 from dra_fleet.declared.values import Secret
-from policies.rules.output_forbid_credentials import RULE
-from tests.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
 
 ALLOWED = "credentials marked secret, or none at all"
 CLEAR = "users:\n- name: admin\n  user:\n    token: s3cr3t-canary\n"
@@ -71,7 +70,6 @@ VARIABLE = "exec: {command: a, env: [{name: AWS_SECRET_ACCESS_KEY, value: s3cr3t
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(ROOT,),
         breaks=(
             exported("kubeconfig", CLEAR, holds("token")),

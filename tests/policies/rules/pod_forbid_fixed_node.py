@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.rules.pod_forbid_fixed_node import RULE
-from tests.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import UNKNOWN, Break, Declared, RuleCase, said
 
 ALLOWED = "no nodeName on pods with claims"
 FIX = "choose the node by nodeSelector: {kubernetes.io/hostname: …}, which the scheduler honours"
@@ -34,7 +33,6 @@ def case(declared: Declared, *place: str) -> RuleCase:
     path = (*place, "nodeName")
     dotted = ".".join(path)
     return RuleCase(
-        rule=RULE,
         passing=(declared,),
         breaks=(
             Break(
@@ -52,5 +50,5 @@ CASES = (
     case(POD, "spec"),
     case(JOB, "spec", "template", "spec"),
     case(CRON, "spec", "jobTemplate", "spec", "template", "spec"),
-    RuleCase(rule=RULE, passing=(WITHOUT,), breaks=()),
+    RuleCase(passing=(WITHOUT,), breaks=()),
 )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.rules.pod_forbid_legacy_gpu_limits import RULE
-from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 ALLOWED = "a limit that a DeviceClass maps, from Kubernetes 1.36"
@@ -105,12 +104,10 @@ UNSAID = said(
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(cluster("1.36"), OLD, PLAIN),
         breaks=tuple(map(asked, (GPU, "nvidia.com/mig-1g.5gb", "nvidia.com/gpu.shared"))),
     ),
     RuleCase(
-        rule=RULE,
         passing=(cluster("1.36"), NEW, ASKING),
         breaks=(
             Break(resource="lab", path=("kubernetes",), value="1.35", messages=(off("gpu.nvidia.com"),)),
@@ -118,7 +115,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(cluster("1.36"), OLD, CLASS, ASKING),
         breaks=(
             Break(resource="lab", path=("kubernetes",), value="1.35", messages=(off("any"),)),
@@ -130,9 +126,8 @@ CASES = (
             ),
         ),
     ),
-    RuleCase(rule=RULE, settings={"kubernetes": "1.36"}, passing=(NEW, ASKING), breaks=()),
+    RuleCase(settings={"kubernetes": "1.36"}, passing=(NEW, ASKING), breaks=()),
     RuleCase(
-        rule=RULE,
         passing=(cluster("1.36"), OLD, OPERATOR, ASKING),
         breaks=(
             Break(
@@ -144,7 +139,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(OLD, PLUGIN, ASKING),
         breaks=(
             Break(
@@ -156,7 +150,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(OLD, LEGACY_POOL, DRA_POOL, ASKING),
         breaks=(
             Break(
@@ -168,7 +161,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(driver("25.8.1", resources={"gpus": {"enabled": False}}), ASKING),
         breaks=(
             Break(

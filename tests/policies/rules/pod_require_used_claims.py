@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.pod_require_used_claims import RULE
-from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 POD = Declared(
     type="kubernetes:apps/v1:Deployment",
@@ -40,7 +39,6 @@ def unused(number: int, name: str) -> str:
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(POD,),
         breaks=(
             Break(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.rules.pool_forbid_managed_gpu_profile import RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 
 DRIVER = Declared(
     type="kubernetes:helm.sh/v3:Release",
@@ -42,7 +41,7 @@ def case(declared: Declared, *path: str | int, place: str) -> RuleCase:
         'set managementMode: "Unmanaged"',
     )
     broken = Break(resource=declared.name, path=steps, value="Managed", messages=(message,), unknown=place)
-    return RuleCase(rule=RULE, passing=(DRIVER, declared), breaks=(broken,))
+    return RuleCase(passing=(DRIVER, declared), breaks=(broken,))
 
 
 INNER = "gpuProfile.nvidia.managementMode"
@@ -51,5 +50,5 @@ CASES = (
     case(POOL, place=INNER),
     case(CLUSTER, "agentPoolProfiles", 1, place=f"agentPoolProfiles[1].{INNER}"),
     case(GENERIC, "properties", place=f"properties.{INNER}"),
-    RuleCase(rule=RULE, passing=(MANAGED,), breaks=()),
+    RuleCase(passing=(MANAGED,), breaks=()),
 )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dra_fleet.clouds.gke.facts import gke_facts
-from policies.rules.pool_limit_scale_from_zero import RULE
-from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 KNOWN = ", ".join(entry.name for entry in gke_facts().scale_from_zero.accelerators)
 DRIVER = Declared(
@@ -86,7 +85,6 @@ B200 = "GKE's autoscaler does not know the devices of 'nvidia-b200'"
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(DRIVER, AKS),
         breaks=(
             Break(
@@ -99,7 +97,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(DRIVER, EKS),
         breaks=(
             Break(
@@ -112,7 +109,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(DRIVER, ACK),
         breaks=(
             Break(
@@ -125,7 +121,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(LARGE,),
         breaks=(
             Break(
@@ -146,7 +141,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(CUT,),
         breaks=(
             Break(
@@ -164,7 +158,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(SMALL,),
         breaks=(
             Break(
@@ -176,5 +169,5 @@ CASES = (
             ),
         ),
     ),
-    RuleCase(rule=RULE, passing=(FIXED,), breaks=()),
+    RuleCase(passing=(FIXED,), breaks=()),
 )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.rules.pool_match_architecture import RULE
-from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 INTEL = ("AL2023_x86_64_NVIDIA", "BOTTLEROCKET_x86_64_NVIDIA", "BOTTLEROCKET_x86_64_NVIDIA_FIPS")
 TEMPLATE = Declared(
@@ -71,7 +70,6 @@ NVIDIA_ON_ARM = (ARM_NVIDIA, "BOTTLEROCKET_ARM_64_NVIDIA", "BOTTLEROCKET_ARM_64_
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(OWN, OTHERS),
         breaks=(
             Break(
@@ -94,7 +92,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(TEMPLATE, BY_TEMPLATE),
         breaks=(
             Break(
@@ -107,7 +104,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(ARM,),
         breaks=(
             Break(
@@ -132,7 +128,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(A4X, OTHERS),
         breaks=(
             Break(
@@ -146,7 +141,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(UBUNTU,),
         breaks=(
             Break(
@@ -159,7 +153,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(google("a4x-highgpu-4g", "UBUNTU_CONTAINERD"), OPERATOR),
         breaks=(
             Break(
@@ -170,5 +163,5 @@ CASES = (
             ),
         ),
     ),
-    RuleCase(rule=RULE, passing=(UNHEARD,), breaks=()),
+    RuleCase(passing=(UNHEARD,), breaks=()),
 )

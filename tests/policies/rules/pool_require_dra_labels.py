@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dra_fleet.clouds.gke.labels import GPU_DRA, GPU_PRESENT, NO_PLUGIN, TRIPLE
-from policies.rules.pool_require_dra_labels import RULE
-from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 WHY = {
     NO_PLUGIN: "GKE's device plugin also gives the GPUs out",
@@ -58,12 +57,11 @@ DEFAULT = said(
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(POOL,),
         breaks=(
             *(lacking(key) for key in TRIPLE),
             Break(resource="gpus", path=INSTALLATION, value="DEFAULT", messages=(DEFAULT,), unknown=PLACE),
         ),
     ),
-    RuleCase(rule=RULE, passing=(OTHER,), breaks=()),
+    RuleCase(passing=(OTHER,), breaks=()),
 )

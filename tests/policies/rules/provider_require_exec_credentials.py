@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from policies.rules.provider_require_exec_credentials import ALLOWED, FIX, RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
+from policies.rules.provider_require_exec_credentials import ALLOWED, FIX
 
 EXEC = "users:\n- name: me\n  user:\n    exec: {command: kubelogin}\n"
 PROVIDER = Declared(type="pulumi:providers:kubernetes", name="p", properties={"kubeconfig": EXEC})
@@ -29,7 +29,6 @@ def refused(text: str, problem: str) -> Break:
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(PROVIDER,),
         breaks=(
             refused(
@@ -52,6 +51,6 @@ CASES = (
             refused("users: [\n- [\n", "is no kubeconfig that can be read"),
         ),
     ),
-    RuleCase(rule=RULE, passing=(FILE,), breaks=()),
-    RuleCase(rule=RULE, passing=(PLACES,), breaks=()),
+    RuleCase(passing=(FILE,), breaks=()),
+    RuleCase(passing=(PLACES,), breaks=()),
 )

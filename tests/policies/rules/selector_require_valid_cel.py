@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.selector_require_valid_cel import RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 
 PATH = ("spec", "selectors", 0, "cel", "expression")
 PLACE = "spec.selectors[0].cel.expression"
@@ -59,7 +58,6 @@ INNER = "spec.spec.devices.requests[0].firstAvailable[1].selectors[0].cel.expres
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(device_class(GOOD),),
         breaks=(
             wrong("device.drivr == 'x'", UNDEFINED.format("drivr")),
@@ -72,7 +70,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(LAB, NEW),
         breaks=(
             Break(
@@ -84,7 +81,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(TEMPLATE,),
         breaks=(
             Break(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.rules.sharing_require_driver_gates import RULE
-from tests.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import REMOVED, Break, Declared, RuleCase, said
 
 GATE = ("values", "featureGates", "TimeSlicingSettings")
 PLACE = "values.featureGates.TimeSlicingSettings"
@@ -46,7 +45,6 @@ def off(shown: str, place: str = PLACE) -> str:
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(ON, SHARED),
         breaks=(
             Break(resource="driver", path=GATE, value=False, messages=(off("False"),), unknown=PLACE),
@@ -69,7 +67,6 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(OLD, SHARED),
         breaks=(Break(resource="driver", path=("version",), value="99.0.0", messages=(off("absent"),)),),
     ),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.rules.sharing_require_isolation import RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 
 ALLOWED = "whole devices, or MIG partitions"
 
@@ -43,6 +42,6 @@ def strategy(name: str) -> Break:
 
 
 CASES = (
-    RuleCase(rule=RULE, passing=(WHOLE,), breaks=(strategy("TimeSlicing"), strategy("MPS"))),
-    RuleCase(rule=RULE, settings={"accepted": ["lab"]}, passing=(SHARED,), breaks=()),
+    RuleCase(passing=(WHOLE,), breaks=(strategy("TimeSlicing"), strategy("MPS"))),
+    RuleCase(settings={"accepted": ["lab"]}, passing=(SHARED,), breaks=()),
 )

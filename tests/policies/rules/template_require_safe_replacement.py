@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.template_require_safe_replacement import RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 
 TOKEN = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate"  # noqa: S105 - a type token
 ALLOWED = "no name, a name that changes with the content (…-3f9c1a2b, …-v2), or delete before replace"
@@ -33,7 +32,6 @@ AUTOMATIC = Declared(type=TOKEN, name="t", properties={"metadata": {}})
 
 CASES = (
     RuleCase(
-        rule=RULE,
         passing=(HASHED,),
         breaks=(
             Break(
@@ -46,17 +44,14 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         passing=(NUMBERED,),
         breaks=(Break(resource="t", path=("metadata", "name"), value="one-v", messages=(fixed("one-v"),)),),
     ),
     RuleCase(
-        rule=RULE,
         passing=(DELETED,),
         breaks=(Break(resource="t", options={"delete_before_replace": False}, messages=(fixed("one"),)),),
     ),
     RuleCase(
-        rule=RULE,
         passing=(AUTOMATIC,),
         breaks=(Break(resource="t", path=("metadata", "name"), value="two", messages=(fixed("two"),)),),
     ),

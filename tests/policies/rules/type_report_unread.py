@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from policies.rules.type_report_unread import RULE
-from tests.policy.rule_cases import Break, Declared, RuleCase, said
+from dra_fleet.policy.rule_cases import Break, Declared, RuleCase, said
 
 READ = (
     "azure-native:containerservice:ManagedCluster",
@@ -57,9 +56,8 @@ def unread(token: str, what: str) -> str:
 
 PASSING = Declared(type="kubernetes:core/v1:ConfigMap", name="r")
 CASES = (
-    *(RuleCase(rule=RULE, passing=(Declared(type=token, name="r"),), breaks=()) for token in READ),
+    *(RuleCase(passing=(Declared(type=token, name="r"),), breaks=()) for token in READ),
     RuleCase(
-        rule=RULE,
         passing=(PASSING,),
         breaks=tuple(
             Break(resource="r", options={"type": token}, messages=(unread(token, what),))
@@ -67,13 +65,11 @@ CASES = (
         ),
     ),
     RuleCase(
-        rule=RULE,
         settings={"types": ["command:local:Command"]},
         passing=(Declared(type="command:local:Command", name="r"),),
         breaks=(),
     ),
     RuleCase(
-        rule=RULE,
         passing=(
             Declared(type="acme:index:NodePool", name="component"),
             Declared(

@@ -5,13 +5,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from dra_fleet.declared.resources import Provider, Resource
 from dra_fleet.declared.values import Missing, Secret
-
-if TYPE_CHECKING:
-    from dra_fleet.policy.rule import Rule
 
 UNKNOWN: Final = Missing.UNKNOWN
 REMOVED: Final = Missing.ABSENT
@@ -82,9 +79,8 @@ class Break:
 
 @dataclass(frozen=True, kw_only=True)
 class RuleCase:
-    """A rule, a program that passes and the ways to break it. Settings are the policy config of the rule."""
+    """A program that passes a rule, and ways to break it. Settings are the policy config of the rule."""
 
-    rule: Rule
     passing: tuple[Declared, ...]
     breaks: tuple[Break, ...]
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -103,7 +99,8 @@ def changed(case: RuleCase, broken: Break, value: object) -> list[Resource]:
 def declared_with(case: RuleCase, broken: Break, value: object) -> list[Declared]:
     """The declarations of a case with one property changed."""
     names = [declared.name for declared in case.passing]
-    assert names.count(broken.resource) == 1, f"{broken.resource} must name one of {names}"
+    if names.count(broken.resource) != 1:
+        raise ValueError(f"a break names the resource {broken.resource!r}; allowed: {', '.join(names)}")
     found: list[Declared] = []
     for declared in case.passing:
         if declared.name != broken.resource:
@@ -116,7 +113,7 @@ def declared_with(case: RuleCase, broken: Break, value: object) -> list[Declared
     return found
 
 
-def put(properties: Any, path: tuple[str | int, ...], value: object) -> None:
+def put(properties: Any, path: tuple[str | int, ...], value: object) -> None:  # noqa: ANN401 - any tree
     """Set or take out what is at a path; maps on the way are made."""
     for step in path[:-1]:
         properties = properties.setdefault(step, {}) if isinstance(step, str) else properties[step]
@@ -126,7 +123,7 @@ def put(properties: Any, path: tuple[str | int, ...], value: object) -> None:
         properties[path[-1]] = value
 
 
-def all_secret(value: Any) -> Any:
+def all_secret(value: Any) -> Any:  # noqa: ANN401 - any tree
     """The same value with every scalar secret."""
     if isinstance(value, Mapping):
         mapping = cast("Mapping[str, Any]", value)
@@ -136,7 +133,7 @@ def all_secret(value: Any) -> Any:
     return value if isinstance(value, Missing) else Secret(value)
 
 
-def scalars(value: Any) -> list[str]:
+def scalars(value: Any) -> list[str]:  # noqa: ANN401 - any tree
     """Every scalar as text."""
     if isinstance(value, Mapping):
         return [text for item in cast("Mapping[str, Any]", value).values() for text in scalars(item)]

@@ -1,0 +1,146 @@
+"""Exemptions: that a rule lets one resource be, for a reason and until a day."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from dra_fleet.findings.errors import choices, mistyped
+from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.yaml_text import MAX_BYTES, Unreadable, read_documents
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+    from pathlib import Path
+
+    from dra_fleet.yaml_text import Document
+
+_KEY: Final = "exemptions"
+_FIELDS: Final = ("rule", "resource", "reason", "expires")
+_FORM: Final = "{rule: pod-forbid-fixed-node, resource: train, reason: why, expires: 2027-01-31}"
+
+
+class ExemptionsError(ExpectedError):
+    """A file of exemptions cannot be used; the message says where and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exemption:
+    """One exemption.
+
+    Attributes:
+        rule: the rule's name.
+        resource: the logical name or the URN of the resource.
+        reason: why it is right.
+        expires: the last day it holds.
+    """
+
+    rule: str
+    resource: str
+    reason: str
+    expires: dt.date
+
+    def covers(self, rule: str, urn: str) -> bool:
+        """Whether it is about what a rule finds on a resource."""
+        return rule == self.rule and self.resource in (urn, urn.rpartition("::")[2])
+
+    def holds(self, today: dt.date) -> bool:
+        """Whether it has not expired."""
+        return today <= self.expires
+
+    @property
+    def about(self) -> str:
+        """What it is about."""
+        return f"the exemption of {self.resource} from {self.rule}"
+
+    def told(self, today: dt.date) -> str:
+        """What a finding's message says of it."""
+        if self.holds(today):
+            return f"exempted until {self.expires}: {self.reason}"
+        return (
+            f"its exemption expired on {self.expires} ({self.reason}); "
+            "fix: mend the finding, or agree on a later day in the exemption's `expires`"
+        )
+
+
+def today() -> dt.date:
+    """The day by which exemptions are judged."""
+    return dt.datetime.now(tz=dt.UTC).date()
+
+
+def exemption_of(exemptions: Iterable[Exemption], rule: str, urn: str) -> Exemption | None:
+    """The exemption that is about what a rule finds on a resource, whether it holds or not."""
+    return next((found for found in exemptions if found.covers(rule, urn)), None)
+
+
+def read_exemptions(path: Path, rules: Collection[str]) -> tuple[Exemption, ...]:
+    """Read a file of exemptions, a YAML list under the key `exemptions`.
+
+    Args:
+        path: the file.
+        rules: the names of all rules that may be named.
+
+    Raises:
+        ExemptionsError: it cannot be read, or one of its entries is wrong.
+    """
+    document = _document(path)
+    content = document.value
+    entries = cast("Mapping[str, object]", content).get(_KEY) if isinstance(content, dict) else None
+    if not isinstance(entries, list) or set(cast("Mapping[str, object]", content)) != {_KEY}:
+        raise ExemptionsError(
+            f"{path}: must be a list under the key {_KEY}, and nothing else; such as {_FORM}"
+        )
+    read = [
+        _exemption(document, index, entry, rules) for index, entry in enumerate(cast("list[object]", entries))
+    ]
+    for index, found in enumerate(read):
+        if any((found.rule, found.resource) == (one.rule, one.resource) for one in read[:index]):
+            raise ExemptionsError(f"{_at(document, index)}: {found.about} is given twice; fix: keep one")
+    return tuple(read)
+
+
+def _document(path: Path) -> Document:
+    try:
+        with path.open("rb") as file:
+            documents = read_documents(str(path), file.read(MAX_BYTES + 1))
+    except OSError as problem:
+        raise ExemptionsError(
+            f"{path}: the exemptions cannot be read: {problem.strerror}; "
+            "fix: restore the file, or take it out of the policies"
+        ) from None
+    except Unreadable as problem:
+        raise ExemptionsError(f"{path}: {problem}") from None
+    if len(documents) != 1:
+        raise ExemptionsError(f"{path}: must be one YAML document; fix: write {_KEY}: [] for none")
+    return documents[0]
+
+
+def _exemption(document: Document, index: int, entry: object, rules: Collection[str]) -> Exemption:
+    at = _at(document, index)
+    if not isinstance(entry, dict):
+        raise ExemptionsError(f"{at}: must be a mapping of {', '.join(_FIELDS)}; such as {_FORM}")
+    given = cast("Mapping[str, object]", entry)
+    for name in given:
+        if name not in _FIELDS:
+            raise ExemptionsError(f"{at}: {name!r} is no key; allowed: {', '.join(_FIELDS)}")
+    for name in _FIELDS:
+        text = given.get(name)
+        if not isinstance(text, str) or not text.strip():
+            raise ExemptionsError(f"{at}: {name} must be a text, got {text!r}; such as {_FORM}")
+    rule, resource, reason, expires = (str(given[name]).strip() for name in _FIELDS)
+    if rule not in rules:
+        fix = mistyped(rule, rules)
+        raise ExemptionsError(
+            f"{at}: {rule!r} is no rule; allowed: {choices(rule, rules)}" + (f"; fix: {fix}" if fix else "")
+        )
+    try:
+        day = dt.date.fromisoformat(expires)
+    except ValueError:
+        raise ExemptionsError(f"{at}: expires is {expires!r}; allowed: a day as YYYY-MM-DD") from None
+    return Exemption(rule=rule, resource=resource, reason=reason, expires=day)
+
+
+def _at(document: Document, index: int) -> str:
+    place = document.place((_KEY, index))
+    return f"{document.file}:{place.line}:{place.column}"
