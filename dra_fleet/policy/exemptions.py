@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _KEY: Final = "exemptions"
 _FIELDS: Final = ("rule", "resource", "reason", "expires")
+_HOLDS: Final = re.compile(r"; exempted (until \d{4}-\d{2}-\d{2}: .+)\Z", re.DOTALL)
 _FORM: Final = "{rule: pod-forbid-fixed-node, resource: train, reason: why, expires: 2027-01-31}"
 
 
@@ -62,6 +64,12 @@ class Exemption:
             f"its exemption expired on {self.expires} ({self.reason}); "
             "fix: mend the finding, or agree on a later day in the exemption's `expires`"
         )
+
+
+def without_exemption(message: str) -> tuple[str, str]:
+    """A finding's message, and what it says of an exemption that holds; empty where it names none."""
+    found = _HOLDS.search(message)
+    return (message, "") if found is None else (message[: found.start()], found[1])
 
 
 def today() -> dt.date:

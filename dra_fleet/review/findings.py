@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dra_fleet.findings.errors import KEY
+from dra_fleet.policy.exemptions import without_exemption
 from dra_fleet.review.model import Finding
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def findings(
 
 def _policy(violation: ReportedViolation) -> Finding:
     mandatory = violation.level == _MANDATORY
+    message, exempted = (violation.message, "") if mandatory else without_exemption(violation.message)
     return Finding(
         severity=_SEVERITIES.get(violation.severity, _UNNAMED if mandatory else "medium"),
         level="mandatory" if mandatory else "advisory",
@@ -64,9 +66,10 @@ def _policy(violation: ReportedViolation) -> Finding:
         pack=violation.pack,
         subject=violation.urn.rsplit("::", 1)[-1],
         resource=violation.urn,
-        message=violation.message,
-        fix=fix_of(violation.message),
+        message=message,
+        fix=fix_of(message),
         url="",
+        exempted=exempted,
     )
 
 

@@ -73,6 +73,7 @@ def _result(item: Finding, stack_file: str, stack_text: str) -> SarifResult:
         file=stack_file,
         line=line_of(item.subject, stack_text),
         identity=(item.resource, item.subject),
+        suppressed=item.exempted,
     )
 
 

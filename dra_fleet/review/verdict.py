@@ -54,7 +54,11 @@ def engine_reasons(engine: Engine, findings: Sequence[Finding]) -> Iterator[Reas
         yield _refuse("the preview failed", "engine")
     if not engine.packs:
         yield _person("no policy pack judged this preview", "findings")
-    grave = [item for item in findings if item.level == "advisory" and item.severity in _GRAVE]
+    grave = [
+        item
+        for item in findings
+        if item.level == "advisory" and item.severity in _GRAVE and not item.exempted
+    ]
     for item in grave:
         yield _person(_headline(item), "findings")
 

@@ -12,6 +12,7 @@ import pytest
 
 from dra_fleet.findings.engine_marks import UNKNOWN_TEXT
 from dra_fleet.findings.reported import ReportedViolation
+from dra_fleet.review.assemble import make_review
 from dra_fleet.review.comment import LONGEST, marker, render_markdown
 from dra_fleet.review.events import EngineStep, Preview
 from dra_fleet.review.masking import MASK, change_shown, scrub
@@ -194,3 +195,21 @@ def test_long_values_are_cut_around_what_differs() -> None:
 def test_a_value_that_the_engine_does_not_know_yet_is_said_so() -> None:
     assert change_shown("a", UNKNOWN_TEXT, "spec.name") == ("a", "known after apply")
     assert change_shown(None, {"name": UNKNOWN_TEXT}, "spec") == ("", '{"name": "known after apply"}')
+
+
+def test_what_is_exempted_is_told_in_every_format_and_needs_no_person() -> None:
+    base = known()
+    violation = ReportedViolation(
+        rule="theirs", pack="p", level="advisory", severity="high", urn="u::n",
+        message="wrong; fix: right; exempted until 2027-01-31: shared by all",
+    )  # fmt: skip
+    review = make_review(replace(base, preview=replace(base.preview, violations=[violation])))
+    assert review.verdict.decision == "approve"
+    (found,) = review.findings
+    assert (found.message, found.fix, found.exempted) == (
+        "wrong; fix: right", "right", "until 2027-01-31: shared by all",
+    )  # fmt: skip
+    assert "exempted until 2027-01-31: shared by all" in render_markdown(review)
+    assert "exempted until 2027-01-31: shared by all" in render_page(review)
+    (run,) = json.loads(render_sarif(review, "Pulumi.dev.yaml", ""))["runs"]
+    assert run["results"][0]["suppressions"][0]["justification"] == found.exempted

@@ -12,7 +12,7 @@ from dra_fleet.review.comment.text import bullets, table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dra_fleet.review.model import Pool, Review
+    from dra_fleet.review.model import Finding, Pool, Review
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,12 +28,16 @@ def _findings(review: Review, rows: int) -> str:
     return table(
         ("Severity", "Level", "Rule", "On", "What", "Fix"),
         (
-            (item.severity, item.level, item.rule, item.subject, item.told, item.fix)
+            (item.severity, _level(item), item.rule, item.subject, item.told, item.fix)
             for item in review.findings
         ),
         rows,
         "findings",
     )
+
+
+def _level(item: Finding) -> str:
+    return f"exempted {item.exempted}" if item.exempted else item.level
 
 
 def _pools(review: Review, rows: int) -> str:

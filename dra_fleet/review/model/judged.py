@@ -13,6 +13,7 @@ class Finding(ReviewModel):
 
     `level` is the gate's own: `mandatory` stops, `advisory` does not. `source`: who found it. `rule` is a
     policy's name, or `proof`, `settings`, `engine`. `resource` is a URN, empty where there is none.
+    `exempted`: until when and why it is let be; empty where it is not.
     """
 
     severity: Severity
@@ -25,6 +26,7 @@ class Finding(ReviewModel):
     message: str
     fix: str
     url: str
+    exempted: str = ""
 
     @property
     def told(self) -> str:
