@@ -71,6 +71,7 @@ def test_a_cluster_and_a_directory_to_render_to_exclude_one_another(key: str) ->
         (key, f'"{key}" arg is not compatible with "renderYamlToDirectory" arg')
     ]
     assert faults({"renderYamlToDirectory": "", key: "x"}) == []
+    assert faults({"renderYamlToDirectory": UNKNOWN, key: "x"}) == []
 
 
 def test_another_directory_to_render_to_replaces_everything() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.clusters.credentials import KubeconfigError, read_kubeconfig
-from dra_fleet.rehearsal.providers.properties import UnknownValue, plain
+from dra_fleet.rehearsal.providers.properties import UNKNOWN, UnknownValue, plain
 
 if TYPE_CHECKING:
     from lightkube.config.kubeconfig import SingleConfig
@@ -104,7 +104,7 @@ def _switch(given: dict[str, Any], key: str, *, default: bool = False) -> bool:
 def faults(properties: Properties) -> list[tuple[str, str]]:
     """What is wrong with a provider's properties: (property, reason) for each."""
     known = {*_TEXTS, *_SWITCHES, *_UNUSED, *_ENGINES_OWN}
-    renders = bool(plain(properties.get(_DIRECTORY)))
+    renders = plain(properties.get(_DIRECTORY)) not in (None, "", UNKNOWN)
     found: list[tuple[str, str]] = []
     for key, raw in properties.items():
         value = plain(raw)
