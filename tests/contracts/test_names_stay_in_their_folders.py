@@ -77,17 +77,17 @@ def domains_in(strings: Strings) -> Strings:
 
 def strings_in(source: str) -> Strings:
     """Line and text of every string in a module that is no docstring."""
-    tree = ast.parse(source)
+    nodes = list(ast.walk(ast.parse(source)))
     docstrings = {
         id(statement.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         for statement in node.body
         if isinstance(statement, ast.Expr)
     }
     return [
         (node.lineno, node.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings
     ]
 

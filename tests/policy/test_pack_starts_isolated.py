@@ -75,6 +75,7 @@ def test_no_variable_changes_how_the_pack_starts(start: str, tmp_path: Path) -> 
     assert ran == ("" if start == str(RUN_PACK) else "ran\n")
 
 
+@pytest.mark.slow
 def test_the_pack_takes_the_protocol_from_the_sdk_without_the_sdk() -> None:
     program = (
         "from dra_fleet.findings.bare_sdk import use_protocol_only; use_protocol_only(); "

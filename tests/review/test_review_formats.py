@@ -40,7 +40,9 @@ def problems(validator: Any, content: Any) -> list[str]:
     return [error.message for error in validator.iter_errors(content)]
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "large")) for name in SAMPLES]
+)
 def test_json_keeps_to_the_published_schema(name: str) -> None:
     schema = json.loads(schema_text())
     validator = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())

@@ -32,12 +32,14 @@ def test_a_recording_is_of_the_module_that_is_pinned(version: str) -> None:
     assert recorded(version)["module"] == f"{binaries.DRIVER} {binaries.recipe(version).version}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", recorded_versions())
 def test_every_case_of_every_machine_is_recorded_and_nothing_else(version: str) -> None:
     assert set(recorded(version)["slices"]) == {case.key for case in cases(version)}
     assert {one.machine for one in comparisons(version)} == set(served_machines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", recorded_versions())
 @pytest.mark.parametrize("mode", [EXCLUSIVE, STATIC, DYNAMIC, SHARES])
 def test_the_driver_publishes_what_is_predicted(

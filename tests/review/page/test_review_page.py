@@ -155,6 +155,7 @@ def test_the_same_review_gives_the_same_page() -> None:
     assert render_page(samples.destructive()) == render_page(samples.destructive())
 
 
+@pytest.mark.slow
 def test_500_pools_and_5000_claims_are_less_than_3_megabytes() -> None:
     text = render_page(samples.large())
     assert len(text.encode()) < MOST_BYTES
