@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet import clouds, drivers
-from dra_fleet.checking.operator_values import operators
+from dra_fleet.checking.operator_values import operators, tell_refusals
 from dra_fleet.checking.resources import mapping
+from dra_fleet.drivers.common.facts import version_of
 from dra_fleet.drivers.common.host_root import looks_elsewhere, root_in, root_of
 from dra_fleet.drivers.common.plugin_pods import PluginPods
 from dra_fleet.drivers.common.value_checks import check_values
@@ -66,11 +67,11 @@ def find_chart(name: str, version: str) -> Chart:
             f"chart {name!r} is no known driver's chart; allowed: {choices(name, names)}. "
             f"{mistyped(name, names)}"
         )
-    versions = [chart.version.version for chart in named]
-    for chart in named:
-        if chart.version.version == version.removeprefix("v"):
-            return chart
-    raise ChartUnknown(f"chart {name} has no known version {version!r}; allowed: {', '.join(versions)}")
+    entry = version_of((chart.version for chart in named), version.removeprefix("v"))
+    if entry is None:
+        versions = [chart.version.version for chart in named]
+        raise ChartUnknown(f"chart {name} has no known version {version!r}; allowed: {', '.join(versions)}")
+    return Chart(driver=named[0].driver, version=entry)
 
 
 def chart_name(chart: Chart) -> str:
@@ -85,8 +86,7 @@ def check_chart_values(subject: Subject, chart: Chart, clusters: Iterable[Cluste
         subject.error(rule="values-refused", what="must be a mapping, as values.yaml of the chart is")
         return
     refusals = check_values(chart.version, values)
-    for refusal in refusals:
-        subject.refuse(refusal, rule="values-refused")
+    tell_refusals(subject, chart.version, refusals)
     wrong = {refusal.path for refusal in refusals}
     for cluster in clusters:
         _check_on(subject, chart, cluster, values, wrong)
@@ -109,9 +109,8 @@ def _check_on(
         namespace=chart.driver.facts.namespace,
         pools=pools,
     )
-    for refusal in chart.driver.guards(release, values):
-        if refusal.path not in wrong:
-            subject.refuse(refusal, rule="values-refused")
+    guarded = [item for item in chart.driver.guards(release, values) if item.path not in wrong]
+    tell_refusals(subject, chart.version, guarded)
     _check_controller(subject, chart, cluster, values)
     _check_priority(subject, chart, clouds.named(cluster.plan.cloud), values)
     pods = PluginPods.of(chart.driver, chart.version, values)

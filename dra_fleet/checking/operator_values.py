@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
 from dra_fleet.checking.resources import mapping
+from dra_fleet.drivers.common.facts import version_of
 from dra_fleet.drivers.common.host_root import install_dir_refusals
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import flow, is_on
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dra_fleet.checking.inventory import ClusterInventory
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.resources import Operator
     from dra_fleet.findings.finding import Subject
+    from dra_fleet.findings.refusal import Refusal
 
 
 def operators() -> list[Operator]:
@@ -25,16 +29,21 @@ def operators() -> list[Operator]:
 
 def operator_version(chart: str, version: str) -> tuple[Operator, ChartVersion] | None:
     """An operator by the name of its chart, and the chart's version, with or without its v."""
-    bare = version.removeprefix("v")
-    return next(
-        (
-            (operator, entry)
-            for operator in operators()
-            for entry in operator.versions()
-            if operator.chart == chart and entry.version.removeprefix("v") == bare
-        ),
-        None,
-    )
+    for operator in operators():
+        if operator.chart == chart:
+            known = {entry.version.removeprefix("v"): entry for entry in operator.versions()}
+            bare = version.removeprefix("v")
+            entry = known.get(bare) or version_of(operator.versions(), bare)
+            return None if entry is None else (operator, entry)
+    return None
+
+
+def tell_refusals(subject: Subject, version: ChartVersion, refusals: Iterable[Refusal]) -> None:
+    """Tell what a chart refuses of its values; of an unknown version, what the one before it refuses."""
+    if version.judged_by:
+        subject.warning(rule="chart-version", what=f"chart version {version.version} {version.unjudged}")
+    for refusal in refusals:
+        subject.refuse(refusal, rule="values-refused", severity="warning" if version.judged_by else "error")
 
 
 def check_operator_values(
@@ -45,8 +54,7 @@ def check_operator_values(
     if subject.document.value != values:
         subject.error(rule="values-refused", what="must be a mapping, as values.yaml of the chart is")
         return
-    for refusal in check_values(version, values):
-        subject.refuse(refusal, rule="values-refused")
+    tell_refusals(subject, version, check_values(version, values))
     pools = [pool for pool in cluster.plan.pools if pool.machine.gpus]
     if not pools:
         return

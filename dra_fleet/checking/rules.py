@@ -16,6 +16,7 @@ RULES: Final[Mapping[str, str]] = {
     "cel-never-true": "A selector can never be true as it is written.",
     "cel-without-driver": "A selector fails on the devices of other drivers.",
     "cel-without-presence": "A selector fails on devices that lack what not every one has.",
+    "chart-version": "A chart's version is not known, and is judged by the one before it.",
     "chips-apart": "Some of a node's chips are asked for, which the driver prepares all together.",
     "claim-entry": "An entry of a pod's resourceClaims that the API server refuses or drops.",
     "claim-not-taken": "No container takes a claim of the pod.",

@@ -7,6 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds, drivers
+from dra_fleet.clouds.catalogue import check_own_catalogue
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.findings.expected import ExpectedError
 from dra_fleet.hardware.models import Machine
@@ -78,8 +79,10 @@ def find_offers(*, accelerator: str = "", cloud: str = "", least: str = "") -> O
         least: the least memory of one accelerator, a quantity such as 40Gi; empty for any.
 
     Raises:
+        CatalogueInvalid: The catalogue of one's own is wrong.
         NoSuchOffer: There is no such cloud, no such model on it, or `least` is no quantity.
     """
+    check_own_catalogue()
     if cloud and cloud not in clouds.names():
         raise _refused("there is no such cloud", cloud, clouds.names())
     every = list(_offers([cloud] if cloud else clouds.names()))

@@ -61,7 +61,7 @@ def drivers_of(cluster: ClusterPlan, named: Collection[str] = ()) -> list[Instal
     found: list[Installed] = []
     for name, settings in sorted(cluster.settings.drivers.items()):
         driver = drivers.asked_for(name, settings)
-        version = driver.facts.version(settings.version) if driver is not None else None
+        version = driver.facts.judged_version(settings.version) if driver is not None else None
         if driver is not None and version is not None:
             values = released.get(driver.facts.driver, settings.values)
             found.append(Installed(driver=driver, version=version, values=values))

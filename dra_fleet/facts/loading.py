@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import yaml12
 
+from dra_fleet.facts.own import completed
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -24,7 +26,7 @@ NamedT = TypeVar("NamedT", bound=Named)
 
 
 def read(package: str, name: str) -> dict[str, Any]:
-    """The content of a data file, a mapping.
+    """The content of a data file, a mapping, with what one's own catalogue adds to it.
 
     Args:
         package: the package whose folder holds it, such as `dra_fleet.clouds.aks`.
@@ -32,8 +34,10 @@ def read(package: str, name: str) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: There is no such file.
+        CatalogueInvalid: One's own catalogue contradicts it.
     """
-    return read_mapping(resources.files(package).joinpath(name).read_text(encoding="utf-8"))
+    told = read_mapping(resources.files(package).joinpath(name).read_text(encoding="utf-8"))
+    return completed(package, name, told)
 
 
 def read_mapping(text: str) -> dict[str, Any]:

@@ -22,6 +22,10 @@ class Findings:
         """Refuse the value at a path below the fleet's key."""
         self.errors.append(SettingsError(path=under(*parts), what=what, got=got, allowed=allowed, fix=fix))
 
+    def doubt(self, *parts: object, what: str) -> None:
+        """Warn of the value at a path below the fleet's key."""
+        self.warnings.append(f"{under(*parts)}: {what}")
+
     def refuse(self, refusal: Refusal, *parts: object) -> None:
         """Tell what a judgement refuses of the value at a path below the fleet's key."""
         below = (refusal.path,) if refusal.path else ()

@@ -86,7 +86,7 @@ def chart_classes(cluster: ClusterSettings) -> frozenset[str]:
         return frozenset(found.union(*(driver.facts.owned_classes() for driver in drivers.known())))
     for name, settings in cluster.drivers.items():
         driver = drivers.named(name)
-        version = driver.facts.version(settings.version) if driver is not None else None
+        version = driver.facts.judged_version(settings.version) if driver is not None else None
         found |= set(version.classes) if version is not None else set()
     return frozenset(found)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
 from dra_fleet.clouds import planning_of
+from dra_fleet.clouds.catalogue import check_own_catalogue
 from dra_fleet.findings.errors import SettingsInvalid
 from dra_fleet.findings.refusals import Findings
 from dra_fleet.kubernetes.minors import kubernetes_facts
@@ -35,7 +36,9 @@ def make_plan(settings: FleetSettings) -> FleetPlan:
 
     Raises:
         SettingsInvalid: With everything that only the catalogue or the whole file can tell.
+        CatalogueInvalid: The catalogue of one's own is wrong.
     """
+    check_own_catalogue()
     findings = Findings()
     check_references(settings, findings)
     for driver in drivers.known():

@@ -97,7 +97,7 @@ def _plan_release(
             fix="describe it: described: {publishes: NAME, chart: CHART}",
         )
         return None
-    version = driver.facts.version(settings.version)
+    version = driver.facts.judged_version(settings.version)
     if version is None:
         known = [entry.version for entry in driver.facts.versions]
         findings.unknown(
@@ -108,6 +108,8 @@ def _plan_release(
             known=known,
         )
         return None
+    if version.judged_by:
+        findings.doubt(*at, "version", what=f"{version.version} {version.unjudged}")
     if not settings.install:
         return None
     rules = planning_of(cluster)
@@ -120,7 +122,7 @@ def _plan_release(
     if not refusals:
         refusals += [*_conflicts(driver, release, settings), *driver.guards(release, final)]
     for refusal in refusals:
-        _tell(at, refusal, findings)
+        _tell(at, refusal, findings, judged_by=version.judged_by)
     planned = ReleasePlan(
         name=version.chart.rpartition("/")[2],
         driver=driver.facts.driver,
@@ -141,5 +143,9 @@ def _conflicts(driver: Driver, release: Release, settings: DriverSettings) -> Se
     return () if settled else driver.conflicts(release)
 
 
-def _tell(at: tuple[str, ...], refusal: Refusal, findings: Findings) -> None:
-    findings.refuse(refusal, *at, *(("values",) if refusal.path else ()))
+def _tell(at: tuple[str, ...], refusal: Refusal, findings: Findings, *, judged_by: str) -> None:
+    place = (*at, *(("values",) if refusal.path else ()))
+    if judged_by:
+        findings.doubt(*place, *filter(None, (refusal.path,)), what=f"{judged_by} refuses it: {refusal.what}")
+    else:
+        findings.refuse(refusal, *place)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import yaml12
 
 from dra_fleet.facts.loading import read_mapping
+from dra_fleet.facts.own import use_beside
 from dra_fleet.findings.errors import KEY
 from dra_fleet.places import PROJECT_FILE, nearest_project, project
 from dra_fleet.rehearsal import stack_copy
@@ -56,6 +57,8 @@ class StackSource:
 def stack_file(stack: str) -> tuple[str, Path]:
     """A stack's name and file, from its name (`dev`) or a path (`examples/s10-capacity.yaml`).
 
+    What stands beside it as a catalogue of one's own counts from then on.
+
     Raises:
         RehearsalError: there is no such file.
     """
@@ -71,6 +74,7 @@ def stack_file(stack: str) -> tuple[str, Path]:
             f"{what}. Stacks here: {known or 'none'}; "
             "or give the path of a stack file, such as examples/s10-capacity.yaml"
         )
+    use_beside(file)
     return file.stem.removeprefix("Pulumi."), file.resolve()
 
 

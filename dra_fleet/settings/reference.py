@@ -34,7 +34,7 @@ def _names() -> str:
     lines = [
         "## Names",
         "",
-        "What the catalogue holds; other machines are described where they are used.",
+        "What the catalogue holds; [one's own](catalogue.md) adds to it; a pool may describe its machine.",
         "",
     ]
     lines += [

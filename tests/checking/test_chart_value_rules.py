@@ -64,8 +64,17 @@ def test_an_affinity_for_other_nodes_leaves_the_pool_without_devices() -> None:
 def test_an_unknown_chart_or_version_is_told() -> None:
     [line] = value_findings("{}", STACK, "gpu-driver@1.0.0")
     assert "chart 'gpu-driver' is no known driver's chart" in line
-    [line] = value_findings("{}", STACK, "nvidia-dra-driver-gpu@25.9.0")
-    assert "has no known version '25.9.0'; allowed: 25.3.2, 25.8.1, 25.12.0" in line
+    [line] = value_findings("{}", STACK, "nvidia-dra-driver-gpu@25")
+    assert "has no known version '25'; allowed: 25.3.2, 25.8.1, 25.12.0" in line
+
+
+def test_values_of_a_version_between_known_ones_are_judged_by_the_one_before_it_and_stop_nothing() -> None:
+    found = value_findings("noSuchKey: 1\n", STACK, "nvidia-dra-driver-gpu@25.9.0")
+    (told,) = [line for line in found if "[chart-version]" in line]
+    assert "chart version 25.9.0 is not known to this program: values, defaults, feature gates" in told
+    assert "are judged by 25.8.1, the newest known before it" in told
+    (refused,) = [line for line in found if "noSuchKey" in line]
+    assert ": warning: " in refused
 
 
 def test_a_value_in_a_list_is_told_where_it_stands() -> None:

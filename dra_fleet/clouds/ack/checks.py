@@ -228,7 +228,7 @@ def _check_images(at: tuple[str, ...], settings: AckClusterSettings, findings: F
 
 def _check_affinity(at: tuple[str, ...], driver: Driver, release: ReleasePlan, findings: Findings) -> None:
     """The chart's own affinity knows labels of GPUs, and would start the plugin beside ACK's own."""
-    version = driver.facts.version(release.version)
+    version = driver.facts.judged_version(release.version)
     affinity = PluginPods.of(driver, version, release.values).affinity
     key = driver.plugin_key("affinity")
     beside = {SCHEDULING: ack_facts().own_scheduling.values[0]}

@@ -65,7 +65,7 @@ def check_aks_values(
             f"cluster {at[1]}: chart {release.version} was seen to crash on Azure machines, which do not "
             "show the PCIe root of a GPU as it expects (issue 575 of the driver); use 25.8.1 or later"
         )
-    gates = driver.facts.version(release.version)
+    gates = driver.facts.judged_version(release.version)
     default = gates.feature_gates.get("IMEXDaemonsWithDNSNames", False) if gates else False
     gate = value_at(release.values, "featureGates.IMEXDaemonsWithDNSNames", default=default)
     fractions = [pool.name for pool in served if pool.machine.gpu_fraction is not None]

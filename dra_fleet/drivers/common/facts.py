@@ -1,7 +1,8 @@
 """DRA drivers: their charts, what the charts install, and what the drivers publish."""
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, TypeVar
 
 from pydantic import Field
 
@@ -55,6 +56,7 @@ class ChartVersion(Entry):
     `generations`: the generations of hardware whose devices its plugin finds; none where that is not known.
     `partition_names`: whether a MIG partition's device is named by its profile, gpu-0-mig-1g5gb-19-0, or by
     its placement, gpu-0-mig-19-0-1. `announces_partitioned_gpus`: a GPU is published beside its partitions.
+    `judged_by`: the version whose facts these are, where nothing is known of this one.
     """
 
     version: str
@@ -72,6 +74,46 @@ class ChartVersion(Entry):
     generations: tuple[str, ...] = ()
     partition_names: Literal["profile", "placement"] = "profile"
     announces_partitioned_gpus: bool = False
+    judged_by: str = ""
+
+    @property
+    def unjudged(self) -> str:
+        """What cannot be judged of a version that is not known."""
+        return (
+            f"is not known to this program: values, defaults, feature gates, classes and what it publishes "
+            f"are judged by {self.judged_by}, the newest known before it, and values that one would refuse "
+            "are warnings"
+        )
+
+
+VersionT = TypeVar("VersionT", bound=ChartVersion)
+_WHOLE_VERSION = re.compile(r"v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
+
+
+def version_of(known: Iterable[VersionT], wanted: str) -> VersionT | None:
+    """The entry of a chart version; of one that is not known, the facts of the newest known before it.
+
+    Args:
+        known: the entries.
+        wanted: the version.
+
+    Returns:
+        None where it is no whole version, or older than all that are known.
+    """
+    entries = list(known)
+    exact = next((entry for entry in entries if entry.version == wanted), None)
+    if exact is not None or _WHOLE_VERSION.fullmatch(wanted) is None:
+        return exact
+    older = [entry for entry in entries if version_order(entry.version) < version_order(wanted)]
+    if not older:
+        return None
+    nearest = max(older, key=lambda entry: version_order(entry.version))
+    return nearest.model_copy(update={"version": wanted, "judged_by": nearest.version, "verified": False})
+
+
+def version_order(version: str) -> tuple[int, ...]:
+    """By what versions are compared: their three numbers."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 
 class GateConflict(Fact):
@@ -204,38 +246,50 @@ class DriverFacts(Entry):
         """The entry of a chart version, if it is known."""
         return next((entry for entry in self.versions if entry.version == version), None)
 
+    def judged_version(self, version: str) -> ChartVersion | None:
+        """The entry of a chart version; where it is not known, the facts of the newest known before it."""
+        return version_of(self.versions, version)
+
     def surely_in(self, version: str) -> frozenset[str]:
         """The names of the attributes that no device lacks from some chart version on, this one included."""
-        order = [entry.version for entry in self.versions]
+        place = self._place(version)
         return frozenset(
             item.name
             for item in self.attributes
-            if item.always_since is not None and order.index(item.always_since) <= order.index(version)
+            if item.always_since is not None and self._place(item.always_since) <= place
         )
 
     def attributes_in(self, version: str) -> frozenset[str]:
         """The names of the attributes that a chart version's driver publishes on some device."""
-        order = [entry.version for entry in self.versions]
-        place = order.index(version)
+        place = self._place(version)
         return frozenset(
             item.name
             for item in self.attributes
-            if (item.since is None or order.index(item.since) <= place)
-            and (item.until is None or place <= order.index(item.until))
+            if (item.since is None or self._place(item.since) <= place)
+            and (item.until is None or place <= self._place(item.until))
         )
 
     def gate_conflicts_in(self, version: str) -> Sequence[GateConflict]:
         """The conflicts of feature gates that a chart version's driver refuses at its start."""
-        order = [entry.version for entry in self.versions]
-        place = order.index(version)
+        place = self._place(version)
         return [
-            item for item in self.gate_conflicts if item.since is None or order.index(item.since) <= place
+            item for item in self.gate_conflicts if item.since is None or self._place(item.since) <= place
         ]
 
     def is_older(self, version: str, than: str) -> bool:
-        """Whether one chart version came before another; not if one of them is not known."""
-        order = [entry.version for entry in self.versions]
-        return version in order and than in order and order.index(version) < order.index(than)
+        """Whether one chart version came before another; not if one of them cannot be placed."""
+        known = self.judged_version(version), self.judged_version(than)
+        return None not in known and self._place(version) < self._place(than)
+
+    def _place(self, version: str) -> int:
+        """Where a version stands among those that are known, the oldest first.
+
+        Raises:
+            ValueError: It is no version, or older than all.
+        """
+        entry = self.judged_version(version)
+        named = (entry.judged_by or entry.version) if entry is not None else version
+        return [known.version for known in self.versions].index(named)
 
     def parameters_in(self, version: str) -> tuple[ParameterKind, ...]:
         """The kinds of parameters that a chart version's driver decodes."""

@@ -33,7 +33,7 @@ def check_plugin_placement(
         release: the driver's release.
         findings: collects the problems.
     """
-    version = driver.facts.version(release.version)
+    version = driver.facts.judged_version(release.version)
     pods = PluginPods.of(driver, version, release.values)
     served = [pool for pool in pools if pool.machine.gpus and driver.serves(pool.machine)]
     _check_start(at, driver, served, release, findings)
@@ -60,7 +60,7 @@ def _check_start(
     release: ReleasePlan,
     findings: Findings,
 ) -> None:
-    pods = PluginPods.of(driver, driver.facts.version(release.version), release.values)
+    pods = PluginPods.of(driver, driver.facts.judged_version(release.version), release.values)
     dividable = driver.resources.dividable
     if dividable is None:
         return

@@ -119,7 +119,7 @@ def _check_driver(
             got=domain.cluster,
             fix=f"set {ENABLED}: true in the values of its nvidia driver",
         )
-    version = NVIDIA.facts.version(release.version)
+    version = NVIDIA.facts.judged_version(release.version)
     gates = version.feature_gates if version is not None else dict[str, bool]()
     given = cast("Mapping[str, bool]", value_at(release.values, "featureGates") or {})
     if domain.num_nodes == 0 and not {**gates, **given}.get(DNS_NAMES, False):

@@ -5,7 +5,7 @@ from functools import cache
 
 from pydantic import Field
 
-from dra_fleet.drivers.common.facts import ChartVersion, ValueType
+from dra_fleet.drivers.common.facts import ChartVersion, ValueType, version_of
 from dra_fleet.facts.entry import Entry, Fact
 from dra_fleet.facts.loading import by_name, read
 
@@ -99,9 +99,9 @@ class GpuOperatorFacts(Entry):
     values: Mapping[str, ValueType]
     versions: tuple[GpuOperatorVersion, ...]
 
-    def version(self, version: str) -> GpuOperatorVersion | None:
-        """The entry of a chart version, if it is known."""
-        return next((entry for entry in self.versions if entry.version == version), None)
+    def judged_version(self, version: str) -> GpuOperatorVersion | None:
+        """The entry of a chart version; where it is not known, the facts of the newest known before it."""
+        return version_of(self.versions, version)
 
 
 @cache

@@ -56,7 +56,7 @@ def plan_gpu_operator(
         findings: collects the problems.
     """
     facts = nvidia_facts.gpu_operator()
-    version = facts.version(settings.version)
+    version = facts.judged_version(settings.version)
     if version is None:
         findings.unknown(
             *at,
@@ -66,9 +66,16 @@ def plan_gpu_operator(
             known=[entry.version for entry in facts.versions],
         )
         return None
+    if version.judged_by:
+        findings.doubt(*at, "version", what=f"{version.version} {version.unjudged}")
     refusals = check_values(version, settings.values)
     for refusal in refusals:
-        findings.refuse(refusal, *at, "values")
+        if version.judged_by:
+            findings.doubt(
+                *at, "values", refusal.path, what=f"{version.judged_by} refuses it: {refusal.what}"
+            )
+        else:
+            findings.refuse(refusal, *at, "values")
     ours = _values(version, pools, host.runtime)
     final = merged(ours, settings.values)
     if not refusals:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+from dra_fleet.facts.own import own_file
 from dra_fleet.places import ROOT
 
 if TYPE_CHECKING:
@@ -16,8 +17,14 @@ KINDS = frozenset({".py", ".yaml"})
 
 
 def code_digest(project: Path = ROOT) -> str:
-    """A digest of the place, names, sizes and times of change of all files that the world's process uses."""
+    """A digest of all files that the world's process uses: places, names, sizes, times of change.
+
+    Of a catalogue of one's own, its content: a world that knows another is replaced.
+    """
     digest = hashlib.sha256(str(project).encode())
+    catalogue = own_file()
+    if catalogue is not None and catalogue.is_file():
+        digest.update(catalogue.read_bytes())
     for room in ROOMS:
         for path in sorted((project / room).rglob("*")):
             if path.suffix in KINDS:

@@ -97,11 +97,11 @@ def test_a_described_machine_has_a_gpu_of_the_catalogue() -> None:
             ),
         ),
         (
-            {"drivers": {"nvidia": {"version": "25.9.0"}}},
+            {"drivers": {"nvidia": {"version": "25.8"}}},
             "clusters.studio.drivers.nvidia.version",
             (
-                "is no version of the nvidia driver's chart\n  got: 25.9.0\n"
-                "  allowed: 25.12.0, 25.8.1, 25.3.2, 0.4.0, 0.4.1, 0.5.0\n  fix: did you mean 25.12.0?"
+                "is no version of the nvidia driver's chart\n  got: 25.8\n"
+                "  allowed: 25.8.1, 25.3.2, 25.12.0, 0.4.0, 0.4.1, 0.5.0\n  fix: did you mean 25.8.1?"
             ),
         ),
     ],

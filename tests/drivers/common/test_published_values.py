@@ -60,7 +60,7 @@ LATER: dict[str, Any] = {
 
 
 def told(version: str, values: dict[str, Any]) -> list[str]:
-    entry = gpu_operator().version(version)
+    entry = gpu_operator().judged_version(version)
     assert entry is not None
     return [refusal.path for refusal in check_values(entry, values)]
 
@@ -109,7 +109,7 @@ def test_what_the_api_server_or_the_driver_would_refuse_is_refused(row: dict[str
 def test_the_operator_s_own_words_are_held_to_its_cluster_policy(
     values: dict[str, Any], path: str, allowed: str
 ) -> None:
-    entry = gpu_operator().version("v25.10.0")
+    entry = gpu_operator().judged_version("v25.10.0")
     assert entry is not None
     [refusal] = check_values(entry, values)
     assert (refusal.path, refusal.allowed) == (path, allowed)

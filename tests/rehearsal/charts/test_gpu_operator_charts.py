@@ -31,7 +31,7 @@ def test_the_schema_allows_exactly_the_values_of_the_catalogue(version: str) -> 
     schema: dict[str, Any] = json.loads(
         (stand_ins()["gpu-operator", version] / "values.schema.json").read_text()
     )
-    entry = nvidia_facts.gpu_operator().version(version)
+    entry = nvidia_facts.gpu_operator().judged_version(version)
     assert entry is not None
     assert leaves(schema) == set(entry.values)
 
@@ -43,7 +43,7 @@ def test_the_policy_has_what_the_values_say(tools: Toolset, version: str) -> Non
     assert done.stderr == ""
     objects: list[dict[str, Any]] = [item for item in yaml.safe_load_all(done.stdout) if item]
     (policy,) = (item["spec"] for item in objects if item["kind"] == "ClusterPolicy")
-    entry = nvidia_facts.gpu_operator().version(version)
+    entry = nvidia_facts.gpu_operator().judged_version(version)
     assert entry is not None
     assert (policy["driver"]["version"], policy["driver"]["enabled"]) == (entry.gpu_driver, True)
     assert (policy["mig"]["strategy"], policy["devicePlugin"]["enabled"]) == ("mixed", False)

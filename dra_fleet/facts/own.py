@@ -1,0 +1,195 @@
+"""Facts of one's own: a file beside the stack file that adds to this program's, by the same models and keys.
+
+A process has one such file: the variable names it, which what a command starts inherits; else it stands in
+the folder of the project.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from dra_fleet.findings.errors import choices
+from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.places import nearest_project
+from dra_fleet.yaml_text import MAX_BYTES, Unreadable, read_documents
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    Entry = Mapping[str, Any]
+
+VARIABLE: Final = "DRA_FLEET_CATALOGUE"
+NAME: Final = "catalogue.yaml"
+_PLACES: Final = {
+    "machines.yaml": ("clouds", {"machines": "machines"}),
+    "driver.yaml": (
+        "drivers",
+        {"versions": "versions", "attributes": "attributes", "capacities": "capacities"},
+    ),
+    "gpus.yaml": ("drivers", {"gpus": "gpus"}),
+    "gpu_operator.yaml": ("drivers", {"versions": "operator"}),
+}
+"""By a data file's name: the section of its folder here, and by its own lists what they are called there."""
+SECTIONS: Final = {
+    kind: sorted({key for of, keys in _PLACES.values() if of == kind for key in keys.values()})
+    for kind in ("clouds", "drivers")
+}
+"""What may be told of a cloud and of a driver."""
+PRICES: Final = "prices"
+_NAMES: Final = ("version", "name", "model")
+_OF_SOURCE: Final = frozenset({"source", "date"})
+
+
+class CatalogueInvalid(ExpectedError):  # noqa: N818 - that is the sentence
+    """The catalogue of one's own cannot be read, or contradicts this program's; the message says where."""
+
+
+def use_beside(stack: Path) -> None:
+    """Take the catalogue that stands beside a stack file, from now on and in what this process starts.
+
+    Args:
+        stack: the stack file; without a catalogue beside it, the project's counts.
+    """
+    beside = stack.parent / NAME
+    if VARIABLE not in os.environ and beside.is_file():
+        os.environ[VARIABLE] = str(beside.resolve())
+
+
+def own_file() -> Path | None:
+    """The catalogue of one's own; None where there is none."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named)
+    project = nearest_project()
+    found = project / NAME if project is not None else None
+    return found if found is not None and found.is_file() else None
+
+
+def own() -> Mapping[str, Any]:
+    """What the catalogue of one's own holds; nothing where there is none.
+
+    Raises:
+        CatalogueInvalid: it cannot be read, or has keys that mean nothing.
+    """
+    file = own_file()
+    return _read(file, file.stat().st_mtime_ns if file.is_file() else 0) if file is not None else {}
+
+
+def completed(package: str, name: str, told: dict[str, Any]) -> dict[str, Any]:
+    """A data file's content with what one's own catalogue adds to it.
+
+    Args:
+        package: whose folder holds the file; its last part is the cloud's or the driver's name.
+        name: the file's name.
+        told: its content.
+
+    Raises:
+        CatalogueInvalid: an entry contradicts this program's own, or builds on one that is not there.
+    """
+    catalogue = own() if name in _PLACES else None
+    if not catalogue:
+        return told
+    kind, keys = _PLACES[name]
+    folder = package.rpartition(".")[2]
+    section = _below(catalogue, kind, folder)
+    for ours, theirs in keys.items():
+        if theirs == "machines":
+            section = {theirs: [{**entry, "cloud": folder} for entry in section.get(theirs) or ()]}
+        if theirs in section:
+            told[ours] = _joined(told[ours], section[theirs], f"{kind}.{folder}.{theirs}")
+    if name == "machines.yaml":
+        told["machines"] = [_priced(entry, _below(catalogue, PRICES)) for entry in told["machines"]]
+    return told
+
+
+def _below(catalogue: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    found = catalogue
+    for key in keys:
+        found = cast("Mapping[str, Any]", found.get(key) or {})
+    return found
+
+
+def _joined(ours: Sequence[Entry], own: Sequence[Entry], at: str) -> list[Entry]:
+    found = list(ours)
+    for entry in own:
+        name = _name(entry, at)
+        names = [_name(known, at) for known in found]
+        if name in names:
+            place = names.index(name)
+            found[place] = _filled(found[place], entry, f"{at}: {name}")
+            continue
+        like = entry.get("like")
+        if like is not None and like not in names:
+            known = choices(str(like), names)
+            raise _invalid(f"{at}: {name}: like is no entry\n  got: {like}\n  allowed: {known}")
+        base = dict(found[names.index(like)]) if like is not None else {}
+        base.pop("price", None)
+        new = {**base, **{key: value for key, value in entry.items() if key != "like"}}
+        # Of versions the order is their age; one that is like another comes right after it.
+        found.insert(names.index(like) + 1 if like is not None else len(found), new)
+    return found
+
+
+def _filled(ours: Entry, own: Entry, at: str) -> Entry:
+    """Our entry where it says something, one's own where ours says that nobody knows."""
+    for key, value in own.items():
+        known = ours.get(key)
+        if key not in _OF_SOURCE and known is not None and known != value:
+            raise _invalid(
+                f"{at}: {key} contradicts this program's catalogue\n  got: {value}\n  allowed: {known}, "
+                f"from {ours.get('source', 'its driver')}\n  fix: remove it"
+                + (f", or tell your price under {PRICES}" if key == "price" else ", or choose another name")
+            )
+    told = {key: value for key, value in ours.items() if value is not None}
+    return {**ours, **own, **{key: told[key] for key in told if key not in _OF_SOURCE}}
+
+
+def _priced(machine: Entry, prices: Mapping[str, Entry]) -> Entry:
+    price = prices.get(machine["name"])
+    return machine if price is None else {**machine, "price": price}
+
+
+def _name(entry: Entry, at: str) -> str:
+    name = next((entry[key] for key in _NAMES if key in entry), None)
+    if not isinstance(name, str):
+        raise _invalid(f"{at}: an entry has no name\n  got: {dict(entry)}")
+    return name
+
+
+@cache
+def _read(file: Path, _changed: int) -> Mapping[str, Any]:
+    try:
+        with file.open("rb") as opened:
+            documents = read_documents(str(file), opened.read(MAX_BYTES + 1))
+    except OSError as error:
+        raise CatalogueInvalid(f"{file}: cannot be read: {error.strerror}") from None
+    except Unreadable as error:
+        raise CatalogueInvalid(f"{file}:{error.place.line}:{error.place.column}: {error.what}") from None
+    top = _mapping(documents[0].value if documents else None, "the file", [*SECTIONS, PRICES])
+    for kind, keys in SECTIONS.items():
+        for name, section in _mapping(top.get(kind, {}), kind).items():
+            for key, entries in _mapping(section, f"{kind}.{name}", keys).items():
+                if not isinstance(entries, list):
+                    raise _invalid(f"{kind}.{name}.{key}: must be a list of entries", file)
+                for index, entry in enumerate(cast("list[object]", entries)):
+                    _mapping(entry, f"{kind}.{name}.{key}[{index}]")
+    for name, price in _mapping(top.get(PRICES, {}), PRICES).items():
+        _mapping(price, f"{PRICES}.{name}")
+    return top
+
+
+def _mapping(value: object, at: str, allowed: Sequence[str] = ()) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise _invalid(f"{at}: must be a mapping\n  got: {value}")
+    found = cast("dict[str, Any]", value)
+    wrong = next((key for key in found if allowed and key not in allowed), None)
+    if wrong is not None:
+        raise _invalid(f"{at}: unknown key\n  got: {wrong}\n  allowed: {', '.join(allowed)}")
+    return found
+
+
+def _invalid(text: str, file: Path | None = None) -> CatalogueInvalid:
+    return CatalogueInvalid(f"{file or own_file()}: {text}")

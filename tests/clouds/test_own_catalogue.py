@@ -1,0 +1,187 @@
+"""A catalogue of one's own adds to this program's, and never contradicts it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from dra_fleet import clouds, drivers
+from dra_fleet.clouds import cloud
+from dra_fleet.clouds.catalogue import check_own_catalogue
+from dra_fleet.drivers import driver
+from dra_fleet.drivers.amd import gpus as amd_gpus
+from dra_fleet.drivers.nvidia import facts as nvidia_facts
+from dra_fleet.facts.own import NAME, VARIABLE, CatalogueInvalid, use_beside
+from dra_fleet.plan import make_plan
+from dra_fleet.proof.prove import prove
+from dra_fleet.rehearsal.world.code import code_digest
+from dra_fleet.settings import read_stack_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "own-catalogue"
+SOURCE = "source: a data sheet, date: 2026-11-20"
+CACHED: tuple[Any, ...] = (
+    cast("Any", cloud)._machines,
+    clouds.machines,
+    cast("Any", driver)._facts,
+    nvidia_facts.gpus,
+    nvidia_facts.gpu_operator,
+    amd_gpus.models,
+)
+
+
+@pytest.fixture(autouse=True)
+def facts_as_before() -> Iterator[None]:
+    """A process reads its facts once; here each test has a catalogue of its own."""
+    for cached in CACHED:
+        cached.cache_clear()
+    yield
+    for cached in CACHED:
+        cached.cache_clear()
+
+
+@pytest.fixture
+def catalogue(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Path]:
+    def write(text: str) -> Path:
+        file = tmp_path / NAME
+        file.write_text(text)
+        monkeypatch.setenv(VARIABLE, str(file))
+        return file
+
+    return write
+
+
+def test_a_machine_with_gpus_of_one_s_own_is_proved_by_what_is_told_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(EXAMPLE / NAME))
+    plan = make_plan(read_stack_file(EXAMPLE / "own.yaml").settings)
+    (pool,) = plan.clusters[0].pools
+    assert (pool.machine.gpus, pool.machine.memory_gib, pool.machine.cloud) == (4, 2048, "existing")
+    assert pool.machine.price is not None
+    assert (pool.machine.price.per_hour, pool.machine.price.source) == (9.5, "our cost centre")
+    assert drivers.accelerators()["X-140GB"] == 143360
+    found = prove(plan)
+    assert found.fits
+    assert [item.word for item in found.workloads] == ["guaranteed"]
+
+
+def test_the_catalogue_beside_the_stack_file_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.delenv(VARIABLE)
+    use_beside(EXAMPLE / "own.yaml")
+    assert "box-x4" in clouds.machines()
+
+
+def test_without_a_catalogue_only_this_program_s_facts_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "")
+    assert "box-x4" not in clouds.machines()
+
+
+def test_a_world_that_knows_another_catalogue_is_another_world(
+    catalogue: Callable[[str], Path], tmp_path: Path
+) -> None:
+    file = catalogue("{}")
+    before = code_digest(tmp_path)
+    file.write_text("prices: {}")
+    assert code_digest(tmp_path) != before
+
+
+def test_a_machine_of_a_cloud_is_known_under_its_own_name(catalogue: Callable[[str], Path]) -> None:
+    catalogue(
+        "clouds: {aks: {machines: [{name: Standard_ND128own_v9, like: Standard_ND96amsr_A100_v4, "
+        f"cpus: 128, {SOURCE}}}]}}}}"
+    )
+    machine = clouds.named("aks").machines["Standard_ND128own_v9"]
+    assert (machine.cpus, machine.gpu, machine.price) == (128, "A100-SXM4-80GB", None)
+
+
+def test_a_chart_version_of_one_s_own_is_judged_as_it_is_told(catalogue: Callable[[str], Path]) -> None:
+    catalogue(
+        "drivers: {nvidia: {versions: [{version: 0.6.0, like: 0.5.0, "
+        f"values: {{brandNew: boolean}}, {SOURCE}}}]}}}}"
+    )
+    nvidia = drivers.named("nvidia")
+    assert nvidia is not None
+    told = nvidia.facts.judged_version("0.6.0")
+    assert told is not None
+    assert (told.judged_by, dict(told.values)) == ("", {"brandNew": "boolean"})
+    assert nvidia.facts.is_older("0.5.0", "0.6.0")
+
+
+def test_what_nobody_knew_may_be_told(catalogue: Callable[[str], Path]) -> None:
+    assert nvidia_facts.gpus()["A10"].memory_mib is None
+    nvidia_facts.gpus.cache_clear()
+    catalogue(f"drivers: {{nvidia: {{gpus: [{{name: A10, memoryMib: 23028, {SOURCE}}}]}}}}")
+    assert nvidia_facts.gpus()["A10"].memory_mib == 23028
+
+
+def test_a_price_of_one_s_own_replaces_the_public_one(catalogue: Callable[[str], Path]) -> None:
+    catalogue(
+        f"prices: {{Standard_NC24ads_A100_v4: {{perHour: 1.25, currency: USD, region: ours, {SOURCE}}}}}"
+    )
+    found = clouds.machines()["Standard_NC24ads_A100_v4"].price
+    assert found is not None
+    assert (found.per_hour, found.region) == (1.25, "ours")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("- a", "the file: must be a mapping\n  got: ['a']"),
+        ("cloud: {}", "the file: unknown key\n  got: cloud\n  allowed: clouds, drivers, prices"),
+        ("clouds: {aks: {machine: []}}", "clouds.aks: unknown key\n  got: machine\n  allowed: machines"),
+        ("clouds: {aks: {machines: {}}}", "clouds.aks.machines: must be a list of entries"),
+        (
+            "clouds: {azure: {machines: []}}",
+            "clouds: there is nothing of that name\n  got: azure\n  allowed: ack, aks, eks, existing, gke",
+        ),
+        (
+            "clouds: {existing: {machines: [{name: hgx-h100-8, cpus: 5}]}}",
+            (
+                "clouds.existing.machines: hgx-h100-8: cpus contradicts this program's catalogue\n  got: 5\n"
+                "  allowed: 112, from https://docs.nvidia.com/dgx/dgxh100-user-guide/introduction-to-dgxh100.html"
+                "\n  fix: remove it, or choose another name"
+            ),
+        ),
+        (
+            f"clouds: {{existing: {{machines: [{{name: box, gpus: 1, {SOURCE}}}]}}}}",
+            "clouds.existing: Machine gpu: Field required; got: ",
+        ),
+        (
+            "clouds: {existing: {machines: [{name: box, like: hgx-h100-9}]}}",
+            "clouds.existing.machines: box: like is no entry\n  got: hgx-h100-9\n  allowed: hgx-h100-8",
+        ),
+        ("clouds: {existing: {machines: [{gpus: 1}]}}", "clouds.existing.machines: an entry has no name"),
+        (
+            f"prices: {{no-such: {{perHour: 1, currency: USD, region: x, {SOURCE}}}}}",
+            "prices: there is nothing of that name\n  got: no-such",
+        ),
+        (
+            f"prices: {{hgx-h100-8: {{perHour: dear, currency: USD, region: x, {SOURCE}}}}}",
+            (
+                "prices: Machine price.perHour: Input should be a valid number, unable to parse string as a "
+                "number; got: dear"
+            ),
+        ),
+        ("a: [", ":2:1: is no YAML: did not find expected node content"),
+    ],
+)
+def test_a_wrong_catalogue_is_one_clear_error(catalogue: Callable[[str], Path], text: str, told: str) -> None:
+    file = catalogue(text)
+    with pytest.raises(CatalogueInvalid) as refused:
+        check_own_catalogue()
+    message = str(refused.value)
+    assert message.startswith(str(file))
+    assert told in message
+
+
+def test_a_catalogue_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "none.yaml"))
+    with pytest.raises(CatalogueInvalid, match=r"none\.yaml: cannot be read: No such file or directory"):
+        check_own_catalogue()
