@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.model.plan import FleetPlan
 
-    class Declared(Protocol):
+    class DeclaredFleet(Protocol):
         """A fleet whose resources are declared."""
 
         def export(self) -> None:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     class Build(Protocol):
         """Declares the resources of a plan."""
 
-        def __call__(self, plan: FleetPlan, secret: Callable[[str], pulumi.Output[str]], /) -> Declared:
+        def __call__(self, plan: FleetPlan, secret: Callable[[str], pulumi.Output[str]], /) -> DeclaredFleet:
             """Declare them.
 
             Args:

@@ -48,7 +48,7 @@ _OPTIONS: Final = _options()
 _SECTIONS: Final = {"argument": "Arguments", "option": "Options"}
 
 
-class Command(TyperCommand):
+class FleetCommand(TyperCommand):
     """A command. One that prints data has `--json`, and so `-o` too."""
 
     @override

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.policy.gate.record import Record
     from dra_fleet.policy.gate.verdict import Expected, GateVerdict
-    from dra_fleet.policy.own import Asked, Policies
+    from dra_fleet.policy.own import AskedPolicies, Policies
 
 RULES = typer.Option(
     "--rules",
@@ -198,11 +198,11 @@ def _write(
         junit.write_text(to_junit(verdict, known), encoding="utf-8")
 
 
-def _asked(rules: Path | None, exemptions: Path | None, cwd: Path, stack: str) -> Asked:
+def _asked(rules: Path | None, exemptions: Path | None, cwd: Path, stack: str) -> AskedPolicies:
     """What the options name; what they do not, the stack's own file may."""
-    from dra_fleet.policy.own import Asked, asked_by_project
+    from dra_fleet.policy.own import AskedPolicies, asked_by_project
 
-    given = Asked(
+    given = AskedPolicies(
         rules=rules.absolute() if rules else None, exemptions=exemptions.absolute() if exemptions else None
     )
     return given.or_else(asked_by_project(cwd.absolute(), stack))

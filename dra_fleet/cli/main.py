@@ -23,7 +23,7 @@ from dra_fleet.cli import (
     review,
     rules,
 )
-from dra_fleet.cli.command import Command
+from dra_fleet.cli.command import FleetCommand
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import give_streams, print_error, print_json
 from dra_fleet.cli.telling import telling
@@ -83,7 +83,7 @@ _COMMANDS = (
     (completion.completion, completion.EXAMPLES, "What your shell completes commands with."),
 )
 for _command, _examples, _told in _COMMANDS:
-    app.command(cls=Command, epilog=_examples, short_help=_told)(_command)
+    app.command(cls=FleetCommand, epilog=_examples, short_help=_told)(_command)
 app.add_typer(rules.app, name="rules", short_help="Test rules of your own, which the gate runs too.")
 app.add_typer(rehearse.app, name="rehearse", short_help="Rehearse a stack here, with simulated hardware.")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dra_fleet.cli.command import Command, Stack
+from dra_fleet.cli.command import FleetCommand, Stack
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import print_json, print_table, stderr_console, stdout_console
 from dra_fleet.cli.progress import reporting
@@ -48,7 +48,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on std
 
 
 @app.command(
-    cls=Command,
+    cls=FleetCommand,
     epilog=examples(
         ("the dev stack", "dra-fleet rehearse up"),
         ("where its time goes", "dra-fleet rehearse up --timings"),
@@ -116,7 +116,7 @@ def up(
 
 
 @app.command(
-    cls=Command,
+    cls=FleetCommand,
     epilog=examples(
         ("the dev stack", "dra-fleet rehearse status"),
         ("of each pod, for a script", "dra-fleet rehearse status --json"),
@@ -146,7 +146,7 @@ def status(stack: Stack = "dev", hardware: HardwareFile = None, json: Json = Fal
 
 
 @app.command(
-    cls=Command,
+    cls=FleetCommand,
     epilog=examples(
         ("type pulumi yourself", 'eval "$(dra-fleet rehearse env)" && pulumi preview'),
         ("with the policies", "pulumi preview --policy-pack policies/run-pack"),
@@ -178,7 +178,7 @@ def env(
 
 
 @app.command(
-    cls=Command,
+    cls=FleetCommand,
     epilog=examples(
         ("stop, and go on later with `rehearse up`", "dra-fleet rehearse down"),
         ("stop and forget", "dra-fleet rehearse down --remove"),
@@ -202,7 +202,7 @@ def down(
 
 
 @app.command(
-    cls=Command,
+    cls=FleetCommand,
     epilog=examples(
         ("make ready what the next rehearsal needs", "dra-fleet rehearse tools"),
         ("also the schedulers and oracles of older minors", "dra-fleet rehearse tools --all"),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dra_fleet.cli.command import Command
+from dra_fleet.cli.command import FleetCommand
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import print_json
 
@@ -19,7 +19,7 @@ app = typer.Typer(
 
 @app.command(
     "test",
-    cls=Command,
+    cls=FleetCommand,
     epilog=examples(
         ("rules, and their cases in rules/cases", "dra-fleet rules test rules"),
         ("cases elsewhere", "dra-fleet rules test rules --cases tests/rules"),

@@ -52,7 +52,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         version: str,
         rules: Sequence[Rule],
         unjudged: Rule,
-        asked: own.Asked = own.NOTHING,
+        asked: own.AskedPolicies = own.NOTHING,
     ) -> None:
         """Serve rules.
 

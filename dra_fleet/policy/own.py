@@ -33,15 +33,15 @@ class PoliciesError(ExpectedError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class AskedPolicies:
     """What is asked for, by absolute paths; None for nothing."""
 
     rules: Path | None = None
     exemptions: Path | None = None
 
-    def or_else(self, other: Asked) -> Asked:
+    def or_else(self, other: AskedPolicies) -> AskedPolicies:
         """This, and what another asks for where this asks for nothing."""
-        return Asked(rules=self.rules or other.rules, exemptions=self.exemptions or other.exemptions)
+        return AskedPolicies(rules=self.rules or other.rules, exemptions=self.exemptions or other.exemptions)
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -55,7 +55,7 @@ class Asked:
         return tuple(text for name, path in given if path is not None for text in (name, str(path)))
 
 
-NOTHING: Final = Asked()
+NOTHING: Final = AskedPolicies()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,13 +64,13 @@ class Policies:
 
     rules: tuple[Rule, ...] = pack.RULES
     exemptions: tuple[Exemption, ...] = ()
-    asked: Asked = NOTHING
+    asked: AskedPolicies = NOTHING
 
 
 ONLY_OURS: Final = Policies()
 
 
-def load(asked: Asked) -> Policies:
+def load(asked: AskedPolicies) -> Policies:
     """Load what is asked for.
 
     Raises:
@@ -84,7 +84,7 @@ def load(asked: Asked) -> Policies:
     return Policies(rules=rules, exemptions=exemptions, asked=asked)
 
 
-def asked_by_config(text: str, directory: Path) -> Asked:
+def asked_by_config(text: str, directory: Path) -> AskedPolicies:
     """What a stack's configuration asks for.
 
     Args:
@@ -103,7 +103,7 @@ def asked_by_config(text: str, directory: Path) -> Asked:
     return _asked(value, _project(directory), KEY)
 
 
-def asked_by_project(directory: Path, stack: str) -> Asked:
+def asked_by_project(directory: Path, stack: str) -> AskedPolicies:
     """What a stack file, or else the project's own file, asks for.
 
     Args:
@@ -150,10 +150,10 @@ def _mapping(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _asked(value: object, folder: Path, where: str) -> Asked:
+def _asked(value: object, folder: Path, where: str) -> AskedPolicies:
     given = cast("Mapping[str, object]", value) if isinstance(value, dict) else {"": value}
     for name, path in given.items():
         if name not in ("rules", "exemptions") or not isinstance(path, str) or not path:
             raise PoliciesError(f"{where}: is {json.dumps(value, default=str)}; allowed: {_FORM}")
     paths = {name: folder / str(path) for name, path in given.items()}
-    return Asked(rules=paths.get("rules"), exemptions=paths.get("exemptions"))
+    return AskedPolicies(rules=paths.get("rules"), exemptions=paths.get("exemptions"))

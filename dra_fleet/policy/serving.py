@@ -57,9 +57,9 @@ def start() -> None:
     server.stop(0)
 
 
-def _asked(arguments: list[str]) -> own.Asked:
+def _asked(arguments: list[str]) -> own.AskedPolicies:
     parser = argparse.ArgumentParser(prog="run-pack", allow_abbrev=False)
     for name in ("--rules", "--exemptions"):
         parser.add_argument(name, type=lambda text: Path(text).absolute())
     given, _ = parser.parse_known_args(arguments)
-    return own.Asked(rules=given.rules, exemptions=given.exemptions)
+    return own.AskedPolicies(rules=given.rules, exemptions=given.exemptions)

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 LAB = str(ROOT / "tests" / "data" / "stacks" / "lab.yaml")
 TOP: dict[str, Any] = cast("Any", get_command(app)).commands
-COMMANDS = sorted({*TOP, *(f"rehearse {name}" for name in TOP["rehearse"].commands)} - {"rehearse"})
+GROUPS: dict[str, Any] = {name: item.commands for name, item in TOP.items() if hasattr(item, "commands")}
+COMMANDS = sorted(
+    {*TOP, *(f"{group} {name}" for group, names in GROUPS.items() for name in names)} - GROUPS.keys()
+)
 WITHOUT_DATA = {"completion"}
 
 

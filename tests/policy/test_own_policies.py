@@ -36,8 +36,8 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def both(folder: Path) -> own.Asked:
-    return own.Asked(rules=folder / "./rules", exemptions=folder / "exemptions.yaml")
+def both(folder: Path) -> own.AskedPolicies:
+    return own.AskedPolicies(rules=folder / "./rules", exemptions=folder / "exemptions.yaml")
 
 
 def test_a_stack_file_or_the_project_s_own_asks(project: Path) -> None:
@@ -48,7 +48,7 @@ def test_a_stack_file_or_the_project_s_own_asks(project: Path) -> None:
     assert own.asked_by_project(project, "prod") == own.NOTHING
     shared = "config:\n  dra-fleet:policies:\n    value: {rules: ./rules}\n"
     (project / "Pulumi.yaml").write_text(f"name: other\nruntime: python\n{shared}", encoding="utf-8")
-    assert own.asked_by_project(project, "prod") == own.Asked(rules=project / "./rules")
+    assert own.asked_by_project(project, "prod") == own.AskedPolicies(rules=project / "./rules")
     assert own.asked_by_project(project, "dev") == both(project)
 
 
@@ -115,7 +115,7 @@ def test_own_rules_count_as_files_of_the_pack(project: Path) -> None:
 
 def exempting(project: Path, *entries: str) -> own.Policies:
     write_exemptions(project / "exemptions.yaml", *entries)
-    return own.load(own.Asked(exemptions=project / "exemptions.yaml"))
+    return own.load(own.AskedPolicies(exemptions=project / "exemptions.yaml"))
 
 
 def judged(policies: own.Policies, level: str) -> GateVerdict:

@@ -16,7 +16,7 @@ from dra_fleet.places import top_folder
 from dra_fleet.policy.gate.errors import GateError, NoEventsError
 from dra_fleet.policy.gate.identity import changed, identity
 from dra_fleet.policy.gate.record import read_record
-from dra_fleet.policy.own import NOTHING, Asked
+from dra_fleet.policy.own import NOTHING, AskedPolicies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ def preview(
     *,
     directory: Path,
     config: Mapping[str, Any],
-    asked: Asked = NOTHING,
+    asked: AskedPolicies = NOTHING,
     save: Path | None = None,
     on_event: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Record:
@@ -78,7 +78,7 @@ def preview(
         return record
 
 
-def started(asked: Asked, folder: Path) -> Path:
+def started(asked: AskedPolicies, folder: Path) -> Path:
     """What an engine starts: the pack, or a script that starts it with what is asked for."""
     if not asked.options:
         return RUN_PACK
