@@ -58,7 +58,11 @@ def _console(*, stderr: bool, quiet: bool = False) -> Console:
 
     stream = sys.stderr if stderr else sys.stdout
     return Console(
-        stderr=stderr, quiet=quiet, width=None if stream.isatty() else PLAIN_WIDTH, highlight=False
+        stderr=stderr,
+        quiet=quiet,
+        width=None if stream.isatty() else PLAIN_WIDTH,
+        highlight=False,
+        emoji=False,
     )
 
 
@@ -115,7 +119,7 @@ def _stripped(text: str) -> str:
     """A cell of many rows that say the same."""
     from rich.text import Text
 
-    return Text.from_markup(text).plain if "[" in text else text
+    return Text.from_markup(text, emoji=False).plain if "[" in text else text
 
 
 def _print_rows(console: Console, table: Table) -> None:
@@ -126,7 +130,7 @@ def _print_rows(console: Console, table: Table) -> None:
     for row in rows:
         console.print()
         for column, cell in zip(table.columns, row, strict=True):
-            value = cell if isinstance(cell, Text) else Text.from_markup(str(cell))
+            value = cell if isinstance(cell, Text) else Text.from_markup(str(cell), emoji=False)
             if value.plain:
                 console.print(Text(f"{column.header}: ").append_text(value))
     if table.caption:

@@ -7,7 +7,15 @@ import io
 import pytest
 from rich.console import Console
 
-from dra_fleet.cli.output import NARROW, STYLED, new_table, print_lines, print_table
+from dra_fleet.cli.output import (
+    NARROW,
+    STYLED,
+    new_table,
+    print_error,
+    print_lines,
+    print_table,
+    stdout_console,
+)
 
 
 def printed(width: int, least: int = NARROW) -> str:
@@ -86,3 +94,17 @@ def test_a_table_of_more_rows_than_a_screen_shows_is_written_as_it_is_a_line_for
     ]
     assert lines[-2:] == ["so many", ""]
     assert len(lines) == STYLED + 5
+
+
+def test_a_place_in_line_100_stays_a_place(capsys: pytest.CaptureFixture[str]) -> None:
+    print_error("at: Pulumi.dev.yaml:100:41")
+    assert capsys.readouterr().err == "error: at: Pulumi.dev.yaml:100:41\n"
+
+
+def test_a_cell_that_holds_a_place_in_line_100_keeps_it(capsys: pytest.CaptureFixture[str]) -> None:
+    for least in (NARROW, 1_000):
+        table = new_table("Places")
+        table.add_column("Place")
+        table.add_row("[red]Pulumi.dev.yaml:100:41[/]")
+        print_table(stdout_console(), table, least)
+    assert capsys.readouterr().out.count("Pulumi.dev.yaml:100:41") == 2
