@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.model.nodes import ONE_POD
-from dra_fleet.proof.allocator import Steps
 from dra_fleet.proof.answer.admin_access import refuse_admin_access
 from dra_fleet.proof.answer.classes import prove_classes, tell_unmatched
 from dra_fleet.proof.answer.growth import must_grow
 from dra_fleet.proof.answer.messages import ACCEPT, STRICT, ProofFindings, refuse_broken, tell
-from dra_fleet.proof.answer.misses import fix_of, why_too_few
+from dra_fleet.proof.answer.misses import fix_of, reasons_of, why_too_few
 from dra_fleet.proof.answer.parameters import refuse_parameters
 from dra_fleet.proof.answer.pools import pool_fits
 from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, Proof, WorkloadProof
 from dra_fleet.proof.answer.workloads import Answer, judge
 from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
 from dra_fleet.proof.demand.pod_sets import PodSet, channel_asks, claim_of, pod_sets_of
+from dra_fleet.proof.errors import Undecidable
 from dra_fleet.proof.search.contention import Question
 from dra_fleet.proof.search.kinds import kinds_of
-from dra_fleet.proof.search.placements import MOST_STEPS_OF_ALL, STEPS_OF_A_PART, Placements
+from dra_fleet.proof.search.placements import Placements, steps_for
 from dra_fleet.proof.search.suitability import Suitability, barrier, suitability_of
 from dra_fleet.proof.supply.prediction import predict
 
@@ -46,12 +47,7 @@ def prove(plan: FleetPlan, recorded: Mapping[str, Sequence[NodeGroup]] | None = 
     claims: list[ClaimProof] = []
     workloads: list[WorkloadProof] = []
     missed: dict[str, Missed] = {}
-    parts = sum(
-        len(part)
-        for cluster in plan.clusters
-        for part in (cluster.templates, cluster.claims, cluster.workloads, cluster.pools)
-    )
-    steps = Steps(MOST_STEPS_OF_ALL + STEPS_OF_A_PART * parts)
+    steps = steps_for(plan.clusters)
     for cluster in plan.clusters:
         placements = Placements(class_objects(cluster), cluster.kubernetes, steps)
         proved = _prove_cluster(cluster, (recorded or {}).get(cluster.name), placements, missed, findings)
@@ -97,7 +93,7 @@ def _prove_cluster(
     pod_sets, of_workload = pod_sets_of(cluster, sound, asks, classes)
     hurt = [item for item in cluster.workloads if claim_of(item) in broken]
     _refuse_placeless(cluster, groups, hurt, pod_sets_of(cluster, hurt, asks, classes), findings)
-    of_class = prove_classes(cluster, classes, groups, kinds, missed)
+    of_class = prove_classes(cluster, placements, groups, kinds, missed)
     kinds = kinds_of(groups, {key for pod_set in pod_sets for key in pod_set.node_selector})
     question = _question(groups, kinds, pod_sets, placements)
     return of_class, claims, _prove_workloads(cluster, sound, of_workload, question, findings)
@@ -126,8 +122,11 @@ def _question(
     groups: Sequence[NodeGroup], kinds: Sequence[int], pod_sets: Sequence[PodSet], placements: Placements
 ) -> Question:
     suitability: dict[tuple[int, int], Suitability] = {}
+    different = set(kinds)
     for number, pod_set in enumerate(pod_sets):
-        of_kind = {kind: suitability_of(pod_set, groups[kind], placements.minor) for kind in set(kinds)}
+        with suppress(Undecidable):  # what each pool means is told anyway, in as long as a step takes
+            placements.spend(len(groups))
+        of_kind = {kind: suitability_of(pod_set, groups[kind], placements.suitability) for kind in different}
         suitability |= {(number, index): of_kind[kind] for index, kind in enumerate(kinds)}
     return Question(
         pod_sets=pod_sets, groups=groups, kinds=kinds, suitability=suitability, placements=placements
@@ -174,7 +173,7 @@ def _claim_answer(question: Question, pools: Sequence[PoolFit]) -> tuple[Answer,
         return Answer(word="unknown", reason=doubtful.reason), doubtful.fix
     if not pools:
         return Answer(word="never", reason="the cluster has no pool"), "add a pool"
-    return Answer(word="never", reason="; ".join(pool.reason for pool in pools)), fix_of(pools)
+    return Answer(word="never", reason=reasons_of(pools)), fix_of(pools)
 
 
 def _error(question: Question, pod_set: int) -> tuple[Answer, str] | None:
@@ -269,7 +268,7 @@ def _explained(answer: Answer, pools: Sequence[PoolFit], copies: int) -> tuple[A
     if answer.word == "unknown":
         return answer, doubtful.fix if doubtful else ""
     if all(pool.at_max == 0 for pool in pools) and pools:
-        return Answer(word="never", reason="; ".join(pool.reason for pool in pools)), fix_of(pools)
+        return Answer(word="never", reason=reasons_of(pools)), fix_of(pools)
     room = sum(pool.at_max or 0 for pool in pools)
     if room < copies:
         return answer, f"run {room} copies at most, or raise nodes.max"

@@ -69,7 +69,8 @@ def example_map(offer: Offered) -> dict[str, tuple[Node, ...]]:
 def _fill(offer: Offered, filled: Sequence[Sequence[Held]]) -> None:
     groups, pod_sets = offer.groups, offer.pod_sets
     suitability = [
-        [suitability_of(pod_set, group, offer.placements.minor) for group in groups] for pod_set in pod_sets
+        [suitability_of(pod_set, group, offer.placements.suitability) for group in groups]
+        for pod_set in pod_sets
     ]
     packing = Packing(
         [group.shape for group in groups], pod_sets, offer.placements, counts_resources=[True] * len(groups)

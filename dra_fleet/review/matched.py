@@ -11,7 +11,7 @@ from dra_fleet.cel.clauses import clauses, split
 from dra_fleet.cel.intent import asked
 from dra_fleet.proof.allocator.requests import Selector
 from dra_fleet.proof.demand.asks import Ask
-from dra_fleet.proof.search.matching import match
+from dra_fleet.proof.errors import Undecidable
 from dra_fleet.review.masking import change_shown
 from dra_fleet.review.paths import value_at
 from dra_fleet.review.words import short_list
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.model.nodes import NodeGroup
+    from dra_fleet.proof.search.placements import Placements
     from dra_fleet.review.events import EngineStep
     from dra_fleet.review.offered import Offered
 
@@ -98,10 +99,7 @@ def matched_before_and_after(steps: Sequence[EngineStep], offered: Offered | Non
     if step is None or offered is None or not offered.groups:
         return ""
     before, after = (
-        {
-            group.pool: _matched(step.name, state, group, offered.cluster.kubernetes)
-            for group in offered.groups
-        }
+        {group.pool: _matched(step.name, state, group, offered.placements) for group in offered.groups}
         for state in (step.old or {}, step.new or {})
     )
     total = sum(len(group.shape.devices) * group.most for group in offered.groups)
@@ -127,8 +125,8 @@ def _expressions(state: Mapping[str, object]) -> list[str]:
     return [text for text in texts if isinstance(text, str)]
 
 
-def _matched(name: str, state: Mapping[str, object], group: NodeGroup, minor: str) -> int | None:
-    """Devices of a node; None where it hangs on a value that nobody can know yet."""
+def _matched(name: str, state: Mapping[str, object], group: NodeGroup, placements: Placements) -> int | None:
+    """Devices of a node; None where it hangs on a value that nobody can know yet, or cannot be told."""
     ask = Ask(
         name=name,
         class_name=name,
@@ -136,7 +134,10 @@ def _matched(name: str, state: Mapping[str, object], group: NodeGroup, minor: st
         count=1,
         is_plain=True,
     )
-    found = match(ask, group.shape, minor)
+    try:
+        found = placements.match(ask, group.shape)
+    except Undecidable:
+        return None
     return len(found.certain) if found.certain == found.maybe else None
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
 from dra_fleet.proof.demand.pod_sets import claim_of, pod_sets_of
-from dra_fleet.proof.search.placements import Placements
+from dra_fleet.proof.search.placements import Placements, steps_for
 from dra_fleet.proof.supply.prediction import predict
 
 if TYPE_CHECKING:
@@ -39,5 +39,5 @@ def offered(cluster: ClusterPlan) -> Offered:
         cluster=cluster,
         groups=predict(cluster, named),
         pod_sets=pod_sets_of(cluster, known, asks, classes)[0],
-        placements=Placements(classes, cluster.kubernetes),
+        placements=Placements(classes, cluster.kubernetes, steps_for([cluster])),
     )

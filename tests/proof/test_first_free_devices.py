@@ -11,7 +11,6 @@ from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import Allocation, CandidateNode, Inventory, Steps, allocate, allocate_alike
 from dra_fleet.proof.demand.asks import ask_of, class_objects
 from dra_fleet.proof.search.held import Held
-from dra_fleet.proof.search.likeness import Likeness
 from dra_fleet.proof.search.placements import Placements
 from dra_fleet.proof.supply.node_slices import inventory_of
 from dra_fleet.proof.supply.prediction import predict
@@ -57,7 +56,7 @@ def test_a_plain_claim_gets_what_the_allocator_gives_whatever_is_in_use(
     devices = {"requests": [{"name": "r", "exactly": exactly}], "constraints": CONSTRAINTS[constraints]}
     claim = ask_of("c", {"devices": devices}, classes)
     placements = Placements(classes, minor)
-    likeness = Likeness(shape, [claim], minor)
+    likeness = placements.likeness(shape, [claim])
     chance = random.Random(count)
     node = CandidateNode(NODE, shape.labels)
     for taken in range(len(shape.devices)):

@@ -42,8 +42,9 @@ def question(settings: dict[str, Any]) -> Question:
     asks = {item.name: claim_ask(item.name, item.spec, classes) for item in cluster.templates}
     pod_sets, _ = pod_sets_of(cluster, cluster.workloads, asks, classes)
     groups = predict(cluster)
+    placements = Placements(classes, "1.36")
     suitability = {
-        (pod_set, group): suitability_of(pod_sets[pod_set], groups[group], "1.36")
+        (pod_set, group): suitability_of(pod_sets[pod_set], groups[group], placements.suitability)
         for pod_set in range(len(pod_sets))
         for group in range(len(groups))
     }
@@ -52,7 +53,7 @@ def question(settings: dict[str, Any]) -> Question:
         groups=groups,
         kinds=range(len(groups)),
         suitability=suitability,
-        placements=Placements(classes, "1.36"),
+        placements=placements,
     )
 
 

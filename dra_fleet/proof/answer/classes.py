@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.model.nodes import ONE_POD
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dra_fleet.proof.answer.messages import ProofFindings
     from dra_fleet.proof.demand.asks import Ask, Object
     from dra_fleet.proof.search.matching import Miss
-    from dra_fleet.proof.search.suitability import Suitability
+    from dra_fleet.proof.search.placements import Placements
 
 _REQUEST = "device"
 
@@ -46,7 +46,7 @@ class Missed:
 
 def prove_classes(
     cluster: ClusterPlan,
-    classes: Mapping[str, Object],
+    placements: Placements,
     groups: Sequence[NodeGroup],
     kinds: Sequence[int],
     missed: dict[str, Missed],
@@ -55,7 +55,7 @@ def prove_classes(
 
     Args:
         cluster: the cluster.
-        classes: its DeviceClasses by name.
+        placements: what matches on its nodes.
         groups: its nodes.
         kinds: per group the first one that means the same.
         missed: collects by class why devices are not of it.
@@ -65,7 +65,7 @@ def prove_classes(
         ClassProof(
             cluster=cluster.name,
             name=item.name,
-            pools=tuple(_fits(_anywhere(item.name, classes), groups, kinds, minor, missed)),
+            pools=tuple(_fits(_anywhere(item.name, placements.classes), groups, kinds, placements, missed)),
         )
         for item in cluster.classes
         if not any(compile_problem(selector.cel.expression, minor) for selector in item.spec.selectors)
@@ -121,26 +121,35 @@ def _anywhere(name: str, classes: Mapping[str, Object]) -> PodSet:
 
 
 def _fits(
-    pod_set: PodSet, groups: Sequence[NodeGroup], kinds: Sequence[int], minor: str, missed: dict[str, Missed]
+    pod_set: PodSet,
+    groups: Sequence[NodeGroup],
+    kinds: Sequence[int],
+    placements: Placements,
+    missed: dict[str, Missed],
 ) -> Iterator[ClassFit]:
-    of_kind = {kind: suitability_of(pod_set, groups[kind], minor) for kind in set(kinds)}
+    of_kind = {kind: _fit(pod_set, groups[kind], placements) for kind in dict.fromkeys(kinds)}
     for group, kind in zip(groups, kinds, strict=True):
-        yield _fit(pod_set.name, group, of_kind[kind], missed)
+        fit, ask, misses = of_kind[kind]
+        if fit.matches == 0:
+            seen = missed.setdefault(pod_set.name, Missed(ask=ask))
+            seen.pools.append(group.pool)
+            seen.devices += fit.devices
+            if group is groups[kind]:
+                seen.misses += misses
+        yield replace(fit, pool=group.pool)
 
 
-def _fit(name: str, group: NodeGroup, found: Suitability, missed: dict[str, Missed]) -> ClassFit:
-    ask, matched = found.matches[0][0]
-    devices = len(group.shape.devices)
+def _fit(pod_set: PodSet, group: NodeGroup, placements: Placements) -> tuple[ClassFit, Ask, Sequence[Miss]]:
+    """The class on nodes of one kind, and on which devices it fails."""
+    found, devices = suitability_of(pod_set, group, placements.suitability), len(group.shape.devices)
+    (ask,) = pod_set.claim.asks
     if found.doubt:
-        return ClassFit(pool=group.pool, matches=None, devices=devices, reason=found.doubt)
+        return ClassFit(pool=group.pool, matches=None, devices=devices, reason=found.doubt), ask, ()
+    ((_, matched),) = found.matches[0]
     if matched.certain:
-        return ClassFit(pool=group.pool, matches=len(matched.certain), devices=devices)
-    seen = missed.setdefault(name, Missed(ask=ask))
-    seen.pools.append(group.pool)
-    if not devices:
-        reason, fix = f"the nodes of pool {group.pool} publish no devices", "install a driver for them"
-    else:
-        seen.devices += devices
-        seen.misses += matched.misses
-        reason, fix = why_too_few(ask, matched.misses, 0, devices, f"of a node of pool {group.pool}")
-    return ClassFit(pool=group.pool, matches=0, devices=devices, reason=reason, fix=fix)
+        return ClassFit(pool=group.pool, matches=len(matched.certain), devices=devices), ask, ()
+    reason, fix = "its nodes publish no devices", "install a driver for them"
+    if devices:
+        reason, fix = why_too_few(ask, matched.misses, 0, devices, "of a node")
+    fit = ClassFit(pool=group.pool, matches=0, devices=devices, reason=reason, fix=fix)
+    return fit, ask, matched.misses

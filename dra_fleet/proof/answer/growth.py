@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
-from dra_fleet.proof.answer.misses import why_too_few
+from dra_fleet.proof.answer.misses import MOST_POOLS, why_too_few
 from dra_fleet.proof.search.held import Held
-from dra_fleet.proof.search.matching import match
 from dra_fleet.proof.search.packing import Undecidable
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ _KEEP = "keep nodes.min at 1, or grow it by hand"
 def must_grow(cluster: ClusterPlan, question: Question, pod_set: int, fits: Sequence[PoolFit]) -> list[str]:
     """Per pool that has room for a pod set above its least number of nodes: what must happen, in words.
 
+    Of many pools the first are told: it is enough that one of them grows.
+
     Args:
         cluster: the cluster.
         question: its nodes and what is asked of them.
@@ -39,10 +40,10 @@ def must_grow(cluster: ClusterPlan, question: Question, pod_set: int, fits: Sequ
     """
     pools = {pool.name: pool for pool in cluster.pools}
     taking = {fit.pool for fit in fits if fit.at_max}
+    growing = [group for group in question.groups if group.pool in taking and group.least < group.most]
     return [
         _sentence(cluster, pools[group.pool], group, question.pod_sets[pod_set], question)
-        for group in question.groups
-        if group.pool in taking and group.least < group.most
+        for group in growing[:MOST_POOLS]
     ]
 
 
@@ -70,12 +71,12 @@ def _misses(shape: NodeShape, pod_set: PodSet, question: Question) -> str:
     try:
         if question.placements.place(pod_set.claim, shape, Held()) is not None:
             return ""
+        for choices in pod_set.claim.requests:
+            found = [(ask, question.placements.match(ask, shape)) for ask in choices]
+            if not any(one.certain for _, one in found):
+                ask, one = found[0]
+                where = "that its autoscaler imagines"
+                return why_too_few(ask, one.misses, 0, len(shape.devices), where)[0]
     except Undecidable as problem:
         return str(problem)
-    for choices in pod_set.claim.requests:
-        found = [(ask, match(ask, shape, question.placements.minor)) for ask in choices]
-        if not any(one.certain for _, one in found):
-            ask, one = found[0]
-            where = "that its autoscaler imagines"
-            return why_too_few(ask, one.misses, 0, len(shape.devices), where)[0]
     return "no node that its autoscaler imagines has all it asks for together"

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from dra_fleet.proof.search.matching import Miss
 
 
+MOST_POOLS = 12
+"""Pools of which a reason is told; each of hundreds has the like."""
 _CORRECT = "correct the clause, or choose a machine or layout whose devices have what it asks for"
 
 
@@ -87,6 +89,13 @@ def _fix(miss: Miss, value: str) -> str:
 def fix_of(pools: Sequence[PoolFit]) -> str:
     """What to do where no pool takes a copy: for the pool where most devices match, and by a value."""
     return max(pools, key=lambda pool: (sum(pool.requests.values()), pool.fix not in ("", _CORRECT))).fix
+
+
+def reasons_of(pools: Sequence[PoolFit]) -> str:
+    """Why no pool takes a copy; of many pools the first are told."""
+    rest = len(pools) - MOST_POOLS
+    told = [pool.reason for pool in pools[:MOST_POOLS]]
+    return "; ".join([*told, f"and {rest} more pools"] if rest > 0 else told)
 
 
 def _bound(clause: str) -> Bound | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dra_fleet.proof.demand.asks import Ask, ClaimAsk
     from dra_fleet.proof.demand.pod_sets import PodSet
     from dra_fleet.proof.search.contention import Question
-    from dra_fleet.proof.search.matching import Match, Miss
+    from dra_fleet.proof.search.matching import Match
     from dra_fleet.proof.search.placements import Placements
     from dra_fleet.proof.search.suitability import Suitability
 
@@ -30,14 +30,13 @@ MOST_ON_NODE = 256
 
 
 class _KindFit(NamedTuple):
-    """What a node of one kind is to a pod set; an error is told with the pool's name."""
+    """What a node of one kind is to a pod set."""
 
     requests: dict[str, int]
     per_node: int | None
     reason: str
     fix: str
     cost: CopyCost | None
-    error: tuple[Ask, Miss] | None
 
 
 _Filling = tuple[int | None, "CopyCost | None", str]
@@ -87,9 +86,6 @@ def _group_fit(question: Question, pod_set: int, number: int, of_kind: dict[int,
         of_kind[kind] = _kind_fit(question, pod_set, kind)
     told = of_kind[kind]
     reason, fix, count = told.reason, told.fix, told.per_node
-    if told.error is not None:
-        ask, miss = told.error
-        reason, fix = why_too_few(ask, [miss], 0, 1, f"of pool {group.pool}")
     return PoolFit(
         pool=group.pool,
         requests=told.requests,
@@ -107,14 +103,15 @@ def _kind_fit(question: Question, pod_set: int, number: int) -> _KindFit:
     group, found = question.groups[number], question.suitability[pod_set, number]
     count: int | None = None
     price: CopyCost | None = None
-    error: tuple[Ask, Miss] | None = None
     reason, fix = "", ""
     if found.barrier:
         count, reason = 0, found.barrier
     elif found.doubt:
         reason = found.doubt
     elif found.error is not None:
-        error, count = found.error, 0
+        ask, miss = found.error
+        reason, fix = why_too_few(ask, [miss], 0, 1, "of a node")
+        count = 0
     else:
         count, price, reason = _filled(question, pod_set, group, found)
         if count == 0:
@@ -129,7 +126,6 @@ def _kind_fit(question: Question, pod_set: int, number: int) -> _KindFit:
         reason=reason,
         fix=fix,
         cost=price,
-        error=error,
     )
 
 
@@ -151,15 +147,15 @@ def _fill(
     question: Question, item: PodSet, shape: NodeShape, found: Suitability, *, is_tight: bool
 ) -> _Filling:
     packing = Packing([shape], [item], question.placements, counts_resources=[is_tight])
-    anyhow = (
-        None
-        if counting.is_free_of_order(item, shape)
-        else Packing([shape], [item], question.placements, counts_resources=[is_tight], in_any_order=True)
-    )
     node, count = packing.empty(0), 0
     chosen: tuple[tuple[str, str, str], ...] = ()
     of_one: Shares = ()
     try:
+        anyhow = (
+            None
+            if counting.is_free_of_order(item, shape)
+            else Packing([shape], [item], question.placements, counts_resources=[is_tight], in_any_order=True)
+        )
         while count < MOST_ON_NODE:
             following = packing.place(0, node)
             if following is None:

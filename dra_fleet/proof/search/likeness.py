@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import Amount, DeviceId
 from dra_fleet.proof.search.held import Held
-from dra_fleet.proof.search.matching import match
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from dra_fleet.model.nodes import NodeDevice, NodeShape
     from dra_fleet.proof.allocator import Allocated
-    from dra_fleet.proof.demand.asks import ClaimAsk
+    from dra_fleet.proof.demand.asks import Ask, ClaimAsk
+    from dra_fleet.proof.search.matching import Match
 
 Mark = tuple[tuple[str, Amount], ...]
 """What is in use of a device: nothing, all of it, or parts."""
@@ -52,16 +52,21 @@ class Likeness:
     Args:
         shape: the node.
         claims: all that may come to it.
-        minor: the cluster's Kubernetes minor.
+        match: what a request finds on a node.
         first_only: whether a search with it asks for the first solution only.
     """
 
     def __init__(
-        self, shape: NodeShape, claims: Sequence[ClaimAsk], minor: str, *, first_only: bool = False
+        self,
+        shape: NodeShape,
+        claims: Sequence[ClaimAsk],
+        match: Callable[[Ask, NodeShape], Match],
+        *,
+        first_only: bool = False,
     ) -> None:
         self.drivers = shape.any_order
         self._first_only = first_only
-        self._tree = _tree(shape, claims, minor)
+        self._tree = _tree(shape, claims, match)
         self._canonical: dict[Held, Held] = {}
 
     def canonical(self, held: Held) -> Held:
@@ -99,7 +104,7 @@ class _After:
         return found.__getitem__
 
 
-def _tree(shape: NodeShape, claims: Sequence[ClaimAsk], minor: str) -> _Branch:
+def _tree(shape: NodeShape, claims: Sequence[ClaimAsk], match: Callable[[Ask, NodeShape], Match]) -> _Branch:
     named = sorted({name for claim in claims for item in claim.constraints for name in _attributes(item)})
     values = {name: {device.key: _value(device, name) for device in shape.devices} for name in named}
     kept = sorted(named, key=lambda name: len(set(values[name].values())))
@@ -108,7 +113,7 @@ def _tree(shape: NodeShape, claims: Sequence[ClaimAsk], minor: str) -> _Branch:
         if not levels or _divides(values[levels[-1]], values[name]):
             levels.append(name)
     fixed = [name for name in named if name not in levels]
-    kinds = _kinds(shape, claims, minor)
+    kinds = _kinds(shape, claims, match)
     leaves = {
         device.key: _Branch(
             (kinds[device.key], *(values[name][device.key] for name in fixed)),
@@ -136,7 +141,9 @@ def _divides(coarse: Mapping[tuple[str, str], str], fine: Mapping[tuple[str, str
     return all(above.setdefault(value, coarse[key]) == coarse[key] for key, value in fine.items() if value)
 
 
-def _kinds(shape: NodeShape, claims: Sequence[ClaimAsk], minor: str) -> dict[tuple[str, str], str]:
+def _kinds(
+    shape: NodeShape, claims: Sequence[ClaimAsk], match: Callable[[Ask, NodeShape], Match]
+) -> dict[tuple[str, str], str]:
     """All that a claim may see of a device besides what constraints look at."""
     kinds: dict[tuple[str, str], list[object]] = {}
     parts = {name for claim in claims for name, _ in claim.parts}
@@ -152,7 +159,7 @@ def _kinds(shape: NodeShape, claims: Sequence[ClaimAsk], minor: str) -> dict[tup
         tuple(item.expression for item in ask.selectors): ask for claim in claims for ask in claim.asks
     }
     for ask in selectors.values():
-        found = match(ask, shape, minor)
+        found = match(ask, shape)
         for key in found.certain:
             kinds[key].append(True)
         for miss in found.misses:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast
 
 from dra_fleet.cel import CelInvalid, CelUnsupported, environment, judgeable_clauses
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Outcome = Literal["false", "error", "unknown"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Miss:
     """The first clause that is not true on a device.
 
@@ -55,21 +55,26 @@ class Match:
 
     def first(self, outcome: Outcome) -> Miss | None:
         """The first miss of a kind."""
-        return next((miss for miss in self.misses if miss.outcome == outcome), None)
+        return self._firsts.get(outcome)
+
+    @cached_property
+    def _firsts(self) -> dict[Outcome, Miss]:
+        return {miss.outcome: miss for miss in reversed(self.misses)}
 
 
 def match(ask: Ask, shape: NodeShape, minor: str) -> Match:
-    """What a request finds on a node whose devices are all free."""
-    return _match(ask.selectors, shape.devices, minor)
+    """What a request finds on a node whose devices are all free.
 
-
-@lru_cache(maxsize=4096)
-def _match(selectors: tuple[Selector, ...], devices: tuple[NodeDevice, ...], minor: str) -> Match:
+    Args:
+        ask: the request.
+        shape: the node.
+        minor: the cluster's Kubernetes minor.
+    """
     certain: set[tuple[str, str]] = set()
     maybe: set[tuple[str, str]] = set()
     misses: list[Miss] = []
-    for device in devices:
-        miss = _first_miss(selectors, device, minor)
+    for device in shape.devices:
+        miss = _first_miss(ask.selectors, device, minor)
         if miss is None:
             certain.add(device.key)
         else:

@@ -24,6 +24,8 @@ MOST_MIXES = 100_000
 """Ways to have placed some pods of each pod set; beyond it being exhaustive is not even tried."""
 MOST_QUESTIONS = 3_000
 """Questions to the allocator before it does."""
+LOOKED_AT = 8
+"""Nodes that are looked at in as long as a step takes."""
 SAMPLED_PODS = 20_000
 """Pods that are put down, all sampled orders together."""
 SEED = 20_261_121
@@ -61,7 +63,7 @@ def explore(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> Tri
         copies: Pods per pod set.
 
     Raises:
-        Undecidable: It cannot be told.
+        Undecidable: It cannot be told, or takes more steps than the proof has left.
     """
     if prod(count + 1 for count in copies) > MOST_MIXES:
         return _sample(packing, nodes, copies)
@@ -82,6 +84,7 @@ def _exhaust(packing: Packing, nodes: Counter[int], copies: Sequence[int]) -> Tr
             return found
         found.placed |= {pod_set for pod_set, left in enumerate(state[1]) if not left}
         found.completes = found.completes or not any(state[1])
+        packing.spend(len(state[0]) * len(copies))
         for following, step in _following(packing, state, found, parents):
             if following not in parents:
                 parents[following] = (state, step)
@@ -177,6 +180,7 @@ def _play(
     for pod_set in order:
         if pod_set in full:
             continue
+        packing.spend(1 + len(ranked) // LOOKED_AT)
         node = _choose(packing, pod_set, ranked, chance if policy == "any" else None)
         if node is None:
             full.add(pod_set)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from dra_fleet.model.nodes import NOTHING, ComputeResources
+from dra_fleet.proof.errors import Undecidable
 from dra_fleet.proof.search.held import Held
-from dra_fleet.proof.search.likeness import Likeness
-from dra_fleet.proof.search.placements import Placed, Placements, Undecidable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.model.nodes import NodeShape
     from dra_fleet.proof.demand.pod_sets import PodSet
+    from dra_fleet.proof.search.placements import Placed, Placements
 
 __all__ = ["Filled", "Packing", "Undecidable"]
 
@@ -48,6 +48,9 @@ class Packing:
         sure: Whether only what is left for certain counts.
         in any order: Whether devices are given out in every order in which drivers may publish them, not
             only in the one in which they stand.
+
+    Raises:
+        Undecidable: The steps of the proof are used up.
     """
 
     def __init__(
@@ -75,11 +78,12 @@ class Packing:
         self._given: dict[tuple[int, int], tuple[tuple[str, str, str], ...]] = {}
         claims = [pod_set.claim for pod_set in pod_sets]
         likeness = {
-            number: Likeness(shapes[number], claims, placements.minor)
+            number: placements.likeness(shapes[number], claims)
             for number in set(self._first_alike)
             if in_any_order and shapes[number].any_order
         }
         self._likeness = [likeness.get(number) for number in self._first_alike]
+        self.spend = placements.spend
         self.questions = 0
         self.is_exhaustive = True
 

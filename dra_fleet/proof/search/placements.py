@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dra_fleet.cel import CelInvalid, CelUnsupported, environment
 from dra_fleet.model.nodes import NODE
 from dra_fleet.proof.allocator import (
     Allocation,
@@ -16,34 +18,40 @@ from dra_fleet.proof.allocator import (
     allocate_alike,
 )
 from dra_fleet.proof.allocator.prepare import MOST_DEVICES
+from dra_fleet.proof.errors import Undecidable
 from dra_fleet.proof.search.held import Held, after
 from dra_fleet.proof.search.likeness import Likeness
-from dra_fleet.proof.search.matching import match
-from dra_fleet.proof.search.suitability import values_of
+from dra_fleet.proof.search.matching import Match, match
+from dra_fleet.proof.search.suitability import Suitability, suitability_to, values_of
 from dra_fleet.proof.supply.node_slices import inventory_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.model.nodes import NodeDevice, NodeShape
+    from dra_fleet.model.plan import ClusterPlan
     from dra_fleet.proof.allocator import DeviceId
-    from dra_fleet.proof.demand.asks import ClaimAsk
+    from dra_fleet.proof.demand.asks import Ask, ClaimAsk
 
 MOST_STEPS = 60_000
 """Devices that are tried for one claim on one node."""
 MOST_STEPS_OF_ALL = 300_000
-"""Devices that are tried in one proof, besides those for each part of its stack."""
+"""Steps of one proof, besides those for each part of its stack: to try a device, and what takes as long."""
 STEPS_OF_A_PART = 300
-"""Devices that are tried for each claim, workload and pool of a stack."""
+"""Steps for each claim, workload and pool of a stack."""
+STEPS_OF_A_TREE = 4
+"""Steps for each device among which those that are alike are looked for."""
+DEAREST_EVALUATION = 1_000
+"""Steps of an evaluation, which takes as many as it costs: the evaluator ends loops after 10,000 rounds."""
 SIMPLE_STEPS = 2_000
 """Devices that are tried before it is worth while to find out which of them are alike."""
 GIVEN_UP = (
     "there are too many ways to choose its devices to try them all; name fewer devices, or fewer constraints"
 )
-
-
-class Undecidable(Exception):  # noqa: N818 - an answer on its way up, not an error
-    """The allocator has no yes or no: an unknown value, a failure, or too long a search."""
+TOO_LARGE = (
+    "the proof of this stack takes more steps than it may; write fewer claims, selectors and machines that "
+    "differ, or divide the stack"
+)
 
 
 class Placed(NamedTuple):
@@ -65,6 +73,16 @@ class Choices(NamedTuple):
     are_all: bool
 
 
+def steps_for(clusters: Sequence[ClusterPlan]) -> Steps:
+    """The steps that the proof of some clusters may take, all together."""
+    parts = sum(
+        len(part)
+        for cluster in clusters
+        for part in (cluster.templates, cluster.claims, cluster.workloads, cluster.pools)
+    )
+    return Steps(MOST_STEPS_OF_ALL + STEPS_OF_A_PART * parts)
+
+
 class Placements:
     """Answers for one cluster, and remembers, what the allocator gives a claim on a node.
 
@@ -73,7 +91,7 @@ class Placements:
     Args:
         classes: The cluster's DeviceClasses.
         minor: The scheduler's Kubernetes minor.
-        steps: Devices that may be tried, for all clusters of a proof together.
+        steps: What the proof may take, for all of its clusters together.
     """
 
     def __init__(self, classes: Mapping[str, Any], minor: str, steps: Steps | None = None) -> None:
@@ -83,6 +101,60 @@ class Placements:
         self._known: dict[tuple[str, tuple[NodeDevice, ...], Held], Placed | Undecidable | None] = {}
         self._choices: dict[tuple[str, Likeness, Held], Choices] = {}
         self._plain: dict[tuple[str, tuple[NodeDevice, ...]], Sequence[DeviceId] | None] = {}
+        self._matches: dict[tuple[object, ...], Match] = {}
+        self._evaluated: defaultdict[str, set[str]] = defaultdict(set)
+        self._suitability: dict[tuple[ClaimAsk, NodeShape], Suitability] = {}
+
+    def spend(self, steps: int) -> None:
+        """Count what is done for the proof besides trying devices.
+
+        Raises:
+            Undecidable: The steps of the proof are used up.
+        """
+        if self._steps.left < steps:
+            self._steps.left = 0
+            raise Undecidable(TOO_LARGE)
+        self._steps.left -= steps
+
+    def match(self, ask: Ask, shape: NodeShape) -> Match:
+        """What a request finds on a node whose devices are all free.
+
+        Raises:
+            Undecidable: The steps of the proof are used up.
+        """
+        key = (ask.selectors, shape.devices)
+        if key not in self._matches:
+            self.spend(len(shape.devices) * (1 + len(ask.selectors)) + self._evaluations(ask, shape))
+            self._matches[key] = match(ask, shape, self.minor)
+        return self._matches[key]
+
+    def suitability(self, claim: ClaimAsk, shape: NodeShape) -> Suitability:
+        """What a node means to a claim, wherever its pod may go."""
+        key = (claim, shape)
+        if key not in self._suitability:
+            self._suitability[key] = suitability_to(claim, shape, self.match)
+        return self._suitability[key]
+
+    def likeness(self, shape: NodeShape, claims: Sequence[ClaimAsk], *, first_only: bool = False) -> Likeness:
+        """Which devices of a node are alike to claims.
+
+        Raises:
+            Undecidable: The steps of the proof are used up.
+        """
+        self.spend(STEPS_OF_A_TREE * len(shape.devices))
+        return Likeness(shape, claims, self.match, first_only=first_only)
+
+    def _evaluations(self, ask: Ask, shape: NodeShape) -> int:
+        """Steps for the expressions that are evaluated on such devices for the first time."""
+        steps = 0
+        devices = {device.subject.key for device in shape.devices}
+        for selector in ask.selectors:
+            known = self._evaluated[selector.expression]
+            fresh = devices - known
+            if fresh:
+                known |= fresh
+                steps += len(fresh) * min(_cost(selector.expression, self.minor), DEAREST_EVALUATION)
+        return steps
 
     def place(self, claim: ClaimAsk, shape: NodeShape, held: Held) -> Placed | None:
         """What a claim gets where some devices are in use, as they stand; None where it does not fit.
@@ -121,7 +193,7 @@ class Placements:
 
     def _in_turn(self, claim: ClaimAsk, shape: NodeShape) -> Sequence[DeviceId] | None:
         (ask,) = claim.asks
-        found = match(ask, shape, self.minor)
+        found = self.match(ask, shape)
         if ask.class_name not in self.classes or found.first("error") or found.first("unknown"):
             return None
         for constraint in claim.constraints:
@@ -159,14 +231,15 @@ class Placements:
         (outcome,) = self._ask_alike(claim, shape, held, None, SIMPLE_STEPS)
         if isinstance(outcome, TimedOut):
             freely = replace(shape, in_order=frozenset())
-            likeness = Likeness(freely, [claim], self.minor, first_only=True)
+            likeness = self.likeness(freely, [claim], first_only=True)
             (outcome,) = self._ask_alike(claim, shape, held, likeness)
         return _placed(outcome, held)
 
     def _ask_alike(
         self, claim: ClaimAsk, shape: NodeShape, held: Held, likeness: Likeness | None, most: int = MOST_STEPS
     ) -> list[Outcome]:
-        before = max(0, min(most, self._steps.left))
+        self.spend(len(shape.devices))
+        before = min(most, self._steps.left)
         steps = Steps(before)
         outcomes = allocate_alike(
             [claim.body],
@@ -180,6 +253,13 @@ class Placements:
         )
         self._steps.left -= before - max(steps.left, 0)
         return outcomes
+
+
+def _cost(expression: str, minor: str) -> int:
+    try:
+        return environment(minor).compile(expression).cost
+    except (CelInvalid, CelUnsupported):
+        return 0  # it is not evaluated
 
 
 def _is_plain(claim: ClaimAsk, shape: NodeShape) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +12,16 @@ from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.kubernetes.scheduling.node_affinity import MissingLabel, all_labels, carries, some_labels
 from dra_fleet.kubernetes.scheduling.taints import untolerated_taints
 from dra_fleet.model.nodes import GIVE_SLICES
-from dra_fleet.proof.search.matching import Match, Miss, match
+from dra_fleet.proof.errors import Undecidable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dra_fleet.kubernetes.scheduling.node_affinity import Labels
     from dra_fleet.model.nodes import NodeGroup, NodeShape
     from dra_fleet.proof.demand.asks import Ask, ClaimAsk
     from dra_fleet.proof.demand.pod_sets import PodSet
+    from dra_fleet.proof.search.matching import Match, Miss
 
 _STANDARD = {"kubernetes.io/os": "linux"}
 
@@ -62,20 +63,44 @@ def _union(parts: Sequence[frozenset[tuple[str, str]]]) -> frozenset[tuple[str, 
     return parts[0] if len(parts) == 1 else frozenset[tuple[str, str]]().union(*parts)
 
 
-def suitability_of(pod_set: PodSet, group: NodeGroup, minor: str) -> Suitability:
-    """What a group of nodes means to a pod set."""
+def suitability_of(
+    pod_set: PodSet, group: NodeGroup, to_claim: Callable[[ClaimAsk, NodeShape], Suitability]
+) -> Suitability:
+    """What a group of nodes means to a pod set.
+
+    Args:
+        pod_set: the pod set.
+        group: the nodes.
+        to_claim: what a node means to a claim, wherever its pod may go.
+    """
     reason = barrier(pod_set, group.shape)
     if reason:
         return _barred(reason)
-    matches = tuple(
-        tuple((ask, match(ask, group.shape, minor)) for ask in choices) for choices in pod_set.claim.requests
+    found = to_claim(pod_set.claim, group.shape)
+    doubt = _doubtful_label(pod_set, group.shape) or found.doubt or _doubtful_room(pod_set, group.shape)
+    return found if doubt == found.doubt else replace(found, doubt=doubt)
+
+
+def suitability_to(
+    claim: ClaimAsk, shape: NodeShape, match: Callable[[Ask, NodeShape], Match]
+) -> Suitability:
+    """What a node means to a claim, wherever its pod may go.
+
+    Args:
+        claim: the claim.
+        shape: the node.
+        match: what a request finds on a node.
+    """
+    try:
+        matches = tuple(tuple((ask, match(ask, shape)) for ask in choices) for choices in claim.requests)
+    except Undecidable as problem:
+        return Suitability(barrier="", doubt=str(problem), matches=(), has_more=True)
+    unknown = [_unknown_devices(ask, shape) for ask in claim.asks]
+    values = (_unknown_value(claim, ask, one, shape) for choices in matches for ask, one in choices)
+    doubt = next(
+        (device or value for device, value in zip(unknown, values, strict=True) if device or value), ""
     )
-    has_more = any(
-        _unknown_devices(ask, group.shape) for choices in pod_set.claim.requests for ask in choices
-    )
-    return Suitability(
-        barrier="", doubt=_doubt(pod_set, group.shape, matches), matches=matches, has_more=has_more
-    )
+    return Suitability(barrier="", doubt=doubt, matches=matches, has_more=any(unknown))
 
 
 @lru_cache(maxsize=4096)
@@ -107,19 +132,18 @@ def labels_of(shape: NodeShape) -> Labels:
     return all_labels(known) if shape.knows_labels else some_labels(known, shape.lacks_labels)
 
 
-def _doubt(pod_set: PodSet, shape: NodeShape, matches: tuple[tuple[tuple[Ask, Match], ...], ...]) -> str:
+def _doubtful_label(pod_set: PodSet, shape: NodeShape) -> str:
     labels = labels_of(shape)
     for key in pod_set.node_selector:
         if labels(key) is MissingLabel.UNKNOWN:
             return f"it is not known whether its nodes have label {key}; put it into the pool's nodeSelector"
-    for choices in matches:
-        for ask, one in choices:
-            reason = _unknown_devices(ask, shape) or _unknown_value(pod_set.claim, ask, one, shape)
-            if reason:
-                return reason
-    if not shape.sure_resources.holds(pod_set.resources):
-        return "a pod asks for nearly all CPU or memory of a node, of which the system keeps a part"
     return ""
+
+
+def _doubtful_room(pod_set: PodSet, shape: NodeShape) -> str:
+    if shape.sure_resources.holds(pod_set.resources):
+        return ""
+    return "a pod asks for nearly all CPU or memory of a node, of which the system keeps a part"
 
 
 def _unknown_devices(ask: Ask, shape: NodeShape) -> str:
