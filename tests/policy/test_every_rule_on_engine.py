@@ -95,6 +95,7 @@ def check(record: Record, program: Program, *, unknown: bool) -> None:
     assert verdict.exit_code == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [broken_program, unknown_program])
 def test_every_rule_tells_of_its_own_break_beside_all_others(made: Callable[[], Program]) -> None:
     program = made()

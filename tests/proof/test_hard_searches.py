@@ -74,6 +74,7 @@ def test_thirty_two_requests_find_thirty_two_devices() -> None:
     assert on("many", {"requests": requests})[0] == "guaranteed"
 
 
+@pytest.mark.slow
 def test_the_steps_of_all_searches_of_a_proof_are_bounded_together() -> None:
     cluster = plan_of(fleet({"p": MACHINES["parts"]})).clusters[0]
     classes = class_objects(cluster)

@@ -106,6 +106,7 @@ def test_two_halves_fit_on_each_gpu(copies: int, word: str) -> None:
     assert workloads(ON_DEMAND, half=({"class": "half"}, copies))["half"].word == word
 
 
+@pytest.mark.slow
 def test_partitions_can_be_in_the_way_of_whole_gpus() -> None:
     whole, small = {"class": "gpu.nvidia.com"}, {"class": "small"}
     found = workloads(ON_DEMAND, nodes=2, whole=(whole, 15), small=(small, 7))
