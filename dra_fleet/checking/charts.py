@@ -20,6 +20,7 @@ from dra_fleet.drivers.driver import Release
 from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
 from dra_fleet.kubernetes.scheduling.taints import toleration_text
+from dra_fleet.plan import advertisers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -95,7 +96,7 @@ def check_chart_values(subject: Subject, chart: Chart, clusters: Iterable[Cluste
 def _check_on(
     subject: Subject, chart: Chart, cluster: ClusterInventory, values: ChartValues, wrong: set[str]
 ) -> None:
-    pools = [pool for pool in cluster.plan.pools if pool.machine.gpus]
+    pools = [pool for pool in cluster.plan.pools if pool.machine.gpus and pool.by_dra]
     if not cluster.plan.settings.drivers:
         subject.warning(
             rule="second-driver",
@@ -111,6 +112,9 @@ def _check_on(
     )
     guarded = [item for item in chart.driver.guards(release, values) if item.path not in wrong]
     tell_refusals(subject, chart.version, guarded)
+    served, left = advertisers.by_advertiser(chart.driver, cluster.plan.pools)
+    for refusal in advertisers.refusals(chart.driver, chart.version, values, served, left):
+        subject.refuse(refusal, rule="device-plugin-beside-driver")
     _check_controller(subject, chart, cluster, values)
     _check_priority(subject, chart, clouds.named(cluster.plan.cloud), values)
     pods = PluginPods.of(chart.driver, chart.version, values)

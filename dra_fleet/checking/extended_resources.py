@@ -17,7 +17,7 @@ from dra_fleet.checking.resources import at, mapping
 from dra_fleet.kubernetes.minors import is_on, on_from
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from dra_fleet.checking.inventory import ClusterInventory
     from dra_fleet.checking.pods import Pod
@@ -35,7 +35,10 @@ _UNSERVED = re.compile(r"(gpu\.)?(amd|intel)\.com/.+|aws\.amazon\.com/neuron.*")
 
 @dataclass(frozen=True, kw_only=True)
 class ExtendedResourceRequest:
-    """How many devices of a class a container asks for by an extended resource, and where."""
+    """How many devices of a class a container asks for by an extended resource, and where.
+
+    `class_name` is empty where device plugins alone answer.
+    """
 
     path: Path
     resource: str
@@ -58,6 +61,7 @@ class ExtendedResources:
         self._cluster = cluster
         self._selection = selection
         self._minor = cluster.plan.kubernetes
+        self._by_plugin = cluster.plugin_resources
         self._answered = dict(cluster.extended_resources)
         for item in classes if is_on(_GATE, self._minor) else ():
             name = _extended_name(item)
@@ -85,7 +89,8 @@ class ExtendedResources:
                 if name in self._answered or name.startswith(IMPLICIT) or _is_advertised(name):
                     field = "limits" if name in limits else "requests"
                     where = (*path, "resources", field, name)
-                    if class_name := self._class_of(pod, where, name, limits.get(name, requested.get(name))):
+                    class_name = self._class_of(pod, where, name, limits.get(name, requested.get(name)))
+                    if class_name or name in self._by_plugin:
                         _check_pair(pod, where, limits.get(name), requested.get(name))
                         count = (limits | requested)[name]
                         found.append(
@@ -100,24 +105,34 @@ class ExtendedResources:
     def pools(self, pod: Pod, asks: Sequence[ExtendedResourceRequest]) -> frozenset[str] | None:
         """The pools of which one node has what a pod asks for; None where that cannot be told."""
         served: frozenset[str] | None = None
-        for name in dict.fromkeys(item.class_name for item in asks):
-            items = [item for item in asks if item.class_name == name]
-            if name not in self._selection.known_classes() or name in self._selection.broken:
+        for name in dict.fromkeys(item.class_name or item.resource for item in asks):
+            items = [item for item in asks if (item.class_name or item.resource) == name]
+            most = self._most(name, items)
+            if most is None:
                 return None
-            most = self._selection.most_of(name)
             wanted = sum(_number(item.count) for item in items)
             here = frozenset(pool for pool, number in most.items() if number >= wanted)
             if not here:
                 pod.resource.subject.error(
                     *items[0].path,
                     rule="not-enough-devices",
-                    what=f"asks for {wanted} devices of class {name} on one node, where at most "
-                    f"{max(most.values(), default=0)} match",
+                    what=f"asks for {wanted} devices {'of class' if items[0].class_name else 'by'} {name} on "
+                    f"one node, where at most {max(most.values(), default=0)} match",
                     got=str(items[0].count),
                     fix="ask for fewer, or for a pool with larger machines",
                 )
             served = here if served is None else served & here
         return served
+
+    def _most(self, name: str, items: Sequence[ExtendedResourceRequest]) -> Mapping[str, int] | None:
+        """Per pool how many devices of one node answer; None where that cannot be told."""
+        names = {item.resource for item in items}
+        plugins = self._by_plugin.get(next(iter(names)), {}) if len(names) == 1 else {}
+        if not items[0].class_name:
+            return plugins
+        if name not in self._selection.known_classes() or name in self._selection.broken:
+            return None
+        return {**self._selection.most_of(name), **plugins}
 
     def _class_of(self, pod: Pod, where: Path, name: str, count: object) -> str:
         """The class that answers, empty after it was told that none does."""
@@ -131,6 +146,8 @@ class ExtendedResources:
             return class_name
         if name in self._answered:
             return self._answered[name]
+        if name in self._by_plugin:
+            return ""
         domain = name.partition("/")[0]
         advertisers = [
             item for item in self._cluster.drivers if item.driver.extended_resource.startswith(f"{domain}/")

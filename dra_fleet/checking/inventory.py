@@ -137,6 +137,17 @@ class ClusterInventory:
         }
         return chart | stack
 
+    @cached_property
+    def plugin_resources(self) -> dict[str, dict[str, int]]:
+        """Extended resource names that device plugins answer, each with the devices of one node by pool."""
+        found: dict[str, dict[str, int]] = {}
+        for pool in self.plan.pools:
+            for driver in drivers.in_place_of_plugins(pool.machine) if pool.by_plugin else ():
+                devices = driver.accelerators_of(pool.machine)
+                if devices is not None:
+                    found.setdefault(driver.extended_resource, {})[pool.name] = devices.count
+        return found
+
     def _shape(self, pool: PoolPlan) -> NodeShape:
         (group,) = predict(replace(self.plan, pools=(pool,)), self.named)
         return group.shape

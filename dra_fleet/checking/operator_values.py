@@ -58,8 +58,15 @@ def check_operator_values(
     pools = [pool for pool in cluster.plan.pools if pool.machine.gpus]
     if not pools:
         return
-    names = ", ".join(pool.name for pool in pools)
-    if is_on(operator.device_plugin, values):
+    # A plugin that the operator leaves off a pool is one of another pool.
+    kept_off = operator.device_plugin_kept_off
+    met = [
+        pool
+        for pool in pools
+        if not pool.by_plugin and not any(pool.labels.get(key) == "false" for key in kept_off)
+    ]
+    names = ", ".join(pool.name for pool in met)
+    if met and is_on(operator.device_plugin, values):
         subject.error(
             *operator.device_plugin.key.split("."),
             rule="device-plugin-beside-driver",

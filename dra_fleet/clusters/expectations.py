@@ -19,6 +19,11 @@ def expectations(cluster: ClusterPlan) -> Wanted:
         installs=installs,
         uses=sorted(_drivers_of_claims(cluster) - installs.keys()),
         pools={pool.name: (dict(pool.labels), pool.min_nodes) for pool in cluster.pools},
+        plugins={
+            pool.name: driver
+            for pool in cluster.pools
+            for driver in (drivers.in_place_of_plugins(pool.machine) if pool.by_plugin else ())
+        },
     )
 
 

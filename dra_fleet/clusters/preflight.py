@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from dra_fleet import drivers
@@ -43,12 +43,14 @@ class Wanted:
         installs: driver name (`gpu.nvidia.com`) -> release name, for the drivers the stack installs itself.
         uses: driver names the stack's classes rely on without installing them.
         pools: pool name -> (labels that select its nodes, least number of nodes).
+        plugins: pool name -> the driver whose devices a device plugin gives out on its nodes instead.
     """
 
     kubernetes: str
     installs: Mapping[str, str]
     uses: Sequence[str]
     pools: Mapping[str, tuple[Mapping[str, str], int]]
+    plugins: Mapping[str, Driver] = field(default_factory=dict[str, "Driver"])
 
 
 async def preflight(api: KubeApi, wanted: Wanted) -> list[PreflightFinding]:
@@ -145,10 +147,11 @@ def _advertisers(slices: list[Object], daemon_sets: list[Object], wanted: Wanted
 
 def _device_plugins(nodes: list[Object], slices: list[Object], wanted: Wanted) -> list[PreflightFinding]:
     known = (drivers.publishing(name) for name in sorted({*wanted.installs, *wanted.uses}))
+    published = [item for item in known if item is not None and item.extended_resource]
     return [
         finding
-        for driver in dict.fromkeys(item for item in known if item is not None and item.extended_resource)
-        for finding in _given_twice(driver, nodes, slices, wanted)
+        for driver in dict.fromkeys([*published, *wanted.plugins.values()])
+        for finding in (*_given_twice(driver, nodes, slices, wanted), *_not_given(driver, nodes, wanted))
     ]
 
 
@@ -158,11 +161,11 @@ def _given_twice(
     dra_nodes = {
         item["spec"].get("nodeName") for item in slices if item["spec"]["driver"] == driver.facts.driver
     }
-    selectors = [selector for selector, _ in wanted.pools.values()]
+    selectors = [selector for name, (selector, _) in wanted.pools.items() if name not in wanted.plugins]
     both = sorted(
         node["metadata"]["name"]
         for node in nodes
-        if int(section(node, "status", "allocatable").get(driver.extended_resource, "0")) > 0
+        if _given(node, driver) > 0
         and (node["metadata"]["name"] in dra_nodes or any(carries(node, selector) for selector in selectors))
     )
     if both:
@@ -173,6 +176,28 @@ def _given_twice(
             "the same GPUs would be given out twice",
             fix="turn the device plugin off on the pools that DRA allocates",
         )
+
+
+def _not_given(driver: Driver, nodes: list[Object], wanted: Wanted) -> Iterator[PreflightFinding]:
+    """The pools that a device plugin should serve, where none does."""
+    for name in (name for name, one in wanted.plugins.items() if one is driver):
+        without = [
+            node["metadata"]["name"]
+            for node in nodes
+            if carries(node, wanted.pools[name][0]) and _given(node, driver) == 0
+        ]
+        if without:
+            yield PreflightFinding(
+                level="problem",
+                subject="device plugin",
+                message=f"no device plugin advertises {driver.extended_resource} on "
+                f"{', '.join(sorted(without))} of pool {name}",
+                fix=f"run one there, or set advertise: dra on pool {name}",
+            )
+
+
+def _given(node: Object, driver: Driver) -> int:
+    return int(section(node, "status", "allocatable").get(driver.extended_resource, "0"))
 
 
 def _pool(name: str, selector: Mapping[str, str], least: int, nodes: list[Object]) -> PreflightFinding:

@@ -91,6 +91,11 @@ def accelerators() -> Mapping[str, int | None]:
     return {name: memory for driver in known() for name, memory in driver.accelerators().items()}
 
 
+def in_place_of_plugins(machine: Machine) -> list[Driver]:
+    """The drivers that publish devices of a machine that a device plugin could give out instead."""
+    return [driver for driver in known() if driver.extended_resource and driver.serves(machine)]
+
+
 def traits(machine: Machine) -> MachineTraits:
     """What the drivers that a machine's row is written for tell of its devices."""
     found = MachineTraits()

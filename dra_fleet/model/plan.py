@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration
     from dra_fleet.settings.clusters import ClusterSettings
     from dra_fleet.settings.kubeconfig import KubeconfigSource
-    from dra_fleet.settings.pools import DescribedDevices
+    from dra_fleet.settings.pools import Advertiser, DescribedDevices
     from dra_fleet.settings.sharing import Sharing
 
 ChartValues = Mapping[str, Any]
@@ -30,7 +30,8 @@ class PoolPlan:
     `labels` are on every node of the pool (on an existing cluster: they select it). `isolation` says in words
     what keeps the holders of its devices apart. `driver_root`: where on the host the GPU driver is, if that
     does not follow from who installs it. `network_cards`: those of each node that a
-    driver publishes. `devices`: those that the stack file describes.
+    driver publishes. `devices`: those that the stack file describes. `advertise`: who makes the machine's own
+    devices known.
     """
 
     name: str
@@ -45,6 +46,17 @@ class PoolPlan:
     driver_root: str | None = None
     network_cards: int = 0
     devices: tuple[DescribedDevices, ...] = ()
+    advertise: Advertiser = "dra"
+
+    @property
+    def by_dra(self) -> bool:
+        """Whether pods of DRA drivers run on its nodes for the machine's own devices."""
+        return self.advertise != "device-plugin"
+
+    @property
+    def by_plugin(self) -> bool:
+        """Whether a device plugin gives the machine's own devices out."""
+        return self.advertise != "dra"
 
 
 @dataclass(frozen=True, kw_only=True)

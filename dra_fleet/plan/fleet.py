@@ -12,6 +12,7 @@ from dra_fleet.findings.errors import SettingsInvalid
 from dra_fleet.findings.refusals import Findings
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.model.plan import ClusterPlan, FleetPlan, NamespacePlan
+from dra_fleet.plan.advertisers import check_stated
 from dra_fleet.plan.claims import claim_specs, clusters_of, namespace_labels, plan_claims
 from dra_fleet.plan.classes import class_specs, plan_classes
 from dra_fleet.plan.described import check_described
@@ -138,7 +139,9 @@ def _plan_pools(cluster: str, settings: ClusterSettings, findings: Findings) -> 
         rules.plan_pool(("clusters", cluster, "pools", name), name, settings, findings)
         for name in sorted(settings.pools)
     ]
-    return tuple(pool for pool in planned if pool is not None)
+    found = tuple(pool for pool in planned if pool is not None)
+    check_stated(("clusters", cluster, "pools"), settings, found, findings)
+    return found
 
 
 def _namespaces(

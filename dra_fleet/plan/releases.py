@@ -10,6 +10,7 @@ from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.driver import Release
 from dra_fleet.model.plan import NamespacePlan, ReleasePlan
+from dra_fleet.plan import advertisers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,14 +114,17 @@ def _plan_release(
     if not settings.install:
         return None
     rules = planning_of(cluster)
+    served, left = advertisers.by_advertiser(driver, pools)
     release = Release(
-        version=version, minor=minor, namespace=settings.namespace or driver.facts.namespace, pools=pools
+        version=version, minor=minor, namespace=settings.namespace or driver.facts.namespace, pools=served
     )
     refusals = check_values(version, settings.values) if settings.described is None else []
-    ours = merged(driver.values(release), rules.driver_values(driver, release, cluster, settings.values))
-    final = merged(ours, settings.values)
+    theirs = merged(advertisers.switches(driver, served), settings.values)
+    ours = merged(driver.values(release), rules.driver_values(driver, release, cluster, theirs))
+    final = merged(advertisers.kept_away(driver, ours, left), settings.values)
     if not refusals:
         refusals += [*_conflicts(driver, release, settings), *driver.guards(release, final)]
+        refusals += advertisers.refusals(driver, version, final, served, left)
     for refusal in refusals:
         _tell(at, refusal, findings, judged_by=version.judged_by)
     planned = ReleasePlan(
@@ -134,7 +138,7 @@ def _plan_release(
         after=after,
     )
     if not refusals:
-        rules.check_values(at, driver, pools, planned, findings)
+        rules.check_values(at, driver, served, planned, findings)
     return planned
 
 

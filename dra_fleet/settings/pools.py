@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 else:
     SharingSettings = sharing_model()
 
+Advertiser = Literal["dra", "device-plugin", "compute-domain-only"]
+"""Who makes devices known on a node, of which there is one for each device."""
 MAX_NODES = 100_000
 """More than any cluster has: https://kubernetes.io/docs/setup/best-practices/cluster-large/ says 5,000."""
 MAX_GPUS = 128
@@ -115,6 +117,14 @@ class CommonPoolSettings(SettingsModel):
     devices: Annotated[
         tuple[DescribedDevices, ...], Field(description="Devices of drivers that this program cannot predict")
     ] = ()
+    advertise: Annotated[
+        Advertiser | None,
+        Field(
+            description="Who makes the pool's devices known: a DRA driver, which is so without it; a device "
+            "plugin, for pods that ask by limits instead of claims; or a device plugin beside a DRA driver "
+            "of ComputeDomains alone"
+        ),
+    ] = None
     sharing: Annotated[SharingSettings, Field(description="How GPUs are shared; without it, whole GPUs")] = (
         ExclusiveSharing()
     )

@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from dra_fleet import drivers
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.preflight import PreflightFinding, Wanted, preflight
 
@@ -157,3 +158,36 @@ def test_a_pool_whose_labels_no_node_carries_is_a_problem() -> None:
             "correct the pool's nodeSelector or its nodes.min"
         )
     ]
+
+
+def plugin_pool(given: str) -> tuple[dict[str, Any], Wanted]:
+    """A node of a pool that a device plugin should advertise, with so much of its resource."""
+    nvidia = drivers.named("nvidia")
+    assert nvidia is not None
+    found = cluster()
+    found["/api/v1/nodes"]["items"] = [
+        {
+            "metadata": {"name": "old-0", "labels": {"example.com/pool": "old"}},
+            "status": {"allocatable": {"nvidia.com/gpu": given}},
+        }
+    ]
+    wanted = Wanted(
+        kubernetes="1.36",
+        installs={},
+        uses=(),
+        pools={"old": ({"example.com/pool": "old"}, 1)},
+        plugins={"old": nvidia},
+    )
+    return found, wanted
+
+
+def test_a_device_plugin_may_advertise_the_pool_that_says_so() -> None:
+    assert problems(*plugin_pool("8")) == []
+
+
+def test_a_pool_of_a_device_plugin_without_one_is_told() -> None:
+    told = (
+        "no device plugin advertises nvidia.com/gpu on old-0 of pool old -> run one there, or set advertise: "
+        "dra on pool old"
+    )
+    assert problems(*plugin_pool("0")) == [told]

@@ -12,7 +12,7 @@ from dra_fleet.clouds.gke.labels import NO_PLUGIN
 from dra_fleet.policy import pack
 from dra_fleet.policy.rule_cases import put
 from tests.policy.every_rule import judge_all
-from tests.policy.own_stacks import STACKS, declared
+from tests.policy.own_stacks import PROJECT, STACKS, declared
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 DEV = STACKS[0]
+BOTH = PROJECT / "tests" / "data" / "stacks" / "advertisers.yaml"
 DRIVER: Final = "kubernetes:helm.sh/v3:Release"
 CLASS: Final = "kubernetes:resource.k8s.io/v1:DeviceClass"
 JOB: Final = "kubernetes:batch/v1:Job"
@@ -44,7 +45,7 @@ def rule_named(name: str) -> Rule:
 
 
 @pytest.mark.parametrize("preview", [True, False], ids=["preview", "update"])
-@pytest.mark.parametrize("stack", STACKS, ids=lambda stack: stack.stem)
+@pytest.mark.parametrize("stack", [*STACKS, BOTH], ids=lambda stack: stack.stem)
 def test_our_own_stacks_pass_the_pack(stack: Path, preview: bool, recorder: Recorder) -> None:
     resources = declared(recorder, stack, preview=preview)
     violations = judge_all(MANDATORY, resources, {rule.name: rule.settings({}) for rule in MANDATORY})

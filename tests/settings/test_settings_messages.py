@@ -111,7 +111,7 @@ MISTAKES = {
         ("machine: hgx", "zones: [a], machine: hgx"),
         (
             "clusters.lab.pools.h100.zones: is no key where cloud is existing|got: zones"
-            "|allowed: nodes, devices, gpuDriver, machine, nodeSelector, sharing, taints"
+            "|allowed: nodes, advertise, devices, gpuDriver, machine, nodeSelector, sharing, taints"
             "|fix: remove it; it is one where cloud is ack or aks or eks or gke"
         ),
     ),

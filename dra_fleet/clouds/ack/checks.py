@@ -69,9 +69,20 @@ def check_ack_values(
 def _check_scheduling(at: tuple[str, ...], plan: PoolPlan, pool: AckPoolSettings, findings: Findings) -> None:
     """One GPU has one advertiser: the label that the plan writes keeps ACK's own away."""
     wanted = pool.labels.get(SCHEDULING)
-    if wanted is None or not plan.machine.gpus or wanted == LEFT_ALONE:
-        return
     known = ack_facts().own_scheduling.values
+    if wanted is None or not plan.machine.gpus or wanted == plan.labels[SCHEDULING]:
+        return
+    if plan.by_plugin:
+        findings.error(
+            *at,
+            "labels",
+            SCHEDULING,
+            what="contradicts advertise, by which ACK's device plugin gives the GPUs out whole",
+            got=wanted,
+            allowed=plan.labels[SCHEDULING],
+            fix=f"remove {SCHEDULING} from labels; the plan writes it",
+        )
+        return
     findings.error(
         *at,
         "labels",
@@ -139,7 +150,7 @@ def _check_nodes(
     settings: AckClusterSettings,
     findings: Findings,
 ) -> None:
-    if plan.machine.gpus and settings.drivers and plan.min_nodes < 1:
+    if plan.machine.gpus and plan.by_dra and settings.drivers and plan.min_nodes < 1:
         findings.error(
             *at,
             "nodes",

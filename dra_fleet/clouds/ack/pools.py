@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.clouds.ack import CLOUD
-from dra_fleet.clouds.ack.labels import DRIVER_VERSION, LEFT_ALONE, SCHEDULING
-from dra_fleet.clouds.common.machines import check_labels, check_sharing, find_machine, labels_of, planned
+from dra_fleet.clouds.ack.labels import ADVERTISED, DRIVER_VERSION, LEFT_ALONE, SCHEDULING
+from dra_fleet.clouds.common.machines import (
+    check_devices,
+    check_labels,
+    find_machine,
+    identity_of,
+    labels_of,
+    planned,
+)
 from dra_fleet.clouds.common.names import HASH_LENGTH, short_hash
 from dra_fleet.model.labels import POOL
 
@@ -36,12 +43,12 @@ def plan_ack_pool(
         machine = machine.model_copy(
             update={"name": pool.machine.instance_type, "cloud": CLOUD.name, "arch": "amd64"}
         )
-    check_sharing(at, machine, pool.sharing, findings)
-    ours = {POOL: name, **labels_of(machine, pool.sharing)}
+    check_devices(at, machine, pool, findings)
+    ours = {POOL: name, **labels_of(machine, pool)}
     told = {key: value for key, value in pool.labels.items() if key not in {SCHEDULING, DRIVER_VERSION}}
     check_labels(at, told, ours, _RESERVED, findings, owner="ACK", refuser="ACK")
     if machine.gpus:
-        ours[SCHEDULING] = LEFT_ALONE
+        ours[SCHEDULING] = LEFT_ALONE if pool.advertise in {None, "dra"} else ADVERTISED
         if pool.driver_version is not None:
             ours[DRIVER_VERSION] = pool.driver_version
     return planned(name, pool, machine, {**pool.labels, **ours})
@@ -64,6 +71,7 @@ def node_pool_name(plan: PoolPlan, pool: AckPoolSettings) -> str:
         pool.driver_version or "",
         "spot" if pool.spot else "",
         pool.reservation or "",
+        *identity_of(plan),
     )
     digest = short_hash("\n".join(identity))
     return f"{plan.name[: _NAME_LIMIT - HASH_LENGTH - 1]}-{digest}"

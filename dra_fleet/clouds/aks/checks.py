@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.aks.settings import AksClusterSettings, AksPoolSettings
     from dra_fleet.drivers import Driver
     from dra_fleet.findings.refusals import Findings
-    from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import PoolPlan, ReleasePlan
     from dra_fleet.settings.fleet import FleetSettings
 
@@ -89,7 +88,7 @@ def _check_pool(
     settings: AksClusterSettings,
     findings: Findings,
 ) -> None:
-    _check_managed(at, plan.machine, pool, settings, findings)
+    _check_managed(at, plan, pool, settings, findings)
     if pool.upgrade.surge is not None:
         findings.warnings.append(
             f"cluster {at[1]}: pool {plan.name} upgrades by surge {pool.upgrade.surge}, which needs Azure "
@@ -105,7 +104,7 @@ def _check_pool(
         )
     if not plan.machine.gpus:
         return
-    if settings.drivers and plan.min_nodes < 1:
+    if settings.drivers and plan.by_dra and plan.min_nodes < 1:
         findings.error(
             *at,
             "nodes",
@@ -146,7 +145,7 @@ def _check_pool(
 
 def _check_managed(
     at: tuple[str, ...],
-    machine: Machine,
+    plan: PoolPlan,
     pool: AksPoolSettings,
     settings: AksClusterSettings,
     findings: Findings,
@@ -163,7 +162,7 @@ def _check_managed(
             allowed="Unmanaged",
             fix="remove gpuManagement",
         )
-    profile = pool.gpu_instance_profile
+    profile, machine = pool.gpu_instance_profile, plan.machine
     if profile is None:
         return
     if not drivers.traits(machine).divided_by_cloud:
@@ -177,7 +176,7 @@ def _check_managed(
             allowed=", ".join(names),
             fix="remove it, or choose one of these machines",
         )
-    elif settings.drivers:
+    elif settings.drivers and not plan.by_plugin:
         findings.error(
             *at,
             "gpuInstanceProfile",
@@ -207,6 +206,11 @@ def _check_operator(
                 what="leaves the nodes without a GPU driver: no GPU Operator is declared to install it",
                 got="operator",
                 fix=f"{fix}, or set gpuDriver: aks",
+            )
+        elif pool.machine.gpus and pool.by_plugin:
+            findings.warnings.append(
+                f"cluster {at[1]}: a device plugin shall give out the GPUs of pool {pool.name}, and "
+                f"nothing of this stack brings one: {fix}"
             )
         elif is_divided(pool):
             findings.error(

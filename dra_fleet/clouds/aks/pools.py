@@ -8,9 +8,10 @@ from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.clouds.aks.labels import SPOT
 from dra_fleet.clouds.aks.names import physical_name
 from dra_fleet.clouds.common.machines import (
+    check_devices,
     check_labels,
-    check_sharing,
     find_machine,
+    identity_of,
     labels_of,
     planned,
 )
@@ -40,8 +41,16 @@ def plan_aks_pool(
         return None
     if not isinstance(pool.machine, str):
         machine = _described(machine, pool.machine, known)
-    check_sharing(at, machine, pool.sharing, findings)
-    ours = {POOL: name, **labels_of(machine, pool.sharing, by_operator=pool.gpu_driver == "operator")}
+    check_devices(at, machine, pool, findings)
+    ours = {
+        POOL: name,
+        **labels_of(
+            machine,
+            pool,
+            by_operator=pool.gpu_driver == "operator",
+            operated=settings.gpu_operator is not None,
+        ),
+    }
     if pool.spot:
         ours[SPOT] = "spot"
     check_labels(at, pool.labels, ours, _RESERVED, findings, owner="AKS", refuser="Azure")
@@ -62,6 +71,7 @@ def agent_pool_name(plan: PoolPlan, pool: AksPoolSettings) -> str:
         str(pool.spot),
         pool.capacity_reservation_group or "",
         pool.gpu_instance_profile or "",
+        *identity_of(plan),
     )
 
 

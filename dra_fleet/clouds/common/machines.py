@@ -9,13 +9,15 @@ from dra_fleet.findings.errors import under
 from dra_fleet.hardware.models import OWN, Machine
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.kubernetes.scheduling.taints import Taint
+from dra_fleet.model.labels import ADVERTISER
 from dra_fleet.model.plan import PoolPlan
+from dra_fleet.settings.sharing import ExclusiveSharing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.findings.refusals import Findings
-    from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine
+    from dra_fleet.settings.pools import Advertiser, CommonPoolSettings, InlineMachine
     from dra_fleet.settings.sharing import Sharing
 
 
@@ -62,15 +64,24 @@ def find_machine(
     return _described(wanted)
 
 
-def check_sharing(at: tuple[str, ...], machine: Machine, wanted: Sharing, findings: Findings) -> None:
-    """Refuse a strategy that the machine's devices cannot follow; whole devices are had of all.
+def check_devices(
+    at: tuple[str, ...], machine: Machine, pool: CommonPoolSettings, findings: Findings
+) -> None:
+    """Refuse what cannot be had of the machine's devices: a way to share them, or somebody to advertise them.
 
     Args:
         at: where the pool stands in the stack file.
         machine: the pool's machine.
-        wanted: the strategy.
+        pool: its settings.
         findings: collects the problems.
     """
+    _check_sharing(at, machine, pool.sharing, findings)
+    if pool.advertise is not None:
+        _check_advertiser(at, machine, pool, pool.advertise, findings)
+
+
+def _check_sharing(at: tuple[str, ...], machine: Machine, wanted: Sharing, findings: Findings) -> None:
+    """Refuse a strategy that the machine's devices cannot follow; whole devices are had of all."""
     for driver in drivers.known():
         if not isinstance(wanted, driver.strategies()):
             continue
@@ -86,6 +97,42 @@ def check_sharing(at: tuple[str, ...], machine: Machine, wanted: Sharing, findin
             )
 
 
+def _check_advertiser(
+    at: tuple[str, ...],
+    machine: Machine,
+    pool: CommonPoolSettings,
+    advertise: Advertiser,
+    findings: Findings,
+) -> None:
+    serving = drivers.in_place_of_plugins(machine)
+    if not serving:
+        findings.error(
+            *at,
+            "advertise",
+            what=f"is about devices that {machine.name} does not have, or that no device plugin gives out",
+            got=advertise,
+            fix="remove advertise",
+        )
+    elif advertise == "compute-domain-only" and not any(driver.controller_switch for driver in serving):
+        findings.error(
+            *at,
+            "advertise",
+            what=f"is for drivers with ComputeDomains, which that of {machine.name} has not",
+            got=advertise,
+            allowed="dra, device-plugin",
+            fix="choose one of these",
+        )
+    elif advertise != "dra" and pool.sharing.strategy != ExclusiveSharing().strategy:
+        findings.error(
+            *at,
+            "sharing",
+            what="is how a DRA driver's devices are shared, and a device plugin gives out those of this pool",
+            got=pool.sharing.strategy,
+            allowed=ExclusiveSharing().strategy,
+            fix="remove sharing, or set advertise: dra",
+        )
+
+
 def isolation(machine: Machine, wanted: Sharing) -> str:
     """What isolates the devices of a pool from each other; empty where no driver tells."""
     return next(filter(None, (driver.isolation(machine, wanted) for driver in drivers.known())), "")
@@ -96,12 +143,53 @@ def is_divided(pool: PoolPlan) -> bool:
     return any(driver.is_divided(pool.machine, pool.sharing) for driver in drivers.known())
 
 
-def labels_of(machine: Machine, wanted: Sharing, *, by_operator: bool = False) -> dict[str, str]:
-    """The labels that a pool's nodes need for the drivers, and for operators that ready them."""
-    labels: dict[str, str] = {}
+def labels_of(
+    machine: Machine,
+    pool: CommonPoolSettings,
+    *,
+    by_operator: bool = False,
+    operated: bool = False,
+    is_found: bool = False,
+) -> dict[str, str]:
+    """The labels that a pool's nodes need for the drivers, and for operators that ready them.
+
+    An operator whose device plugin shall leave a pool alone forgets what labels tell it of nodes that
+    are said to have devices before it finds any itself, but not that all of its pods shall leave them alone:
+    https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/controllers/state_manager.go.
+
+    Args:
+        machine: the pool's.
+        pool: its settings.
+        by_operator: whether the operator installs the devices' driver.
+        operated: whether the operator runs in the cluster.
+        is_found: whether the nodes' image says by itself that there are devices.
+    """
+    labels = advertiser_labels(machine, pool)
+    if pool.advertise == "device-plugin":
+        return labels
     for driver in drivers.known():
-        labels |= driver.pool_labels(machine, wanted, by_operator=by_operator)
+        labels |= driver.pool_labels(machine, pool.sharing, by_operator=by_operator)
+    for driver in drivers.in_place_of_plugins(machine) if pool.advertise == "dra" and operated else ():
+        operator = driver.resources.operator
+        # It makes the partitions of nodes, so that it is not told to leave those alone.
+        if operator is not None and not (is_found and driver.is_divided(machine, pool.sharing)):
+            labels = {key: labels[key] for key in labels if is_found or key not in driver.facts.plugin_labels}
+            labels[operator.device_plugin_kept_off[0 if is_found else -1]] = "false"
     return labels
+
+
+def advertiser_labels(machine: Machine, pool: CommonPoolSettings) -> dict[str, str]:
+    """The label that says who advertises a pool's devices, where its settings do."""
+    told = pool.advertise is not None and drivers.in_place_of_plugins(machine)
+    return {ADVERTISER: str(pool.advertise)} if told else {}
+
+
+def identity_of(plan: PoolPlan) -> tuple[str, ...]:
+    """What in a pool's name tells who advertises its devices: pods hold those of the nodes that they are on.
+
+    Nodes keep their advertiser, so that others come in their place where it changes. Nothing where it is DRA.
+    """
+    return () if plan.advertise == "dra" else (plan.advertise,)
 
 
 def check_labels(
@@ -176,6 +264,7 @@ def planned(
         sharing=pool.sharing,
         isolation=isolation(machine, pool.sharing),
         devices=pool.devices,
+        advertise=pool.advertise or "dra",
     )
 
 

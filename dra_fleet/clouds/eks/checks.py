@@ -52,7 +52,7 @@ def check_eks(
     for plan in pools:
         pool_at = (*at, "pools", plan.name)
         pool = settings.pools[plan.name]
-        check_image(pool_at, plan, pool, uses_dra=bool(settings.drivers), findings=findings)
+        check_image(pool_at, plan, pool, settings, findings)
         _check_nodes(pool_at, plan, settings, findings)
         _check_capacity(pool_at, plan, pool, settings, findings)
         _check_ultra_server(pool_at, plan, findings)
@@ -82,7 +82,7 @@ def check_eks_values(
 def _check_nodes(
     at: tuple[str, ...], plan: PoolPlan, settings: EksClusterSettings, findings: Findings
 ) -> None:
-    if not plan.machine.gpus or not settings.drivers or plan.min_nodes >= 1:
+    if not plan.machine.gpus or not plan.by_dra or not settings.drivers or plan.min_nodes >= 1:
         return
     if settings.karpenter is not None and _numbers(settings.karpenter) >= _KARPENTER:
         return

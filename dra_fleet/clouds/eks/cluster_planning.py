@@ -98,7 +98,7 @@ def _group(plan: PoolPlan, settings: EksClusterSettings, minor: str) -> EksGroup
         release=pool.release,
         ami_type=kind,
         image_id=pool.image.id if isinstance(pool.image, OwnImage) else None,
-        turns_plugin_off=image is not None and image.plugin and not pool.device_plugin,
+        turns_plugin_off=image is not None and image.plugin and not (plan.by_plugin or pool.device_plugin),
         zones=zones_of(pool, settings),
         least=plan.min_nodes,
         most=plan.max_nodes,

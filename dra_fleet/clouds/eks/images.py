@@ -5,19 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
+from dra_fleet.clouds.common.machines import is_divided
 from dra_fleet.clouds.eks.facts import eks_facts
-from dra_fleet.clouds.eks.pools import image_of
+from dra_fleet.clouds.eks.pools import ami_type, image_of, labels_gpus
 from dra_fleet.clouds.eks.settings import OwnImage
+from dra_fleet.drivers.operators import how_to_ask
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.eks.facts import EksFacts, EksImage
-    from dra_fleet.clouds.eks.settings import EksPoolSettings
+    from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan
 
 
 def check_image(
-    at: tuple[str, ...], plan: PoolPlan, pool: EksPoolSettings, *, uses_dra: bool, findings: Findings
+    at: tuple[str, ...],
+    plan: PoolPlan,
+    pool: EksPoolSettings,
+    settings: EksClusterSettings,
+    findings: Findings,
 ) -> None:
     """Check a pool's image against its machine.
 
@@ -25,10 +31,16 @@ def check_image(
         at: where the pool stands in the stack file.
         plan: the pool's plan.
         pool: the pool's settings.
-        uses_dra: whether a DRA driver serves the cluster.
+        settings: the cluster's.
         findings: collects the problems.
     """
     facts = eks_facts()
+    _check_operator(at, plan, pool, settings, findings)
+    if plan.by_plugin and settings.gpu_operator is None and not brings_plugin(plan, pool):
+        findings.warnings.append(
+            f"cluster {at[1]}: a device plugin shall give out the GPUs of pool {plan.name}, and nothing of "
+            f"this stack brings one: {how_to_ask(plan.machine)}, or choose an image of Bottlerocket"
+        )
     if isinstance(pool.image, OwnImage):
         _check_arch(at, plan, pool.image.arch, pool.image.id, facts, findings=findings)
         _check_driver(at, plan, pool.image, facts, findings)
@@ -55,8 +67,47 @@ def check_image(
         return
     _check_branch(at, plan, image, facts, findings)
     _check_release(at, plan, pool, image, facts, findings=findings)
-    if uses_dra and image.plugin:
+    if settings.drivers and not plan.by_plugin and image.plugin:
         _check_plugin(at, pool, image, facts, findings)
+
+
+def _check_operator(
+    at: tuple[str, ...],
+    plan: PoolPlan,
+    pool: EksPoolSettings,
+    settings: EksClusterSettings,
+    findings: Findings,
+) -> None:
+    """The GPU Operator's device plugin comes to every pool that it is not kept off."""
+    if settings.gpu_operator is None:
+        return
+    if plan.by_plugin and brings_plugin(plan, pool):
+        findings.error(
+            *at,
+            "image",
+            what="brings a device plugin beside that of the GPU Operator, so that each GPU is given away "
+            "twice",
+            got=ami_type(plan.machine, pool),
+            fix="remove image, or gpuOperator of the cluster",
+        )
+    others = [name for name, other in settings.pools.items() if other.advertise not in {None, "dra"}]
+    if others and is_divided(plan) and labels_gpus(plan.machine, pool):
+        findings.error(
+            *at,
+            "sharing",
+            what=f"needs the GPU Operator, whose device plugin would come to these nodes too for pool "
+            f"{others[0]}: "
+            "the image labels its GPUs before the operator finds them, and it then forgets where to stay "
+            "away",
+            got=plan.sharing.strategy,
+            fix=f"put the pool or {others[0]} into another cluster",
+        )
+
+
+def brings_plugin(plan: PoolPlan, pool: EksPoolSettings) -> bool:
+    """Whether the pool's image has a device plugin."""
+    image = None if isinstance(pool.image, OwnImage) else image_of(plan.machine, pool)
+    return image is not None and image.plugin
 
 
 def _check_arch(

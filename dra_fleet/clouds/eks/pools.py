@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
 from dra_fleet.clouds.common.machines import (
+    check_devices,
     check_labels,
-    check_sharing,
     find_machine,
+    identity_of,
     labels_of,
     planned,
 )
@@ -51,9 +52,10 @@ def plan_eks_pool(
     if not isinstance(pool.machine, str):
         described = {"name": pool.machine.instance_type, "cloud": "eks", "arch": pool.machine.arch}
         machine = machine.model_copy(update=described)
-    check_sharing(at, machine, pool.sharing, findings)
+    check_devices(at, machine, pool, findings)
     cards = drivers.traits(machine).network_cards
-    ours = {POOL: name, **labels_of(machine, pool.sharing)}
+    operated = settings.gpu_operator is not None
+    ours = {POOL: name, **labels_of(machine, pool, operated=operated, is_found=labels_gpus(machine, pool))}
     check_labels(at, pool.labels, ours, _RESERVED, findings, owner="EKS", refuser="AWS")
     plan = planned(name, pool, machine, {**pool.labels, **ours})
     return replace(plan, network_cards=cards.count if pool.efa and cards else 0)
@@ -70,6 +72,12 @@ def ami_type(machine: Machine, pool: EksPoolSettings) -> str:
 def image_of(machine: Machine, pool: EksPoolSettings) -> EksImage | None:
     """What is known of the pool's AMI type; None for an image of one's own."""
     return eks_facts().image(ami_type(machine, pool))
+
+
+def labels_gpus(machine: Machine, pool: EksPoolSettings) -> bool:
+    """Whether the pool's image labels its nodes as having GPUs, as AL2023 does, and one built on it."""
+    image = image_of(machine, pool)
+    return image is None or image.labels_gpus
 
 
 def zones_of(pool: EksPoolSettings, settings: EksClusterSettings) -> tuple[str, ...]:
@@ -90,6 +98,7 @@ def node_group_name(plan: PoolPlan, pool: EksPoolSettings, settings: EksClusterS
         ami_type(plan.machine, pool),
         pool.capacity,
         ",".join(zones_of(pool, settings)),
+        *identity_of(plan),
     )
     digest = hashlib.sha256("\n".join(identity).encode()).hexdigest()
     return f"{plan.name[:_STEM]}-{digest[:_HASH]}"

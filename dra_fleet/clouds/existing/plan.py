@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
 from dra_fleet.clouds.cloud import Autoscaler, Planning, no_classes, no_operators, no_values, nothing
-from dra_fleet.clouds.common.machines import check_sharing, find_machine, planned
+from dra_fleet.clouds.common.machines import check_devices, find_machine, planned
 from dra_fleet.clouds.existing import CLOUD
 from dra_fleet.drivers.operators import NO_HOST_DRIVER
 
@@ -33,7 +33,7 @@ def _plan_pool(
     machine = find_machine(at, pool.machine, _known(pool.machine), _DESCRIBE, findings=findings)
     if machine is None:
         return None
-    check_sharing(at, machine, pool.sharing, findings)
+    check_devices(at, machine, pool, findings)
     return planned(name, pool, machine, pool.node_selector, gpu_driver=pool.gpu_driver)
 
 

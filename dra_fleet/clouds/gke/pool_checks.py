@@ -35,7 +35,7 @@ def check_gke_pool(at: At, plan: PoolPlan, settings: GkeClusterSettings, finding
         _check_floor(at, "machine", "tpu", plan.machine.name, settings, findings=findings)
     if plan.machine.gpus:
         _check_driver(at, plan, pool, settings, findings)
-        if allocates(plan.machine, settings):
+        if allocates(plan.machine, pool, settings):
             _check_advertisers(at, plan, pool, findings)
             _check_scale_from_zero(at, plan, pool, findings)
 
@@ -53,7 +53,7 @@ def _check_driver(
             allowed=f"{allowed}, gke",
             fix="set gpuDriver: installer",
         )
-    elif pool.gpu_driver == "gke" and allocates(plan.machine, settings):
+    elif pool.gpu_driver == "gke" and allocates(plan.machine, pool, settings):
         findings.error(
             *at,
             "gpuDriver",

@@ -6,7 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.clouds.common.machines import check_sharing, find_machine, planned
+from dra_fleet.clouds.common.machines import (
+    advertiser_labels,
+    check_devices,
+    find_machine,
+    identity_of,
+    planned,
+)
 from dra_fleet.clouds.gke import CLOUD
 from dra_fleet.clouds.gke.chips import chips_of, in_slice
 from dra_fleet.clouds.gke.facts import gke_facts
@@ -62,7 +68,7 @@ def plan_gke_pool(
             }
         )
     machine = in_slice(machine, None if pool.placement is None else pool.placement.topology)
-    check_sharing(at, machine, pool.sharing, findings)
+    check_devices(at, machine, pool, findings)
     classes = compute_classes_of(name, settings)
     ours = _labels(name, pool, machine, settings, classes)
     _check_labels(at, pool, ours, findings)
@@ -85,6 +91,7 @@ def pool_name(plan: PoolPlan, pool: GkePoolSettings) -> str:
         pool.gpu_partition_size or "",
         "" if pool.gpu_sharing is None else f"{pool.gpu_sharing.strategy},{pool.gpu_sharing.clients}",
         ",".join(pool.additional_networks),
+        *identity_of(plan),
     )
 
 
@@ -108,15 +115,16 @@ def fitting_installer(machine: Machine, image: str) -> str | None:
     )
 
 
-def allocates(machine: Machine, settings: GkeClusterSettings) -> bool:
+def allocates(machine: Machine, pool: GkePoolSettings, settings: GkeClusterSettings) -> bool:
     """Whether a DRA driver gives out what else the device plugin would: the stack's, or the cluster's own."""
+    if pool.advertise in {"device-plugin", "compute-domain-only"}:
+        return False
     return not settings.drivers or bool(allocating(machine, settings))
 
 
 def allocating(machine: Machine, settings: GkeClusterSettings) -> list[str]:
     """The drivers of the stack that give out the devices of a machine instead of the device plugin."""
-    told = [drivers.named(name) for name in settings.drivers]
-    return [driver.name for driver in told if driver and driver.extended_resource and driver.serves(machine)]
+    return [driver.name for driver in drivers.in_place_of_plugins(machine) if driver.name in settings.drivers]
 
 
 def dranet_classes_of(cluster: GkeClusterSettings) -> tuple[str, ...]:
@@ -138,11 +146,13 @@ def _labels(
     settings: GkeClusterSettings,
     classes: list[str],
 ) -> dict[str, str]:
-    labels = {POOL: name}
-    if machine.gpus and allocates(machine, settings):
+    labels = {POOL: name, **advertiser_labels(machine, pool)}
+    if machine.gpus and allocates(machine, pool, settings):
         labels |= dict.fromkeys(TRIPLE, "true")
-    if chips_of(machine) and allocates(machine, settings):
+    if chips_of(machine) and allocates(machine, pool, settings):
         labels[TPU_DRA] = "true"
+    if machine.gpus and pool.advertise == "compute-domain-only":
+        labels[GPU_PRESENT] = "true"
     if pool.dranet:
         labels[DRANET] = "true"
     if pool.queued:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from dra_fleet.drivers.common.values import merged
+from dra_fleet.kubernetes.scheduling.written import mapping, sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
 def node_label(key: str, *values: str) -> dict[str, Any]:
@@ -10,7 +17,7 @@ def node_label(key: str, *values: str) -> dict[str, Any]:
     return {"key": key, "operator": "In", "values": list(values)}
 
 
-def node_affinity(terms: list[list[dict[str, Any]]]) -> dict[str, Any]:
+def node_affinity(terms: list[list[Any]]) -> dict[str, Any]:
     """A pod's affinity to nodes of which one of the terms holds."""
     return {
         "nodeAffinity": {
@@ -19,3 +26,31 @@ def node_affinity(terms: list[list[dict[str, Any]]]) -> dict[str, Any]:
             }
         }
     }
+
+
+def labelled_with(labels: Mapping[str, str]) -> dict[str, Any] | None:
+    """The affinity to nodes with one of some labels; None where every node will do."""
+    return node_affinity([[node_label(*label)] for label in labels.items()]) if labels else None
+
+
+def away_from(affinity: object, pools: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """An affinity, and to no node of some pools.
+
+    Args:
+        affinity: in which nodes are required by labels alone, or nothing.
+        pools: of each the labels by which its nodes are known, of which they have all.
+    """
+    at = ("nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+    given: object = affinity
+    for part in at:
+        given = mapping(given).get(part)
+    terms = [list(sequence(mapping(term).get("matchExpressions"))) for term in sequence(given)] or [[]]
+    others = [
+        [{"key": key, "operator": "NotIn", "values": [value]} for key, value in chosen]
+        for chosen in dict.fromkeys(
+            tuple(dict.fromkeys(one)) for one in product(*(sorted(labels.items()) for labels in pools))
+        )
+    ]
+    return merged(
+        mapping(affinity), node_affinity([[*term, *without] for term in terms for without in others])
+    )

@@ -1,4 +1,4 @@
-"""The GPU Operator's release: who installs the GPU driver, who makes MIG partitions, never a device plugin.
+"""The GPU Operator's release: who installs the GPU driver, makes MIG partitions and advertises GPUs.
 
 Source: https://github.com/NVIDIA/gpu-operator/blob/v25.10.0/deployments/gpu-operator/values.yaml and
 https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/dra-intro-install.html
@@ -107,12 +107,17 @@ def _installs_driver(pools: Sequence[PoolPlan]) -> bool:
     return any(pool.gpu_driver == "operator" for pool in pools if pool.machine.gpus)
 
 
+def _has_plugin(pools: Sequence[PoolPlan]) -> bool:
+    """Whether the operator's device plugin runs; a label keeps it off pools that others advertise."""
+    return any(pool.by_plugin for pool in pools if pool.machine.gpus)
+
+
 def _values(version: GpuOperatorVersion, pools: Sequence[PoolPlan], host_runtime: str) -> dict[str, Any]:
     tolerations = toleration_list((taint for pool in pools for taint in pool.taints), [_GPU])
     chosen: dict[str, Any] = {
         **_driver_values(_installs_driver(pools), host_runtime),
         "hostPaths": {"driverInstallDir": OF_OPERATOR},
-        "devicePlugin": {"enabled": False},
+        "devicePlugin": {"enabled": _has_plugin(pools)},
         "gfd": {"enabled": True},
         "nfd": {"enabled": True},
         "cdi": {"enabled": True},
@@ -189,15 +194,20 @@ def _check(
             allowed=str(installs).lower(),
             fix=_other_owner(host, wanted=bool(told)),
         )
-    if value_at(final, "devicePlugin.enabled", default=True):
+    plugin = bool(value_at(final, "devicePlugin.enabled", default=True))
+    if plugin != _has_plugin(pools):
         findings.error(
             *at,
             "values",
             "devicePlugin.enabled",
-            what="would advertise the GPUs that the DRA driver publishes, so that each is given away twice",
-            got="true",
-            allowed="false",
-            fix="remove it from values",
+            what="would advertise the GPUs that the DRA driver publishes, so that each is given away twice"
+            if plugin
+            else "leaves pools without anybody who gives their GPUs out, which say advertise: device-plugin",
+            got=str(plugin).lower(),
+            allowed=str(not plugin).lower(),
+            fix="remove it from values, or set advertise: device-plugin on the pools that it is for"
+            if plugin
+            else "remove it from values; it follows from the pools' advertise",
         )
     if value_at(final, "gpuCluster.deployCR", default=False):
         findings.error(

@@ -51,10 +51,11 @@ _TLS = {"cert-manager": "webhook.tls.certManager", "secret": "webhook.tls.secret
 
 
 def values(release: Release) -> ChartValues:
-    """GPU allocation on, ComputeDomains off, the API version fixed, the pools' taints tolerated."""
+    """GPU allocation on, ComputeDomains off, or the reverse; the API version fixed, taints tolerated."""
+    gpus = not any(pool.by_plugin for pool in release.pools)
     chosen: dict[str, Any] = {
-        "gpuResourcesEnabledOverride": True,
-        "resources": {"gpus": {"enabled": True}, "computeDomains": {"enabled": False}},
+        "gpuResourcesEnabledOverride": gpus,
+        "resources": {"gpus": {"enabled": gpus}, "computeDomains": {"enabled": not gpus}},
         ROOT: next(iter(_roots(release)), HOST),
     }
     if "resourceApiVersion" in release.version.values:

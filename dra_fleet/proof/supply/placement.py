@@ -37,6 +37,8 @@ def plugin_lands(
         holds: what a node has for pods at most.
     """
     driver = installed.driver
+    if not pool.by_dra and driver.extended_resource and driver.serves(pool.machine):
+        return "no"
     if installed.is_assumed:
         return "yes"
     pods = PluginPods.of(driver, installed.version, installed.values)

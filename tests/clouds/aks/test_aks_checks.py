@@ -151,7 +151,7 @@ def test_the_operator_s_device_plugin_would_advertise_the_gpus_twice() -> None:
     assert refused(fleet) == {
         "clusters.studio.gpuOperator.values.devicePlugin.enabled": "would advertise the GPUs that the DRA "
         "driver publishes, so that each is given away twice\n  got: true\n  allowed: false\n"
-        "  fix: remove it from values"
+        "  fix: remove it from values, or set advertise: device-plugin on the pools that it is for"
     }
 
 

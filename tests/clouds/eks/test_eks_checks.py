@@ -40,7 +40,7 @@ def test_a_device_plugin_beside_the_dra_driver_would_advertise_the_gpus_twice() 
     assert refused(fleet) == {
         f"{CLUSTER}.gpuOperator.values.devicePlugin.enabled": "would advertise the GPUs that the DRA driver "
         "publishes, so that each is given away twice\n  got: true\n  allowed: false\n"
-        "  fix: remove it from values"
+        "  fix: remove it from values, or set advertise: device-plugin on the pools that it is for"
     }
 
 

@@ -1,0 +1,147 @@
+"""Who advertises the devices of which pools: a driver's release and a device plugin are never on one node.
+
+Source: https://github.com/kubernetes/enhancements/tree/master/keps/sig-scheduling/5004-dra-extended-resource
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dra_fleet import drivers
+from dra_fleet.drivers.common.affinity import away_from, labelled_with
+from dra_fleet.drivers.common.plugin_pods import PluginPods
+from dra_fleet.drivers.common.values import is_on, merged, nested, value_at
+from dra_fleet.findings.refusal import Refusal
+from dra_fleet.kubernetes.scheduling.node_affinity import some_labels
+from dra_fleet.model.labels import ADVERTISER
+from dra_fleet.settings.translate import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from dra_fleet.drivers import Driver
+    from dra_fleet.drivers.common.facts import ChartVersion
+    from dra_fleet.findings.refusals import Findings
+    from dra_fleet.model.plan import ChartValues, PoolPlan
+    from dra_fleet.settings.clusters import ClusterSettings
+
+
+def check_stated(
+    at: tuple[str, ...], cluster: ClusterSettings, pools: Sequence[PoolPlan], findings: Findings
+) -> None:
+    """Refuse pools that leave open who advertises their devices, beside one that a device plugin does.
+
+    Their nodes would have nothing to keep the device plugin off.
+
+    Args:
+        at: where the pools stand in the stack file.
+        cluster: the cluster.
+        pools: its pools.
+        findings: collects the problems.
+    """
+    for pool in pools if any(pool.by_plugin for pool in pools) else ():
+        serving = set(drivers.in_place_of_plugins(pool.machine))
+        others = [
+            other.name
+            for other in pools
+            if other.by_plugin and serving.intersection(drivers.in_place_of_plugins(other.machine))
+        ]
+        if others and cluster.pools[pool.name].advertise is None:
+            findings.error(
+                *at,
+                pool.name,
+                "advertise",
+                what=f"is required beside pool {others[0]}, whose devices a device plugin gives out",
+                allowed="dra, device-plugin, compute-domain-only",
+                fix="add advertise: dra",
+            )
+
+
+def by_advertiser(
+    driver: Driver, pools: Sequence[PoolPlan]
+) -> tuple[tuple[PoolPlan, ...], tuple[PoolPlan, ...]]:
+    """The pools whose nodes a driver's pods may run on, and those whose devices a device plugin gives out."""
+    left = [
+        pool for pool in pools if not pool.by_dra and driver.extended_resource and driver.serves(pool.machine)
+    ]
+    return tuple(pool for pool in pools if pool not in left), tuple(left)
+
+
+def switches(driver: Driver, served: Sequence[PoolPlan]) -> ChartValues:
+    """The chart values of a driver that serves ComputeDomains alone, of which its cloud must know."""
+    return nested({driver.controller_switch: True}) if _domains_alone(driver, served) else {}
+
+
+def kept_away(driver: Driver, values: ChartValues, left: Sequence[PoolPlan]) -> ChartValues:
+    """Chart values by which the plugin's pods do not come to pools that a device plugin advertises."""
+    if not left:
+        return values
+    key = driver.plugin_key("affinity")
+    affinity = value_at(values, key) or labelled_with(driver.facts.plugin_labels)
+    return merged(values, nested({key: away_from(affinity, [_known_by(pool) for pool in left])}))
+
+
+def refusals(
+    driver: Driver,
+    version: ChartVersion,
+    final: ChartValues,
+    served: Sequence[PoolPlan],
+    left: Sequence[PoolPlan],
+) -> list[Refusal]:
+    """Why final values would have devices given out twice, or by nobody.
+
+    Args:
+        driver: the driver.
+        version: the chart's.
+        final: the release's values.
+        served: the pools that it serves.
+        left: those whose devices a device plugin gives out.
+    """
+    pods = PluginPods.of(driver, version, final)
+    key = driver.plugin_key("affinity")
+    found = [
+        Refusal(
+            path=key,
+            what=f"lets the plugin start on pool {pool.name}, whose devices a device plugin gives out: each "
+            "would be given away twice",
+            got=shown(value_at(final, key)),
+            fix="remove it from values; the plan writes it",
+        )
+        for pool in left
+        if not pods.kept_off_by(pool) and pods.affinity.matches(some_labels(pool.labels)) != "no"
+    ]
+    alone, publishes = _domains_alone(driver, served), driver.resources.publishes
+    if alone and len(alone) < len(_own(driver, served)):
+        others = [pool.name for pool in _own(driver, served) if pool.name not in alone]
+        found.append(
+            Refusal(
+                what=f"serves ComputeDomains alone on {', '.join(alone)} and devices on {', '.join(others)}; "
+                "one release publishes devices on all of its pools or on none",
+                fix="set the same advertise on all of them, or device-plugin on some",
+            )
+        )
+    elif alone and publishes is not None and is_on(publishes, final):
+        found.append(
+            Refusal(
+                path=publishes.key,
+                what=f"publishes the devices of {', '.join(alone)}, which a device plugin gives out",
+                got="true",
+                allowed="false",
+                fix=f"remove it from values, or set advertise: dra on {', '.join(alone)}",
+            )
+        )
+    return found
+
+
+def _own(driver: Driver, pools: Sequence[PoolPlan]) -> list[PoolPlan]:
+    return [pool for pool in pools if driver.extended_resource and driver.serves(pool.machine)]
+
+
+def _domains_alone(driver: Driver, served: Sequence[PoolPlan]) -> list[str]:
+    return [pool.name for pool in _own(driver, served) if pool.by_plugin and driver.controller_switch]
+
+
+def _known_by(pool: PoolPlan) -> Mapping[str, str]:
+    """The labels by which a pool's nodes are known: their advertiser, where this program makes them."""
+    told = pool.labels.get(ADVERTISER)
+    return pool.labels if told is None else {ADVERTISER: told}

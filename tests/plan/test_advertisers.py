@@ -1,0 +1,333 @@
+"""Who advertises the devices of a pool: labels, chart values and devices follow; two of them are refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dra_fleet.model.labels import ADVERTISER
+from dra_fleet.plan import make_plan
+from dra_fleet.plan.advertisers import by_advertiser
+from dra_fleet.proof.supply.prediction import predict
+from dra_fleet.settings import parse
+from tests.clouds.ack.ack_fleets import a10
+from tests.clouds.aks.aks_fleets import mig, vgpu
+from tests.clouds.eks.eks_fleets import h100
+from tests.clouds.eks.eks_fleets import mig as eks_mig
+from tests.clouds.gke.gke_fleets import l4, tpu
+from tests.plan.plan_helpers import dev, planned, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dra_fleet.model.plan import ClusterPlan
+
+Fleet = dict[str, Any]
+KEPT_OFF = "nvidia.com/gpu.deploy.device-plugin"
+TERMS = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+
+
+def only(fleet: Fleet) -> Any:
+    """The settings of the fleet's one cluster."""
+    [cluster] = fleet["clusters"].values()
+    return cluster
+
+
+def both(fleet: Fleet, **more: Any) -> Fleet:
+    """The fleet with a second pool like its first, which a device plugin advertises."""
+    pools = only(fleet)["pools"]
+    [(name, pool)] = pools.items()
+    pools["old"] = {**pool, **more, "advertise": "device-plugin"}
+    pools[name] = {**pool, "advertise": "dra"}
+    return fleet
+
+
+def cluster_of(fleet: Fleet) -> ClusterPlan:
+    [cluster] = planned(fleet).clusters
+    return cluster
+
+
+def plugin_terms(cluster: ClusterPlan, section: str = "kubeletPlugin") -> list[Any]:
+    """The node selector terms of the driver's plugin."""
+    [release] = [item for item in cluster.releases if "dra-driver" in item.name]
+    found: Any = release.values[section]
+    for key in TERMS:
+        found = found[key]
+    return found
+
+
+FLEETS: dict[str, Callable[[], Fleet]] = {
+    "ack": lambda: both(a10()),
+    "aks": lambda: both(vgpu()),
+    "eks": lambda: both(h100(), image="BOTTLEROCKET_x86_64_NVIDIA"),
+    "gke": lambda: both(l4(), gpuDriver="gke"),
+    "gke tpu": lambda: both(tpu()),
+}
+
+
+@pytest.mark.parametrize("fleet", FLEETS.values(), ids=FLEETS)
+def test_a_pool_of_a_device_plugin_publishes_nothing_and_its_neighbour_what_it_did(
+    fleet: Callable[[], Fleet],
+) -> None:
+    cluster = cluster_of(fleet())
+    devices = {group.pool: len(group.shape.devices) for group in predict(cluster)}
+    assert devices.pop("old") == 0
+    assert all(devices.values())
+    labels = {pool.name: pool.labels.get(ADVERTISER) for pool in cluster.pools}
+    assert labels.pop("old") == "device-plugin"
+    assert set(labels.values()) == {"dra"}
+
+
+@pytest.mark.parametrize("fleet", FLEETS.values(), ids=FLEETS)
+def test_every_driver_s_plugin_is_kept_off_nodes_that_a_device_plugin_advertises(
+    fleet: Callable[[], Fleet],
+) -> None:
+    away = {"key": ADVERTISER, "operator": "NotIn", "values": ["device-plugin"]}
+    assert all(away in term["matchExpressions"] for term in plugin_terms(cluster_of(fleet())))
+
+
+def test_ack_s_own_plugin_is_on_where_it_advertises_and_off_elsewhere() -> None:
+    pools = {pool.name: pool.labels for pool in cluster_of(both(a10())).pools}
+    assert pools["old"]["ack.node.gpu.schedule"] == "default"
+    assert {labels["ack.node.gpu.schedule"] for name, labels in pools.items() if name != "old"} == {
+        "disabled"
+    }
+
+
+def test_gke_s_plugin_is_on_where_the_labels_of_dra_are_not() -> None:
+    labels = {pool.name: pool.labels for pool in cluster_of(both(l4(), gpuDriver="gke")).pools}
+    plugin_off = "gke-no-default-nvidia-gpu-device-plugin"
+    assert [name for name, item in labels.items() if plugin_off not in item] == ["old"]
+
+
+def test_bottlerocket_s_plugin_is_left_on_for_its_pool_alone() -> None:
+    fleet = h100()
+    pools = only(fleet)["pools"]
+    pools["gpu"]["image"] = "BOTTLEROCKET_x86_64_NVIDIA"
+    own: Any = cluster_of(both(fleet)).own
+    assert {group.key: group.turns_plugin_off for group in own.groups} == {"gpu": True, "old": False}
+
+
+def test_the_gpu_operator_s_plugin_is_on_and_a_label_keeps_it_off_the_pools_of_dra() -> None:
+    fleet = both(vgpu())
+    only(fleet)["gpuOperator"] = {"version": "v25.10.0"}
+    cluster = cluster_of(fleet)
+    [operator] = [item for item in cluster.releases if item.name == "gpu-operator"]
+    assert operator.values["devicePlugin"] == {"enabled": True}
+    labels = {pool.name: pool.labels for pool in cluster.pools}
+    assert {name: item.get(KEPT_OFF) for name, item in labels.items()} == {"gpu": "false", "old": None}
+    # The operator would take the label back where nodes are said to have GPUs before it finds them.
+    assert not any("nvidia.com/gpu.present" in item for item in labels.values())
+
+
+def test_where_the_image_labels_gpus_itself_all_of_the_operator_s_pods_are_kept_off() -> None:
+    fleet = both(h100())
+    only(fleet)["gpuOperator"] = {"version": "v25.10.0"}
+    labels = {pool.name: pool.labels for pool in cluster_of(fleet).pools}
+    assert labels["gpu"]["nvidia.com/gpu.deploy.operands"] == "false"
+    assert "nvidia.com/gpu.deploy.operands" not in labels["old"]
+
+
+def test_partitions_of_such_an_image_and_the_operator_s_device_plugin_are_refused_together() -> None:
+    fleet = eks_mig()
+    pools = only(fleet)["pools"]
+    pools["old"] = {**pools["gpu"], "sharing": {"strategy": "exclusive"}, "advertise": "device-plugin"}
+    pools["gpu"]["advertise"] = "dra"
+    assert refused(fleet) == {
+        "clusters.train.pools.gpu.sharing": "needs the GPU Operator, whose device plugin would come to "
+        "these nodes "
+        "too for pool old: the image labels its GPUs before the operator finds them, and it then forgets "
+        "where to stay away\n  got: mig\n  fix: put the pool or old into another cluster"
+    }
+
+
+def test_two_device_plugins_on_one_node_are_refused() -> None:
+    fleet = both(h100(), image="BOTTLEROCKET_x86_64_NVIDIA")
+    only(fleet)["gpuOperator"] = {"version": "v25.10.0"}
+    assert refused(fleet) == {
+        "clusters.train.pools.old.image": "brings a device plugin beside that of the GPU Operator, so that "
+        "each GPU is given away twice\n  got: BOTTLEROCKET_x86_64_NVIDIA\n"
+        "  fix: remove image, or gpuOperator of the cluster"
+    }
+
+
+def test_partitions_are_still_waited_for_beside_a_pool_of_a_device_plugin() -> None:
+    fleet = mig()
+    pools = only(fleet)["pools"]
+    pools["old"] = {**pools["gpu"], "sharing": {"strategy": "exclusive"}, "advertise": "device-plugin"}
+    pools["gpu"]["advertise"] = "dra"
+    away = {"key": ADVERTISER, "operator": "NotIn", "values": ["device-plugin"]}
+    assert [
+        [item["key"] for item in term["matchExpressions"]] for term in plugin_terms(cluster_of(fleet))
+    ] == [
+        ["nvidia.com/gpu.present", "dra-fleet/pool", ADVERTISER],
+        ["nvidia.com/gpu.present", "dra-fleet/pool", "nvidia.com/mig.config.state", ADVERTISER],
+    ]
+    assert all(away in term["matchExpressions"] for term in plugin_terms(cluster_of(fleet)))
+
+
+def test_nodes_of_an_existing_cluster_are_kept_off_by_their_pool_s_own_labels() -> None:
+    fleet = dev()
+    pools = only(fleet)["pools"]
+    pools["h100"]["advertise"] = "device-plugin"
+    pools["a100"]["advertise"] = "dra"
+    fleet["workloads"], fleet["claims"] = {}, {}
+    cluster = cluster_of(fleet)
+    terms = plugin_terms(cluster)
+    away = {"key": "example.com/pool", "operator": "NotIn", "values": ["h100"]}
+    assert terms
+    assert all(away in term["matchExpressions"] for term in terms)
+    assert {group.pool: bool(group.shape.devices) for group in predict(cluster)} == {
+        "a100": True,
+        "h100": False,
+    }
+
+
+@pytest.mark.parametrize("fleet", [a10, vgpu, h100, l4])
+def test_another_advertiser_replaces_the_pool_and_saying_what_was_so_does_not(fleet: Any) -> None:
+    def name(advertise: str | None) -> str:
+        told = fleet()
+        only(told)["pools"] = {key: dict(pool) for key, pool in only(told)["pools"].items()}
+        for pool in only(told)["pools"].values():
+            pool.update({} if advertise is None else {"advertise": advertise})
+        own: Any = cluster_of(told).own
+        made = own.groups if hasattr(own, "groups") else own.pools
+        return next(pool.name for pool in made if pool.key in only(told)["pools"])
+
+    assert name(None) == name("dra")
+    assert name("device-plugin") != name("dra")
+
+
+def test_compute_domains_alone_leave_the_gpus_to_the_device_plugin() -> None:
+    fleet = h100()
+    only(fleet)["pools"]["gpu"] |= {"advertise": "compute-domain-only", "image": "BOTTLEROCKET_x86_64_NVIDIA"}
+    cluster = cluster_of(fleet)
+    [release] = cluster.releases
+    assert release.values["gpuResourcesEnabledOverride"] is False
+    assert release.values["resources"] == {"gpus": {"enabled": False}, "computeDomains": {"enabled": True}}
+    assert release.values["controller"]["nodeSelector"] == {"dra-fleet/pool": "system"}
+    [group] = predict(cluster)
+    assert {device.driver for device in group.shape.devices} == {"compute-domain.nvidia.com"}
+
+
+def test_a_cluster_that_brings_its_drivers_publishes_nothing_on_a_device_plugin_s_pool() -> None:
+    fleet = a10()
+    only(fleet)["drivers"] = {}
+    only(fleet)["pools"]["gpu"] |= {"advertise": "device-plugin", "nodes": {"min": 0, "max": 2}}
+    fleet["claims"], fleet["workloads"] = {}, {}
+    [group] = predict(cluster_of(fleet))
+    assert group.shape.devices == ()
+
+
+def test_pools_are_told_apart_by_a_driver_whose_devices_no_plugin_knows() -> None:
+    from dra_fleet import drivers  # noqa: PLC0415 - the registry of the process
+
+    cards = drivers.named("dranet")
+    assert cards is not None
+    pools = cluster_of(both(h100(), image="BOTTLEROCKET_x86_64_NVIDIA")).pools
+    assert by_advertiser(cards, pools) == (pools, ())
+
+
+PLUGIN_HERE = {"kubeletPlugin": {"affinity": None}}
+
+
+def test_values_that_start_the_plugin_beside_a_device_plugin_are_refused_once() -> None:
+    fleet = both(a10())
+    only(fleet)["drivers"]["nvidia"]["values"] = PLUGIN_HERE
+    told = refused(fleet)
+    path = "clusters.asia.drivers.nvidia.values.kubeletPlugin.affinity"
+    assert told[path] == (
+        "lets the plugin start on pool old, whose devices a device plugin gives out: each would be given "
+        "away twice\n  got: null\n  fix: remove it from values; the plan writes it"
+    )
+
+
+def test_a_pool_that_leaves_it_open_beside_a_device_plugin_is_refused() -> None:
+    fleet = both(vgpu())
+    del only(fleet)["pools"]["gpu"]["advertise"]
+    assert refused(fleet) == {
+        "clusters.studio.pools.gpu.advertise": "is required beside pool old, whose devices a device plugin "
+        "gives out\n  allowed: dra, device-plugin, compute-domain-only\n  fix: add advertise: dra"
+    }
+
+
+def test_shared_devices_of_a_device_plugin_s_pool_are_refused() -> None:
+    fleet = mig()
+    only(fleet)["pools"]["gpu"]["advertise"] = "device-plugin"
+    assert refused(fleet)["clusters.studio.pools.gpu.sharing"] == (
+        "is how a DRA driver's devices are shared, and a device plugin gives out those of this pool\n  got: "
+        "mig\n  allowed: exclusive\n  fix: remove sharing, or set advertise: dra"
+    )
+
+
+def test_a_machine_without_such_devices_has_no_advertiser() -> None:
+    fleet = a10()
+    only(fleet)["pools"]["cpu"] = {
+        "machine": {"instanceType": "ecs.g7.xlarge", "cpus": 4, "memory": 16},
+        "nodes": {"min": 1, "max": 1},
+        "advertise": "dra",
+    }
+    assert refused(fleet) == {
+        "clusters.asia.pools.cpu.advertise": "is about devices that ecs.g7.xlarge does not have, or that no "
+        "device plugin gives out\n  got: dra\n  fix: remove advertise"
+    }
+
+
+def test_a_driver_without_compute_domains_cannot_serve_them_alone() -> None:
+    fleet = tpu()
+    [pool] = only(fleet)["pools"].values()
+    pool["advertise"] = "compute-domain-only"
+    [(path, told)] = refused(fleet).items()
+    assert path.endswith(".advertise")
+    assert told.startswith("is for drivers with ComputeDomains, which that of ")
+
+
+def test_one_release_does_not_publish_devices_on_some_of_its_pools() -> None:
+    fleet = both(h100(), image="BOTTLEROCKET_x86_64_NVIDIA")
+    only(fleet)["pools"]["old"]["advertise"] = "compute-domain-only"
+    assert refused(fleet) == {
+        "clusters.train.drivers.nvidia": "serves ComputeDomains alone on old and devices on gpu; one release "
+        "publishes devices on all of its pools or on none\n"
+        "  fix: set the same advertise on all of them, or device-plugin on some"
+    }
+
+
+def test_values_that_publish_gpus_of_a_pool_for_compute_domains_alone_are_refused() -> None:
+    fleet = h100()
+    only(fleet)["pools"]["gpu"] |= {"advertise": "compute-domain-only", "image": "BOTTLEROCKET_x86_64_NVIDIA"}
+    gpus = {"gpuResourcesEnabledOverride": True, "resources": {"gpus": {"enabled": True}}}
+    only(fleet)["drivers"]["nvidia"]["values"] = gpus
+    assert refused(fleet) == {
+        "clusters.train.drivers.nvidia.values.resources.gpus.enabled": "publishes the devices of gpu, which "
+        "a device plugin gives out\n  got: true\n  allowed: false\n"
+        "  fix: remove it from values, or set advertise: dra on gpu"
+    }
+
+
+def test_an_operator_without_its_plugin_leaves_pools_without_anybody() -> None:
+    fleet = both(vgpu())
+    only(fleet)["gpuOperator"] = {"version": "v25.10.0", "values": {"devicePlugin": {"enabled": False}}}
+    assert refused(fleet) == {
+        "clusters.studio.gpuOperator.values.devicePlugin.enabled": "leaves pools without anybody who gives "
+        "their GPUs out, which say advertise: device-plugin\n  got: false\n  allowed: true\n"
+        "  fix: remove it from values; it follows from the pools' advertise"
+    }
+
+
+@pytest.mark.parametrize(("fleet", "name"), [(vgpu, "studio"), (h100, "train")])
+def test_a_device_plugin_that_nothing_brings_is_told(fleet: Any, name: str) -> None:
+    told = make_plan(parse(both(fleet()))).warnings
+    assert next(text for text in told if "device plugin" in text).startswith(
+        f"cluster {name}: a device plugin shall give out the GPUs of pool old, and nothing of this stack "
+        "brings one: add gpuOperator: {version: v25.10.0} to the cluster"
+    )
+
+
+def test_ack_s_label_must_not_contradict_the_advertiser() -> None:
+    fleet = both(a10(), labels={"ack.node.gpu.schedule": "disabled"})
+    assert refused(fleet) == {
+        "clusters.asia.pools.old.labels.ack.node.gpu.schedule": "contradicts advertise, by which ACK's "
+        "device plugin gives the GPUs out whole\n  got: disabled\n  allowed: default\n"
+        "  fix: remove ack.node.gpu.schedule from labels; the plan writes it"
+    }
