@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import TypedDict
 
 from dra_fleet.clusters.objects import carries
+from dra_fleet.clusters.other_pods import OtherPod, OtherPodJson, by_limits
 from dra_fleet.clusters.pending import explain, explain_missing_pods, read_state
 from dra_fleet.clusters.pending.selectors import devices_in
 from dra_fleet.clusters.pending.state import claim_names, results_of
@@ -76,6 +77,7 @@ class ClusterAllocation:
 
     pools: Mapping[str, PoolDevices]
     workloads: Mapping[str, WorkloadAllocation]
+    others: tuple[OtherPod, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -115,6 +117,14 @@ async def read_allocation(
             name: _workload(state, pods[namespace, name], name, namespace, copies)
             for name, (namespace, copies) in workloads.items()
         },
+        others=tuple(
+            OtherPod.of(pod, held)
+            for (namespace, name), found in sorted(pods.items())
+            if name not in workloads or workloads[name][0] != namespace
+            for pod in found
+            if (seen := _pod(state, pod)).running
+            and (held := tuple(device.device for device in seen.devices) or by_limits(pod))
+        ),
     )
 
 
@@ -215,10 +225,11 @@ class PoolJson(TypedDict):
 
 
 class AllocationJson(TypedDict):
-    """Pools and workloads of a cluster, by name."""
+    """Pools and workloads of a cluster, by name, and pods of others that hold devices."""
 
     pools: dict[str, PoolJson]
     workloads: dict[str, WorkloadJson]
+    others: list[OtherPodJson]
 
 
 def allocation_json(allocation: ClusterAllocation) -> AllocationJson:
@@ -229,6 +240,7 @@ def allocation_json(allocation: ClusterAllocation) -> AllocationJson:
             for name, pool in allocation.pools.items()
         },
         "workloads": {name: _workload_json(workload) for name, workload in allocation.workloads.items()},
+        "others": [pod.to_json() for pod in allocation.others],
     }
 
 

@@ -104,6 +104,21 @@ class Losses:
                         node=pod.node or "",
                         devices=tuple(device.device for device in pod.devices),
                     )
+        for pod in asked.others or ():
+            hit = {
+                "cluster": True,
+                "pool": pools.get(pod.node) == owner.name,
+                "namespace": pod.namespace == owner.name,
+            }
+            if hit.get(owner.kind, False):
+                yield LostPod(
+                    cluster=owner.cluster,
+                    namespace=pod.namespace,
+                    name=pod.name,
+                    workload=pod.owner,
+                    node=pod.node,
+                    devices=pod.devices,
+                )
 
     def _is_hit(self, owner: Owner, workload: str, pod: RunningPod, pools: Mapping[str, str]) -> bool:
         match owner.kind:

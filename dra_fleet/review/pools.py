@@ -94,6 +94,8 @@ def before_words(before: WasPool, plan: PoolPlan) -> str:
         told.append(f"{node_range(before.min_nodes, before.max_nodes)}")
     if before.layout is not None and before.layout != layout_text(plan.sharing):
         told.append(f"partitions {before.layout}" if before.layout else "whole devices")
+    if before.advertise is not None and before.advertise != plan.advertise:
+        told.append(f"advertise {before.advertise}")
     return ", ".join(told)
 
 

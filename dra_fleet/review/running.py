@@ -41,6 +41,16 @@ class RunningWorkload(_Saved):
     pods: tuple[RunningPod, ...]
 
 
+class OtherPod(_Saved):
+    """A pod of no declared workload, what it belongs to, and what it holds."""
+
+    name: str
+    namespace: str
+    owner: str
+    node: str
+    devices: tuple[str, ...]
+
+
 class RunningPool(_Saved):
     """How many nodes a pool has, and their names."""
 
@@ -49,10 +59,11 @@ class RunningPool(_Saved):
 
 
 class RunningCluster(_Saved):
-    """One cluster at the moment when it was asked."""
+    """One cluster at the moment when it was asked. `others` None: they were not asked for."""
 
     pools: dict[str, RunningPool]
     workloads: dict[str, RunningWorkload]
+    others: tuple[OtherPod, ...] | None = None
 
     def pool_of(self) -> dict[str, str]:
         """The pool of each node."""

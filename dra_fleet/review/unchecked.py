@@ -59,11 +59,12 @@ def _all(
             why=was.problem or "the review was compared with no other stack file",
             how=f"dra-fleet review {stack} --against main",
         )
-    yield Unchecked(
-        what="pods of others that hold devices of these pools",
-        why="only workloads that the stack declares are known by name",
-        how="kubectl get resourceclaims --all-namespaces",
-    )
+    if running is None or any(cluster.others is None for cluster in running.clusters.values()):
+        yield Unchecked(
+            what="pods of others that hold devices of these pools",
+            why="only workloads that the stack declares are known by name",
+            how="kubectl get resourceclaims --all-namespaces",
+        )
     yield Unchecked(
         what="what the nodes really publish",
         why="devices are predicted from the catalogue and the drivers' values",

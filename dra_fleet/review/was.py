@@ -13,19 +13,21 @@ if TYPE_CHECKING:
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.proof.answer.verdicts import Proof
+    from dra_fleet.settings.pools import Advertiser
 
 Object = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class WasPool:
-    """A pool as it was. `machine` None: the catalogue does not know it."""
+    """A pool as it was. `machine` None: the catalogue does not know it. `advertise` None: nobody tells."""
 
     machine_name: str
     machine: Machine | None
     min_nodes: int
     max_nodes: int
     layout: str | None
+    advertise: Advertiser | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +90,7 @@ def _planned(cluster: ClusterPlan) -> WasCluster:
                 min_nodes=pool.min_nodes,
                 max_nodes=pool.max_nodes,
                 layout=layout_text(pool.sharing),
+                advertise=pool.advertise,
             )
             for pool in cluster.pools
         },

@@ -159,6 +159,8 @@ def _pool_change(subject: SentenceSubject, was: WasPool | None, plan: PoolPlan |
         if was.layout is not None and was.layout != layout_text(plan.sharing):
             now = layout_text(plan.sharing) or "whole devices"
             told.append(f"partitions change from {was.layout or 'whole devices'} to {now}")
+        if was.advertise is not None and was.advertise != plan.advertise:
+            told.append(f"advertise changes from {was.advertise} to {plan.advertise}")
     elif subject.fields:
         told.append(f"{', '.join(subject.fields)} {'changes' if len(subject.fields) == 1 else 'change'}")
     return ", ".join(told)

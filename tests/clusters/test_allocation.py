@@ -88,3 +88,33 @@ def test_all_is_complete_when_every_copy_runs_with_its_devices() -> None:
     found = asyncio.run(read_allocation(cast("KubeApi", api), pools={}, workloads={"train": ("ns", 1)}))
     assert found.complete
     assert found.workloads["train"].reason is None
+
+
+def test_pods_of_others_that_hold_devices_are_told_with_what_they_belong_to() -> None:
+    limits = {"limits": {"nvidia.com/gpu": "2", "cpu": "1"}}
+    by_plugin = {
+        "metadata": {
+            "name": "server-5d-x",
+            "namespace": "theirs",
+            "labels": {"pod-template-hash": "5d"},
+            "ownerReferences": [{"kind": "ReplicaSet", "name": "server-5d"}],
+        },
+        "spec": {"nodeName": "n1", "containers": [{"name": "c", "resources": limits}]},
+        "status": {"phase": "Running"},
+    }
+    without = {**by_plugin, "spec": {"nodeName": "n1", "containers": [{"name": "c"}]}}
+    waiting = {**by_plugin, "status": {"phase": "Pending"}}
+    by_claim = pod("own", claim="c1")
+    by_claim["metadata"]["labels"] = {}
+    api = ApiWith(Pod=[by_plugin, without, waiting, by_claim], ResourceClaim=[claim("c1", "gpu-0")])
+    found = asyncio.run(read_allocation(cast("KubeApi", api), pools={}, workloads={"train": ("ns", 1)}))
+    assert [item.to_json() for item in found.others] == [
+        {"name": "own", "namespace": "ns", "owner": "", "node": "n1", "devices": ["gpu-0"]},
+        {
+            "name": "server-5d-x",
+            "namespace": "theirs",
+            "owner": "server",
+            "node": "n1",
+            "devices": ["2 x nvidia.com/gpu"],
+        },
+    ]

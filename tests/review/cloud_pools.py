@@ -14,7 +14,7 @@ from dra_fleet.review.was import was_planned
 from dra_fleet.settings import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.review.model import Review
 
@@ -37,7 +37,13 @@ def with_workload(fleet: dict[str, Any], copies: int) -> dict[str, Any]:
 
 
 def pool_change(
-    fleet: dict[str, Any], name: str, operation: str, diff: Mapping[str, str], *, copies: int = 2
+    fleet: dict[str, Any],
+    name: str,
+    operation: str,
+    diff: Mapping[str, str],
+    *,
+    copies: int = 2,
+    others: Sequence[Mapping[str, Any]] | None = None,
 ) -> Review:
     """The review of one step on one pool, the workload's pods running on its first node."""
     (cluster, settings) = next(iter(fleet["clusters"].items()))
@@ -63,17 +69,18 @@ def pool_change(
             preview=preview,
             fleet=fleet_of(declared),
             was=was_planned(plan, prove(plan), "as it was"),
-            running=pods(cluster, next(iter(settings["pools"])), copies),
+            running=pods(cluster, next(iter(settings["pools"])), copies, others),
         )
     )
 
 
-def pods(cluster: str, pool: str, copies: int) -> Running:
-    """What the cluster answers: so many pods on the pool's first node, each with a device."""
+def pods(cluster: str, pool: str, copies: int, others: Sequence[Mapping[str, Any]] | None = None) -> Running:
+    """What the cluster answers: so many pods on the pool's first node, each with a device, and others."""
     return parse_running(
         {
             "clusters": {
                 cluster: {
+                    **({} if others is None else {"others": others}),
                     "pools": {pool: {"nodes": 1, "node_names": [f"{pool}-0"]}},
                     "workloads": {
                         "train": {

@@ -39,6 +39,20 @@ def test_a_replaced_pool_of_any_cloud_names_its_nodes_and_pods(cloud: str) -> No
 
 
 @pytest.mark.parametrize("cloud", FLEETS)
+def test_a_pool_that_another_advertiser_replaces_names_the_pods_of_others_that_move(cloud: str) -> None:
+    fleet = FLEETS[cloud]()
+    server = {"name": "server-x", "namespace": "theirs", "owner": "server", "devices": ["1 x nvidia.com/gpu"]}
+    others = [{**server, "node": "gpu-0"}, {**server, "name": "elsewhere", "node": "n9"}]
+    review = pool_change(fleet, "gpu", "replace", {"name": "update-replace"}, others=others)
+    assert [(pod.name, pod.workload, pod.devices) for pod in review.blast.pods] == [
+        ("train-0", "train", ("gpu-0",)),
+        ("train-1", "train", ("gpu-1",)),
+        ("server-x", "server", ("1 x nvidia.com/gpu",)),
+    ]
+    assert "pods of others that hold devices of these pools" not in [item.what for item in review.unchecked]
+
+
+@pytest.mark.parametrize("cloud", FLEETS)
 def test_an_update_that_its_cloud_makes_by_new_nodes_takes_devices_as_well(cloud: str) -> None:
     review = pool_change(FLEETS[cloud](), "gpu", "update", {ROLLING[cloud]: "update"})
     (change,) = review.changes
