@@ -11,6 +11,7 @@ import pytest
 
 from tests.engine.agreement import disagreements
 from tests.engine.rehearsed import PROJECT
+from tests.engine.test_migration import STEPS
 
 if TYPE_CHECKING:
     from tests.engine.rehearsed import Rehearsed
@@ -44,18 +45,25 @@ HELD = {
     "floor-1.34": ("floor", "v1.34.9", {"smoke": 4}),
 }
 """By example: its cluster, what the cluster's /version says, and the copies of each workload."""
+HELD_AT_LENGTH = {
+    "s17-utilisation": ("lab", "v1.36.3", {"on-parts": 28, "on-whole-gpus": 4}),
+    "production": ("training", "v1.35.2-eks-f69f56f", {"train": 1}),
+}
+"""Examples whose clouds and drivers others have too: in `make test-full` only."""
 
 
 def test_no_example_is_left_out() -> None:
-    alone = {name for name in HELD if "/" not in name}
+    alone = {name for name in (*HELD, *HELD_AT_LENGTH, *STEPS) if "/" not in name}
     assert alone == {file.stem for file in (PROJECT / "examples").glob("*.yaml")}
 
 
-@pytest.mark.parametrize("example", HELD)
+@pytest.mark.parametrize(
+    "example", [*HELD, *(pytest.param(name, marks=pytest.mark.full) for name in HELD_AT_LENGTH)]
+)
 def test_an_example_reaches_the_allocation_that_was_proved_and_its_cluster_is_in_order(
     own_rehearsed: Rehearsed, example: str
 ) -> None:
-    cluster, version, workloads = HELD[example]
+    cluster, version, workloads = (HELD | HELD_AT_LENGTH)[example]
     file = f"examples/{example}.yaml"
 
     up = own_rehearsed.run("rehearse", "up", file, "--json")
