@@ -131,7 +131,7 @@ def test_status_where_nothing_runs_says_how_to_start(run: Run, tmp_path: Path) -
     assert run("rehearse", "status") == (
         1,
         "",
-        f"error: cluster lab is not rehearsed in {tmp_path}/home; start it with `dra-fleet rehearse up`\n",
+        f"error: cluster asia is not rehearsed in {tmp_path}/home; start it with `dra-fleet rehearse up`\n",
     )
 
 
@@ -160,7 +160,7 @@ def test_a_home_that_cannot_be_made_is_told_before_anything_is_done(run: Run, tm
     code, out, err = run("rehearse", "up")
     assert (code, out) == (1, "")
     assert err == (
-        "proof of workloads: 13 guaranteed\n"
+        "proof of workloads: 14 guaranteed\n"
         f"error: the rehearsal's directory {tmp_path}/home cannot be made: File exists; "
         "free or change it, or set DRA_FLEET_HOME to another directory\n"
     )

@@ -30,13 +30,15 @@ JOB: Final = "kubernetes:batch/v1:Job"
 AKS: Final = "azure-native:containerservice:ManagedCluster"
 AKS_POOL: Final = "azure-native:containerservice:AgentPool"
 EKS_POOL: Final = "aws:eks/nodeGroup:NodeGroup"
+ACK: Final = "alicloud:cs/managedKubernetes:ManagedKubernetes"
+ACK_POOL: Final = "alicloud:cs/nodePool:NodePool"
 GKE_POOL: Final = "gcp:container/nodePool:NodePool"
 GATES: Final = ("values", "featureGates")
 ROOT: Final = ("values", "nvidiaDriverRoot")
 TOLERATIONS: Final = ("values", "kubeletPlugin", "tolerations")
 EXPRESSION: Final = ("spec", "selectors", 0, "cel", "expression")
 POD: Final = ("spec", "template", "spec")
-CLOUD_CLUSTERS: Final = (AKS, "gcp:container/cluster:Cluster", "aws:eks/cluster:Cluster")
+CLOUD_CLUSTERS: Final = (AKS, ACK, "gcp:container/cluster:Cluster", "aws:eks/cluster:Cluster")
 MANDATORY = [rule for rule in pack.RULES if rule.level("standard") in ("mandatory", "remediate")]
 
 
@@ -90,6 +92,8 @@ BREAKS: tuple[tuple[str, str, str, tuple[str | int, ...], object], ...] = (
     ("driver-tolerate-pool-taints", AKS_POOL, "studio-third", ("nodeTaints",), ["a=b:NoSchedule"]),
     ("driver-tolerate-pool-taints", DRIVER, "render-dra-driver-nvidia-gpu", TOLERATIONS, []),
     ("node-limit-advertisers", DRIVER, "studio-gpu-operator", ("values", "devicePlugin", "enabled"), True),
+    ("cluster-require-minimum-kubernetes", ACK, "asia", ("version",), "1.33.3-aliyun.1"),
+    ("pool-limit-scale-from-zero", ACK_POOL, "asia-a10", ("scalingConfig", "minSize"), 0),
     ("driver-match-root", DRIVER, "train-dra-driver-nvidia-gpu", ROOT, "/run/nvidia/driver"),
     ("pool-limit-scale-from-zero", EKS_POOL, "train-h100", ("scalingConfig", "minSize"), 0),
     ("pod-require-used-claims", JOB, "lab-train", (*POD, "containers", 0, "resources", "claims"), []),
