@@ -14,7 +14,7 @@ from dra_fleet.cli.output import new_table, print_json, print_table, stdout_cons
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dra_fleet.clusters.preflight import PreflightFinding
+    from dra_fleet.findings.preflight import Level, PreflightFinding
     from dra_fleet.model.plan import ClusterPlan
 
 EXAMPLES = examples(
@@ -28,9 +28,11 @@ def doctor(
     stack: Stack,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
-    """Look at each cluster of a stack, read only: version, API, who advertises devices, pools.
+    """Look at each cluster of a stack and ask its cloud's account, read only.
 
-    A cluster that the stack makes itself is there to look at once pulumi up has run.
+    The cluster: version, API, who advertises devices, pools; one that the stack makes is there to look at
+    once `pulumi up` has run. The account, by the cloud's own command line and its login: quota for the
+    pools at max, machines in their zones, reservations, permissions.
 
     Exit code 1: there is a problem that `pulumi up` would run into.
     """
@@ -55,8 +57,17 @@ def doctor(
 async def _look_at_all(clusters: tuple[ClusterPlan, ...], stack: str) -> dict[str, list[PreflightFinding]]:
     import asyncio
 
-    looks = [_look(cluster, stack) for cluster in clusters]
+    looks = [_look_and_ask(cluster, stack) for cluster in clusters]
     return dict(zip((cluster.name for cluster in clusters), await asyncio.gather(*looks), strict=True))
+
+
+async def _look_and_ask(cluster: ClusterPlan, stack: str) -> list[PreflightFinding]:
+    import asyncio
+
+    from dra_fleet.clusters.accounts import ask_account
+
+    told = await asyncio.gather(ask_account(cluster), _look(cluster, stack))
+    return [finding for found in told for finding in found]
 
 
 async def _look(cluster: ClusterPlan, stack: str) -> list[PreflightFinding]:
@@ -73,20 +84,21 @@ async def _look(cluster: ClusterPlan, stack: str) -> list[PreflightFinding]:
         async with KubeApi.connect(open_kubeconfig(cluster, stack)) as api:
             return await preflight(api, expectations(cluster))
     except KubeconfigError as error:
-        return [_problem("kubeconfig", str(error))]
+        # A cluster that the stack makes is not there before its first `pulumi up`.
+        return [_found("problem" if cluster.kubeconfig else "warning", "kubeconfig", str(error))]
     except httpx2.TransportError as error:
         said = str(error) or type(error).__name__
         fix = "check the kubeconfig's server and your network"
-        return [_problem("connection", f"the API server does not answer: {said}", fix)]
+        return [_found("problem", "connection", f"the API server does not answer: {said}", fix)]
     except ApiError as error:
         fix = "check the kubeconfig's user; it needs to read nodes, daemon sets and resource slices"
-        return [_problem("connection", f"the API server refuses: {error.message}", fix)]
+        return [_found("problem", "connection", f"the API server refuses: {error.message}", fix)]
 
 
-def _problem(subject: str, message: str, fix: str = "") -> PreflightFinding:
-    from dra_fleet.clusters.preflight import PreflightFinding
+def _found(level: Level, subject: str, message: str, fix: str = "") -> PreflightFinding:
+    from dra_fleet.findings.preflight import PreflightFinding
 
-    return PreflightFinding(level="problem", subject=subject, message=message, fix=fix)
+    return PreflightFinding(level=level, subject=subject, message=message, fix=fix)
 
 
 def _table(cluster: str, findings: list[PreflightFinding]) -> Table:

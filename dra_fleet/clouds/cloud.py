@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from dra_fleet.clouds.exposure import Exposed
+    from dra_fleet.clouds.questions import Question
     from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.drivers.driver import Driver, Release
     from dra_fleet.drivers.operators import HostDriver
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.nodes import NodeDevice
-    from dra_fleet.model.plan import ChartValues, PoolPlan, ReleasePlan
+    from dra_fleet.model.plan import ChartValues, ClusterPlan, PoolPlan, ReleasePlan
     from dra_fleet.settings.cluster import CommonClusterSettings
     from dra_fleet.settings.clusters import ClusterSettings
     from dra_fleet.settings.fleet import FleetSettings
@@ -144,6 +145,7 @@ class Cloud:
         package: The package with its settings, plan, facts and resources.
         credential_helper: The command that its clusters' kubeconfigs call for a token; empty where that is
             their own matter.
+        command_line: The command by which its account is asked; empty where there is no account to ask.
         guarded_priorities: The priority classes that it admits outside of kube-system only where a
             ResourceQuota of the namespace allows them.
         tolerates_resources: Whether its admission adds to a pod a toleration of the taint that is named like
@@ -156,6 +158,7 @@ class Cloud:
     title: str
     package: str
     credential_helper: str = ""
+    command_line: str = ""
     guarded_priorities: tuple[str, ...] = ()
     tolerates_resources: bool = False
     tolerated_selectors: tuple[str, ...] = ()
@@ -193,6 +196,17 @@ class Cloud:
         """
         told = self._part("exposure", "exposure", "exposure")
         return cast("Callable[[ClusterSettings], Sequence[Exposed]]", told)(settings)
+
+    def questions(self, cluster: ClusterPlan) -> Sequence[Question]:
+        """What its account is asked before `pulumi up`, by its command line; nothing where it has none.
+
+        Args:
+            cluster: the plan of one of its clusters.
+        """
+        if not self.command_line:
+            return ()
+        told = self._part("questions", "questions", "questions")
+        return cast("Callable[[ClusterPlan], Sequence[Question]]", told)(cluster)
 
     def component(self, home: str) -> object:
         """The component that declares a cluster.

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
 from dra_fleet.clusters.objects import carries, entries, section
+from dra_fleet.findings.preflight import PreflightFinding
 from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:
@@ -20,18 +21,6 @@ if TYPE_CHECKING:
 
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.drivers import Driver
-
-Level = Literal["ok", "warning", "problem"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PreflightFinding:
-    """One thing looked at. A `problem` means that `pulumi up` would not end well; `fix` says what to do."""
-
-    level: Level
-    subject: str
-    message: str
-    fix: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

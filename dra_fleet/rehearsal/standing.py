@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from dra_fleet.clusters.expectations import expectations
-from dra_fleet.clusters.preflight import PreflightFinding, preflight
+from dra_fleet.clusters.preflight import preflight
 from dra_fleet.rehearsal.access import connect
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.managed_clouds import standing_clusters
@@ -17,6 +17,7 @@ from dra_fleet.rehearsal.world.client import WorldClient
 from dra_fleet.rehearsal.world.hardware_file import Hardware
 
 if TYPE_CHECKING:
+    from dra_fleet.findings.preflight import PreflightFinding
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.project import StackSource

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
 
 from dra_fleet import drivers
 from dra_fleet.clusters.client import KubeApi
-from dra_fleet.clusters.preflight import PreflightFinding, Wanted, preflight
+from dra_fleet.clusters.preflight import Wanted, preflight
+
+if TYPE_CHECKING:
+    from dra_fleet.findings.preflight import PreflightFinding
 
 WANTED = Wanted(
     kubernetes="1.36",

@@ -7,6 +7,7 @@ CLOUD = Cloud(
     title="AKS",
     package=__name__,
     credential_helper="kubelogin",
+    command_line="az",
     # ExtendedResourceToleration: https://learn.microsoft.com/azure/aks/faq
     tolerates_resources=True,
 )

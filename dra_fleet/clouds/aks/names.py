@@ -40,3 +40,15 @@ def physical_name(kind: str, name: str, *identity: str) -> str:
     if not stem[:1].isalpha():
         stem = f"p{stem}"[: rule.limit - HASH_LENGTH]
     return stem + short_hash("\n".join((name, *identity)))
+
+
+def quota_family(size: str) -> str:
+    """The quota family of a VM size: standardNVADSA10v5Family of Standard_NV6ads_A10_v5.
+
+    https://learn.microsoft.com/azure/virtual-machines/vm-naming-conventions
+    """
+    words = size.removeprefix("Standard_").split("_")
+    letters = "".join(letter for letter in words[0] if not letter.isdigit())
+    middle = "".join(words[1:-1]) if len(words) > 1 else ""
+    version = words[-1] if len(words) > 1 else ""
+    return f"standard{letters.upper()}{middle}{version}Family"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.rehearsal.clouds.values import Properties
 
@@ -100,6 +100,10 @@ class SimulatedCloud(Protocol):
 
     def configure(self, settings: Mapping[str, object]) -> None:
         """Take the rehearsal's settings of this cloud: limits that provoke its refusals."""
+        ...
+
+    def command(self, words: Sequence[str]) -> object:
+        """What the cloud's command line prints, as JSON."""
         ...
 
     def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:

@@ -6,15 +6,14 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from dra_fleet.rehearsal.clouds.cloud import Found, UpdateDiff, WrongInput
-from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
+from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.values import changed_paths, has_unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.rehearsal.clouds.account import CloudAccount, Record
     from dra_fleet.rehearsal.clouds.cloud import PluginResource
-    from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
     from dra_fleet.rehearsal.clouds.values import Properties
 
 
@@ -132,6 +131,12 @@ class TypedCloud(ABC, Generic[Account, Kind]):
         if record is not None:
             await kind.delete(record)
             self.account.remove(record)
+
+    def command(self, words: Sequence[str]) -> object:
+        """What the cloud's command line prints; of most clouds none is simulated."""
+        raise CloudRefusal(
+            f"(rehearsal) of {self.account.title} no command line is simulated: {' '.join(words)}"
+        )
 
     def configure(self, settings: Mapping[str, object]) -> None:
         """Take the rehearsal's settings of this cloud, see its account."""

@@ -71,6 +71,16 @@ def ask(path: str, route: str, body: dict[str, str]) -> dict[str, str]:
     Raises:
         HelperError: the world is not there or refuses.
     """
+    answer = post(path, route, body)
+    return {"token": answer["token"], "expirationTimestamp": answer["expirationTimestamp"]}
+
+
+def post(path: str, route: str, body: dict[str, str] | dict[str, list[str]]) -> dict[str, str]:
+    """What the world answers at one of its routes.
+
+    Raises:
+        HelperError: the world is not there or refuses.
+    """
     connection = _UnixConnection(path)
     try:
         connection.request("POST", route, json.dumps(body))
@@ -84,7 +94,7 @@ def ask(path: str, route: str, body: dict[str, str]) -> dict[str, str]:
         connection.close()
     if response.status != OK:
         raise HelperError(str(answer.get("error", f"HTTP {response.status}")))
-    return {"token": answer["token"], "expirationTimestamp": answer["expirationTimestamp"]}
+    return answer
 
 
 def answer(title: str, find_status: Callable[[], dict[str, str]]) -> int:

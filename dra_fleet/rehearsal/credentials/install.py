@@ -39,6 +39,9 @@ def install_helper_of(home: Home, cloud: str) -> None:
     command = clouds.named(cloud).credential_helper
     if command:
         install_helper(home, command, simulation_of(cloud).helper_module())
+    own = simulation_of(cloud).command_line_module() if clouds.named(cloud).command_line else None
+    if own is not None:
+        install_helper(home, clouds.named(cloud).command_line, own)
 
 
 def install_helper(home: Home, command: str, helper: ModuleType) -> None:

@@ -6,12 +6,13 @@ Bodies and answers are those of `rehearsal/clouds/cloud.py`; the plugins' side i
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
 
 from dra_fleet.rehearsal.clouds.cloud import PluginResource
 from dra_fleet.rehearsal.world.bodies import json_body, mapping, text
+from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.cloud import Found, SimulatedCloud
@@ -26,6 +27,7 @@ def cloud_routes(clouds: SimulatedClouds) -> list[web.RouteDef]:
     return [
         *(web.post(f"{base}/{action.__name__}", action) for action in actions),
         web.post(f"{base}/tokens", api.token),
+        web.post(f"{base}/command", api.command),
         web.put(f"{base}/settings", api.settings),
     ]
 
@@ -75,6 +77,13 @@ class _CloudApi:
 
     async def token(self, request: web.Request) -> web.Response:
         return _answer(self._cloud(request).credential(await json_body(request)))
+
+    async def command(self, request: web.Request) -> web.Response:
+        words = (await json_body(request)).get("words")
+        if not isinstance(words, list):
+            raise InvalidRequestError("words must be a list")
+        told = self._cloud(request).command([str(word) for word in cast("list[object]", words)])
+        return _answer({"printed": told})
 
     async def settings(self, request: web.Request) -> web.Response:
         self._cloud(request).configure(await json_body(request))

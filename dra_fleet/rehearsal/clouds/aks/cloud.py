@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from dra_fleet.rehearsal.clouds.aks.account import AksAccount, subscription_of
 from dra_fleet.rehearsal.clouds.aks.agent_pools import AgentPools
+from dra_fleet.rehearsal.clouds.aks.az_answers import answer
 from dra_fleet.rehearsal.clouds.aks.kubeconfig import SERVER_ID, exec_kubeconfig
 from dra_fleet.rehearsal.clouds.aks.maintenance import MAINTENANCE, MaintenanceConfigurations
 from dra_fleet.rehearsal.clouds.aks.managed_clusters import CLUSTER, POOL, ManagedClusters
@@ -24,7 +25,7 @@ from dra_fleet.rehearsal.clouds.typed_cloud import TypedCloud, missing_faults
 from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.cloud import PluginResource
@@ -125,6 +126,11 @@ class SimulatedAks(TypedCloud[AksAccount, AksResourceType]):
         inside = {str(pool["name"]): pool for pool in cluster["state"]["agentPoolProfiles"]}
         own = {str(one["state"]["name"]): one["state"] for one in self.account.all(POOL, cluster["id"] + "/")}
         return list({**inside, **own}.values())
+
+    @override
+    def command(self, words: Sequence[str]) -> object:
+        """What `az` prints."""
+        return answer(self.account, words)
 
     def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
         """The token `kubelogin` gets for the AKS server application."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from dra_fleet.rehearsal.clouds.aks.limits import family
+from dra_fleet.clouds.aks.names import quota_family as family
 from dra_fleet.rehearsal.clouds.aks.pool_nodes import RESERVED, count_of, is_spot, parse_taint, size_of
 from dra_fleet.rehearsal.clouds.aks.refusing import refuse
 from dra_fleet.rehearsal.clouds.aks.sizes import mig_layout
