@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     ("what changed since main", "dra-fleet review dev --against main"),
+    ("in a pipeline, with the comment on the pull request", "dra-fleet review prod --against main --post"),
     ("with the pods that hold devices now", "dra-fleet review prod --running clusters --json"),
     (
         "from files, without an engine",
@@ -64,6 +65,12 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
         list[Path] | None,
         typer.Option(metavar="PATH", help="A policy pack that judges; default: this project's."),
     ] = None,
+    post: Annotated[
+        bool,
+        typer.Option(
+            "--post", help="Write it as the comment of this pipeline's pull request, or change that."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the review as one JSON object.")] = False,
 ) -> None:
     """Preview a stack once and write index.html, review.md, review.json, review.sarif and plan.json.
@@ -71,6 +78,9 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
     It runs the engine with your login, as `pulumi preview` does, and changes nothing. The plan binds
     `pulumi up --plan` to what was reviewed.
     """
+    from dataclasses import replace
+
+    from dra_fleet.cli.pipeline import Pipeline
     from dra_fleet.review.assemble import make_review
     from dra_fleet.review.request import ReviewRequest
     from dra_fleet.review.running import read_running
@@ -81,14 +91,16 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
     asked = ReviewRequest.of(
         stack, against=against, events=events, out=out, directory=cwd, packs=policy_pack or ()
     )
+    pipeline = Pipeline.here(asked.name, post=post)
     with reporting() as reporter:
         known = asked.known(
             reporter.step,
             lambda plans, was: _ask(asked, plans, was, reporter) if running == CLUSTERS else held,
         )
         with reporter.step("review"):
-            found = make_review(known)
+            found = make_review(replace(known, origin=pipeline.origin))
             files = write_review(found, asked.out, asked.text())
+        pipeline.post(files["markdown"])
     if json:
         print_json(found.model_dump(mode="json", by_alias=True))
     else:

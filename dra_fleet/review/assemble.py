@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.findings.errors import KEY
@@ -17,7 +17,7 @@ from dra_fleet.review.findings import findings
 from dra_fleet.review.fitting import matrices, workloads
 from dra_fleet.review.fleet_map import example_map, running_map
 from dra_fleet.review.masking import MASK, scrub_all
-from dra_fleet.review.model import Cost, Engine, Money, Review, Totals
+from dra_fleet.review.model import Cost, Engine, Money, Origin, Review, Totals
 from dra_fleet.review.offered import Offered, offered
 from dra_fleet.review.pools import PoolContext, pools
 from dra_fleet.review.sharing import sharing, uses
@@ -82,6 +82,7 @@ class Known:
     was: Was
     running: Running | None
     plan_command: str = ""
+    origin: Origin = field(default_factory=Origin)
 
 
 def make_review(known: Known) -> Review:
@@ -109,6 +110,7 @@ def make_review(known: Known) -> Review:
         previewed=preview.started,
         against=was.source,
         plan=known.plan_command,
+        origin=known.origin,
         verdict=judged.verdict(
             [
                 *judged.engine_reasons(ran, found),

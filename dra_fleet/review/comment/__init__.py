@@ -69,7 +69,23 @@ def _lead(review: Review) -> str:
         f"{counted(total.changed_resources, 'resource')} to change",
     ]
     against = f" Compared with {inline(review.against)}." if review.against else ""
-    return f"{', '.join(told)}. Previewed {review.previewed:%Y-%m-%d %H:%M} UTC.{against}"
+    return f"{', '.join(told)}. Previewed {review.previewed:%Y-%m-%d %H:%M} UTC.{against}{_origin(review)}"
+
+
+def _origin(review: Review) -> str:
+    """Which change and which run it is of, and where the review before it is."""
+    made = review.origin
+    told = [
+        f"commit `{made.commit[:12]}`" if made.commit else "",
+        f"branch {inline(made.branch)}" if made.branch else "",
+        f"by {inline(made.author)}" if made.author else "",
+        f"[{inline(made.request)}]({made.request_url})" if made.request else "",
+        f"[this run]({made.run})" if made.run else "",
+        f"[the last review]({made.last})" if made.last else "",
+    ]
+    line = ", ".join(part for part in told if part)
+    # By this line the next review finds this one.
+    return f"\n\nOf {line}.\n\n<!-- dra-fleet-run: {made.run} -->" if line else ""
 
 
 def _body(review: Review, rows: int) -> Iterator[str]:

@@ -5,27 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dra_fleet.review.comment.text import bullets, table
+from dra_fleet.review.model.money import MONTH_HOURS
 from dra_fleet.review.words import counted
 
 if TYPE_CHECKING:
-    from dra_fleet.review.model import Money, PoolCost, Review
+    from dra_fleet.review.model import Cost, Money, PoolCost, Review
 
 
 def cost(review: Review, rows: int) -> str:
     """The sums, the pools, and what is in neither."""
     told = review.cost
     sums = table(
-        ("Per hour", "Now", "After", "At least nodes", "At most nodes", "At most, as it was"),
+        ("Cost", "Now", "After", "At least nodes", "At most nodes", "At most, as it was"),
         [
-            (
-                told.currency,
-                *(
-                    _money(item)
-                    for item in (told.now, told.after, told.at_min, told.at_max, told.at_max_before)
-                ),
-            )
+            (title, *(_money(item, hours) for item in sums_of(told)))
+            for title, hours in ((f"{told.currency} an hour", 1), (f"{told.currency} a month", MONTH_HOURS))
         ],
-        1,
+        2,
         "",
     )
     pools = table(
@@ -55,8 +51,13 @@ def _price(item: PoolCost) -> str:
     return "unknown" if item.price is None else f"{item.price:,.3f}"
 
 
-def _money(money: Money) -> str:
+def sums_of(told: Cost) -> tuple[Money, ...]:
+    """The sums that are told, in their order."""
+    return told.now, told.after, told.at_min, told.at_max, told.at_max_before
+
+
+def _money(money: Money, hours: int = 1) -> str:
     if money.amount is None:
         return f"unknown for {counted(money.unknown_nodes, 'node')}"
     more = f" and {counted(money.unknown_nodes, 'node')} of unknown price" if money.unknown_nodes else ""
-    return f"{money.amount:,.2f}{more}"
+    return f"{money.amount * hours:,.2f}{more}"

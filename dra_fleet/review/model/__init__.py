@@ -19,6 +19,7 @@ from dra_fleet.review.model.fitting import Cell, Column, Matrix, Row, Workload
 from dra_fleet.review.model.fleet import Amounts, Device, DeviceKind, Node, Pool, Shared, Use
 from dra_fleet.review.model.judged import Engine, Exposure, Finding, Totals, Unchecked, Version
 from dra_fleet.review.model.money import Cost, Money, PoolCost
+from dra_fleet.review.model.origin import Origin
 from dra_fleet.review.model.review import SECTIONS, Review
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "Matrix",
     "Money",
     "Node",
+    "Origin",
     "Pool",
     "PoolCost",
     "PropertyChange",

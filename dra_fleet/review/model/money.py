@@ -6,6 +6,9 @@ import datetime as dt
 
 from dra_fleet.review.model.base import ReviewModel
 
+MONTH_HOURS = 730
+"""Hours of a month in the clouds' own calculators: https://azure.microsoft.com/pricing/calculator/."""
+
 
 class Money(ReviewModel):
     """US dollars per hour: the sum of what is known, None where nothing is; nodes of unknown price."""

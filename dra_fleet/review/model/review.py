@@ -11,14 +11,16 @@ from dra_fleet.review.model.fitting import Matrix, Workload
 from dra_fleet.review.model.fleet import Pool, Shared, Use
 from dra_fleet.review.model.judged import Engine, Exposure, Finding, Totals, Unchecked, Version
 from dra_fleet.review.model.money import Cost
+from dra_fleet.review.model.origin import Origin
 
 
 class Review(ReviewModel):
     """All of a review, most important first.
 
     `previewed`: when the engine ran. `against`: what it is compared with, as a sentence. `plan`: the command
-    that applies exactly what was reviewed, empty where no plan was saved. `map_source`: whether the fleet map
-    shows who holds devices now (`running`), one possible order of arrival (`example`), or nothing (`none`).
+    that applies exactly what was reviewed, empty where no plan was saved. `origin`: the pipeline.
+    `map_source`: whether the fleet map shows who holds devices now (`running`), one possible order of
+    arrival (`example`), or nothing (`none`).
     """
 
     version: Literal[1] = 1
@@ -28,6 +30,7 @@ class Review(ReviewModel):
     previewed: dt.datetime
     against: str
     plan: str
+    origin: Origin = Origin()
     verdict: Verdict
     totals: Totals
     changes: tuple[Change, ...]

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dra_fleet.review.grouping import grouped
 from dra_fleet.review.model import SECTIONS
+from dra_fleet.review.model.money import MONTH_HOURS
 from dra_fleet.review.page.telling import DECISIONS, FILTERS, MORE_CHANGES, SIGNS, TITLES, notes
 from dra_fleet.review.pictures import cost_bars, fleet_map, heat_map
 from dra_fleet.review.words import counted, short_list
@@ -46,6 +47,7 @@ def render_page(review: Review) -> str:
         short_list=short_list,
         signs=SIGNS,
         most_changes=MORE_CHANGES,
+        month_hours=MONTH_HOURS,
     )
 
 

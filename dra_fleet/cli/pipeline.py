@@ -1,0 +1,90 @@
+"""The pipeline that a review runs in: what it says of itself, and the comment on its pull request."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dra_fleet.cli.output import stderr_console
+from dra_fleet.findings.expected import ExpectedError
+from dra_fleet.review.comment import marker
+from dra_fleet.review.model import Origin
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dra_fleet.forges import Comment
+    from dra_fleet.forges.runs import CommentApi
+
+
+class NoPullRequestError(ExpectedError):
+    """There is no pull request to comment on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pipeline:
+    """Where a review runs.
+
+    Attributes:
+        origin: what the pipeline says of itself, and where the last review was.
+        api: where the comment goes; None where none is to be written.
+        there: the last review's comment, which is changed.
+    """
+
+    origin: Origin
+    api: CommentApi | None = None
+    there: Comment | None = None
+
+    @classmethod
+    def here(cls, stack: str, *, post: bool) -> Pipeline:
+        """Read the variables, and with `post` find the comment before anything is run.
+
+        Args:
+            stack: whose reviews' comment it is.
+            post: whether there shall be a comment.
+
+        Raises:
+            NoPullRequestError: this is no run of a pull request, or it has no token.
+            ForgeError: the code host does not answer, or refuses.
+        """
+        from dra_fleet.forges.runs import read_run
+
+        run = read_run(os.environ)
+        if run is None or not post:
+            if post:
+                raise NoPullRequestError(
+                    "--post needs a run of GitHub Actions, GitLab CI or Azure Pipelines; this is none"
+                )
+            return cls(origin=run.origin if run is not None else Origin())
+        if run.api is None:
+            raise NoPullRequestError(
+                "--post needs a run of a pull request; this one is of a push: leave it out"
+            )
+        if run.is_fork:
+            stderr_console().print(
+                "no comment: the pull request comes from a fork, whose runs get no secrets; the review is "
+                "among the run's artifacts",
+                markup=False,
+                soft_wrap=True,
+            )
+            return cls(origin=run.origin)
+        if not run.has_token:
+            raise NoPullRequestError(f"--post needs a token that may write comments; fix: set {run.token_in}")
+        from dra_fleet.forges.comments import find_comment
+
+        there = find_comment(run.api, marker(stack))
+        last = there.run if there is not None else ""
+        return cls(origin=run.origin.model_copy(update={"last": last}), api=run.api, there=there)
+
+    def post(self, review: Path) -> None:
+        """Write the comment, where one is to be written.
+
+        Raises:
+            ForgeError: the code host does not answer, or refuses.
+        """
+        if self.api is None:
+            return
+        from dra_fleet.forges.comments import put_comment
+
+        put_comment(self.api, self.there, review.read_text(encoding="utf-8"))

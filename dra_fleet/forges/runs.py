@@ -1,0 +1,172 @@
+"""Reads the variables that pipelines set: which commit, whose, which pull request, which run.
+
+Sources: https://docs.github.com/actions/reference/workflows-and-actions/variables,
+https://docs.gitlab.com/ci/variables/predefined_variables/ and
+https://learn.microsoft.com/azure/devops/pipelines/build/variables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from dra_fleet.review.model import Origin
+from dra_fleet.yaml_text import read_json_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommentApi:
+    """Where the comments of one pull request are.
+
+    Attributes:
+        forge: what people call the code host.
+        comments: lists them, and takes a new one.
+        edit: by the comment's id, where it is changed, with the method.
+        headers: with the token.
+        key: of a comment's text in what is sent.
+        nested: comments stand in threads, of which each request names one.
+    """
+
+    forge: str
+    comments: str
+    edit: tuple[str, str]
+    headers: Mapping[str, str]
+    key: str = "body"
+    nested: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineRun:
+    """A run of a pipeline.
+
+    Attributes:
+        origin: what it says of itself.
+        api: where its comment goes; None where it is about no pull request.
+        token_in: the variable that must hold the token; `has_token`: whether it does.
+        is_fork: the change comes from a fork, whose runs get no secrets.
+    """
+
+    origin: Origin
+    api: CommentApi | None
+    token_in: str
+    has_token: bool
+    is_fork: bool
+
+
+def read_run(variables: Mapping[str, str]) -> PipelineRun | None:
+    """The run that these variables are of; None where no known pipeline set them."""
+    return next((read(variables) for name, read in _PIPELINES.items() if variables.get(name)), None)
+
+
+def _github(told: Mapping[str, str]) -> PipelineRun:
+    event = _event(told.get("GITHUB_EVENT_PATH", ""))
+    request: dict[str, Any] = event.get("pull_request") or {}
+    head: dict[str, Any] = request.get("head") or {}
+    source: dict[str, Any] = head.get("repo") or {}
+    repository = told.get("GITHUB_REPOSITORY", "")
+    page = f"{told.get('GITHUB_SERVER_URL', '')}/{repository}"
+    base = f"{told.get('GITHUB_API_URL', '')}/repos/{repository}/issues"
+    number = str(request.get("number") or "")
+    token = told.get("GITHUB_TOKEN", "")
+    headers = {"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"}
+    return PipelineRun(
+        origin=Origin(
+            # On a pull request GITHUB_SHA is a merge that nobody wrote.
+            commit=str(head.get("sha") or told.get("GITHUB_SHA", "")),
+            branch=told.get("GITHUB_HEAD_REF") or told.get("GITHUB_REF_NAME", ""),
+            author=told.get("GITHUB_ACTOR", ""),
+            request=number and f"#{number}",
+            request_url=number and f"{page}/pull/{number}",
+            run=f"{page}/actions/runs/{told.get('GITHUB_RUN_ID', '')}",
+        ),
+        api=CommentApi(
+            forge="GitHub",
+            comments=f"{base}/{number}/comments?per_page=100",
+            edit=("PATCH", f"{base}/comments/{{id}}"),
+            headers=headers,
+        )
+        if number
+        else None,
+        token_in="GITHUB_TOKEN",  # noqa: S106 - its name
+        has_token=bool(token),
+        is_fork=source.get("full_name", repository) != repository,
+    )
+
+
+def _gitlab(told: Mapping[str, str]) -> PipelineRun:
+    number = told.get("CI_MERGE_REQUEST_IID", "")
+    project = f"{told.get('CI_API_V4_URL', '')}/projects/{told.get('CI_PROJECT_ID', '')}"
+    base = f"{project}/merge_requests/{number}/notes"
+    token = told.get("GITLAB_TOKEN", "")
+    return PipelineRun(
+        origin=Origin(
+            commit=told.get("CI_COMMIT_SHA", ""),
+            branch=told.get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME") or told.get("CI_COMMIT_REF_NAME", ""),
+            author=told.get("GITLAB_USER_LOGIN", ""),
+            request=number and f"!{number}",
+            request_url=number and f"{told.get('CI_PROJECT_URL', '')}/-/merge_requests/{number}",
+            run=told.get("CI_JOB_URL", ""),
+        ),
+        api=CommentApi(
+            forge="GitLab",
+            comments=f"{base}?per_page=100",
+            edit=("PUT", f"{base}/{{id}}"),
+            headers={"PRIVATE-TOKEN": token},
+        )
+        if number
+        else None,
+        token_in="GITLAB_TOKEN",  # noqa: S106 - its name
+        has_token=bool(token),
+        is_fork=told.get("CI_MERGE_REQUEST_SOURCE_PROJECT_ID", told.get("CI_PROJECT_ID"))
+        != told.get("CI_PROJECT_ID"),
+    )
+
+
+def _azure(told: Mapping[str, str]) -> PipelineRun:
+    number = told.get("SYSTEM_PULLREQUEST_PULLREQUESTID", "")
+    project = f"{told.get('SYSTEM_COLLECTIONURI', '').rstrip('/')}/{told.get('SYSTEM_TEAMPROJECT', '')}"
+    repository = f"{project}/_apis/git/repositories/{told.get('BUILD_REPOSITORY_ID', '')}"
+    threads = f"{repository}/pullRequests/{number}/threads"
+    token = told.get("SYSTEM_ACCESSTOKEN", "")
+    branch = told.get("SYSTEM_PULLREQUEST_SOURCEBRANCH") or told.get("BUILD_SOURCEBRANCH", "")
+    return PipelineRun(
+        origin=Origin(
+            commit=told.get("SYSTEM_PULLREQUEST_SOURCECOMMITID") or told.get("BUILD_SOURCEVERSION", ""),
+            branch=branch.removeprefix("refs/heads/"),
+            author=told.get("BUILD_REQUESTEDFOR", ""),
+            request=number and f"!{number}",
+            request_url=number
+            and f"{project}/_git/{told.get('BUILD_REPOSITORY_NAME', '')}/pullrequest/{number}",
+            run=f"{project}/_build/results?buildId={told.get('BUILD_BUILDID', '')}",
+        ),
+        api=CommentApi(
+            forge="Azure DevOps",
+            comments=f"{threads}?api-version=7.1",
+            edit=("PATCH", f"{threads}/{{id}}/comments/1?api-version=7.1"),
+            headers={"Authorization": f"Bearer {token}"},
+            key="content",
+            nested=True,
+        )
+        if number
+        else None,
+        token_in="SYSTEM_ACCESSTOKEN",  # noqa: S106 - its name
+        has_token=bool(token),
+        is_fork=told.get("SYSTEM_PULLREQUEST_ISFORK", "").lower() == "true",
+    )
+
+
+def _event(path: str) -> dict[str, Any]:
+    file = Path(path)
+    return cast("dict[str, Any]", read_json_file(file)) if path and file.is_file() else {}
+
+
+_PIPELINES: Final[Mapping[str, Callable[[Mapping[str, str]], PipelineRun]]] = {
+    "GITHUB_ACTIONS": _github,
+    "GITLAB_CI": _gitlab,
+    "TF_BUILD": _azure,
+}
+"""By the variable that says whose pipeline runs."""

@@ -1,0 +1,67 @@
+"""The pipelines of pull requests are valid, and apply what was reviewed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import typer.testing
+import yaml
+
+from dra_fleet.cli.main import app
+from tests.test_example_pipelines import lint
+
+ROOT = Path(__file__).parents[1]
+PIPELINES = ROOT / "examples" / "pull-requests"
+FILES = ("azure-pipelines.yml", "github-actions.yml", "gitlab-ci.yml")
+REVIEWING = {"github-actions.yml": ROOT / "action.yml"}
+
+
+def test_every_pipeline_is_tested() -> None:
+    assert sorted(file.name for file in PIPELINES.iterdir()) == list(FILES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FILES)
+def test_a_pipeline_is_valid(name: str, tmp_path: Path) -> None:
+    text = (PIPELINES / name).read_text(encoding="utf-8")
+    assert lint(name, text, tmp_path) == (0, "ok -- validation done\n")
+
+
+@pytest.mark.slow
+def test_the_action_is_valid(tmp_path: Path) -> None:
+    text = (ROOT / "action.yml").read_text(encoding="utf-8")
+    assert lint("action.yml", text, tmp_path) == (0, "ok -- validation done\n")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_pipeline_reviews_with_options_that_there_are_and_refuses_what_is_refused(name: str) -> None:
+    text = REVIEWING.get(name, PIPELINES / name).read_text(encoding="utf-8")
+    (command,) = re.findall(r"dra-fleet\"? review ((?:.*\\\n)*.*)", text)
+    known = set(re.findall(r"--[a-z-]+", typer.testing.CliRunner().invoke(app, ["review", "--help"]).output))
+    given = set(re.findall(r"--[a-z-]+", command))
+    assert given >= {"--post", "--against", "--out"}
+    assert given - known == set()
+    assert command.rstrip().endswith("|| test $? -eq 10")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_pipeline_applies_the_plan_of_the_review_after_somebody_approved(name: str) -> None:
+    text = (PIPELINES / name).read_text(encoding="utf-8")
+    (update,) = re.findall(r"pulumi up .*", text)
+    assert re.search(r"--plan \S*review/plan\.json", update)
+    assert "environment: production" in text
+    assert "PULUMI_EXPERIMENTAL" in text
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_review_s_files_are_kept(name: str) -> None:
+    told = yaml.safe_load(REVIEWING.get(name, PIPELINES / name).read_text(encoding="utf-8"))
+    assert any(word in str(told) for word in ("upload-artifact", "artifacts", "'artifact': 'review'"))
+
+
+def test_the_action_shows_its_findings_in_code_scanning() -> None:
+    steps = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
+    (upload,) = [step for step in steps if "upload-sarif" in step.get("uses", "")]
+    assert upload["with"]["sarif_file"].endswith("/review.sarif")
