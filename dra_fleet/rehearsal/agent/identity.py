@@ -54,6 +54,11 @@ class Identities:
             {"Impersonate-User": f"system:node:{node}", "Impersonate-Group": "system:nodes"}
         )
 
+    @property
+    def network(self) -> KubeApi:
+        """Act as the cluster's network, which leads the API server to the pods behind a Service."""
+        return self._admin
+
     async def pod(self, pod: Object) -> KubeApi:
         """Act with a pod's ServiceAccount token, bound to the pod and asked for by its kubelet.
 

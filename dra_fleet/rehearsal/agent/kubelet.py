@@ -136,6 +136,8 @@ class Kubelets:
         elif (failed := start_problem(pod, host)) is not None:
             await self._wait(pod, failed)
         elif not has_claims(pod):
+            for part in self._programs:
+                await part.before(pod)
             await self._run(pod)
         else:
             await self._prepare(pod)

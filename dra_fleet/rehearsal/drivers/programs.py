@@ -50,6 +50,10 @@ class Programs:
         """Start a pod if it does not run; else let it do its work once."""
         del pod
 
+    async def before(self, pod: Object) -> None:
+        """Do what is there before a pod that its kubelet runs is ready."""
+        del pod
+
     async def keep(self, pod: Object) -> None:
         """Let a pod that its kubelet runs do its work once."""
         del pod

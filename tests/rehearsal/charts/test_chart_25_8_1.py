@@ -109,7 +109,6 @@ def test_all_parts_are_rendered_with_the_classes_of_25_8(tools: Toolset) -> None
         ((*GPUS, "resourceApiVersion=resource.k8s.io/v1"), "'resourceApiVersion' not allowed"),
         ((*GPUS, "controller.replicas=2"), "at '/controller': additional properties 'replicas' not allowed"),
         ((*GPUS, "webhook.enabled=true", "webhook.tls.mode=none"), "Invalid webhook TLS mode: none"),
-        ((*GPUS, "webhook.enabled=true"), "it has no webhook, because nothing in a rehearsal would serve it"),
     ],
 )
 def test_the_chart_refuses(tools: Toolset, settings: tuple[str, ...], text: str) -> None:

@@ -181,10 +181,6 @@ def test_feature_gates_reach_the_containers(tools: Toolset) -> None:
             "imex.isolation=channel is not supported yet",
         ),
         ((*GPUS_ONLY, "webhook.enabled=true", "webhook.tls.mode=none"), "Invalid webhook TLS mode: none"),
-        (
-            (*GPUS_ONLY, "webhook.enabled=true"),
-            "it has no webhook, because nothing in a rehearsal would serve it",
-        ),
     ],
 )
 def test_the_nvidia_chart_refuses(tools: Toolset, values: tuple[str, ...], text: str) -> None:

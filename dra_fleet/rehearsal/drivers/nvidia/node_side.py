@@ -14,6 +14,7 @@ from dra_fleet.rehearsal.drivers.nvidia.operator.daemons import Daemons
 from dra_fleet.rehearsal.drivers.nvidia.operator.roles import CLUSTER_WIDE, role_of
 from dra_fleet.rehearsal.drivers.nvidia.outfit import outfit
 from dra_fleet.rehearsal.drivers.nvidia.plugin import NvidiaGpuPlugin, prestart_problem
+from dra_fleet.rehearsal.drivers.nvidia.webhook import Webhooks
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
@@ -39,7 +40,7 @@ def reach(pod: Object) -> Reach | None:
 
 NODE_SIDE: Final = NodeSide(
     plugins=(NvidiaGpuPlugin, ComputeDomainPlugin),
-    programs=(Daemons, ComputeDomainParts),
+    programs=(Daemons, ComputeDomainParts, Webhooks),
     waits_for=prestart_problem,
     start_problem=start_problem,
     reach=reach,

@@ -8,8 +8,11 @@ from __future__ import annotations
 import datetime as dt
 import ipaddress
 import shutil
+import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -23,9 +26,6 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from dra_fleet.rehearsal.world.files import write_private
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 VALID_FOR = dt.timedelta(days=3650)
 CLOCK_SKEW = dt.timedelta(minutes=5)
@@ -87,6 +87,27 @@ class Pki:
         making.mkdir(mode=0o700, parents=True)
         _make(Pki(making))
         making.rename(self.directory)
+
+
+@dataclass(frozen=True)
+class Serving:
+    """What a server on the loopback shows: its context, and the authority that clients are told."""
+
+    context: ssl.SSLContext
+    authority: bytes
+
+
+@cache
+def loopback_serving() -> Serving:
+    """The certificate of this process's own servers, by an authority that lives as long as it."""
+    authority, key = _Authority("rehearsal-webhooks"), ec.generate_private_key(ec.SECP256R1())
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with TemporaryDirectory() as folder:
+        certificate, private = Path(folder) / "server.crt", Path(folder) / "server.key"
+        write_private(certificate, authority.sign_server(key))
+        write_private(private, _pem(key))
+        context.load_cert_chain(certificate, private)
+    return Serving(context, authority.certificate.public_bytes(Encoding.PEM))
 
 
 def _make(pki: Pki) -> None:
