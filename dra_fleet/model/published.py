@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MAX_DEVICES = 128
 """Devices in one slice; a driver with more publishes several."""
+MAX_WITH_COUNTERS = 64
+"""The same where one of them consumes counters."""
 
 AttributeValue = str | int | bool
 Object = dict[str, Any]
@@ -97,8 +99,10 @@ def slice_specs(
         generation: the pool's generation.
         counters: what devices of the pool share.
     """
-    starts = range(0, len(devices), MAX_DEVICES)
-    parts: list[Object] = [{"devices": devices[start : start + MAX_DEVICES]} for start in starts]
+    shares = any(device.get("consumesCounters") for device in devices)
+    most = MAX_WITH_COUNTERS if shares else MAX_DEVICES
+    starts = range(0, len(devices), most)
+    parts: list[Object] = [{"devices": devices[start : start + most]} for start in starts]
     parts = [*([{"sharedCounters": list(counters)}] if counters else []), *parts] or [{"devices": []}]
     return [
         {

@@ -11,14 +11,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.cel import ONE_OF, UNKNOWN
+from dra_fleet.drivers.nvidia.devices import nvidia_devices
 from dra_fleet.drivers.nvidia.shares import is_shared, with_parts
 from dra_fleet.kubernetes.devices.quantity import Quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from dra_fleet.drivers.common.facts import ChartVersion
+    from dra_fleet.drivers.nvidia.devices import GpuOnHost
     from dra_fleet.drivers.nvidia.facts import MigProfile
     from dra_fleet.model.nodes import NodeDevice, Object, Origin
+    from dra_fleet.model.published import PublishedDevice
 
 CAPACITIES = (
     "memory",
@@ -70,6 +74,60 @@ def dynamic_partitions(
     group = whole.name
     ordered = sorted(devices, key=lambda device: device.name)
     return [replace(device, group=group) for device in ordered], {"name": name, "counters": counters}
+
+
+def dynamic_devices(
+    gpus: Sequence[GpuOnHost],
+    chart: ChartVersion,
+    *,
+    versions: tuple[str, str],
+    seen: Callable[[PublishedDevice], NodeDevice],
+) -> tuple[list[NodeDevice], tuple[Object, ...]]:
+    """Every partition that could be made of GPUs, beside them, and the counters that they share.
+
+    A GPU that must be reset to be partitioned stays as it started, and so does one without partitions.
+
+    Args:
+        gpus: the GPUs, not partitioned.
+        chart: the driver's version.
+        versions: of the GPU driver, and of CUDA.
+        seen: how a device is seen on its node.
+    """
+
+    def published(gpu: GpuOnHost) -> list[PublishedDevice]:
+        return nvidia_devices([gpu], driver_version=versions[0], cuda_version=versions[1], chart=chart)
+
+    devices: list[NodeDevice] = []
+    counters: list[Object] = []
+    for gpu in gpus:
+        found, mig = [seen(device) for device in published(gpu)], gpu.model.mig
+        if mig is None or mig.needs_reset or gpu.mig is not None:
+            devices += found
+            continue
+        (whole,) = found
+        parts = [
+            (seen(_unmade(part, profile, start)), profile, start)
+            for profile in mig.profiles
+            for part in published(replace(gpu, mig=((profile.name, 1),)))
+            for start in profile.placements or ()
+        ]
+        of_gpu, counter_set = dynamic_partitions(whole, parts, mig.memory_slices)
+        devices += of_gpu
+        counters.append(counter_set)
+    return devices, tuple(counters)
+
+
+def _unmade(device: PublishedDevice, profile: MigProfile, start: int) -> PublishedDevice:
+    """A partition that could be made: without UUID and slices of memory, named by where it would lie."""
+    return replace(
+        device,
+        name=f"{device.name.rpartition('-')[0]}-{start}",
+        attributes={name: value for name, value in device.attributes.items() if name != "uuid"},
+        capacity={
+            name: value for name, value in device.capacity.items() if not name.startswith("memorySlice")
+        },
+        assumed=device.assumed | ({"memory"} if profile.memory_mib is None else frozenset[str]()),
+    )
 
 
 def with_shares(device: NodeDevice, option: str) -> NodeDevice:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from dra_fleet.cel import UNKNOWN
@@ -15,7 +14,7 @@ from dra_fleet.drivers.nvidia.devices import (
     compute_domain_devices,
     nvidia_devices,
 )
-from dra_fleet.drivers.nvidia.modes import dynamic_partitions, with_shares
+from dra_fleet.drivers.nvidia.modes import dynamic_devices, with_shares
 from dra_fleet.drivers.nvidia.sharing_settings import MigSharing
 from dra_fleet.drivers.value import Accelerators
 from dra_fleet.kubernetes.minors import PARTITIONS, is_on, on_from
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers.common.facts import ChartVersion
     from dra_fleet.drivers.installed import Installed
-    from dra_fleet.drivers.nvidia.facts import GpuModel, MigProfile
+    from dra_fleet.drivers.nvidia.facts import GpuModel
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import PoolPlan
 
@@ -151,39 +150,23 @@ def _gpu_devices(
     mig = model.mig
     if not gates.get("DynamicMIG") or mig is None or mig.needs_reset or pool.machine.gpu_fraction is not None:
         return devices, ()
-    parts = {profile: _gpus(pool, model, driver.version, ((profile.name, 1),)) for profile in mig.profiles}
-    dynamic: list[NodeDevice] = []
-    counters: list[Object] = []
-    for minor, whole in enumerate(devices):
-        made = [
-            (_on_gpu(_unmade(found[minor], profile, start), driver, pool, model), profile, start)
-            for profile, found in parts.items()
-            for start in profile.placements or ()
-        ]
-        of_gpu, counter_set = dynamic_partitions(whole, made, mig.memory_slices)
-        dynamic += of_gpu
-        counters.append(counter_set)
-    return dynamic, tuple(counters)
-
-
-def _unmade(device: PublishedDevice, profile: MigProfile, start: int) -> PublishedDevice:
-    """A partition that could be made: without UUID and slices of memory, named by where it would lie."""
-    return replace(
-        device,
-        name=f"{device.name.rpartition('-')[0]}-{start}",
-        attributes={name: value for name, value in device.attributes.items() if name != "uuid"},
-        capacity={
-            name: value for name, value in device.capacity.items() if not name.startswith("memorySlice")
-        },
-        assumed=device.assumed | ({"memory"} if profile.memory_mib is None else frozenset[str]()),
+    return dynamic_devices(
+        _hosted(pool, model, None),
+        driver.version,
+        versions=("0", "0"),
+        seen=lambda device: _on_gpu(device, driver, pool, model),
     )
 
 
 def _gpus(
     pool: PoolPlan, model: GpuModel, chart: ChartVersion, layout: tuple[tuple[str, int], ...] | None
 ) -> list[PublishedDevice]:
+    return nvidia_devices(_hosted(pool, model, layout), driver_version="0", cuda_version="0", chart=chart)
+
+
+def _hosted(pool: PoolPlan, model: GpuModel, layout: tuple[tuple[str, int], ...] | None) -> list[GpuOnHost]:
     slots = pool.machine.topology
-    gpus = [
+    return [
         GpuOnHost(
             model=model,
             minor=minor,
@@ -195,7 +178,6 @@ def _gpus(
         )
         for minor in range(pool.machine.gpus)
     ]
-    return nvidia_devices(gpus, driver_version="0", cuda_version="0", chart=chart)
 
 
 def _on_gpu(device: PublishedDevice, driver: Installed, pool: PoolPlan, model: GpuModel) -> NodeDevice:

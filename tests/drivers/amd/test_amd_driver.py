@@ -11,6 +11,7 @@ from dra_fleet.drivers.amd import DRIVER
 from dra_fleet.drivers.amd.gpus import amd_devices, gpus_of, models
 from dra_fleet.rehearsal.drivers import plugins_of, waits_for
 from dra_fleet.rehearsal.drivers.amd.plugin import AmdPlugin
+from dra_fleet.rehearsal.drivers.plugin import PrepareFailed
 from dra_fleet.rehearsal.world.node import Host
 from dra_fleet.settings import SettingsInvalid
 from tests.proof.proof_helpers import fleet, gpus, plan_of, pool, proved
@@ -139,3 +140,33 @@ def test_a_machine_with_its_gpus_is_told_apart_from_one_without() -> None:
     assert drivers.named("amd") is DRIVER
     assert DRIVER.serves(clouds.machines()[OWN])
     assert not DRIVER.serves(clouds.machines()["pcie-t4-1"])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "what"),
+    [
+        (
+            {"kind": "GpuConfig", "sharing": {}},
+            "is no field of GpuConfig; the driver would refuse to prepare the device",
+        ),
+        ({"kind": "GPUConfig"}, "is no kind that driver gpu.amd.com decodes"),
+    ],
+)
+def test_its_parameters_have_no_fields_and_are_decoded_strictly(
+    parameters: dict[str, Any], what: str
+) -> None:
+    written = {"apiVersion": "gpu.resource.amd.com/v1alpha1", **parameters}
+    claims = {
+        "one": {
+            "requests": {"gpu": {"class": "gpu.amd.com"}},
+            "config": [{"opaque": {"driver": "gpu.amd.com", "parameters": written}}],
+        }
+    }
+    (failure,) = proved({**stack(OWN, {"type": "amdgpu"}), "claims": claims}).failures
+    assert f": on cluster lab: {what}" in failure
+    (plugin,) = plugins_of({"spec": {"containers": [PLUGIN]}})
+    config = [{"opaque": {"driver": "gpu.amd.com", "parameters": written}}]
+    results = [{"driver": "gpu.amd.com", "device": "gpu-0-128", "request": "gpu"}]
+    claim = {"status": {"allocation": {"devices": {"results": results, "config": config}}}}
+    with pytest.raises(PrepareFailed, match=what):
+        plugin.prepare(claim, {"gpu-0-128": {}})

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet.model.published import slice_specs
 from dra_fleet.rehearsal.agent.driver_pod import is_ready, shows, start, status_of
 from dra_fleet.rehearsal.drivers import plugins_of
 from dra_fleet.rehearsal.world.hardware import ClusterHardware
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.world.node import Host
 
 
-def host(**nvidia: Any) -> Host:
+def host(gpu: str = "A100-SXM4-40GB", **nvidia: Any) -> Host:
     node = {
         "name": "n1",
-        "gpus": {"model": "A100-SXM4-40GB", "count": 2},
+        "gpus": {"model": gpu, "count": 2},
         **({"nvidia": nvidia} if nvidia else {}),
     }
     return ClusterHardware.model_validate({"kubernetes": "v1.36.3", "nodes": [node]}).hosts()[0]
@@ -113,10 +114,10 @@ def test_a_driver_root_without_the_driver_keeps_the_init_container_waiting(
             "failed to set feature gates: invalid value of MPSSupport=perhaps: not a boolean",
         ),
         (
-            "DynamicMIG=true,",
+            "PassthroughSupport=true,",
             (
-                "(rehearsal) feature gate DynamicMIG changes the published devices in a way that is not "
-                "simulated; rehearse without it"
+                "(rehearsal) feature gate PassthroughSupport changes the published devices in a way that "
+                "is not simulated; rehearse without it"
             ),
         ),
     ],
@@ -189,3 +190,22 @@ def test_the_plugin_ends_on_shares_that_it_does_not_take(gates: str, shares: str
     pod = driver(gates)
     pod["spec"]["containers"][0]["env"].append({"name": "CONSUMABLE_SHARES", "value": shares})
     assert told in (start(pod, host(driverVersion="580.126.09")).problem or "")
+
+
+def test_with_dynamic_mig_every_partition_that_could_be_made_is_published_with_its_counters() -> None:
+    (published,) = start(driver("DynamicMIG=true,"), host("H100-SXM5-80GB", driverVersion="580.1")).published
+    plugin, devices = published
+    names = {device["name"] for device in devices}
+    assert {"gpu-0", "gpu-0-mig-1g10gb-19-0", "gpu-0-mig-1g10gb-19-6", "gpu-0-mig-7g80gb-0-0"} <= names
+    counters, other = plugin.counters()
+    assert other["name"] == "gpu-1-counter-set"
+    assert counters["name"] == "gpu-0-counter-set"
+    assert counters["counters"]["memory-slice-7"] == {"value": "1"}
+    consumed = {device["consumesCounters"][0]["counterSet"] for device in devices}
+    assert consumed == {"gpu-0-counter-set", "gpu-1-counter-set"}
+    sizes = [
+        len(spec.get("devices", []))
+        for spec in slice_specs("gpu.nvidia.com", "n1", devices * 2, 1, plugin.counters())
+    ]
+    assert sizes[0] == 0
+    assert sizes[1] == 64 == max(sizes)

@@ -1,7 +1,6 @@
 """The kubelet plugin of AMD's driver: publishes the GPUs of a machine.
 
 Source: https://github.com/ROCm/k8s-gpu-dra-driver, `cmd/gpu-kubeletplugin` and `helm-charts-k8s/templates`.
-What it refuses of a claim's configuration is not rehearsed.
 """
 
 from __future__ import annotations
@@ -11,11 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from typing_extensions import override
 
 from dra_fleet.drivers.amd.gpus import amd_devices, gpus_of
-from dra_fleet.rehearsal.drivers.plugin import NodePlugin
+from dra_fleet.rehearsal.drivers.described.plugin import DescribedPlugin
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.world.node import Host
 
@@ -29,22 +26,13 @@ def kernel_driver_problem(container: Object, host: Host) -> str | None:
     return "amdgpu driver is not loaded" if _KERNEL in words and not has_gpus else None
 
 
-class AmdPlugin(NodePlugin):
+class AmdPlugin(DescribedPlugin):
     """Publishes whole GPUs."""
 
     command: ClassVar[str] = "gpu-kubeletplugin"
-
-    @property
-    @override
-    def driver(self) -> str:
-        return "gpu.amd.com"
+    publisher: ClassVar[str] = "gpu.amd.com"
 
     @override
     def devices(self, host: Host) -> list[Object]:
         found = gpus_of(host.machine) if host.machine is not None else None
         return [device.to_object() for device in amd_devices(found)] if found is not None else []
-
-    @override
-    def prepare(self, claim: Object, published: dict[str, Object], beside: Sequence[Object] = ()) -> None:
-        del beside
-        self.require_published(claim, published)

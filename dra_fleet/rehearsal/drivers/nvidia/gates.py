@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.drivers.common.facts import ChartVersion
 
-NOT_REHEARSED = ("DynamicMIG", "PassthroughSupport", "FabricManagerPartitioning")
+NOT_REHEARSED = ("PassthroughSupport", "FabricManagerPartitioning")
 """Gates that change the published devices in a way the rehearsal does not make up."""
 
 

@@ -6,12 +6,15 @@ Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `cmd/gpu-kubel
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from typing_extensions import override
 
+from dra_fleet.drivers.common.predicting import known_device
 from dra_fleet.drivers.nvidia import DRIVER as INSTALLED
 from dra_fleet.drivers.nvidia.devices import DRIVER, nvidia_devices
+from dra_fleet.drivers.nvidia.modes import dynamic_devices
 from dra_fleet.drivers.nvidia.shares import GATE, NO_SHARES, is_option, with_parts
 from dra_fleet.rehearsal.drivers.nvidia.gates import (
     chart_version,
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 OPERATOR_ROOT = "/run/nvidia/driver"
 PRESTART = "kubelet-plugin-prestart.sh"
+DYNAMIC: Final = "DynamicMIG"
 SHARES = "CONSUMABLE_SHARES"
 """The variable of the chart's `consumableShares`."""
 
@@ -88,6 +92,7 @@ class NvidiaGpuPlugin(NodePlugin):
     """Publishes the GPUs of a host as its MIG layout shows them."""
 
     command: ClassVar[str] = "gpu-kubelet-plugin"
+    _counters: tuple[Object, ...] = ()
 
     @property
     @override
@@ -101,14 +106,25 @@ class NvidiaGpuPlugin(NodePlugin):
         found = parts_of(host)
         if found.nvidia is None:
             return []
-        devices = nvidia_devices(
-            found.gpus,
-            driver_version=found.nvidia.driver_version,
-            cuda_version=found.nvidia.cuda_version,
-            chart=chart_version(self.version),
+        chart, versions = (
+            chart_version(self.version),
+            (found.nvidia.driver_version, found.nvidia.cuda_version),
         )
+        if gates.get(DYNAMIC, False):
+            seen = partial(known_device, self.driver, unknown=frozenset())
+            made, self._counters = dynamic_devices(found.gpus, chart, versions=versions, seen=seen)
+            bodies = [device.placed for device in made]
+        else:
+            devices = nvidia_devices(
+                found.gpus, driver_version=versions[0], cuda_version=versions[1], chart=chart
+            )
+            bodies = [device.to_object() for device in devices]
         shares = _shares(self.environment.get(SHARES, ""), gates)
-        return [with_parts(device.to_object(), shares) for device in devices]
+        return [with_parts(body, shares) for body in bodies]
+
+    @override
+    def counters(self) -> list[Object]:
+        return list(self._counters)
 
     @override
     def prepare(self, claim: Object, published: dict[str, Object], beside: Sequence[Object] = ()) -> None:
