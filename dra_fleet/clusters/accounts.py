@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import shlex
 import shutil
+import signal
 from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
@@ -57,11 +60,14 @@ async def _ask(title: str, question: Question, seconds: float) -> list[Preflight
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
     )
     try:
         out, err = await asyncio.wait_for(process.communicate(), seconds)
     except TimeoutError:
-        process.kill()
+        # The command line is often a script, and what it started holds the pipes.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
         return [_untold(title, question, f"no answer within {seconds:g} seconds", "try again")]
     if process.returncode != 0:

@@ -59,6 +59,7 @@ def test_a_proof_without_a_doubt_has_no_result(run: Run, here: Path) -> None:
     assert results(run, here, LAB) == []
 
 
+@pytest.mark.slow
 def test_the_hook_of_check_refuses_a_commit_with_a_wrong_manifest(run: Run) -> None:
     words = shlex.split(HOOKS["dra-fleet-check"]["entry"])
     arguments = [*words[1:], "--stack", str(RECIPE / "stack.yaml")]
@@ -71,4 +72,4 @@ def test_the_hook_of_prove_takes_the_stack_and_no_files(run: Run) -> None:
     hook = HOOKS["dra-fleet-prove"]
     assert hook["pass_filenames"] is False
     assert re.search(hook["files"], "Pulumi.prod.yaml")
-    assert run(*shlex.split(hook["entry"])[1:], str(ROOT / "Pulumi.dev.yaml"))[0] == 0
+    assert run(*shlex.split(hook["entry"])[1:], str(ROOT / "tests/data/stacks/lab.yaml"))[0] == 0

@@ -168,6 +168,7 @@ def review(
     return call
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forge", [github, gitlab, azure])
 def test_a_second_push_changes_the_comment_in_place_and_links_the_first_review(
     forge: Callable[..., dict[str, str]],
@@ -196,6 +197,7 @@ def test_a_second_push_changes_the_comment_in_place_and_links_the_first_review(
     assert host.tokens in ({"Bearer T"}, {"T"})
 
 
+@pytest.mark.slow
 def test_a_comment_that_was_deleted_is_written_anew(
     host: CodeHost, review: Callable[..., tuple[int, str]], tmp_path: Path
 ) -> None:
