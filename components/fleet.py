@@ -10,6 +10,7 @@ import pulumi
 from .claim import Claim, ClaimArgs
 from .claim_template import ClaimTemplate, ClaimTemplateArgs
 from .clouds import resolve
+from .clouds.logins import Logins
 from .core.identity import Identity
 from .core.naming import logical
 from .device_class import DeviceClass, DeviceClassArgs
@@ -51,14 +52,18 @@ def build(plan: FleetPlan, secret: SecretReader) -> Outputs:
     """
     identity = Identity(owner=plan.owner)
     protection = pulumi.ResourceOptions(protect=plan.environment == PROTECTED)
-    declarations = [resolve(cluster.cloud).planned(cluster, secret) for cluster in plan.clusters]
+    logins = Logins()
+    declarations = [resolve(cluster.cloud).planned(cluster, secret, logins) for cluster in plan.clusters]
     clusters: dict[str, Exported] = {}
     kubeconfigs: dict[str, pulumi.Output[str]] = {}
-    for cluster, declare in zip(plan.clusters, declarations, strict=True):
-        platform = declare(protection)
-        clusters[cluster.name] = _fill(platform, cluster, identity)
-        if platform.kubeconfig is not None:
-            kubeconfigs[cluster.name] = platform.kubeconfig
+    try:
+        for cluster, declare in zip(plan.clusters, declarations, strict=True):
+            platform = declare(protection)
+            clusters[cluster.name] = _fill(platform, cluster, identity)
+            if platform.kubeconfig is not None:
+                kubeconfigs[cluster.name] = platform.kubeconfig
+    finally:
+        logins.close()  # what waits for it would wait for ever
     return Outputs(clusters=clusters, kubeconfigs=kubeconfigs)
 
 

@@ -28,6 +28,15 @@ SIGNATURE = "4dabf18193072939515e22adb298388d"
 SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - the engine's mark of a secret value
 
 
+LOGINS: Mapping[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "azure-native:resources:getTagAtScope": lambda asked: {"id": f"{asked['scope']}/providers/x"},
+    "gcp:organizations/getProject:getProject": lambda asked: {"projectId": asked["projectId"]},
+    "aws:index/getCallerIdentity:getCallerIdentity": lambda _: {"accountId": "000000000000"},
+    "alicloud:index/getCallerIdentity:getCallerIdentity": lambda _: {"accountId": "0000000000000000"},
+}
+"""What clouds answer a login with accounts of zeros and any project."""
+
+
 @dataclass(frozen=True)
 class Secret:
     """A value that reached the engine marked as secret."""
@@ -59,13 +68,17 @@ class Recorder(Mocks):
     """The recorded engine.
 
     `outputs` gives, by type token, what a provider answers beside the inputs; `answers` gives, by a provider
-    function's token, what it returns, and `calls` holds what the program called. In a `preview` nothing has
+    function's token, what it returns, and `calls` holds what the program called, but for what `LOGINS`
+    answered, which is in `logins`. In a `preview` nothing has
     an id, and what a provider would answer beside the inputs is unknown.
     """
 
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     answers: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     calls: list[tuple[str, dict[str, Any], str]] = field(
+        default_factory=list[tuple[str, dict[str, Any], str]]
+    )
+    logins: list[tuple[str, dict[str, Any], str]] = field(
         default_factory=list[tuple[str, dict[str, Any], str]]
     )
     registrations: dict[str, Registration] = field(default_factory=dict[str, Registration])
@@ -80,7 +93,11 @@ class Recorder(Mocks):
 
     def call(self, args: Any) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         """Answer a provider function, or refuse it."""
-        self.calls.append((args.token, dict(args.args), args.provider))
+        called = (args.token, dict(args.args), args.provider)
+        if args.token in LOGINS and args.token not in self.answers:
+            self.logins.append(called)
+            return LOGINS[args.token](called[1]), []
+        self.calls.append(called)
         if args.token not in self.answers:
             raise AssertionError(f"the program called {args.token}")
         return self.answers[args.token], []

@@ -10,6 +10,7 @@ import pulumi
 import pulumi_kubernetes
 
 from ..core.naming import logical
+from .logins import Logins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,8 +54,25 @@ class Platform(pulumi.ComponentResource, ABC):
 
     @classmethod
     @abstractmethod
-    def planned(cls, plan: ClusterPlan, secret: SecretReader) -> Declaration:
+    def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
         """Read the secrets the plan names, and say how to declare the cluster. Makes no resource yet."""
+
+    def admit(self, logins: Logins | None, login: pulumi.Output[str] | None = None) -> None:
+        """Let what is made from here on wait until the program's logins are known to be the right ones.
+
+        Args:
+            logins: the program's; None for a cluster that is declared by itself.
+            login: what this cluster's cloud says of the account that it names, where it names one.
+        """
+        waited_for = logins or Logins()
+        if login is not None:
+            waited_for.ask(login)
+        if logins is None:
+            waited_for.close()
+        self._after = pulumi.ResourceOptions.merge(
+            pulumi.ResourceOptions(depends_on=self._after),
+            pulumi.ResourceOptions(depends_on=waited_for.known()),
+        ).depends_on
 
     def enter(
         self,

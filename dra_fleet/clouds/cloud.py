@@ -115,6 +115,8 @@ class Planning(Generic[SettingsT]):
         kubeconfig: Where a cluster's kubeconfig comes from; None where the program makes one of what the
             cloud tells of the cluster.
         adopts: The name in the cloud of a cluster that was there before the stack, else None.
+        account: The key of a cluster's settings that names its account in the cloud, and the account; None
+            where the cloud has none.
         plan_cluster: What the cloud is asked for, with final names: a frozen value of the cloud's own that
             its component reads. Gets name, settings, minor and pools of a cluster of a stack without errors.
     """
@@ -129,6 +131,7 @@ class Planning(Generic[SettingsT]):
     own_classes: Callable[[SettingsT], tuple[str, ...]]
     kubeconfig: Callable[[SettingsT], KubeconfigSource | None]
     adopts: Callable[[SettingsT], str | None]
+    account: Callable[[SettingsT], tuple[str, str | None] | None]
     plan_cluster: Callable[[str, SettingsT, str, Sequence[PoolPlan]], object]
 
 

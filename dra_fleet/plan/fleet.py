@@ -89,6 +89,7 @@ def _plan_cluster(
     pools = _plan_pools(name, cluster, findings)
     check_described(name, cluster, findings)
     planning = planning_of(cluster)
+    _check_account(name, settings, findings)
     planning.check(name, settings, cluster, minor, pools, findings=findings)
     for driver in drivers.known():
         driver.check_cluster(name, settings, pools, findings)
@@ -175,6 +176,20 @@ def _check_namespace(settings: FleetSettings, findings: Findings) -> None:
             what="exists in every cluster and cannot be owned by a stack",
             got=settings.namespace,
             fix="choose a name of your own, for example gpu-workloads",
+        )
+
+
+def _check_account(cluster: str, settings: FleetSettings, findings: Findings) -> None:
+    """A cluster says whose it is: else whoever is logged in pays for it."""
+    key, account = planning_of(settings.clusters[cluster]).account(settings.clusters[cluster]) or ("", "")
+    if account is not None:
+        return
+    fix = f"add {key}: …, so that another login makes nothing"
+    if settings.environment == "production":
+        findings.error("clusters", cluster, key, what="is required in production", fix=fix)
+    else:
+        findings.warnings.append(
+            f"cluster {cluster}: it names no {key}, and is made in the login's; fix: {fix}"
         )
 
 

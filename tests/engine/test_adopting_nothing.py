@@ -1,7 +1,8 @@
-"""A stack that adopts a cluster which its cloud does not have: one error, no traceback, no pool."""
+"""A stack that its clouds refuse from the start: no such cluster, another's login. Nothing is made."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -52,12 +53,17 @@ def stack_file(files: Path, name: str, fleet: dict[str, Any], adopt: dict[str, A
     [cluster] = fleet["clusters"].values()
     del cluster["create"], cluster["access"]
     cluster["adopt"] = adopt
+    return written(files, name, fleet, {"clusters": {}})
+
+
+def written(files: Path, name: str, fleet: dict[str, Any], hardware: dict[str, Any]) -> Path:
+    """A stack file of the fleet, and what it is rehearsed on."""
     yaml = YAML(typ="safe", pure=True)
     file = files / f"{name}.yaml"
     config = {"pulumi:disable-default-providers": ["*"], "dra-fleet:fleet": fleet}
     yaml.dump({"config": config}, file)  # pyright: ignore[reportUnknownMemberType]
     (files / "hardware").mkdir(exist_ok=True)
-    (files / "hardware" / f"{name}.yaml").write_text("clusters: {}\n")
+    yaml.dump(hardware, files / "hardware" / f"{name}.yaml")  # pyright: ignore[reportUnknownMemberType]
     return file
 
 
@@ -94,3 +100,37 @@ def test_a_cluster_that_is_not_there_is_told_once_and_without_a_traceback(
     assert diagnostics.count(f"error: {unwrapped(told)} error: {ENDED}") == 1
     assert diagnostics.count("error: ") == 2, "the refusal, and that the program ended"
     assert "Traceback" not in up.out + up.err + preview.out + preview.err
+
+
+OTHER_LOGIN = """
+dra-fleet:fleet.clusters.train.account: names AWS account 000000000000, which is not the login's
+  got: 111122223333
+  fix: log in to that AWS account, or name the one that the cluster is meant for
+"""
+NO_PROJECT = """
+dra-fleet:fleet.clusters.render.project: names Google Cloud project ml-render, which is not the login's
+  got: googleapi: Error 403: The caller does not have permission, PERMISSION_DENIED
+  fix: log in to that Google Cloud project, or name the one that the cluster is meant for
+"""
+
+
+@pytest.mark.parametrize(
+    ("cloud", "login", "told"), [("eks", "111122223333", OTHER_LOGIN), ("gke", "null-other", NO_PROJECT)]
+)
+def test_a_login_of_another_account_ends_the_program_before_its_first_resource_on_any_cloud(
+    cloud: str, login: str, told: str, rehearsed: Rehearsed
+) -> None:
+    fleet = vgpu()
+    fleet["clusters"] |= {**h100()["clusters"], **l4()["clusters"]}
+    fleet["kubernetes"] = "1.35"
+    file = written(rehearsed.files, f"login-{cloud}", fleet, {"clusters": {}, cloud: {"login": login}})
+
+    up = rehearsed.run("rehearse", "up", str(file))
+
+    assert up.code == 1
+    assert unwrapped(up.err.partition("pulumi up failed:")[2]) == f"{unwrapped(told)} {ENDED}"
+    made = [
+        resource["type"]
+        for resource in json.loads(rehearsed.state(file.stem))["checkpoint"]["latest"]["resources"]
+    ]
+    assert [kind for kind in made if not kind.startswith(("pulumi:", "dra-fleet:"))] == []

@@ -16,6 +16,7 @@ from dra_fleet.findings.errors import SettingsError, under
 
 from ...core.naming import logical
 from ..adopting import readable
+from ..logins import of_account
 from ..platform import Platform
 from .arguments import cluster_arguments, pool_arguments
 from .kubeconfig import login_kubeconfig
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.ack.cluster_plan import AckClusterPlan, AckCreation, AckPoolPlan
     from dra_fleet.model.plan import ClusterPlan
 
+    from ..logins import Logins
     from ..platform import Declaration, SecretReader
 
 _MINUTES = 15
@@ -45,9 +47,11 @@ class AckClusterArgs:
 
     Attributes:
         plan: what Alibaba Cloud is asked for.
+        logins: those of the whole program, where there is one.
     """
 
     plan: AckClusterPlan
+    logins: Logins | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +91,7 @@ class AckCluster(Platform):
             account_id=plan.account,
             opts=pulumi.ResourceOptions(parent=self),
         )
+        self.admit(args.logins, self._login(name, plan, alibaba))
         # Protected with the component: these options are its own, not those of what lives in the cluster.
         own = pulumi.ResourceOptions(parent=self, provider=alibaba, depends_on=self._after)
         place = (
@@ -108,11 +113,28 @@ class AckCluster(Platform):
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
-    def planned(cls, plan: ClusterPlan, secret: SecretReader) -> Declaration:
+    def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
         """Take what Alibaba Cloud is asked for; it needs no secret."""
         del secret
-        args = AckClusterArgs(plan=cast("AckClusterPlan", plan.own))
+        args = AckClusterArgs(plan=cast("AckClusterPlan", plan.own), logins=logins)
         return lambda opts: cls(plan.name, args, opts)
+
+    def _login(
+        self, name: str, plan: AckClusterPlan, alibaba: pulumi_alicloud.Provider
+    ) -> pulumi.Output[str] | None:
+        if plan.account is None:
+            return None
+        asked = pulumi_alicloud.get_caller_identity_output(
+            opts=pulumi.InvokeOutputOptions(parent=self, provider=alibaba)
+        )
+        return of_account(
+            asked,
+            lambda told: told.account_id,
+            name,
+            "account",
+            plan.account,
+            known_as="Alibaba Cloud account",
+        )
 
     def _adopted(self, name: str, plan: AckClusterPlan, own: pulumi.ResourceOptions) -> _AckPlace:
         asked = cs.get_managed_kubernetes_clusters_output(

@@ -18,6 +18,7 @@ from pulumi_kubernetes.meta import v1 as meta
 
 from ...core.naming import logical
 from ..adopting import readable
+from ..logins import of_account
 from ..platform import Platform
 from .declarations import (
     SYSTEM_POOL,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.aks.cluster_plan import AksClusterPlan, AksCreation
     from dra_fleet.model.plan import ClusterPlan
 
+    from ..logins import Logins
     from ..platform import Declaration, SecretReader
 
 _PRIORITIES = "cluster-autoscaler-priority-expander"
@@ -49,9 +51,11 @@ class AksClusterArgs:
 
     Attributes:
         plan: what Azure is asked for.
+        logins: those of the whole program, where there is one.
     """
 
     plan: AksClusterPlan
+    logins: Logins | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,11 +92,12 @@ class AksCluster(Platform):
             subscription_id=plan.subscription,
             opts=pulumi.ResourceOptions(parent=self),
         )
-        place = (
-            self._adopted(name, plan, azure)
-            if plan.creates is None
-            else self._created(name, plan, plan.creates, azure)
-        )
+        if plan.creates is None:
+            place = self._adopted(name, plan, azure)
+            self.admit(args.logins, place.user.apply(lambda _: plan.name))
+        else:
+            self.admit(args.logins, self._login(name, plan, azure))
+            place = self._created(name, plan, plan.creates, azure)
         pools = self._pools(name, plan, place, azure)
         kubeconfig = pulumi.Output.secret(
             place.user.apply(lambda user: login_kubeconfig(name, _encoded(user), plan.login))
@@ -102,11 +107,33 @@ class AksCluster(Platform):
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
-    def planned(cls, plan: ClusterPlan, secret: SecretReader) -> Declaration:
+    def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
         """Take what Azure is asked for; it needs no secret."""
         del secret
-        args = AksClusterArgs(plan=cast("AksClusterPlan", plan.own))
+        args = AksClusterArgs(plan=cast("AksClusterPlan", plan.own), logins=logins)
         return lambda opts: cls(plan.name, args, opts)
+
+    def _login(
+        self, name: str, plan: AksClusterPlan, azure: pulumi_azure_native.Provider
+    ) -> pulumi.Output[str] | None:
+        """Ask for its tags, which every subscription has.
+
+        https://learn.microsoft.com/rest/api/resources/tags/get-at-scope
+        """
+        if plan.subscription is None:
+            return None
+        asked = resources.get_tag_at_scope_output(
+            scope=f"/subscriptions/{plan.subscription}",
+            opts=pulumi.InvokeOutputOptions(parent=self, provider=azure),
+        )
+        return of_account(
+            asked,
+            lambda tags: tags.id.split("/")[2].lower(),
+            name,
+            "subscription",
+            plan.subscription,
+            known_as="Azure subscription",
+        )
 
     def _created(
         self, name: str, plan: AksClusterPlan, creation: AksCreation, azure: pulumi_azure_native.Provider

@@ -14,6 +14,7 @@ from pulumi_aws import ec2, eks
 
 from ...core.naming import logical
 from ..adopting import readable
+from ..logins import of_account
 from ..platform import Platform
 from .arguments import (
     GroupHome,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.eks.cluster_plan import EksClusterPlan, EksCreation, EksGroupPlan
     from dra_fleet.model.plan import ClusterPlan
 
+    from ..logins import Logins
     from ..platform import Declaration, SecretReader
 
 _BEFORE_NODES = ("kube-proxy", "vpc-cni")
@@ -48,9 +50,11 @@ class EksClusterArgs:
 
     Attributes:
         plan: what AWS is asked for.
+        logins: those of the whole program, where there is one.
     """
 
     plan: EksClusterPlan
+    logins: Logins | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +96,7 @@ class EksCluster(Platform):
             allowed_account_ids=None if plan.account is None else [plan.account],
             opts=pulumi.ResourceOptions(parent=self),
         )
+        self.admit(args.logins, self._login(name, plan, aws))
         # Protected with the component: these options are its own, not those of what lives in the cluster.
         own = pulumi.ResourceOptions(parent=self, provider=aws, depends_on=self._after)
         place = (
@@ -111,11 +116,21 @@ class EksCluster(Platform):
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
-    def planned(cls, plan: ClusterPlan, secret: SecretReader) -> Declaration:
+    def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
         """Take what AWS is asked for; it needs no secret."""
         del secret
-        args = EksClusterArgs(plan=cast("EksClusterPlan", plan.own))
+        args = EksClusterArgs(plan=cast("EksClusterPlan", plan.own), logins=logins)
         return lambda opts: cls(plan.name, args, opts)
+
+    def _login(self, name: str, plan: EksClusterPlan, aws: pulumi_aws.Provider) -> pulumi.Output[str] | None:
+        if plan.account is None:
+            return None
+        asked = pulumi_aws.get_caller_identity_output(
+            opts=pulumi.InvokeOutputOptions(parent=self, provider=aws)
+        )
+        return of_account(
+            asked, lambda told: told.account_id, name, "account", plan.account, known_as="AWS account"
+        )
 
     def _adopted(self, name: str, plan: EksClusterPlan, own: pulumi.ResourceOptions) -> _EksPlace:
         asked = eks.get_cluster_output(

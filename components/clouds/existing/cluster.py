@@ -8,7 +8,7 @@ secret.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pulumi
@@ -21,6 +21,7 @@ from ..platform import Platform
 if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan
 
+    from ..logins import Logins
     from ..platform import Declaration, SecretReader
 
 USUAL_PLACES = ""
@@ -41,6 +42,7 @@ class ExistingClusterArgs:
         content: a whole kubeconfig.
         stack: `organization/project/stack` of a stack that exports a kubeconfig.
         output: the name of that export.
+        logins: those of the whole program, where there is one.
     """
 
     kubernetes: str
@@ -49,6 +51,7 @@ class ExistingClusterArgs:
     content: pulumi.Input[str] | None = None
     stack: str | None = None
     output: str | None = None
+    logins: Logins | None = None
 
 
 class ExistingCluster(Platform):
@@ -62,13 +65,14 @@ class ExistingCluster(Platform):
         super().__init__(
             name, {"cloud": "existing", "kubernetes": args.kubernetes, "context": args.context}, opts
         )
+        self.admit(args.logins)
         kubeconfig = self._content(name, args)
         source = (args.file or USUAL_PLACES) if kubeconfig is None else kubeconfig
         provider = self.enter(name, source, context=args.context)
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
-    def planned(cls, plan: ClusterPlan, secret: SecretReader) -> Declaration:
+    def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
         """Take the kubeconfig's source from the plan."""
         match plan.kubeconfig:
             case KubeconfigFile() as source:
@@ -83,7 +87,7 @@ class ExistingCluster(Platform):
                 )
             case None:
                 raise TypeError(f"cluster {plan.name} is planned without a kubeconfig")
-        return lambda opts: cls(plan.name, args, opts)
+        return lambda opts: cls(plan.name, replace(args, logins=logins), opts)
 
     def _content(self, name: str, args: ExistingClusterArgs) -> pulumi.Output[str] | None:
         if args.content is not None:

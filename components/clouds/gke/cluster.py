@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, cast
 
 import pulumi
 import pulumi_gcp
-from pulumi_gcp import container
+from pulumi_gcp import container, organizations
 from pulumi_kubernetes import apiextensions
 from pulumi_kubernetes.meta import v1 as meta
 
 from ...core.naming import logical
 from ..adopting import readable
+from ..logins import of_account
 from ..platform import Platform
 from .arguments import (
     SYSTEM_POOL,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from dra_fleet.clouds.gke.cluster_plan import GkeClusterPlan, GkeCreation
     from dra_fleet.model.plan import ClusterPlan
 
+    from ..logins import Logins
     from ..platform import Declaration, SecretReader
 
 
@@ -43,9 +45,11 @@ class GkeClusterArgs:
 
     Attributes:
         plan: what Google is asked for.
+        logins: those of the whole program, where there is one.
     """
 
     plan: GkeClusterPlan
+    logins: Logins | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +86,7 @@ class GkeCluster(Platform):
             zone=plan.zone,
             opts=pulumi.ResourceOptions(parent=self),
         )
+        self.admit(args.logins, self._login(name, plan, google))
         place = (
             self._adopted(name, plan, google)
             if plan.creates is None
@@ -95,11 +100,24 @@ class GkeCluster(Platform):
         self.publish(provider=provider, kubeconfig=kubeconfig)
 
     @classmethod
-    def planned(cls, plan: ClusterPlan, secret: SecretReader) -> Declaration:
+    def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
         """Take what Google is asked for; it needs no secret."""
         del secret
-        args = GkeClusterArgs(plan=cast("GkeClusterPlan", plan.own))
+        args = GkeClusterArgs(plan=cast("GkeClusterPlan", plan.own), logins=logins)
         return lambda opts: cls(plan.name, args, opts)
+
+    def _login(self, name: str, plan: GkeClusterPlan, google: pulumi_gcp.Provider) -> pulumi.Output[str]:
+        asked = organizations.get_project_output(
+            project_id=plan.project, opts=pulumi.InvokeOutputOptions(parent=self, provider=google)
+        )
+        return of_account(
+            asked,
+            lambda project: project.project_id or "",
+            name,
+            "project",
+            plan.project,
+            known_as="Google Cloud project",
+        )
 
     def _created(
         self, name: str, plan: GkeClusterPlan, creation: GkeCreation, google: pulumi_gcp.Provider

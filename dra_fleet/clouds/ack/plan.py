@@ -27,5 +27,6 @@ PLANNING: Planning[AckClusterSettings] = Planning(
     own_classes=no_classes,
     kubeconfig=nothing,
     adopts=lambda settings: None if settings.adopt is None else settings.adopt.id,
+    account=lambda settings: ("account", settings.account),
     plan_cluster=plan_ack_cluster,
 )

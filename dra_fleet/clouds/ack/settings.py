@@ -126,7 +126,7 @@ class AckClusterSettings(CommonClusterSettings):
         str, Field(pattern=r"^[a-z]{2}(-[a-z0-9]+)+$", description="Such as ap-southeast-1, or cn-hangzhou")
     ]
     account: Annotated[
-        str | None, Field(pattern=r"^[0-9]{16}$", description="Id of the account that the stack works in")
+        str | None, Field(pattern=r"^[0-9]{16}$", description="Account id, which must be the login's; quoted")
     ] = None
     version: Annotated[
         str | None,

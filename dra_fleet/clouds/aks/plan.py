@@ -34,5 +34,6 @@ PLANNING: Planning[AksClusterSettings] = Planning(
     own_classes=no_classes,
     kubeconfig=nothing,
     adopts=lambda settings: None if settings.adopt is None else settings.adopt.name,
+    account=lambda settings: ("subscription", settings.subscription),
     plan_cluster=plan_aks_cluster,
 )

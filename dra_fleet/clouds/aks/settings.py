@@ -253,7 +253,7 @@ class AksClusterSettings(CommonClusterSettings):
             str,
             Field(
                 pattern=_GUID,
-                description="Subscription id; without it, the one of whoever is logged in",
+                description="Subscription id, which the login must reach; without it, the login's own",
             ),
         ]
         | None

@@ -47,5 +47,6 @@ PLANNING: Planning[EksClusterSettings] = Planning(
     own_classes=no_classes,
     kubeconfig=nothing,
     adopts=lambda settings: None if settings.adopt is None else settings.adopt.name,
+    account=lambda settings: ("account", settings.account),
     plan_cluster=plan_eks_cluster,
 )

@@ -213,7 +213,7 @@ class EksClusterSettings(CommonClusterSettings):
     region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", description="Such as us-east-1")]
     account: Annotated[
         str | None,
-        Field(pattern=r"^[0-9]{12}$", description="Refuse to work in any other account"),
+        Field(pattern=r"^[0-9]{12}$", description="Account id, which must be the login's; quoted"),
     ] = None
     create: CreateEks | None = None
     adopt: AdoptEks | None = None

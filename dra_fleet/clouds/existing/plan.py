@@ -79,5 +79,6 @@ PLANNING: Planning[ExistingClusterSettings] = Planning(
     own_classes=no_classes,
     kubeconfig=lambda settings: settings.kubeconfig,
     adopts=nothing,
+    account=nothing,
     plan_cluster=nothing,
 )

@@ -26,5 +26,6 @@ PLANNING: Planning[GkeClusterSettings] = Planning(
     own_classes=dranet_classes_of,
     kubeconfig=nothing,
     adopts=lambda settings: None if settings.adopt is None else settings.adopt.name,
+    account=lambda settings: ("project", settings.project),
     plan_cluster=plan_gke_cluster,
 )

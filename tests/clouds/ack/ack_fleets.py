@@ -18,6 +18,7 @@ def a10() -> dict[str, Any]:
             "asia": {
                 "cloud": "ack",
                 "region": "ap-southeast-1",
+                "account": "0000000000000000",
                 "create": {"network": {"zones": ["ap-southeast-1a", "ap-southeast-1b"]}},
                 "access": {"public": False},
                 "drivers": {

@@ -21,6 +21,7 @@ def vgpu() -> dict[str, Any]:
             "studio": {
                 "cloud": "aks",
                 "region": "eastus",
+                "subscription": "00000000-0000-0000-0000-000000000000",
                 "create": {"resourceGroup": "rg"},
                 "access": {"private": True},
                 "drivers": {"nvidia": {"version": "0.5.0"}},

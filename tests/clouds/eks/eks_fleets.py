@@ -20,6 +20,7 @@ def h100() -> dict[str, Any]:
             "train": {
                 "cloud": "eks",
                 "region": "us-east-1",
+                "account": "000000000000",
                 "create": {"network": {"zones": ["us-east-1a", "us-east-1b"]}},
                 "access": {"private": True},
                 "drivers": {"nvidia": {"version": "0.5.0"}},

@@ -16,6 +16,7 @@ from tests.clouds.aks.aks_fleets import vgpu
 from tests.clouds.eks.eks_fleets import h100
 from tests.clouds.gke.gke_fleets import l4
 from tests.components.clouds.aks.test_aks import returned
+from tests.pulumi_recorder import LOGINS
 
 if TYPE_CHECKING:
     from tests.pulumi_recorder import Recorder
@@ -102,7 +103,11 @@ def failing(recorder: Recorder) -> Recorder:
 def test_a_cluster_that_cannot_be_read_is_named_with_the_cloud_s_answer_and_gets_no_pool(
     fleet: dict[str, Any], answer: str, told: str, failing: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(args: Any) -> None:
+    login = failing.call
+
+    def refuse(args: Any) -> object:
+        if args.token in LOGINS:
+            return login(args)
         raise Refused(f"invocation of {args.token} returned an error: {answer}")
 
     monkeypatch.setattr(failing, "call", refuse)

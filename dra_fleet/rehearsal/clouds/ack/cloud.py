@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
 
-from dra_fleet.rehearsal.clouds.ack.account import ADDON, CLUSTER, POOL, AckAccount, made_id, region_of
+from dra_fleet.rehearsal.clouds.ack.account import (
+    ACCOUNT,
+    ADDON,
+    CLUSTER,
+    POOL,
+    AckAccount,
+    made_id,
+    region_of,
+)
 from dra_fleet.rehearsal.clouds.ack.clusters import AckClusters
 from dra_fleet.rehearsal.clouds.ack.node_pools import AckNodePools
 from dra_fleet.rehearsal.clouds.ack.plugin import GET_CREDENTIAL
@@ -29,6 +37,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.values import Properties
     from dra_fleet.rehearsal.world.store import Store
 
+GET_CALLER: Final = "alicloud:index/getCallerIdentity:getCallerIdentity"
 GET_CLUSTERS: Final = "alicloud:cs/getManagedKubernetesClusters:getManagedKubernetesClusters"
 GET_POOLS: Final = "alicloud:cs/getKubernetesNodePools:getKubernetesNodePools"
 TOKEN_VALID: Final = timedelta(minutes=15)
@@ -85,15 +94,17 @@ class SimulatedAck(TypedCloud[AckAccount, AckResourceType]):
         return refuse("NotFound", f"{identifier} does not exist any more")
 
     async def invoke(self, token: str, arguments: Properties, config: Properties) -> Properties:
-        """Answer a function: clusters by id or name, the pools of one, or how to log in to it."""
-        del config
+        """Answer a function: the login, clusters by id or name, the pools of one, or how to log in to it."""
+        if token == GET_CALLER:
+            account = self.account.limits.login or str(config.get("accountId") or ACCOUNT)
+            return {"id": account, "accountId": account, "arn": f"acs:ram::{account}:user/rehearsal"}
         if token == GET_CREDENTIAL:
             return self._clusters.credential(self._clusters.of_id(str(arguments.get("clusterId"))))
         if token == GET_CLUSTERS:
             return self._found_clusters(arguments)
         if token == GET_POOLS:
             return self._found_pools(arguments)
-        known = [GET_CLUSTERS, GET_CREDENTIAL, GET_POOLS]
+        known = [GET_CALLER, GET_CLUSTERS, GET_CREDENTIAL, GET_POOLS]
         raise TypeNotCoveredError(self.account.title, "function", token, known)
 
     def _found_clusters(self, arguments: Properties) -> Properties:

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dra_fleet.rehearsal.world.node import HardwareModel
+from dra_fleet.rehearsal.clouds.limits import AccountLimits
 
 
-class AckLimits(HardwareModel):
+class AckLimits(AccountLimits):
     """Quotas, shortages and what is there of the simulated account.
 
     `quotas` are vCPUs by instance family, such as `ecs.gn7i`; one that is not named has no limit. `stockOuts`

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 USER_CREDENTIALS: Final = "azure-native:containerservice:listManagedClusterUserCredentials"
 ADMIN_CREDENTIALS: Final = "azure-native:containerservice:listManagedClusterAdminCredentials"
+GET_TAGS: Final = "azure-native:resources:getTagAtScope"
 GET_CLUSTER: Final = "azure-native:containerservice:getManagedCluster"
 TOKEN_VALID: Final = timedelta(hours=1)
 
@@ -109,9 +110,11 @@ class SimulatedAks(TypedCloud[AksAccount, AksResourceType]):
 
     async def invoke(self, token: str, arguments: Properties, config: Properties) -> Properties:
         """Answer one of the functions."""
-        known = (USER_CREDENTIALS, ADMIN_CREDENTIALS, GET_CLUSTER)
+        known = (USER_CREDENTIALS, ADMIN_CREDENTIALS, GET_CLUSTER, GET_TAGS)
         if token not in known:
             raise TypeNotCoveredError(self.account.title, "function", token, list(known))
+        if token == GET_TAGS:
+            return self._tags(str(arguments.get("scope")))
         group, name = str(arguments.get("resourceGroupName")), str(arguments.get("resourceName"))
         record = self.require(CLUSTER, cluster_id(subscription_of(config), group, name))
         if token == GET_CLUSTER:
@@ -120,6 +123,17 @@ class SimulatedAks(TypedCloud[AksAccount, AksResourceType]):
         text = self._user_kubeconfig(record, arguments) if user else self._admin_kubeconfig(record)
         value = base64.b64encode(text.encode()).decode()
         return {"kubeconfigs": [{"name": "clusterUser" if user else "clusterAdmin", "value": value}]}
+
+    def _tags(self, scope: str) -> Properties:
+        """The tags of a subscription: none, but only for a login that may read it."""
+        if not self.account.limits.reaches(scope.split("/")[2]):
+            raise refuse(
+                "AuthorizationFailed",
+                "The client 'rehearsal' does not have authorization to perform action "
+                f"'Microsoft.Resources/tags/read' over scope '{scope}' or the scope is invalid.",
+            )
+        kind = "Microsoft.Resources/tags"
+        return {"id": f"{scope}/providers/{kind}/default", "name": "default", "type": kind, "properties": {}}
 
     def _pools(self, cluster: Record) -> list[Properties]:
         """All agent pools of a cluster, wherever they were declared; a pool's own resource says more."""

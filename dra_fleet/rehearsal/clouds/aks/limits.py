@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from dra_fleet import drivers
+from dra_fleet.rehearsal.clouds.limits import AccountLimits
 from dra_fleet.rehearsal.world.node import HardwareModel
 
 SIZE = re.compile(
@@ -36,7 +37,7 @@ class GivenSize(HardwareModel):
         return gpu
 
 
-class AksLimits(HardwareModel):
+class AksLimits(AccountLimits):
     """Quotas and shortages of the simulated subscription, and its VM sizes beyond the catalogue's.
 
     `quotas` are vCPUs by family, such as standardNVADSA10v5Family; a family that is not named has no limit.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import TYPE_CHECKING, Final
 
 from typing_extensions import override
@@ -38,6 +39,12 @@ class EksAccount(CloudAccount[EksLimits]):
 def region_of(config: Properties) -> str:
     """The region a provider works in."""
     return str(config.get("region") or DEFAULT_REGION)
+
+
+def account_of(config: Properties) -> str:
+    """The account that a provider may work in: the one it is bound to, else the rehearsal's."""
+    allowed = config.get("allowedAccountIds") or [ACCOUNT]
+    return str((json.loads(allowed) if isinstance(allowed, str) else allowed)[0])
 
 
 def made_id(prefix: str, urn: str, digits: str = "") -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from typing_extensions import override
 
 from dra_fleet.rehearsal.clouds.cloud import CheckedInputs
-from dra_fleet.rehearsal.clouds.eks.account import EksAccount, region_of
+from dra_fleet.rehearsal.clouds.eks.account import EksAccount, account_of, region_of
 from dra_fleet.rehearsal.clouds.eks.clusters import EksClusters
 from dra_fleet.rehearsal.clouds.eks.network_types import network_types
 from dra_fleet.rehearsal.clouds.eks.node_groups import NodeGroups
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 GET_CLUSTER: Final = "aws:eks/getCluster:getCluster"
 GET_GROUPS: Final = "aws:eks/getNodeGroups:getNodeGroups"
+GET_CALLER: Final = "aws:index/getCallerIdentity:getCallerIdentity"
 GET_GROUP: Final = "aws:eks/getNodeGroup:getNodeGroup"
 TOKEN_VALID: Final = timedelta(minutes=14)
 """https://docs.aws.amazon.com/eks/latest/userguide/cluster-auth.html"""
@@ -80,11 +81,14 @@ class SimulatedEks(TypedCloud[EksAccount, EksResourceType]):
         return refuse("ResourceNotFoundException", f"{identifier} does not exist any more")
 
     async def invoke(self, token: str, arguments: Properties, config: Properties) -> Properties:
-        """Answer a function: a cluster, the names of its node groups, or one of them, as they are."""
-        del config
+        """Answer a function: the login, a cluster, the names of its node groups, or one of them, as is."""
+        if token == GET_CALLER:
+            account = self.account.limits.login or account_of(config)
+            user = f"arn:aws:iam::{account}:role/rehearsal"
+            return {"id": account, "accountId": account, "arn": user, "userId": "rehearsal"}
         known = {GET_CLUSTER: "name", GET_GROUPS: "clusterName", GET_GROUP: "clusterName"}
         if token not in known:
-            raise TypeNotCoveredError(self.account.title, "function", token, list(known))
+            raise TypeNotCoveredError(self.account.title, "function", token, [GET_CALLER, *known])
         name = str(arguments.get(known[token]))
         cluster = self.account.find(CLUSTER, name)
         if cluster is None:

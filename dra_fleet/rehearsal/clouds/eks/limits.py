@@ -6,12 +6,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dra_fleet.rehearsal.world.node import HardwareModel
+from dra_fleet.rehearsal.clouds.limits import AccountLimits
 
 _BUCKETS = {"p": "P", "g": "G and VT", "v": "G and VT"}
 
 
-class EksLimits(HardwareModel):
+class EksLimits(AccountLimits):
     """Quotas, shortages and what is there of the simulated account.
 
     `quotas` are vCPUs by bucket: `P`, `G and VT` or `Standard`, with ` Spot` added for spot machines; one

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.values import Properties
     from dra_fleet.rehearsal.world.store import Store
 
+GET_PROJECT: Final = "gcp:organizations/getProject:getProject"
 GET_CLUSTER: Final = "gcp:container/getCluster:getCluster"
 TOKEN_VALID: Final = timedelta(hours=1)
 
@@ -102,11 +103,18 @@ class SimulatedGke(typed_cloud.TypedCloud[GkeAccount, GkeResourceType]):
 
     async def invoke(self, token: str, arguments: Properties, config: Properties) -> Properties:
         """Answer one of the functions."""
+        if token == GET_PROJECT:
+            return self._project(str(arguments.get("projectId") or project_of({}, config)))
         if token != GET_CLUSTER:
-            raise TypeNotCoveredError(self.account.title, "function", token, [GET_CLUSTER])
+            raise TypeNotCoveredError(self.account.title, "function", token, [GET_CLUSTER, GET_PROJECT])
         location = str(arguments.get("location") or config.get("zone") or config.get("region"))
         identifier = cluster_id(project_of(arguments, config), location, str(arguments.get("name")))
         return self._clusters.found(self.require(CLUSTER, identifier))
+
+    def _project(self, project: str) -> Properties:
+        if not self.account.limits.reaches(project):
+            raise refuse("PERMISSION_DENIED", "The caller does not have permission")
+        return {"id": f"projects/{project}", "projectId": project, "name": project}
 
     def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
         """The token `gke-gcloud-auth-plugin` gets for whoever is logged in."""

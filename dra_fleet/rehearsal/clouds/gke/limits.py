@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from dra_fleet.rehearsal.world.node import HardwareModel
+from dra_fleet.rehearsal.clouds.limits import AccountLimits
 
 
-class GkeLimits(HardwareModel):
+class GkeLimits(AccountLimits):
     """Quotas and shortages of the simulated project.
 
     `quotas` are accelerators by type, such as nvidia-l4 or tpu-v6e-slice; one that is not named has no limit.

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     # The type checker reads the folders of a checkout where they stand.
     from components.clouds.kubeconfig import kubeconfig_with
+    from components.clouds.logins import Logins
     from components.clouds.platform import Declaration, Platform, SecretReader
     from components.core.naming import logical
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
@@ -38,10 +39,12 @@ class MeadowClusterArgs:
     Attributes:
         kubernetes: the minor it runs, such as "1.36".
         pools: the planned pools.
+        logins: those of the whole program, where there is one.
     """
 
     kubernetes: str
     pools: Sequence[PoolPlan]
+    logins: Logins | None = None
 
 
 class MeadowCluster(Platform):
@@ -57,6 +60,7 @@ class MeadowCluster(Platform):
         meadow = pulumi.ProviderResource(
             "meadow", logical(name, "meadow"), {}, pulumi.ResourceOptions(parent=self, version="1.0.0")
         )
+        self.admit(args.logins)
         own = self.child_opts(pulumi.ResourceOptions(provider=meadow))
         plane = ControlPlane(
             CLUSTER,
@@ -74,10 +78,10 @@ class MeadowCluster(Platform):
         self.publish(provider=self.enter(name, kubeconfig, after=[plane, *pools]), kubeconfig=kubeconfig)
 
     @classmethod
-    def planned(cls, plan: ClusterPlan, secret: SecretReader) -> Declaration:
+    def planned(cls, plan: ClusterPlan, secret: SecretReader, logins: Logins) -> Declaration:
         """Take the minor and the pools from the plan; it needs no secret."""
         del secret
-        args = MeadowClusterArgs(kubernetes=plan.kubernetes, pools=plan.pools)
+        args = MeadowClusterArgs(kubernetes=plan.kubernetes, pools=plan.pools, logins=logins)
         return lambda opts: cls(plan.name, args, opts)
 
 

@@ -53,5 +53,6 @@ PLANNING: Planning[MeadowClusterSettings] = Planning(
     own_classes=no_classes,
     kubeconfig=nothing,
     adopts=nothing,
+    account=nothing,
     plan_cluster=nothing,
 )
