@@ -20,6 +20,15 @@ else:
     ComputeDomainSettings = section_model("computeDomains")
 
 
+class BudgetSettings(SettingsModel):
+    """What the machines of the fleet may cost at most. A fleet that may cost more is refused."""
+
+    per_hour: Annotated[
+        float,
+        Field(gt=0, description="USD at list prices on demand, with as many nodes as pools may have"),
+    ]
+
+
 class FleetSettings(SettingsModel):
     """Clusters, the classes and claims in them, and the workloads that hold devices."""
 
@@ -40,6 +49,7 @@ class FleetSettings(SettingsModel):
         ),
     ]
     kubernetes: KubernetesMinor | None = None
+    budget: BudgetSettings | None = None
     namespace: Annotated[DnsLabel, Field(description="Where claims and workloads live")] = "gpu-workloads"
     clusters: Annotated[
         Mapping[DnsLabel, ClusterSettings],

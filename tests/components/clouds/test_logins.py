@@ -115,7 +115,7 @@ def test_each_cloud_is_asked_once_by_the_cluster_s_own_provider(
 
 
 def without_accounts(environment: str) -> dict[str, Any]:
-    fleet = {**all_clouds(), "environment": environment}
+    fleet: dict[str, Any] = {**all_clouds(), "environment": environment}
     del fleet["clusters"]["train"]["account"]
     return fleet
 
