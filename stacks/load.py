@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pulumi
 
 from dra_fleet.findings.errors import KEY
-from dra_fleet.settings import SettingsError, SettingsInvalid, parse
+from dra_fleet.settings import SettingsError, SettingsInvalid, going, parse
 
 if TYPE_CHECKING:
     from dra_fleet.settings import FleetSettings
@@ -47,18 +47,14 @@ def settings() -> FleetSettings:
         value: object = config.get_object(_NAME)
     except (pulumi.ConfigTypeError, ValueError):
         value = config.get(_NAME)
-    if isinstance(value, str) and value.endswith((".yaml", ".yml")):
-        from dra_fleet.settings import read_stack_file  # noqa: PLC0415 - most stacks need no reader of YAML
+    if isinstance(value, Mapping) and "extends" not in value and not going.warnings({KEY: value}):
+        return parse(cast("Mapping[str, Any]", value))
+    from dra_fleet.settings.stack_file import parsed, settled  # noqa: PLC0415 - most stacks read no file
 
-        return read_stack_file(_folder() / value).settings
-    if not isinstance(value, Mapping):
-        raise SettingsInvalid([SettingsError(path=KEY, what="must be a mapping", got=str(value)[:80])])
-    fleet = cast("Mapping[str, Any]", value)
-    if "extends" in fleet:
-        from dra_fleet.settings.stack_file import settled  # noqa: PLC0415 - as above
-
-        return settled(fleet, _folder())
-    return parse(fleet)
+    layer = settled(value, _folder())
+    for warning in layer.warnings:
+        pulumi.log.warn(warning)
+    return parsed(layer)
 
 
 def _folder() -> Path:

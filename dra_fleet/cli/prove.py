@@ -71,7 +71,8 @@ def prove(
         raise
     proof = prove_plan(plan, _recordings(plan, slices))
     failures = tuple(_located(text, read) for text in proof.failures)
-    warnings = (*([str(read.too_long)] if read.too_long else []), *proof.warnings)
+    long = [str(read.too_long)] if read.too_long else []
+    warnings = (*long, *read.warnings, *plan.warnings, *proof.warnings)
     proof = replace(proof, failures=failures, warnings=warnings)
     _write(sarif, file, failures=failures, warnings=warnings)
     if json:

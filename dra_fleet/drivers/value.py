@@ -64,6 +64,7 @@ class DriverValue:
     Attributes:
         name: Its name in stack files.
         package: The package that holds its parts.
+        formerly: Its names in stack files of earlier versions.
         publishers: The names under which it publishes ResourceSlices, each with a word by which the pods that
             do so are known where their specification does not name it.
         intents: Per key of a class in the stack file, the attribute or capacity that answers it.
@@ -94,6 +95,7 @@ class DriverValue:
 
     name: str
     package: str
+    formerly: tuple[str, ...] = ()
     publishers: Mapping[str, str]
     intents: Mapping[str, str]
     plugin_section: str

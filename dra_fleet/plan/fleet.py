@@ -186,13 +186,10 @@ def _check_account(cluster: str, settings: FleetSettings, findings: Findings) ->
     key, account = planning_of(settings.clusters[cluster]).account(settings.clusters[cluster]) or ("", "")
     if account is not None:
         return
-    fix = f"add {key}: …, so that another login makes nothing"
-    if settings.environment == "production":
-        findings.error("clusters", cluster, key, what="is required in production", fix=fix)
-    else:
-        findings.warnings.append(
-            f"cluster {cluster}: it names no {key}, and is made in the login's; fix: {fix}"
-        )
+    findings.warnings.append(
+        f"cluster {cluster}: it names no {key}, and is made in the login's; "
+        f"fix: add {key}: …, so that another login makes nothing"
+    )
 
 
 def _warn_end_of_life(cluster: str, minor: str, findings: Findings) -> None:

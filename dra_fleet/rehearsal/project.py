@@ -118,7 +118,7 @@ def project_directory(home: Home, source: StackSource) -> Path:
         whole = stack_copy.redirected({"config": {KEY: dict(fleet)}})
         stack_copy.write(whole, copied_fleet)
         # The rehearsal's language host tells a program nothing of the project's folder.
-        rehearsed["config"][KEY] = str(copied_fleet)
+        rehearsed["config"][KEY] = {"extends": str(copied_fleet)}
     stack_copy.write(rehearsed, directory / f"Pulumi.{source.name}.yaml")
     return directory
 

@@ -47,9 +47,14 @@ def read(file: Path) -> Document:
 
 def write(document: Document, file: Path) -> None:
     """Write a stack file, for this user alone."""
-    text = StringIO()
-    _yaml().dump(document, text)  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
-    write_private(file, text.getvalue())
+    write_private(file, text(document))
+
+
+def text(document: Document) -> str:
+    """A stack file's text."""
+    written = StringIO()
+    _yaml().dump(document, written)  # pyright: ignore[reportUnknownMemberType] - ruamel is partly untyped
+    return written.getvalue()
 
 
 def rehearsed(document: Document) -> Document:

@@ -25,10 +25,14 @@ EXTENDS: Final = "extends"
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """A file that has a fleet, whole or in part: its document, and the fleet's mapping in it."""
+    """A file that has a fleet, whole or in part: its document, and the fleet's mapping in it.
+
+    `warnings`: what is written in a way that the next version no longer reads.
+    """
 
     document: Document
     fleet: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()
 
 
 def extended(layer: Layer, load: Callable[[str], Layer | None], above: Sequence[str] = ()) -> Layer:
@@ -79,7 +83,7 @@ def _merged(below: Layer, above: Layer) -> Layer:
         value={FLEET[0]: {FLEET[1]: fleet}},
         places={**kept, **above.document.places},
     )
-    return Layer(document=document, fleet=fleet)
+    return Layer(document=document, fleet=fleet, warnings=(*above.warnings, *below.warnings))
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any], at: Path, taken: set[Path]) -> dict[str, Any]:

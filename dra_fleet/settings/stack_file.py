@@ -2,23 +2,19 @@
 
 The engine reads YAML 1.2: `on`, `no` and `12:30` are strings. Secrets beside the fleet stay untouched.
 
-The fleet may extend another file of the same form (see `dra_fleet.settings.extending`).
-
-The fleet may also stand in another file of that form, which the stack file names. For the engine hands a
-program its configuration in one variable of the environment (`pulumiConfigVar` of
-https://github.com/pulumi/pulumi/blob/sdk/v3.79.0/sdk/python/cmd/pulumi-language-python/main.go), and Linux
-starts no program with one above MAX_ARG_STRLEN: https://man7.org/linux/man-pages/man2/execve.2.html.
+The fleet may extend other files of the same form (see `dra_fleet.settings.extending`).
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, nearest
 from dra_fleet.places import PROJECT_FILE
+from dra_fleet.settings import going
 from dra_fleet.settings.extending import FLEET, Layer, extended
+from dra_fleet.settings.handed_over import LONGEST_VARIABLE, variable_bytes
 from dra_fleet.settings.parsing import parse
 from dra_fleet.settings.schema_nodes import keys
 from dra_fleet.settings.translate import shown
@@ -30,10 +26,6 @@ if TYPE_CHECKING:
 
     from dra_fleet.settings.fleet import FleetSettings
 
-LONGEST_VARIABLE = 128 * 1024
-"""Bytes of a variable of the environment, its name and final zero included."""
-_GO: Final = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&"}
-
 
 @dataclass(frozen=True, kw_only=True)
 class StackFile:
@@ -44,6 +36,8 @@ class StackFile:
     document: Document = field(repr=False, compare=False)
     handed_over: int
     """Bytes of the variable in which the engine hands the fleet to a program."""
+    warnings: tuple[str, ...] = ()
+    """What is written in a way that the next version no longer reads."""
 
     @property
     def too_long(self) -> SettingsError | None:
@@ -56,8 +50,8 @@ class StackFile:
             what=f"takes {self.handed_over} bytes of the variable in which the engine hands it to the "
             f'program, and Linux allows {LONGEST_VARIABLE}: a preview ends with "argument list too long"',
             at=self.at(KEY),
-            fix=f"move the fleet into a file {named}, the keys config and {KEY} above it included, and name "
-            f"that in the stack file: {KEY}: {named}",
+            fix=f"move the fleet into a file {named}, the keys config and {KEY} above it included, and "
+            f"extend that in the stack file: {KEY}: {{extends: {named}}}",
         )
 
     def located(self, invalid: SettingsInvalid) -> SettingsInvalid:
@@ -79,22 +73,29 @@ def read_stack_file(path: Path) -> StackFile:
         SettingsInvalid: The file is missing, is no YAML, holds no fleet, or the fleet is wrong.
     """
     written = _load(path)
+    handed_over = variable_bytes(_value(written, path))
     layer = _fleet(written, path, _load)
-    try:
-        settings = parse(layer.fleet)
-    except SettingsInvalid as invalid:
-        raise _located(invalid, layer.document) from None
     return StackFile(
         name=stack_name(path),
-        settings=settings,
+        settings=parsed(layer),
         document=layer.document,
-        handed_over=_bytes(_value(written, path)),
+        handed_over=handed_over,
+        warnings=layer.warnings,
     )
 
 
 def stack_name(path: Path) -> str:
     """The stack's name: `dev` for Pulumi.dev.yaml, the stem of any other file."""
     return path.stem.removeprefix("Pulumi.")
+
+
+def as_written(path: Path) -> object:
+    """What stands under `dra-fleet:fleet` in a file itself.
+
+    Raises:
+        SettingsInvalid: The file is missing, is no YAML or holds no fleet.
+    """
+    return _value(_load(path), path)
 
 
 def read_fleet(path: Path) -> Mapping[str, Any]:
@@ -137,19 +138,26 @@ def fleet_at(path: Path, text: Callable[[Path], str | None]) -> Mapping[str, Any
     return _fleet(load(path), path, load).fleet
 
 
-def settled(fleet: Mapping[str, Any], folder: Path) -> FleetSettings:
-    """What a fleet says that the engine handed over, with what it extends.
+def settled(fleet: object, folder: Path) -> Layer:
+    """A fleet that the engine handed over, with what it extends, as the newest way of writing has it.
 
     Args:
         fleet: As the engine gives it, which does not say in which file it stands.
         folder: The folder of its project.
 
     Raises:
-        SettingsInvalid: It is wrong, or a file that it extends is missing or wrong.
+        SettingsInvalid: It is no fleet, or a file that it extends is missing or wrong.
     """
-    value = {FLEET[0]: {FLEET[1]: fleet}}
-    layer = Layer(document=Document(file="", value=value, places={}), fleet=fleet)
-    layer = extended(layer, lambda name: _layer(folder / name, _load))
+    document = Document(file="", value={FLEET[0]: {FLEET[1]: fleet}}, places={})
+    return extended(_of(document, folder), lambda name: _layer(folder / name, _load))
+
+
+def parsed(layer: Layer) -> FleetSettings:
+    """The settings of a fleet.
+
+    Raises:
+        SettingsInvalid: It is wrong; each error with the file, line and column of its value.
+    """
     try:
         return parse(layer.fleet)
     except SettingsInvalid as invalid:
@@ -162,7 +170,7 @@ def fleet_file(path: Path) -> Path:
     Raises:
         SettingsInvalid: The stack file is missing, is no YAML or holds no fleet.
     """
-    value = _value(_load(path), path)
+    value = as_written(path)
     return named_file(path, value) if isinstance(value, str) else path
 
 
@@ -179,11 +187,7 @@ def named_file(path: Path, name: str) -> Path:
 
 def _fleet(document: Document, path: Path, load: Callable[[Path], Document]) -> Layer:
     """The whole fleet of a stack file, and the documents that it stands in as one."""
-    fleet, file = _value(document, path), path
-    if isinstance(fleet, str) and fleet.endswith((".yaml", ".yml")):
-        file = named_file(path, fleet)
-        document = load(file)
-    return extended(_of(document, file), lambda name: _layer(named_file(path, name), load))
+    return extended(_of(document, path), lambda name: _layer(named_file(path, name), load))
 
 
 def _layer(path: Path, load: Callable[[Path], Document]) -> Layer | None:
@@ -196,10 +200,13 @@ def _layer(path: Path, load: Callable[[Path], Document]) -> Layer | None:
 
 
 def _of(document: Document, path: Path) -> Layer:
-    """The fleet that stands in a document itself."""
-    fleet = _value(document, path)
+    """The fleet that stands in a document itself, rewritten where it is written in a way that goes."""
+    config = {KEY: _value(document, path)}
+    warnings = going.warnings(config, path.name)
+    going.migrate(config)
+    fleet = config[KEY]
     if isinstance(fleet, dict):
-        return Layer(document=document, fleet=cast("dict[str, Any]", fleet))
+        return Layer(document=document, fleet=cast("dict[str, Any]", fleet), warnings=warnings)
     allowed = f"a mapping with the keys {', '.join(keys((), {}))}, or the path of a .yaml file that has one "
     error = SettingsError(
         path=KEY,
@@ -209,13 +216,6 @@ def _of(document: Document, path: Path) -> Layer:
         at=_at(document, KEY),
     )
     raise SettingsInvalid([error])
-
-
-def _bytes(fleet: object) -> int:
-    """How long the variable is: JSON as Go writes it, as a text of JSON, with a name and a final zero."""
-    as_json = json.dumps(fleet, default=str, ensure_ascii=False, separators=(",", ":")).translate(_GO)
-    text = fleet if isinstance(fleet, str) else as_json
-    return len(f"PULUMI_CONFIG={json.dumps({KEY: text}, ensure_ascii=False)}".encode()) + 1
 
 
 def _value(document: Document, path: Path) -> object:

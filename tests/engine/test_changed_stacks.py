@@ -17,6 +17,7 @@ import pytest
 from dra_fleet.clusters.objects import entries
 from dra_fleet.rehearsal.access import connect
 from dra_fleet.rehearsal.home import Home
+from tests.engine.rehearsed import PROJECT
 
 if TYPE_CHECKING:
     from tests.engine.rehearsed import Rehearsed, Settings
@@ -240,3 +241,30 @@ def pid_session(pid: int) -> int | None:
         return os.getsid(pid)
     except ProcessLookupError:
         return None
+
+
+EARLIER = PROJECT / "tests" / "data" / "earlier"
+
+
+def test_stack_file_and_state_of_an_earlier_version_preview_without_a_change(rehearsed: Rehearsed) -> None:
+    """Both are of d24141a, before there was a package; the state is in the engine's own form."""
+    file = rehearsed.stack_file()
+    files: dict[str, str] = json.loads(gzip.decompress((EARLIER / "stack-files.json.gz").read_bytes()))
+    file.write_text(files["tests/data/stacks/lab.yaml"], encoding="utf-8")
+    rehearsed.up(file)
+    project = rehearsed.home / "projects" / "dra-fleet" / file.stem
+    state = gzip.decompress((EARLIER / "lab-state.json.gz").read_bytes()).decode()
+    renamed = state.replace("urn:pulumi:lab::", f"urn:pulumi:{file.stem}::")
+    (project / "earlier.json").write_text(renamed.replace("dra-fleet-lab", f"dra-fleet-{file.stem}"))
+
+    done = rehearsed.shell(
+        f"pulumi stack export --stack {file.stem} --file now.json && "
+        f"pulumi stack import --stack {file.stem} --file earlier.json && "
+        f"pulumi preview --stack {file.stem} --expect-no-changes --json",
+        project,
+    )
+    back = rehearsed.shell(f"pulumi stack import --stack {file.stem} --file now.json", project)
+
+    assert done.code == 0, done.out + done.err
+    assert json.loads(done.out[done.out.index("{") :])["changeSummary"] == {"same": state.count('"urn": ')}
+    assert back.code == 0, back.err

@@ -95,7 +95,7 @@ def test_the_file_that_a_stack_names_is_copied_too(home: Home, tmp_path: Path) -
     directory = project_directory(home, StackSource(name="lab", file=file, hardware=file))
 
     copied = directory / "fleet.yaml"
-    assert written(directory / "Pulumi.lab.yaml")["config"] == {"dra-fleet:fleet": str(copied)}
+    assert written(directory / "Pulumi.lab.yaml")["config"] == {"dra-fleet:fleet": {"extends": str(copied)}}
     [cluster] = written(copied)["config"]["dra-fleet:fleet"]["clusters"].values()
     assert cluster["kubeconfig"] == {"context": "lab"}
 
@@ -110,7 +110,9 @@ def test_a_fleet_is_rehearsed_with_all_that_it_extends(home: Home, tmp_path: Pat
     directory = project_directory(home, StackSource(name="staging", file=file, hardware=file))
 
     copied = directory / "fleet.yaml"
-    assert written(directory / "Pulumi.staging.yaml")["config"] == {"dra-fleet:fleet": str(copied)}
+    assert written(directory / "Pulumi.staging.yaml")["config"] == {
+        "dra-fleet:fleet": {"extends": str(copied)}
+    }
     assert written(copied)["config"]["dra-fleet:fleet"]["clusters"] == {
         "lab": {"cloud": "existing", "kubeconfig": {"context": "lab"}, "pools": {"h100": None}}
     }

@@ -10,7 +10,7 @@ import pytest
 
 from dra_fleet.plan import make_plan
 from dra_fleet.settings import SettingsInvalid, read_stack_file
-from dra_fleet.settings.stack_file import fleet_at, fleet_elsewhere, read_fleet, settled
+from dra_fleet.settings.stack_file import fleet_at, fleet_elsewhere, parsed, read_fleet, settled
 
 PROJECT = Path(__file__).parents[2]
 HEAD = "config:\n  dra-fleet:fleet:\n"
@@ -167,10 +167,10 @@ def test_the_fleet_of_another_time_extends_the_file_of_then(project: Path) -> No
 
 def test_the_program_merges_what_the_engine_hands_over(project: Path) -> None:
     handed: dict[str, Any] = {"extends": "fleets/base.yaml", "environment": "staging"}
-    assert settled(handed, project) == read_stack_file(staging(project)).settings
+    assert parsed(settled(handed, project)) == read_stack_file(staging(project)).settings
     (project / "fleets" / "base.yaml").write_text(BASE.replace("owner:", "ownr:"))
     with pytest.raises(SettingsInvalid) as caught:
-        settled(handed, project)
+        parsed(settled(handed, project))
     told = str(caught.value).replace(f"{project}/", "")
     assert "fleet.ownr: is no key of the stack file\n  at: fleets/base.yaml:3:5\n" in told
     assert "fleet.owner: is required\n  allowed:" in told

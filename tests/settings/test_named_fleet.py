@@ -10,7 +10,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from dra_fleet.settings import SettingsInvalid, read_stack_file
-from dra_fleet.settings.stack_file import LONGEST_VARIABLE, fleet_at, fleet_file, read_fleet
+from dra_fleet.settings.handed_over import LONGEST_VARIABLE
+from dra_fleet.settings.stack_file import fleet_at, fleet_file, read_fleet
 
 DEV = Path(__file__).parents[2] / "Pulumi.dev.yaml"
 NAMES = "config:\n  dra-fleet:fleet: fleets/large.yaml\n"
@@ -64,22 +65,23 @@ def test_what_is_wrong_is_told_at_its_place_in_the_named_file(stack: Path) -> No
         read_stack_file(stack)
 
 
-def test_a_named_file_that_is_not_there_is_told_by_its_path(stack: Path) -> None:
+def test_a_named_file_that_is_not_there_is_told_where_it_is_named(stack: Path) -> None:
     (stack.parent / "fleets" / "large.yaml").unlink()
-    with pytest.raises(SettingsInvalid, match=f"{stack.parent}/fleets/large.yaml: does not exist"):
+    told = f"names a file that does not exist\n  at: {stack}:2:3\n  got: fleets/large.yaml\n"
+    with pytest.raises(SettingsInvalid, match=told):
         read_stack_file(stack)
 
 
-def test_a_named_file_names_no_other(stack: Path) -> None:
+def test_a_named_file_does_not_name_itself(stack: Path) -> None:
     (stack.parent / "fleets" / "large.yaml").write_text(NAMES)
-    with pytest.raises(SettingsInvalid, match="must be a mapping"):
+    with pytest.raises(SettingsInvalid, match="comes back to a file that extends this one"):
         read_stack_file(stack)
 
 
 def test_the_fleet_of_another_time_is_that_of_the_named_file_then(stack: Path) -> None:
     then = {stack: NAMES, stack.parent / "fleets" / "large.yaml": "config: {'dra-fleet:fleet': {owner: me}}"}
     assert fleet_at(stack, then.get) == {"owner": "me"}
-    with pytest.raises(SettingsInvalid, match=r"fleets/large\.yaml: does not exist"):
+    with pytest.raises(SettingsInvalid, match=r"does not exist\n  at: .*\n  got: fleets/large\.yaml\n"):
         fleet_at(stack, {stack: NAMES}.get)
 
 
@@ -93,7 +95,7 @@ def test_a_fleet_that_no_program_can_be_started_with_is_told_with_its_fix(tmp_pa
         'the program, and Linux allows 131072: a preview ends with "argument list too long"\n'
         f"  at: {file}:2:3\n"
         "  fix: move the fleet into a file fleets/long.yaml, the keys config and dra-fleet:fleet above it "
-        "included, and name that in the stack file: dra-fleet:fleet: fleets/long.yaml"
+        "included, and extend that in the stack file: dra-fleet:fleet: {extends: fleets/long.yaml}"
     )
 
 

@@ -7,6 +7,7 @@ from dra_fleet.drivers.driver import Driver
 
 DRIVER = Driver(
     name="dranet",
+    formerly=("efa",),
     package=__name__,
     publishers={"dra.net": "/dranet"},
     intents={"product": "pciDevice"},

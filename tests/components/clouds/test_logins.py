@@ -10,7 +10,7 @@ import pytest
 
 from components.fleet import build
 from dra_fleet.plan import make_plan
-from dra_fleet.settings import SettingsInvalid, parse
+from dra_fleet.settings import parse
 from tests.clouds.ack.ack_fleets import a10
 from tests.clouds.aks.aks_fleets import vgpu
 from tests.clouds.eks.eks_fleets import h100
@@ -114,23 +114,10 @@ def test_each_cloud_is_asked_once_by_the_cluster_s_own_provider(
     assert set(LOGINS) == {ALIBABA, AZURE, GOOGLE, AWS}
 
 
-def without_accounts(environment: str) -> dict[str, Any]:
-    fleet: dict[str, Any] = {**all_clouds(), "environment": environment}
-    del fleet["clusters"]["train"]["account"]
-    return fleet
-
-
 def test_a_cluster_that_names_no_account_is_warned_about() -> None:
-    warnings = make_plan(parse(without_accounts("staging"))).warnings
+    fleet = all_clouds()
+    del fleet["clusters"]["train"]["account"]
     assert (
         "cluster train: it names no account, and is made in the login's; "
         "fix: add account: …, so that another login makes nothing"
-    ) in warnings
-
-
-def test_in_production_every_cluster_names_its_account() -> None:
-    with pytest.raises(SettingsInvalid) as refused:
-        make_plan(parse(without_accounts("production")))
-    assert [(error.path, error.what) for error in refused.value.errors] == [
-        ("dra-fleet:fleet.clusters.train.account", "is required in production")
-    ]
+    ) in make_plan(parse(fleet)).warnings
