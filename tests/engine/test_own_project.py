@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 import sysconfig
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,29 @@ def test_a_new_project_is_rehearsed_reviewed_and_gated_by_the_installed_package(
     said: dict[str, Any] = yaml.safe_load(theirs.pop("Pulumi.yaml"))
     assert said.pop("config") == {"pulumi:tags": {"value": {"pulumi:template": template}}}
     assert (ours, before) == (said, theirs)
+
+
+@pytest.mark.full
+def test_the_start_page_holds_word_for_word_with_the_installed_package(own_rehearsed: Rehearsed) -> None:
+    """Its commands, in an environment that has the wheel and what the extras bring, and nothing else."""
+    page = (PROJECT / "docs" / "start.md").read_text(encoding="utf-8")
+    environment, packages, *commands = page.split("```")[1].strip().splitlines()
+    assert environment == "python3 -m venv .venv && source .venv/bin/activate"
+    assert packages.startswith("pip install 'dra-fleet[rehearse,review]' ")
+    wheel = built("wheel", PROJECT, own_rehearsed.files / "wheel")
+    pins = ("-c", str(PROJECT / "requirements.lock"))
+    folder = own_rehearsed.files / ".venv"
+    installed = install(folder, wheel, *pins, extra="rehearse,review")
+    text = "\n".join(["set -e", f"source {installed}/activate", *commands])
+
+    done = subprocess.run(
+        ["bash", "-c", text], cwd=own_rehearsed.files, env=own_rehearsed.environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (own_rehearsed.files / "gpu-fleet" / "build" / "review" / "dev" / "index.html").is_file()
+    assert commands[-1] == "dra-fleet rehearse down"
 
 
 def files_of(folder: Path) -> dict[str, str]:

@@ -157,3 +157,59 @@ def test_a_gate_alone_judges_in_an_environment_of_less_than_150_mb_without_a_clo
     ours = [path for path in packages.rglob("*") if path.relative_to(packages).parts[0] not in brought]
     assert sum(path.stat().st_size for path in ours if path.is_file()) < 150_000_000
     assert [path.name for path in ours if path.name in CLOUD_SDKS] == []
+
+
+DECLARING = """
+import json, sys
+from pathlib import Path
+import pulumi
+from pulumi.runtime.mocks import Mocks, set_mocks
+from dra_fleet.components.fleet import build
+from dra_fleet.plan import make_plan
+from dra_fleet.settings import read_stack_file
+
+made = []
+
+class Engine(Mocks):
+    def new_resource(self, args):
+        made.append(args.typ)
+        return None, dict(args.inputs)
+
+    def call(self, args):
+        asked, zeros = dict(args.args), 12 if args.token.startswith("aws:") else 16
+        scope = asked.get("scope")
+        told = {"accountId": "0" * zeros, "projectId": asked.get("projectId"), "id": f"{scope}/x"}
+        return told, []
+
+set_mocks(Engine(), preview=True)
+plan = make_plan(read_stack_file(Path(sys.argv[1])).settings)
+pulumi.runtime.test(lambda: build(plan, pulumi.Output.secret) and None)()
+print(json.dumps(made))
+"""
+"""Declares a stack to an engine that knows nothing yet."""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("extra", "example", "made"),
+    [
+        ("aks", "s01-aks-vgpu", "azure-native:containerservice:AgentPool"),
+        ("gke", "s04-gke-cel", "gcp:container/nodePool:NodePool"),
+        ("eks", "s06-eks-mig", "aws:eks/nodeGroup:NodeGroup"),
+        ("ack", "s08-ack", "alicloud:cs/nodePool:NodePool"),
+    ],
+)
+def test_a_cloud_s_extra_is_all_that_a_stack_on_it_needs(
+    extra: str, example: str, made: str, wheel: Path, tmp_path: Path
+) -> None:
+    commands = install(tmp_path / extra, wheel, "-c", str(PROJECT / "requirements.lock"), extra=extra)
+    stack = PROJECT / "examples" / f"{example}.yaml"
+    done = subprocess.run(
+        [commands / "python", "-c", DECLARING, stack],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert made in json.loads(done.stdout)
