@@ -51,7 +51,7 @@ def settings() -> FleetSettings:
         return parse(cast("Mapping[str, Any]", value))
     from dra_fleet.settings.stack_file import parsed, settled  # noqa: PLC0415 - most stacks read no file
 
-    layer = settled(value, _folder())
+    layer = settled(cast("object", value), _folder())
     for warning in layer.warnings:
         pulumi.log.warn(warning)
     return parsed(layer)
