@@ -37,8 +37,8 @@ import pathlib
 
 import pulumi
 
-for name, text in json.loads(pathlib.Path("{EXPORTS}").read_text()).items():
-    pulumi.export(name, pulumi.Output.secret(text))
+for name, value in json.loads(pathlib.Path("{EXPORTS}").read_text()).items():
+    pulumi.export(name, pulumi.Output.secret(value))
 '''
 
 
@@ -66,14 +66,18 @@ def provide_kubeconfigs(
     """
     clusters = tuple(clusters)
     _refuse_shared(clusters)
-    exports: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    exports: defaultdict[tuple[str, str], dict[str, Any]] = defaultdict(dict)
     for cluster in clusters:
         source = cluster.kubeconfig
         if isinstance(source, KubeconfigSecret):
             command = ["config", "set", "--secret", secret_key(source.secret), "--stack", stack]
             _run(pulumi, command, directory, env, given=one_context(home, cluster.name))
         elif isinstance(source, KubeconfigStack):
-            exports[reference(source.stack)][source.output] = one_context(home, cluster.name)
+            outputs, text = exports[reference(source.stack)], one_context(home, cluster.name)
+            if source.key is None:
+                outputs[source.output] = text
+            else:
+                outputs.setdefault(source.output, {})[source.key] = text
     for (project, name), outputs in exports.items():
         _stand_in(home, pulumi, env, project=project, stack=name, outputs=outputs)
 
@@ -86,7 +90,8 @@ def _refuse_shared(clusters: Iterable[ClusterPlan]) -> None:
         if isinstance(source, KubeconfigSecret):
             place = ("secret", source.secret)
         elif isinstance(source, KubeconfigStack):
-            place = (f"stack {source.stack}, output", source.output)
+            key = f", key {source.key}" if source.key else ""
+            place = (f"stack {source.stack}, output", f"{source.output}{key}")
         else:
             continue
         other = taken.setdefault(place, cluster.name)
@@ -122,7 +127,7 @@ def _stand_in(
     *,
     project: str,
     stack: str,
-    outputs: Mapping[str, str],
+    outputs: Mapping[str, Any],
 ) -> None:
     """Make the stack that exports these outputs, unless it does so already."""
     directory = home.root / "references" / project / stack

@@ -29,6 +29,19 @@ class KubeconfigStack(SettingsModel):
 
     stack: Annotated[str, Field(min_length=1, description="organisation/project/stack")]
     output: Annotated[str, Field(min_length=1, description="Name of the output that holds the kubeconfig")]
+    key: (
+        Annotated[
+            str,
+            Field(
+                min_length=1,
+                description="Key in the output, where it is a mapping, as `kubeconfigs` of our stacks is",
+            ),
+        ]
+        | None
+    ) = None
+
+
+_OF_STACK = {"stack", "output", "key"}
 
 
 def _source(value: object) -> str | None:
@@ -37,11 +50,11 @@ def _source(value: object) -> str | None:
     if not isinstance(value, Mapping):
         return None
     keys = set(cast("Mapping[str, Any]", value))
-    if "secret" in keys and not keys & {"context", "file", "stack", "output"}:
+    if "secret" in keys and not keys & {"context", "file", *_OF_STACK}:
         return "<KubeconfigSecret>"
-    if keys & {"stack", "output"} and not keys & {"context", "file", "secret"}:
+    if keys & _OF_STACK and not keys & {"context", "file", "secret"}:
         return "<KubeconfigStack>"
-    if keys & {"context", "file"} and not keys & {"secret", "stack", "output"}:
+    if keys & {"context", "file"} and not keys & {"secret", *_OF_STACK}:
         return "<KubeconfigFile>"
     return None
 
@@ -53,6 +66,6 @@ KubeconfigSource = Annotated[
     choose(
         _source,
         "must be a mapping with the keys of exactly one source",
-        allowed="{context, file?} or {secret} or {stack, output}",
+        allowed="{context, file?} or {secret} or {stack, output, key?}",
     ),
 ]

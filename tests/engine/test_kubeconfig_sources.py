@@ -1,4 +1,4 @@
-"""A stack whose clusters take their kubeconfigs from a file, a secret and another stack, rehearsed.
+"""A stack whose clusters take their kubeconfigs from a file, a secret and another team's stack, rehearsed.
 
 Its fleet stands in a file of its own, since it is longer than what an engine can hand to a program.
 """
@@ -27,6 +27,7 @@ SOURCES = {
     "by-file": {"file": "/nowhere/kubeconfig", "context": "admin@prod"},
     "by-secret": {"secret": "labKubeconfig"},
     "by-stack": {"stack": "acme/infra/prod", "output": "edgeKubeconfig"},
+    "by-key": {"stack": "acme/infra/prod", "output": "kubeconfigs", "key": "shared"},
 }
 LONG = {f"long-{number}": {"cel": [f"device.driver != '{'x' * 9_000}'"]} for number in range(15)}
 """Classes that take more than the 128 KiB that Linux allows in one variable of the environment."""
@@ -120,7 +121,7 @@ def test_no_state_holds_a_kubeconfig_in_clear(first: Finished, rehearsed: Rehear
     assert found == []
 
 
-def test_the_referenced_stack_exports_the_kubeconfig_of_its_one_cluster(
+def test_the_referenced_stack_exports_the_kubeconfig_of_each_cluster_alone(
     first: Finished, rehearsed: Rehearsed
 ) -> None:
     assert first.code == 0, first.err
@@ -129,6 +130,9 @@ def test_the_referenced_stack_exports_the_kubeconfig_of_its_one_cluster(
     shown = rehearsed.shell(f"pulumi --cwd {directory} stack output --json --show-secrets --stack prod")
 
     assert shown.code == 0, shown.err
-    kubeconfig: dict[str, Any] = YAML(typ="safe").load(json.loads(shown.out)["edgeKubeconfig"])  # pyright: ignore[reportUnknownMemberType]
-    assert kubeconfig["current-context"] == "by-stack"
-    assert [item["name"] for item in kubeconfig["clusters"]] == ["by-stack"]
+    exported = json.loads(shown.out)
+    by_cluster = {"by-stack": exported["edgeKubeconfig"], "by-key": exported["kubeconfigs"]["shared"]}
+    for name, text in by_cluster.items():
+        kubeconfig: dict[str, Any] = YAML(typ="safe").load(text)  # pyright: ignore[reportUnknownMemberType]
+        assert kubeconfig["current-context"] == name
+        assert [item["name"] for item in kubeconfig["clusters"]] == [name]

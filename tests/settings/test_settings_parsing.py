@@ -140,7 +140,7 @@ def test_each_source_of_a_kubeconfig_is_accepted(fleet: dict[str, Any], source: 
 def test_a_mixture_of_kubeconfig_sources_is_refused(fleet: dict[str, Any], source: object) -> None:
     fleet["clusters"]["lab"]["kubeconfig"] = source
     error = only(fleet, "clusters.lab.kubeconfig")
-    assert error["allowed"] == "{context, file?} or {secret} or {stack, output}"
+    assert error["allowed"] == "{context, file?} or {secret} or {stack, output, key?}"
 
 
 def test_half_a_kubeconfig_source_names_the_missing_key(fleet: dict[str, Any]) -> None:

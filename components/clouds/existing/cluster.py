@@ -8,8 +8,9 @@ secret.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pulumi
 
@@ -42,6 +43,7 @@ class ExistingClusterArgs:
         content: a whole kubeconfig.
         stack: `organization/project/stack` of a stack that exports a kubeconfig.
         output: the name of that export.
+        key: the key in that export, where it is a mapping.
         logins: those of the whole program, where there is one.
     """
 
@@ -51,6 +53,7 @@ class ExistingClusterArgs:
     content: pulumi.Input[str] | None = None
     stack: str | None = None
     output: str | None = None
+    key: str | None = None
     logins: Logins | None = None
 
 
@@ -83,7 +86,7 @@ class ExistingCluster(Platform):
                 args = ExistingClusterArgs(kubernetes=plan.kubernetes, content=secret(source.secret))
             case KubeconfigStack() as source:
                 args = ExistingClusterArgs(
-                    kubernetes=plan.kubernetes, stack=source.stack, output=source.output
+                    kubernetes=plan.kubernetes, stack=source.stack, output=source.output, key=source.key
                 )
             case None:
                 raise TypeError(f"cluster {plan.name} is planned without a kubeconfig")
@@ -100,21 +103,24 @@ class ExistingCluster(Platform):
         )
 
         exported = reference.get_output(output).apply(
-            lambda value: kubeconfig_text(value, name, stack, output)
+            lambda value: kubeconfig_text(value, name, stack, output, args.key)
         )
         return pulumi.Output.secret(exported)
 
 
-def kubeconfig_text(value: object, cluster: str, stack: str, output: str) -> str:
-    """Another stack's output, which must be text.
+def kubeconfig_text(value: object, cluster: str, stack: str, output: str, key: str | None = None) -> str:
+    """Another stack's output, or what that has under a key, which must be text.
 
     Raises:
         pulumi.RunError: it is not there, or it is something else.
     """
+    if key is not None:
+        value = cast("Mapping[str, object]", value).get(key) if isinstance(value, Mapping) else None
     if isinstance(value, str):
         return value
+    named = output if key is None else f"{output} with the key {key}"
     raise pulumi.RunError(
-        f"cluster {cluster}: stack {stack} exports no text named {output}; "
+        f"cluster {cluster}: stack {stack} exports no text named {named}; "
         "allowed: the name of an output that holds a kubeconfig; "
         f"fix: look with `pulumi stack output --stack {stack}`"
     )

@@ -65,6 +65,19 @@ def test_a_stack_without_that_output_is_refused_by_name(value: object) -> None:
     )
 
 
+def test_a_kubeconfig_among_those_that_another_stack_exports_is_taken_by_its_key() -> None:
+    exported = {"blue": "apiVersion: v1", "green": 1}
+    assert kubeconfig_text(exported, "lab", "org/infra/prod", "kubeconfigs", "blue") == "apiVersion: v1"
+    for value, key in ((exported, "green"), (exported, "red"), ("apiVersion: v1", "blue"), (None, "blue")):
+        with pytest.raises(pulumi.RunError) as refused:
+            kubeconfig_text(value, "lab", "org/infra/prod", "kubeconfigs", key)
+        assert str(refused.value) == (
+            f"cluster lab: stack org/infra/prod exports no text named kubeconfigs with the key {key}; "
+            "allowed: the name of an output that holds a kubeconfig; "
+            "fix: look with `pulumi stack output --stack org/infra/prod`"
+        )
+
+
 def test_the_provider_is_replaced_only_for_another_cluster_or_context(recorder: Recorder) -> None:
     _, provider = declare(recorder, ExistingClusterArgs(kubernetes="1.36", context="lab", file="a"))
     assert provider.inputs["clusterIdentifier"] == "lab/lab"
