@@ -28,7 +28,9 @@ def settings() -> FleetSettings:
         raise SettingsInvalid(
             [
                 SettingsError(
-                    path=KEY, what="is missing", fix="add it to the stack file; examples/ has several"
+                    path=KEY,
+                    what="is missing",
+                    fix="add it to the stack file; dra-fleet init FOLDER makes stack files to begin with",
                 )
             ]
         )

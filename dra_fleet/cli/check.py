@@ -31,7 +31,7 @@ EXAMPLES = examples(
         "the values of a driver's chart",
         "dra-fleet check --stack prod --values dra-driver-nvidia-gpu@0.5.0=values.yaml",
     ),
-    ("for a script", "dra-fleet check deploy/*.yaml --stack examples/s10-capacity.yaml --json"),
+    ("for a script", "dra-fleet check deploy/*.yaml --stack prod --json"),
 )
 Format = Literal["text", "json", "github"]
 _STYLES = {"error": "bold red", "warning": "yellow"}

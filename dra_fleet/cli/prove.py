@@ -25,7 +25,7 @@ EXAMPLES = examples(
     ("the stack file Pulumi.dev.yaml", "dra-fleet prove dev"),
     ("each claim on each pool, and why", "dra-fleet prove dev --all"),
     ("findings for a code scanner", "dra-fleet prove prod --sarif prove.sarif"),
-    ("any stack file, for a script", "dra-fleet prove examples/s10-capacity.yaml --json"),
+    ("any stack file, for a script", "dra-fleet prove stacks/prod.yaml --json"),
     (
         "nodes as they are: kubectl get nodes,resourceslices -o json > nodes.json",
         "dra-fleet prove prod --slices nodes.json",

@@ -52,8 +52,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on std
     epilog=examples(
         ("the dev stack", "dra-fleet rehearse up"),
         ("where its time goes", "dra-fleet rehearse up --timings"),
-        ("any stack file, for a script", "dra-fleet rehearse up examples/s10-capacity.yaml --json"),
-        ("over NVIDIA's own driver", "dra-fleet rehearse up examples/s10-capacity.yaml --drivers real"),
+        ("any stack file, for a script", "dra-fleet rehearse up stacks/prod.yaml --json"),
+        ("over NVIDIA's own driver", "dra-fleet rehearse up dev --drivers real"),
     ),
 )
 def up(

@@ -55,7 +55,7 @@ class StackSource:
 
 
 def stack_file(stack: str) -> tuple[str, Path]:
-    """A stack's name and file, from its name (`dev`) or a path (`examples/s10-capacity.yaml`).
+    """A stack's name and file, from its name (`dev`) or a path (`stacks/prod.yaml`).
 
     What stands beside it as a catalogue of one's own counts from then on.
 
@@ -72,7 +72,7 @@ def stack_file(stack: str) -> tuple[str, Path]:
         what = f"{folder} is a directory" if folder else f"there is no stack file {file}"
         raise RehearsalError(
             f"{what}. Stacks here: {known or 'none'}; "
-            "or give the path of a stack file, such as examples/s10-capacity.yaml"
+            "or give the path of a stack file, such as stacks/prod.yaml"
         )
     use_beside(file)
     return file.stem.removeprefix("Pulumi."), file.resolve()

@@ -8,7 +8,7 @@ The fleet may extend other files of the same form (see `dra_fleet.settings.exten
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from dra_fleet.findings.errors import KEY, SettingsError, SettingsInvalid, nearest
 from dra_fleet.places import PROJECT_FILE
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dra_fleet.settings.fleet import FleetSettings
+
+
+_MODEL: Final = "dra-fleet init FOLDER makes stack files to begin with"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,12 +210,11 @@ def _of(document: Document, path: Path) -> Layer:
     fleet = config[KEY]
     if isinstance(fleet, dict):
         return Layer(document=document, fleet=cast("dict[str, Any]", fleet), warnings=warnings)
-    allowed = f"a mapping with the keys {', '.join(keys((), {}))}, or the path of a .yaml file that has one "
     error = SettingsError(
         path=KEY,
         what="must be a mapping",
         got=shown(fleet),
-        allowed=f"{allowed}under config, {KEY}",
+        allowed=f"a mapping with the keys {', '.join(keys((), {}))}",
         at=_at(document, KEY),
     )
     raise SettingsInvalid([error])
@@ -221,10 +223,10 @@ def _of(document: Document, path: Path) -> Layer:
 def _value(document: Document, path: Path) -> object:
     content = document.value
     if content is None:
-        raise _invalid(path, "is empty", fix=f"see examples/ for a stack file with {KEY}")
+        raise _invalid(path, "is empty", fix=f"write a fleet under config, {KEY}; {_MODEL}")
     if not isinstance(content, dict):
         raise _invalid(
-            path, "must be a mapping with the key config", fix=f"see examples/ for a stack file with {KEY}"
+            path, "must be a mapping with the key config", fix=f"write a fleet under config, {KEY}; {_MODEL}"
         )
     config = cast("dict[str, Any]", content).get("config")
     if not isinstance(config, dict):
@@ -233,7 +235,7 @@ def _value(document: Document, path: Path) -> object:
     if KEY not in values:
         near = nearest(KEY, [str(key) for key in values])
         at = document.place(("config", near[0])) if near else None
-        fix = f"write {KEY} instead of {near[0]}" if near else f"put {KEY} under config, as examples/ do"
+        fix = f"write {KEY} instead of {near[0]}" if near else f"put {KEY} under config; {_MODEL}"
         raise _invalid(path, f"has no key {KEY} under config", place=at, fix=fix)
     return values[KEY]
 

@@ -53,7 +53,7 @@ def test_an_unknown_stack_is_told_with_the_known_ones(run: Run, command: str) ->
     assert (code, out) == (1, "")
     assert err == (
         f"error: there is no stack file {PROJECT}/Pulumi.nosuch.yaml. Stacks here: dev; "
-        "or give the path of a stack file, such as examples/s10-capacity.yaml\n"
+        "or give the path of a stack file, such as stacks/prod.yaml\n"
     )
 
 

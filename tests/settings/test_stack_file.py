@@ -69,14 +69,15 @@ def test_a_file_without_a_fleet_names_the_nearest_key(tmp_path: Path) -> None:
 def test_a_file_without_anything_like_a_fleet_says_where_to_put_it(tmp_path: Path) -> None:
     assert refused(tmp_path, "config:\n  a: 1\n") == (
         "FILE: has no key dra-fleet:fleet under config\n"
-        "  fix: put dra-fleet:fleet under config, as examples/ do"
+        "  fix: put dra-fleet:fleet under config; dra-fleet init FOLDER makes stack files to begin with"
     )
 
 
 @pytest.mark.parametrize("content", ["", "# nothing\n", "---\n"])
 def test_an_empty_file_is_called_empty(tmp_path: Path, content: str) -> None:
     assert refused(tmp_path, content) == (
-        "FILE: is empty\n  fix: see examples/ for a stack file with dra-fleet:fleet"
+        "FILE: is empty\n  fix: write a fleet under config, dra-fleet:fleet; "
+        "dra-fleet init FOLDER makes stack files to begin with"
     )
 
 
@@ -84,8 +85,7 @@ def test_a_fleet_without_a_value_is_told_with_its_keys(tmp_path: Path) -> None:
     assert refused(tmp_path, FLEET) == (
         "dra-fleet:fleet: must be a mapping\n  at: FILE:2:3\n  got: null\n"
         "  allowed: a mapping with the keys budget, claims, classes, clusters, computeDomains, environment, "
-        "extends, kubernetes, namespace, owner, workloads, or the path of a .yaml file that has one under "
-        "config, dra-fleet:fleet"
+        "extends, kubernetes, namespace, owner, workloads"
     )
 
 
