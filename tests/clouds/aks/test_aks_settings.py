@@ -117,7 +117,11 @@ def test_a_range_of_addresses_is_one(ranges: str, told: str) -> None:
     ("key", "value", "allowed"),
     [
         ("region", "East US", "Azure region without spaces, such as eastus"),
-        ("subscription", "Pay-As-You-Go", "Subscription id; without it, the one of whoever is logged in"),
+        (
+            "subscription",
+            "Pay-As-You-Go",
+            "Subscription id, which the login must reach; without it, the login's own",
+        ),
     ],
 )
 def test_a_name_that_azure_would_not_take_is_told_with_what_it_would(
