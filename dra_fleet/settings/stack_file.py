@@ -1,8 +1,7 @@
 """Reads Pulumi.<stack>.yaml as the engine does, for commands that run without it.
 
-The engine reads YAML 1.2: `on`, `no` and `12:30` are strings. Secrets beside the fleet stay untouched.
-
-The fleet may extend other files of the same form (see `dra_fleet.settings.extending`).
+The engine reads YAML 1.2: `on`, `no` and `12:30` are strings. Secrets beside the fleet stay untouched. The
+fleet may extend other files of the same form (see `dra_fleet.settings.extending`).
 """
 
 from __future__ import annotations
