@@ -2,8 +2,10 @@
 
 Measures, in one run and side by side: a bare program that declares nothing, the dev stack from nothing
 running until every workload holds its devices, and the dev stack again without a change. Prints medians and
-their ratios.
-Tools must be built already (`make up` once).
+their ratios. Tools must be built already (`make up` once).
+
+The folder of another checkout may follow, such as a worktree of an earlier commit in which `make up` and
+`make down` have run: its own dev stack is measured in turns with this one's, and the ratios are printed.
 """
 
 from __future__ import annotations
@@ -17,12 +19,18 @@ import tempfile
 import time
 from pathlib import Path
 
+from twins.goals import print_beside_goal
+
 PROJECT = Path(__file__).resolve().parents[1]
 COMMAND = str(Path(sys.executable).parent / "dra-fleet")
 ROUNDS = 5
 
 BARE = "import pulumi\nimport pulumi_kubernetes.resource.v1\nimport pulumi_kubernetes.helm.v3\n"
 """Declares nothing; imports the SDK modules that the dev stack needs."""
+
+
+GOALS = {"first": 0.6, "second": 0.5}
+"""How much of an earlier state's time each case may take."""
 
 
 def run(arguments: list[str], environment: dict[str, str], directory: Path = PROJECT) -> float:
@@ -48,36 +56,44 @@ def bare_program(environment: dict[str, str], directory: Path) -> tuple[list[str
     return ["pulumi", "up", "--yes", "--skip-preview", "--stack", "bare"], variables
 
 
-def one_round(environment: dict[str, str], root: Path) -> dict[str, float]:
-    """Seconds of each case, in a home of their own that is gone afterwards."""
-    up = [COMMAND, "rehearse", "up", "--json"]
+def one_round(environment: dict[str, str], root: Path, project: Path) -> dict[str, float]:
+    """Seconds of each case, in a home of their own that is gone afterwards; the bare one of this checkout."""
+    command = str(project / ".venv" / "bin" / "dra-fleet")
+    up = [command, "rehearse", "up", "--json"]
     try:
-        first, second = run(up, environment), run(up, environment)
+        first, second = run(up, environment, project), run(up, environment, project)
+        if project != PROJECT:
+            return {"first": first, "second": second}
         (root / "bare").mkdir()
-        command, variables = bare_program(environment, root / "bare")
-        return {"bare": run(command, variables, root / "bare"), "first": first, "second": second}
+        program, variables = bare_program(environment, root / "bare")
+        return {"bare": run(program, variables, root / "bare"), "first": first, "second": second}
     finally:
-        run([COMMAND, "rehearse", "down", "--remove"], environment)
+        run([command, "rehearse", "down", "--remove"], environment, project)
 
 
-def measure() -> dict[str, float]:
-    """Median seconds of each case."""
-    rounds: list[dict[str, float]] = []
+def measure(projects: list[Path]) -> list[dict[str, float]]:
+    """Median seconds of each case, per checkout, measured in turns."""
+    rounds: list[list[dict[str, float]]] = [[] for _ in projects]
     for number in range(ROUNDS):
-        with tempfile.TemporaryDirectory() as place:
-            environment = {**os.environ, "DRA_FLEET_HOME": f"{place}/home"}
-            rounds.append(one_round(environment, Path(place)))
+        for project, found in zip(projects, rounds, strict=True):
+            with tempfile.TemporaryDirectory() as place:
+                environment = {**os.environ, "DRA_FLEET_HOME": f"{place}/home"}
+                found.append(one_round(environment, Path(place), project))
         print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
-    return {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
+    return [{name: statistics.median(one[name] for one in found) for name in found[0]} for found in rounds]
 
 
 def main() -> None:
     """Print the medians and the ratios."""
-    found = measure()
+    others = [Path(word).resolve() for word in sys.argv[1:]]
+    found, *before = measure([PROJECT, *others])
     for name, value in found.items():
         print(f"{name:7} {value:6.1f} s (median of {ROUNDS})")
     print(f"from nothing to all allocated / bare program: {found['first'] / found['bare']:.1f}")
     print(f"again without a change / bare program:        {found['second'] / found['bare']:.1f}")
+    for other, seconds in zip(others, before, strict=True):
+        for case, goal in GOALS.items():
+            print_beside_goal(f"{case} up / that of {other.name}", found[case] / seconds[case], goal)
 
 
 if __name__ == "__main__":

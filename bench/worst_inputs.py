@@ -79,6 +79,36 @@ def _alike_pools(pools: int, claims: int, *, selectors: bool = False) -> str:
     return "\n".join(text) + "\n"
 
 
+def _differing_pools(size: int) -> str:
+    """Pools whose machines all differ, and claims of many requests with selectors of their own."""
+    stack: dict[str, dict[str, object]] = {"pools": {}, "classes": {}, "claims": {}, "workloads": {}}
+    for number in range(size // 1_000):
+        for one in (2 * number, 2 * number + 1):
+            stack["pools"][f"p{one}"] = {
+                "machine": {"gpu": "A100-SXM4-40GB", "gpus": 1 + one % 128, "cpus": 64, "memory": 512},
+                "nodes": {"min": 1, "max": 3},
+                "nodeSelector": {"p": f"p{one}"},
+            }
+        cel = f"device.capacity['gpu.nvidia.com'].memory.compareTo(quantity('{number}Mi')) >= 0"
+        stack["classes"][f"k{number}"] = {"cel": [cel]}
+        request = {"class": f"k{number}", "count": 7}
+        stack["claims"][f"c{number}"] = {
+            "requests": {"a": request, "b": request},
+            "constraints": [{"matchAttribute": "resource.kubernetes.io/pcieRoot"}],
+        }
+        for one in range(5 * number, 5 * number + 5):
+            stack["workloads"][f"w{one}"] = {"cluster": "c", "claim": f"c{number}", "copies": 50}
+    pools = stack.pop("pools")
+    cluster = {
+        "cloud": "existing",
+        "kubeconfig": {"context": "c"},
+        "drivers": {"nvidia": {"version": "0.5.0"}},
+        "pools": pools,
+    }
+    fleet = {"owner": "a", "environment": "development", "kubernetes": "1.35", "clusters": {"c": cluster}}
+    return json.dumps({"config": {"dra-fleet:fleet": {**fleet, **stack}}})
+
+
 def _events(lines: int) -> str:
     urn = "urn:pulumi:dev::other::{0}::{1}"
     root = "pulumi:pulumi:Stack"
@@ -111,6 +141,7 @@ def _inputs() -> Iterator[tuple[str, str, tuple[str, ...]]]:
         yield f"events, {name} of brackets", '{"summaryEvent": ' + nested + "}", gate
     yield "stack file, 300 alike pools, 500 claims and workloads", _alike_pools(300, 500), prove
     yield "stack file, 300 alike pools, 400 selectors", _alike_pools(300, 400, selectors=True), prove
+    yield "stack file, 90 kB of machines and claims that differ", _differing_pools(90_000), prove
     yield "stack file, a pool and 5,000 claims and workloads", _alike_pools(1, 5_000), prove
     yield "stack file, aliases of 10^12 texts", _HEAD + "    x:\n" + _indented(_bomb()), prove
     yield "manifest, aliases of 10^12 texts", _bomb(), check

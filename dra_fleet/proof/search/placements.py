@@ -37,7 +37,7 @@ MOST_STEPS = 60_000
 """Devices that are tried for one claim on one node."""
 MOST_STEPS_OF_ALL = 300_000
 """Steps of one proof, besides those for each part of its stack: to try a device, and what takes as long."""
-STEPS_OF_A_PART = 300
+STEPS_OF_A_PART = 200
 """Steps for each claim, workload and pool of a stack."""
 STEPS_OF_A_TREE = 4
 """Steps for each device among which those that are alike are looked for."""
@@ -124,7 +124,9 @@ class Placements:
         """
         key = (ask.selectors, shape.devices)
         if key not in self._matches:
-            self.spend(len(shape.devices) * (1 + len(ask.selectors)) + self._evaluations(ask, shape))
+            # Once the steps are used up, devices are not even read any more.
+            self.spend(len(shape.devices) * (1 + len(ask.selectors)))
+            self.spend(self._evaluations(ask, shape))
             self._matches[key] = match(ask, shape, self.minor)
         return self._matches[key]
 
@@ -238,7 +240,7 @@ class Placements:
     def _ask_alike(
         self, claim: ClaimAsk, shape: NodeShape, held: Held, likeness: Likeness | None, most: int = MOST_STEPS
     ) -> list[Outcome]:
-        self.spend(len(shape.devices))
+        self.spend(len(shape.devices) // 2)
         before = min(most, self._steps.left)
         steps = Steps(before)
         outcomes = allocate_alike(
