@@ -41,7 +41,7 @@ class RunningWorkload(_Saved):
     pods: tuple[RunningPod, ...]
 
 
-class OtherPod(_Saved):
+class UndeclaredPod(_Saved):
     """A pod of no declared workload, what it belongs to, and what it holds."""
 
     name: str
@@ -63,7 +63,7 @@ class RunningCluster(_Saved):
 
     pools: dict[str, RunningPool]
     workloads: dict[str, RunningWorkload]
-    others: tuple[OtherPod, ...] | None = None
+    others: tuple[UndeclaredPod, ...] | None = None
 
     def pool_of(self) -> dict[str, str]:
         """The pool of each node."""
