@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pulumi
 
+from dra_fleet.queueing.kueue import FLAVOR
+
 from .claim import Claim, ClaimArgs
 from .claim_template import ClaimTemplate, ClaimTemplateArgs
 from .clouds import resolve
@@ -17,6 +19,14 @@ from .device_class import DeviceClass, DeviceClassArgs
 from .drivers import domain_of
 from .namespace import Namespace, NamespaceArgs
 from .outputs import Outputs, cluster_outputs
+from .queue import (
+    ClusterQueue,
+    ClusterQueueArgs,
+    LocalQueue,
+    LocalQueueArgs,
+    ResourceFlavor,
+    ResourceFlavorArgs,
+)
 from .release import DriverRelease, DriverReleaseArgs
 from .workload import WorkloadJob, WorkloadJobArgs
 
@@ -29,6 +39,7 @@ if TYPE_CHECKING:
         ClusterPlan,
         ComputeDomainPlan,
         FleetPlan,
+        QueuePlan,
         WorkloadPlan,
     )
 
@@ -76,11 +87,13 @@ def _fill(platform: Platform, plan: ClusterPlan, identity: Identity) -> Exported
     templates = _templates(platform, plan, identity, there)
     claims = _claims(platform, plan, identity, there)
     domains = _domains(platform, plan, identity, there)
+    queues = _queues(platform, plan, identity, there)
     for workload in plan.workloads:
         named = (
             templates.get(workload.template or ""),
             claims.get(workload.claim or ""),
             domains.get(workload.compute_domain or ""),
+            queues.get(workload.queue or ""),
         )
         WorkloadJob(
             logical(plan.name, workload.name),
@@ -102,7 +115,7 @@ class _There:
 
     def needed(
         self,
-        plan: ClaimTemplatePlan | ClaimPlan | ComputeDomainPlan | WorkloadPlan,
+        plan: ClaimTemplatePlan | ClaimPlan | ComputeDomainPlan | QueuePlan | WorkloadPlan,
         classes: Sequence[str] = (),
     ) -> list[pulumi.Resource]:
         """What must be made before a part and deleted after it; namespaces and classes may be others'."""
@@ -194,6 +207,42 @@ def _domains(platform: Platform, plan: ClusterPlan, identity: Identity, there: _
     }
 
 
+def _queues(
+    platform: Platform, plan: ClusterPlan, identity: Identity, there: _There
+) -> dict[str, LocalQueue]:
+    if not plan.queues:
+        return {}
+    kueue = [there.releases[name] for name in plan.queues[0].after]
+    flavor = ResourceFlavor(
+        logical(plan.name, FLAVOR),
+        ResourceFlavorArgs(name=FLAVOR, identity=identity),
+        platform.member_opts(kueue),
+    )
+    made: dict[str, LocalQueue] = {}
+    for queue in plan.queues:
+        name = logical(plan.name, queue.name)
+        quotas = ClusterQueue(
+            name,
+            ClusterQueueArgs(
+                name=queue.name,
+                namespace=queue.namespace,
+                flavor=FLAVOR,
+                quotas=queue.quotas,
+                identity=identity,
+                cohort=queue.cohort,
+                borrowing=queue.borrowing,
+                reclaims=queue.reclaims,
+            ),
+            platform.member_opts([flavor, *kueue]),
+        )
+        made[queue.name] = LocalQueue(
+            name,
+            LocalQueueArgs(name=queue.name, namespace=queue.namespace, identity=identity),
+            platform.member_opts([quotas, *there.needed(queue)]),
+        )
+    return made
+
+
 def _workload_args(
     plan: WorkloadPlan,
     identity: Identity,
@@ -216,4 +265,5 @@ def _workload_args(
         identity=identity,
         node_selector=plan.node_selector,
         tolerations=plan.tolerations,
+        queue=plan.queue,
     )

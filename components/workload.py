@@ -10,6 +10,8 @@ from pulumi_kubernetes.batch import v1 as batch
 from pulumi_kubernetes.core import v1 as core
 from pulumi_kubernetes.meta import v1 as meta
 
+from dra_fleet.queueing.kueue import QUEUE_LABEL
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -51,6 +53,7 @@ class WorkloadJobArgs:
         identity: whose it is.
         node_selector: labels of the nodes it may run on.
         tolerations: node taints its pods tolerate.
+        queue: the LocalQueue that starts all its pods or none; without it they start at once.
     """
 
     name: str
@@ -67,6 +70,7 @@ class WorkloadJobArgs:
     identity: Identity
     node_selector: Mapping[str, str] = field(default_factory=dict[str, str])
     tolerations: Sequence[Toleration] = ()
+    queue: str | None = None
 
 
 class WorkloadJob(batch.Job):
@@ -74,9 +78,12 @@ class WorkloadJob(batch.Job):
 
     def __init__(self, name: str, args: WorkloadJobArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         labels = args.identity.labels(args.name)
+        queued = {} if args.queue is None else {QUEUE_LABEL: args.queue}
         super().__init__(  # pyright: ignore[reportUnknownMemberType] - the SDK leaves one argument untyped
             name,
-            metadata=meta.ObjectMetaArgs(namespace=args.namespace, labels=labels, annotations=SKIP_AWAIT),
+            metadata=meta.ObjectMetaArgs(
+                namespace=args.namespace, labels={**labels, **queued}, annotations=SKIP_AWAIT
+            ),
             spec=batch.JobSpecArgs(
                 parallelism=args.copies,
                 completions=args.copies,

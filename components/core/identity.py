@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dra_fleet.model.labels import WORKLOAD
+
 MANAGED_BY = "app.kubernetes.io/managed-by"
 OWNER = "dra-fleet/owner"
-WORKLOAD = "dra-fleet/workload"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,12 +34,12 @@ def short_tables(proof: Proof) -> Sequence[Table]:
     for item in _worst(claims, proof.claims):
         cells = (item.cluster, _plain(item.name), _verdict(item))
         claims.add_row(*cells, _pools(item, lambda fit: f"{fit.pool} {fit.at_max}"))
-    return workloads, claims
+    return workloads, _queues(proof), claims
 
 
 def full_tables(proof: Proof) -> Sequence[Table]:
     """Every claim on every pool, every workload with its reason, and what their copies strand."""
-    return _claims(proof), _workloads(proof), _costs(proof)
+    return _claims(proof), _workloads(proof), _queues(proof), _costs(proof)
 
 
 def _worst(table: Table, items: Sequence[JudgedT]) -> Iterable[JudgedT]:
@@ -114,6 +114,17 @@ def _workloads(proof: Proof) -> Table:
             _verdict(item),
             _plain(item.reason),
         )
+    return table
+
+
+def _queues(proof: Proof) -> Table:
+    table = _table("Queues", "Cluster", "Workload", "Queue", "Started", "Why")
+    for item in proof.workloads:
+        if (admission := item.admission) is not None:
+            word = f"[{_STYLES[admission.word]}]{admission.word}[/]"
+            table.add_row(
+                item.cluster, _plain(item.name), _plain(admission.queue), word, _plain(admission.reason)
+            )
     return table
 
 

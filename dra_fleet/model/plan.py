@@ -136,11 +136,30 @@ class ComputeDomainPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class QueuePlan:
+    """A queue of Kueue's for one team: a ClusterQueue, and a LocalQueue of that name in `namespace`.
+
+    `quotas`: devices that are its own. `borrowing`: how many it may borrow at most of its cohort, which is
+    all that others do not use where nothing is said. `reclaims`: whether those who borrow its devices are
+    stopped when it needs them. `after`: names of the releases that serve it.
+    """
+
+    name: str
+    namespace: str
+    cohort: str | None
+    quotas: Mapping[str, int]
+    borrowing: Mapping[str, int]
+    reclaims: Literal["Never", "Any"]
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class WorkloadPlan:
     """A Job whose `copies` pods each hold one claim, all at the same time.
 
     `accept` holds what its owner accepts of a proof that is less than certain, each with the reason.
     `compute_domain`: the one whose channel each pod claims too.
+    `queue`: the one that starts all its pods or none. `quota`: what each pod takes of it.
     `after`: names of the releases that serve its claim.
     """
 
@@ -157,6 +176,8 @@ class WorkloadPlan:
     memory: str
     accept: Mapping[str, str] = field(default_factory=dict[str, str])
     compute_domain: str | None = None
+    queue: str | None = None
+    quota: Mapping[str, int] = field(default_factory=dict[str, int])
     after: tuple[str, ...] = ()
 
 
@@ -181,6 +202,7 @@ class ClusterPlan:
     claims: tuple[ClaimPlan, ...]
     workloads: tuple[WorkloadPlan, ...]
     compute_domains: tuple[ComputeDomainPlan, ...] = ()
+    queues: tuple[QueuePlan, ...] = ()
     kubeconfig: KubeconfigSource | None = None
     adopts: str | None = None
     own: object = None

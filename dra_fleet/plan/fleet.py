@@ -17,6 +17,7 @@ from dra_fleet.plan.budget import check_budget
 from dra_fleet.plan.claims import claim_specs, clusters_of, namespace_labels, plan_claims
 from dra_fleet.plan.classes import class_specs, plan_classes
 from dra_fleet.plan.described import check_described
+from dra_fleet.plan.queues import check_queues, plan_namespaces, plan_queues, plan_release
 from dra_fleet.plan.releases import driver_namespaces, plan_releases
 from dra_fleet.plan.serving import admitting
 from dra_fleet.plan.workloads import check_references, plan_workloads
@@ -46,6 +47,7 @@ def make_plan(settings: FleetSettings) -> FleetPlan:
     for driver in drivers.known():
         driver.check_fleet(settings, findings)
     _check_namespace(settings, findings)
+    check_queues(settings, findings)
     shared = _Shared(
         classes=class_specs(settings, findings), claims=claim_specs(settings, findings), placed={}
     )
@@ -100,28 +102,38 @@ def _plan_cluster(
     templates, claims = plan_claims(
         name, minor, settings, shared.claims, names, after=admitting(releases), findings=findings
     )
-    workloads = plan_workloads(name, settings, pools, releases)
     domains = tuple(
         domain
         for driver in drivers.known()
         for domain in driver.plan_domains(name, settings, pools, releases, findings)
     )
-    uses_namespace = bool(templates or claims or workloads or domains)
+    queueing = plan_release(name, settings)
+    queues = plan_queues(name, settings)
+    workloads = plan_workloads(
+        name, settings, pools, (*releases, *queueing), domains=domains, findings=findings
+    )
+    uses_namespace = bool(templates or claims or workloads or domains or queues)
     return ClusterPlan(
         name=name,
         cloud=cluster.cloud,
         kubernetes=minor,
         settings=cluster,
         pools=pools,
-        namespaces=_namespaces(name, settings, releases, [shared.claims[claim] for claim in names], findings)
-        if uses_namespace
-        else driver_namespaces(releases),
-        releases=releases,
+        namespaces=(
+            *(
+                _namespaces(name, settings, releases, [shared.claims[claim] for claim in names], findings)
+                if uses_namespace
+                else driver_namespaces(releases)
+            ),
+            *plan_namespaces(queueing),
+        ),
+        releases=(*releases, *queueing),
         classes=plan_classes(name, minor, settings, shared.classes, findings),
         templates=templates,
         claims=claims,
         workloads=workloads,
         compute_domains=domains,
+        queues=queues,
         kubeconfig=planning.kubeconfig(cluster),
         adopts=planning.adopts(cluster),
     )

@@ -8,13 +8,14 @@ from dra_fleet import drivers
 from dra_fleet.kubernetes.scheduling.taints import Toleration, tolerations_for
 from dra_fleet.model.plan import WorkloadPlan
 from dra_fleet.plan.claims import missing_classes
+from dra_fleet.plan.queues import quota_of
 from dra_fleet.plan.serving import serving
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.findings.refusals import Findings
-    from dra_fleet.model.plan import PoolPlan, ReleasePlan
+    from dra_fleet.model.plan import ComputeDomainPlan, PoolPlan, ReleasePlan
     from dra_fleet.settings.fleet import FleetSettings
     from dra_fleet.settings.workloads import WorkloadSettings
 
@@ -60,11 +61,19 @@ def _check_meeting(
 
 
 def plan_workloads(
-    cluster: str, settings: FleetSettings, pools: Sequence[PoolPlan], releases: Sequence[ReleasePlan]
+    cluster: str,
+    settings: FleetSettings,
+    pools: Sequence[PoolPlan],
+    releases: Sequence[ReleasePlan],
+    *,
+    domains: Sequence[ComputeDomainPlan],
+    findings: Findings,
 ) -> tuple[WorkloadPlan, ...]:
     """The workloads of one cluster in the order of their names."""
     return tuple(
-        _plan_workload(name, workload, settings, pools, releases)
+        _plan_workload(
+            name, workload, settings, pools, releases, quota=quota_of(name, settings, domains, findings)
+        )
         for name, workload in sorted(settings.workloads.items())
         if workload.cluster == cluster and workload.claim in settings.claims
     )
@@ -76,6 +85,8 @@ def _plan_workload(
     settings: FleetSettings,
     pools: Sequence[PoolPlan],
     releases: Sequence[ReleasePlan],
+    *,
+    quota: Mapping[str, int],
 ) -> WorkloadPlan:
     claim = settings.claims[workload.claim]
     return WorkloadPlan(
@@ -92,6 +103,8 @@ def _plan_workload(
         memory=workload.memory,
         accept=dict(sorted(workload.accept.items())),
         compute_domain=workload.compute_domain,
+        queue=workload.queue,
+        quota=quota,
         after=serving(claim, settings, releases),
     )
 

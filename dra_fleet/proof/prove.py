@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.model.nodes import ONE_POD
 from dra_fleet.proof.answer.admin_access import refuse_admin_access
+from dra_fleet.proof.answer.admission import admissions
 from dra_fleet.proof.answer.classes import prove_classes, tell_unmatched
 from dra_fleet.proof.answer.growth import must_grow
 from dra_fleet.proof.answer.messages import ACCEPT, STRICT, ProofFindings, refuse_broken, tell
 from dra_fleet.proof.answer.misses import fix_of, reasons_of, why_too_few
 from dra_fleet.proof.answer.parameters import refuse_parameters
 from dra_fleet.proof.answer.pools import pool_fits
+from dra_fleet.proof.answer.together import judge_together, running_together
 from dra_fleet.proof.answer.verdicts import ClaimProof, ClassProof, Proof, WorkloadProof
-from dra_fleet.proof.answer.workloads import Answer, judge
+from dra_fleet.proof.answer.workloads import Answer
 from dra_fleet.proof.demand.asks import claim_ask, class_objects, drivers_named
 from dra_fleet.proof.demand.pod_sets import PodSet, channel_asks, claim_of, pod_sets_of
 from dra_fleet.proof.errors import Undecidable
@@ -199,10 +201,15 @@ def _prove_workloads(
         pod_set: error for pod_set in range(len(pod_sets)) if (error := _error(question, pod_set)) is not None
     }
     judged = [pod_set for pod_set in range(len(pod_sets)) if pod_set not in errors]
-    part = _part(question, judged)
-    at_max = _judge(part, judged, [group.most for group in groups])
+    queued = admissions(cluster.queues, workloads)
+    states = running_together(workloads, of_workload, queued)
+    at_max = judge_together(question, judged, states, [group.most for group in groups], queued)
     steady = all(group.least == group.most for group in groups)
-    at_min = at_max if steady else _judge(part, judged, [group.least for group in groups])
+    at_min = (
+        at_max
+        if steady
+        else judge_together(question, judged, states, [group.least for group in groups], queued)
+    )
     proofs: list[WorkloadProof] = []
     told: set[str] = set()
     for item in workloads:
@@ -226,35 +233,18 @@ def _prove_workloads(
             order=answer.order,
             accepted=item.accept.get(ACCEPT.get(answer.word, ""), ""),
             pools=pools,
+            admission=queued.of.get(item.name),
         )
         if answer.excess and answer.excess not in told:
             told.add(answer.excess)
             what = f"on cluster {cluster.name}, in every order some pod waits: {answer.excess}"
-            findings.refuse("workloads", item.name, what=what, fix="run fewer copies, or raise nodes.max")
+            fix = "run fewer copies, or raise nodes.max" + (", or lower the quotas" if queued.of else "")
+            findings.refuse("workloads", item.name, what=what, fix=fix)
         grows = proof.word == "guaranteed" and proof.at_min != "guaranteed"
         growth = must_grow(cluster, question, pod_set, pools) if grows else ()
         tell(proof, growth, pod_sets[pod_set].claim.required, findings)
         proofs.append(proof)
     return proofs
-
-
-def _part(question: Question, judged: Sequence[int]) -> Question:
-    """The question about some pod sets only."""
-    return Question(
-        pod_sets=[question.pod_sets[pod_set] for pod_set in judged],
-        groups=question.groups,
-        kinds=question.kinds,
-        suitability={
-            (number, group): question.suitability[pod_set, group]
-            for number, pod_set in enumerate(judged)
-            for group in range(len(question.groups))
-        },
-        placements=question.placements,
-    )
-
-
-def _judge(part: Question, judged: Sequence[int], counts: Sequence[int]) -> dict[int, Answer]:
-    return {judged[number]: answer for number, answer in judge(part, counts).items()}
 
 
 def _explained(answer: Answer, pools: Sequence[PoolFit], copies: int) -> tuple[Answer, str]:

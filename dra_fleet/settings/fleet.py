@@ -12,6 +12,7 @@ from dra_fleet.settings.classes import ClassSettings
 from dra_fleet.settings.clusters import ClusterSettings
 from dra_fleet.settings.kubernetes import KubernetesMinor
 from dra_fleet.settings.of_drivers import section_model
+from dra_fleet.settings.queues import QueuesSettings
 from dra_fleet.settings.workloads import WorkloadSettings
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class FleetSettings(SettingsModel):
         Mapping[DnsSubdomain, ClaimSettings], Field(description="ResourceClaimTemplates by name")
     ] = Field(default_factory=dict)
     compute_domains: Mapping[DnsLabel, ComputeDomainSettings] = Field(default_factory=dict)
+    queues: QueuesSettings | None = None
     workloads: Annotated[Mapping[DnsLabel, WorkloadSettings], Field(description="By name")] = Field(
         default_factory=dict
     )

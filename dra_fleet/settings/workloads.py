@@ -38,6 +38,12 @@ class WorkloadSettings(SettingsModel):
         ),
     ] = None
     copies: Annotated[int, Field(description="Pods, all at the same time", ge=1, le=10_000)]
+    queue: Annotated[
+        str | None,
+        Field(
+            description="Queue of this stack, which starts all its pods together or none; without it, at once"
+        ),
+    ] = None
     image: Annotated[str, Field(description="Container image", min_length=1)] = DEFAULT_IMAGE
     command: Annotated[
         tuple[str, ...], Field(description="The container's command; without it, the image's")

@@ -18,6 +18,8 @@ STRICT = "production"
 """The environment in which less than `guaranteed` stops the program unless it is accepted by name."""
 ACCEPT = {"possible": "order", "unknown": "unknown"}
 """Per verdict the key under `accept` of a workload."""
+WAITS = {"possible": "may wait", "never": "waits", "unknown": "may wait"}
+"""What a workload does that its queue does not surely start."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +117,11 @@ def tell(
         findings: Collects what is said.
     """
     where = f"on cluster {proof.cluster}"
+    if proof.admission is not None and proof.admission.word != "guaranteed":
+        findings.warnings.append(
+            f"cluster {proof.cluster}: workload {proof.name} {WAITS[proof.admission.word]} in its queue: "
+            f"{proof.admission.reason}"
+        )
     if proof.word in ("never", "error"):
         what = f"{where}, {proof.word}: {proof.reason}"
         findings.refuse("workloads", proof.name, what=what, fix=proof.fix, order=proof.order, classes=classes)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
+from dra_fleet.proof.answer.admission import Admission, Judgement  # noqa: TC001 - the schema reads them
 from dra_fleet.proof.answer.costs import CopyCost  # noqa: TC001 - the published schema reads the types
 from dra_fleet.proof.errors import DoesNotFit
-
-Judgement = Literal["guaranteed", "possible", "never", "unknown", "error"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,6 +94,7 @@ class WorkloadProof:
         order: An order of arrival after which a pod waits, for `possible` and `never`.
         accepted: The owner's reason to accept less than `guaranteed`; empty without.
         pools: What each pool gives it when it is alone there.
+        admission: What its queue does with it; None without a queue. The verdict is on what runs together.
     """
 
     cluster: str
@@ -108,6 +108,7 @@ class WorkloadProof:
     order: tuple[str, ...]
     accepted: str
     pools: tuple[PoolFit, ...]
+    admission: Admission | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,12 +40,14 @@ class Answer:
         reason: The rule that tells, or why nothing does.
         order: For `possible`: an order of arrival after which a pod waits, one line per run of pods.
         excess: Why in every order some pod waits, of whichever workload; empty where it is not so.
+        followed: Whether orders of arrival were followed, which says nothing of pods that go again.
     """
 
     word: Judgement
     reason: str
     order: tuple[str, ...] = ()
     excess: str = ""
+    followed: bool = False
 
 
 def judge(question: Question, counts: Sequence[int]) -> dict[int, Answer]:
@@ -227,7 +229,7 @@ def _read(contention: Contention, packing: Packing, found: TriedOrders) -> dict[
             reason = (
                 f"none of {found.states} orders that were tried places all its pods, and not all were tried"
             )
-        answers[pod_set] = Answer(word=word, reason=reason, order=order, excess=excess)
+        answers[pod_set] = Answer(word=word, reason=reason, order=order, excess=excess, followed=True)
     return answers
 
 

@@ -1,0 +1,73 @@
+"""Kueue's chart and the configuration that it starts with.
+
+Source: https://github.com/kubernetes-sigs/kueue/tree/v0.19.0/apis/config/v1beta2 and
+https://kueue.sigs.k8s.io/docs/tasks/manage/setup_dra/.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from dra_fleet.drivers.common.facts import ChartVersion
+from dra_fleet.facts.loading import read
+from dra_fleet.model.labels import WORKLOAD
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+NAME: Final = "kueue"
+NAMESPACE: Final = "kueue-system"
+API: Final = "kueue.x-k8s.io/v1beta2"
+QUEUE_LABEL: Final = "kueue.x-k8s.io/queue-name"
+FLAVOR: Final = "devices"
+"""The one ResourceFlavor: which nodes have a claim's devices, the scheduler finds out."""
+CONFIGURATION: Final = ("managerConfig", "controllerManagerConfigYaml")
+
+
+@cache
+def versions() -> Mapping[str, ChartVersion]:
+    """The versions of the chart that are known."""
+    entries = [
+        ChartVersion.model_validate(entry) for entry in read(__package__ or "", "kueue.yaml")["versions"]
+    ]
+    return {entry.version: entry for entry in entries}
+
+
+def chart_values(mappings: Mapping[str, Sequence[str]], namespace: str) -> dict[str, Any]:
+    """The chart's values for these mappings.
+
+    Args:
+        mappings: by name what quotas count, the DeviceClasses whose devices it stands for.
+        namespace: where the queues' workloads are. Kueue's webhook is asked about Jobs there alone, so that
+            no other Job waits for it.
+    """
+    outer, inner = CONFIGURATION
+    return {outer: {inner: yaml.safe_dump(_configuration(mappings, namespace), sort_keys=False)}}
+
+
+def _configuration(mappings: Mapping[str, Sequence[str]], namespace: str) -> dict[str, Any]:
+    """The chart's own configuration, but for what quotas count, and whose Jobs.
+
+    Quotas are of devices: without the exclusions a queue would need one of CPU and memory too.
+    """
+    return {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "health": {"healthProbeBindAddress": ":8081"},
+        "metrics": {"bindAddress": ":8443"},
+        "webhook": {"port": 9443},
+        "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
+        "clientConnection": {"qps": 300, "burst": 500},
+        "managedJobsNamespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+        "integrations": {"frameworks": ["batch/job"], "labelKeysToCopy": [WORKLOAD]},
+        "resources": {
+            "excludeResourcePrefixes": ["cpu", "memory"],
+            "deviceClassMappings": [
+                {"name": name, "deviceClassNames": list(classes)}
+                for name, classes in sorted(mappings.items())
+            ],
+        },
+    }
