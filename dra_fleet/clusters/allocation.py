@@ -10,9 +10,10 @@ from typing_extensions import TypedDict
 
 from dra_fleet.clusters.objects import carries
 from dra_fleet.clusters.other_pods import OtherPod, OtherPodJson, by_limits
-from dra_fleet.clusters.pending import explain, explain_missing_pods, read_state
+from dra_fleet.clusters.pending import Cause, explain, explain_missing_pods, explain_queued, read_state
 from dra_fleet.clusters.pending.selectors import devices_in
 from dra_fleet.clusters.pending.state import claim_names, results_of
+from dra_fleet.model.labels import WORKLOAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.clusters.pending import ClusterState, WaitingReason
     from dra_fleet.clusters.pending.selectors import LocatedDevice
-
-WORKLOAD = "dra-fleet/workload"
-"""Label on the Jobs and pods of a declared workload."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,21 @@ class ClusterAllocation:
     @property
     def complete(self) -> bool:
         """Whether every wanted copy of every workload holds its devices."""
-        return all(item.allocated >= item.wanted for item in self.workloads.values())
+        return not self.waiting
+
+    @property
+    def waiting(self) -> frozenset[str]:
+        """The workloads of which some copy holds no devices."""
+        return frozenset(name for name, item in self.workloads.items() if item.allocated < item.wanted)
+
+    @property
+    def queued(self) -> frozenset[str]:
+        """Those that a queue does not start."""
+        return frozenset(
+            name
+            for name in self.waiting
+            if (reason := self.workloads[name].reason) and reason.cause is Cause.QUEUED
+        )
 
 
 async def read_allocation(
@@ -90,6 +102,7 @@ async def read_allocation(
     *,
     pools: Mapping[str, Mapping[str, str]],
     workloads: Mapping[str, tuple[str, int]],
+    queues: Mapping[str, str] | None = None,
 ) -> ClusterAllocation:
     """Read what every workload has and every pool offers.
 
@@ -97,11 +110,12 @@ async def read_allocation(
         api: who reads.
         pools: by name, the labels that select the pool's nodes.
         workloads: by name, the namespace and the wanted copies.
+        queues: the queue of each workload that is in one.
 
     Raises:
         ApiError: something may not be read.
     """
-    state = await read_state(api)
+    state = await read_state(api, queues=bool(queues))
     devices: defaultdict[str | None, list[LocatedDevice]] = defaultdict(list)
     for device in devices_in(state.slices):
         devices[device.node].append(device)
@@ -114,7 +128,9 @@ async def read_allocation(
     return ClusterAllocation(
         pools={name: _pool(state.nodes, labels, devices, holders) for name, labels in pools.items()},
         workloads={
-            name: _workload(state, pods[namespace, name], name, namespace, copies)
+            name: _workload(
+                state, pods[namespace, name], name, namespace, wanted=copies, queue=(queues or {}).get(name)
+            )
             for name, (namespace, copies) in workloads.items()
         },
         others=tuple(
@@ -157,7 +173,7 @@ def _pool(
 
 
 def _workload(
-    state: ClusterState, found: Sequence[Object], name: str, namespace: str, wanted: int
+    state: ClusterState, found: Sequence[Object], name: str, namespace: str, *, wanted: int, queue: str | None
 ) -> WorkloadAllocation:
     pods = tuple(_pod(state, pod) for pod in found)
     waiting = [pod for pod, seen in zip(found, pods, strict=True) if not seen.running]
@@ -166,15 +182,23 @@ def _workload(
         namespace=namespace,
         wanted=wanted,
         pods=pods,
-        reason=_reason(state, waiting, name, namespace, missing=wanted - len(found)),
+        reason=_reason(state, waiting, name, namespace, missing=wanted - len(found), queue=queue),
     )
 
 
 def _reason(
-    state: ClusterState, waiting: Sequence[Object], name: str, namespace: str, *, missing: int
+    state: ClusterState,
+    waiting: Sequence[Object],
+    name: str,
+    namespace: str,
+    *,
+    missing: int,
+    queue: str | None,
 ) -> WaitingReason | None:
     if waiting:
         return explain(state, waiting[0])
+    if missing > 0 and queue is not None and (queued := explain_queued(state, name, namespace, queue)):
+        return queued
     return explain_missing_pods(state, name, namespace) if missing > 0 else None
 
 

@@ -69,8 +69,9 @@ def resolve(
                 remember_refusal(kept.with_suffix(".refused"), reason)
     if version and (name, version) in stand_ins():
         return stand_ins()[name, version]
-    if version and (made := made_charts(home) / name / version).is_dir():
-        return made
+    for folder in (made_charts(home), module_charts(home)) if version else ():
+        if (made := folder / name / (version or "")).is_dir():
+            return made
     raise ChartUnavailableError(_nothing_stands_in(chart, name, version, reason.strip()))
 
 
@@ -84,6 +85,11 @@ def stand_ins() -> Mapping[tuple[str, str], Path]:
 def made_charts(home: Home) -> Path:
     """Where stand-ins for drivers that stack files describe are made, as `<chart>/<version>/`."""
     return home.root / "charts" / "described"
+
+
+def module_charts(home: Home) -> Path:
+    """Where charts are that programs' Go modules bring, as `<chart>/<version>/`."""
+    return home.root / "charts" / "modules"
 
 
 def is_stand_in(chart: Path, home: Home) -> bool:

@@ -6,13 +6,14 @@ import asyncio
 import shutil
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet.places import top_folder
 from dra_fleet.plan import make_plan
 from dra_fleet.proof.prove import prove
+from dra_fleet.queueing.kueue import NAME
 from dra_fleet.rehearsal import charts, chosen_drivers, engine_session, providers, tools
 from dra_fleet.rehearsal.access import simulated_name
 from dra_fleet.rehearsal.drivers.described.stand_ins import write_charts
@@ -23,9 +24,10 @@ from dra_fleet.rehearsal.interrupted import StackState, clear_interrupted, refus
 from dra_fleet.rehearsal.kubeconfig_sources import provide_kubeconfigs
 from dra_fleet.rehearsal.managed_clouds import prepare_clouds, standing_clusters
 from dra_fleet.rehearsal.project import StackSource, ensure_stack, project_directory
+from dra_fleet.rehearsal.queueing.building import built
 from dra_fleet.rehearsal.stack_copy import PASSPHRASE
 from dra_fleet.rehearsal.standing import read_hardware, refuse_mismatch, refuse_unready, start_clusters
-from dra_fleet.rehearsal.status import BusyError, StackStatus, count_ready, read_status
+from dra_fleet.rehearsal.status import BusyError, StackStatus, count_ready, ends_of, read_status
 from dra_fleet.rehearsal.timings import Timed, Timing
 from dra_fleet.rehearsal.tools.toolset import require_minors
 from dra_fleet.rehearsal.turn import own_turn
@@ -36,7 +38,7 @@ from dra_fleet.settings import SettingsInvalid, read_stack_file
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dra_fleet.model.plan import FleetPlan
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.reporting import Reporter
     from dra_fleet.rehearsal.tools import Toolset
@@ -132,6 +134,8 @@ def choose_programs(
     with reporter.part("drivers"):
         served, notes = chosen_drivers.resolve(plan, chosen, reporter.told)
         home.create()
+        if kueue := built(plan, charts.module_charts(home), reporter.told):
+            served = replace(served, programs={**served.programs, NAME: kueue})
         served.write(home)
     return served, notes
 
@@ -235,7 +239,7 @@ def _why(result: EngineResult) -> str:
 def wait_for_devices(plan: FleetPlan, home: Home, reporter: Reporter, seconds: float) -> StackStatus:
     """Wait until every plugin runs and all copies hold their devices at once, or the time is up."""
     deadline = time.monotonic() + seconds
-    wanted = sum(item.copies for cluster in plan.clusters for item in cluster.workloads)
+    wanted = sum(_least_copies(cluster) for cluster in plan.clusters)
     with reporter.step("devices") as step:
         while True:
             began = time.monotonic()
@@ -251,6 +255,12 @@ def wait_for_devices(plan: FleetPlan, home: Home, reporter: Reporter, seconds: f
                 if final:
                     raise
             time.sleep(min(max(POLL_SECONDS, REST * (time.monotonic() - began)), LONGEST_REST))
+
+
+def _least_copies(cluster: ClusterPlan) -> int:
+    """How many copies run at least once its queues have nothing left to do."""
+    copies = {item.name: item.copies for item in cluster.workloads}
+    return min(sum(copies[name] for name in end) for end in ends_of(cluster))
 
 
 def bring_down(home: Home, *, remove: bool) -> None:

@@ -20,6 +20,7 @@ from dra_fleet.clusters.allocation import (
     read_allocation,
 )
 from dra_fleet.clusters.client import ANSWER_WITHIN
+from dra_fleet.proof.answer.admission import admissions
 from dra_fleet.rehearsal.access import NothingRunsError, connect, simulated_name
 from dra_fleet.rehearsal.agent.driver_pod import REFUSED, is_ready
 from dra_fleet.rehearsal.drivers import plugins_of
@@ -46,7 +47,7 @@ class ClusterJson(AllocationJson):
 
 
 class StatusJson(TypedDict):
-    """Whether all copies hold their devices at this moment, and each cluster by name."""
+    """Whether all copies hold their devices, or wait in their queue to the end, and each cluster by name."""
 
     all_allocated: bool
     clusters: dict[str, ClusterJson]
@@ -59,13 +60,24 @@ class ClusterStatus:
     Attributes:
         kubernetes: The version.
         allocation: Its devices, and who holds them.
+        ends: The sets of workloads that its queues may come to run; of a cluster without queues all.
         plugins_not_started: A sentence for each node plugin that does not run: its devices are missing, and
             Helm may count its release as successful all the same.
     """
 
     kubernetes: str
     allocation: ClusterAllocation
+    ends: tuple[frozenset[str], ...] = ()
     plugins_not_started: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all copies hold their devices, but for those that queues let wait to the end."""
+        waiting = self.allocation.waiting
+        return not waiting or (
+            waiting == self.allocation.queued
+            and frozenset(self.allocation.workloads.keys() - waiting) in self.ends
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +103,8 @@ class StackStatus:
 
     @property
     def all_allocated(self) -> bool:
-        """Whether every workload's copies all hold their devices at the same moment."""
-        return all(cluster.allocation.complete for cluster in self.clusters.values())
+        """Whether all copies hold their devices at once, but for those that queues let wait to the end."""
+        return all(cluster.complete for cluster in self.clusters.values())
 
     @property
     def complete(self) -> bool:
@@ -153,11 +165,21 @@ async def _read_cluster(cluster: ClusterPlan, home: Home) -> ClusterStatus:
                 api,
                 pools={pool.name: pool.labels for pool in cluster.pools},
                 workloads={item.name: (item.namespace, item.copies) for item in cluster.workloads},
+                queues={item.name: item.queue for item in cluster.workloads if item.queue is not None},
             ),
         )
     return ClusterStatus(
-        kubernetes=version["gitVersion"], allocation=allocation, plugins_not_started=tuple(plugins)
+        kubernetes=version["gitVersion"],
+        allocation=allocation,
+        ends=ends_of(cluster),
+        plugins_not_started=tuple(plugins),
     )
+
+
+def ends_of(cluster: ClusterPlan) -> tuple[frozenset[str], ...]:
+    """The sets of a cluster's workloads that its queues may come to run."""
+    always = frozenset(item.name for item in cluster.workloads if item.queue is None)
+    return tuple(always | end for end in admissions(cluster.queues, cluster.workloads).ends)
 
 
 @asynccontextmanager

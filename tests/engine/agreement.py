@@ -39,6 +39,13 @@ def _workload(item: Object, shown: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name}: was proved and does not run"
         return
     allocated = shown[item["name"]]["allocated"]
+    started = item["admission"]["word"] if item.get("admission") else "guaranteed"
+    if started != "guaranteed" and allocated not in (0, copies):
+        yield f"{name}: its queue starts all {copies} copies or none, and {allocated} hold devices"
+    if started == "never" and allocated:
+        yield f"{name}: waits in its queue, and {allocated} copies hold devices"
+    if started != "guaranteed":
+        return
     if item["word"] == "guaranteed" and allocated != copies:
         yield f"{name}: guaranteed for {copies} copies, and {allocated} hold devices"
     if item["word"] in ("never", "error") and allocated >= copies:

@@ -37,6 +37,7 @@ HELD = {
         "v1.36.3",
         {"exclusive": 1, "partitioned": 1, "sliced": 2, "mps": 2, "vgpu": 1},
     ),
+    "s14-queues": ("lab", "v1.36.3", {"train": 4, "serve": 3, "explore": 1, "sweep": 0}),
     "s16-amd": ("lab", "v1.36.3", {"train": 1, "serve": 4}),
     "s16-intel": ("lab", "v1.36.3", {"transcode": 8}),
     "s16-network-cards": ("edge", "v1.36.3", {"gateway": 4, "workers": 3}),

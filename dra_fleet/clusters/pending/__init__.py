@@ -3,7 +3,7 @@
 Reads only the API, so it serves real clusters as well as simulated ones.
 """
 
-from dra_fleet.clusters.pending.explain import explain, explain_missing_pods, explain_pending
+from dra_fleet.clusters.pending.explain import explain, explain_missing_pods, explain_pending, explain_queued
 from dra_fleet.clusters.pending.reason import Cause, WaitingReason
 from dra_fleet.clusters.pending.state import ClusterState, read_state
 
@@ -14,5 +14,6 @@ __all__ = [
     "explain",
     "explain_missing_pods",
     "explain_pending",
+    "explain_queued",
     "read_state",
 ]

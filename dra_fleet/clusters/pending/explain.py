@@ -9,6 +9,7 @@ from dra_fleet.clusters.pending.placement import label_problem, untolerated
 from dra_fleet.clusters.pending.reason import Cause, WaitingReason
 from dra_fleet.clusters.pending.requests import request_problem
 from dra_fleet.clusters.pending.state import read_state
+from dra_fleet.model.labels import WORKLOAD
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import KubeApi, Object
@@ -69,6 +70,27 @@ def explain_missing_pods(state: ClusterState, job: str, namespace: str) -> Waiti
             f"a ResourceQuota refuses its pods: {texts[-1]}; raise the quota or run fewer copies",
         )
     return WaitingReason(Cause.OTHER, f"Job {namespace}/{job} cannot make its pods: {texts[-1]}")
+
+
+def explain_queued(state: ClusterState, workload: str, namespace: str, queue: str) -> WaitingReason | None:
+    """Say why a queue does not start a workload, in Kueue's words; None where it has nothing to say.
+
+    Args:
+        state: a snapshot with Kueue's Workloads.
+        workload: the declared workload's name.
+        namespace: where it is.
+        queue: its queue.
+    """
+    for item in state.queued:
+        meta = item["metadata"]
+        if (meta["namespace"], meta.get("labels", {}).get(WORKLOAD)) != (namespace, workload):
+            continue
+        conditions: list[Object] = item.get("status", {}).get("conditions", [])
+        is_so = {one["type"]: one["status"] == "True" for one in conditions}
+        if is_so.get("QuotaReserved") is False and not is_so.get("Finished"):
+            told = next(one.get("message", "") for one in conditions if one["type"] == "QuotaReserved")
+            return WaitingReason(Cause.QUEUED, f"it waits in queue {queue}: {told}")
+    return None
 
 
 def _terminating(state: ClusterState, pod: Object) -> WaitingReason:

@@ -13,6 +13,7 @@ class Cause(StrEnum):
     CLAIM_MISSING = "claim-missing"
     CLASS_MISSING = "class-missing"
     QUOTA_EXCEEDED = "quota-exceeded"
+    QUEUED = "queued"
     CLAIM_REFUSED = "claim-refused"
     NO_NODE = "no-node"
     TAINT_NOT_TOLERATED = "taint-not-tolerated"

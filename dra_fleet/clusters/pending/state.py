@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from dra_fleet.queueing.kueue import API as QUEUE_API
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -24,6 +26,7 @@ class ClusterState:
         minor: of the server, such as "1.36".
         claims: of all namespaces, as they hold the devices.
         events: the warnings of all namespaces.
+        queued: Kueue's Workloads, where they were asked for.
     """
 
     minor: str
@@ -35,6 +38,7 @@ class ClusterState:
     claims: list[Object]
     templates: list[Object]
     events: list[Object]
+    queued: tuple[Object, ...] = ()
 
     @cached_property
     def _pods_by_node(self) -> Mapping[str, list[Object]]:
@@ -92,8 +96,12 @@ class ClusterState:
         return held
 
 
-async def read_state(api: KubeApi) -> ClusterState:
+async def read_state(api: KubeApi, *, queues: bool = False) -> ClusterState:
     """Read a snapshot.
+
+    Args:
+        api: who reads.
+        queues: whether Kueue's Workloads are read too; the cluster must have Kueue.
 
     Raises:
         ApiError: something may not be read.
@@ -111,8 +119,11 @@ async def read_state(api: KubeApi) -> ClusterState:
     lists = await asyncio.gather(
         *(api.list(api_version, kind) for api_version, kind in wanted),
         api.list("v1", "Event", params={"fieldSelector": "type=Warning"}),
+        *([api.list(QUEUE_API, "Workload")] if queues else []),
     )
-    nodes, pods, daemonsets, slices, classes, claims, templates, events = (item["items"] for item in lists)
+    nodes, pods, daemonsets, slices, classes, claims, templates, events, *queued = (
+        item["items"] for item in lists
+    )
     return ClusterState(
         minor=f"{version['major']}.{version['minor'].rstrip('+')}",
         nodes=nodes,
@@ -123,6 +134,7 @@ async def read_state(api: KubeApi) -> ClusterState:
         claims=claims,
         templates=templates,
         events=events,
+        queued=tuple(item for items in queued for item in items),
     )
 
 

@@ -11,11 +11,14 @@ from dra_fleet.rehearsal.agent.kubelet import Kubelets
 from dra_fleet.rehearsal.agent.machines import Machines
 from dra_fleet.rehearsal.agent.node_plugins import NodePlugins
 from dra_fleet.rehearsal.agent.nodes import NodeJoiner
+from dra_fleet.rehearsal.agent.own.processes import PodProcesses
 from dra_fleet.rehearsal.agent.own.programs import OwnPrograms
+from dra_fleet.rehearsal.agent.services import ServiceNetwork
 from dra_fleet.rehearsal.agent.view import CLAIM_NAMES, NODE, POD, SLICES, ClusterView
 from dra_fleet.rehearsal.agent.wiping import SliceWiper
 from dra_fleet.rehearsal.agent.work_queue import Key, WorkQueue
 from dra_fleet.rehearsal.drivers import node_sides
+from dra_fleet.rehearsal.queueing.controller import QueueController
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,11 +52,19 @@ async def run(
     view = ClusterView(admin, queue, hosts)
     identities = Identities(admin, kubeconfig)
     machines = Machines(admin, identities, view, queue, hosts)
+    processes = PodProcesses(own, identities)
+    queueing = QueueController(identities, view, queue, machines, processes=processes)
     programs = [
-        made(identities, view, queue, machines) for side in node_sides().values() for made in side.programs
+        queueing,
+        *(
+            made(identities, view, queue, machines)
+            for side in node_sides().values()
+            for made in side.programs
+        ),
     ]
+    services = ServiceNetwork(admin, own.directory, queueing.serving)
     joiner = NodeJoiner(admin, hosts, hardware.kubernetes, view.pods_on, machines)
-    own_programs = OwnPrograms(own, identities, queue)
+    own_programs = OwnPrograms(processes, queue)
     plugins = NodePlugins(admin, identities, view, machines, own_programs)
     kubelets = Kubelets(
         identities, view, queue, machines=machines, plugins=plugins, own=own_programs, programs=programs
@@ -74,7 +85,7 @@ async def run(
     async def work() -> None:
         for informer in view.informers:
             await informer.synced.wait()
-        own_programs.end_others(view.pods.objects.values())
+        processes.end_others(view.pods.objects.values())
         for name in hosts:
             queue.add(Key(NODE, name))
             queue.add(Key(SLICES, name))
@@ -84,6 +95,7 @@ async def run(
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(informer.run()) for informer in view.informers]
             tasks += [group.create_task(work()), group.create_task(own_programs.follow(view.wake_plugins))]
+            tasks.append(group.create_task(services.run()))
             if changes is not None:
                 tasks.append(group.create_task(_follow(changes, joiner, queue)))
             await stop.wait()

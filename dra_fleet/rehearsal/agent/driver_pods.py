@@ -9,7 +9,8 @@ from dra_fleet.clusters.informer import key_of
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.driver_pod import REFUSED
 from dra_fleet.rehearsal.agent.identity import RENEW_BEFORE
-from dra_fleet.rehearsal.agent.own.programs import LOOK_AGAIN, Crashed, NotUp
+from dra_fleet.rehearsal.agent.own.processes import Crashed, NotUp
+from dra_fleet.rehearsal.agent.own.programs import LOOK_AGAIN
 from dra_fleet.rehearsal.agent.publishing import SlicePublisher, in_published_order
 from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key

@@ -135,6 +135,17 @@ def c_compiler(wanted_by: str) -> str:
     return found
 
 
+def _copy(source: Path, copied: Path) -> None:
+    """Copy what a module holds, which is read-only there."""
+    if source.is_dir():
+        copied.mkdir()
+        for inner in source.iterdir():
+            _copy(inner, copied / inner.name)
+        return
+    shutil.copyfile(source, copied)
+    copied.chmod(0o755)
+
+
 @dataclass(frozen=True)
 class _Build:
     """One build under way."""
@@ -159,9 +170,7 @@ class _Build:
             self.step.update(f"compiling {line}", done=min(compiled, total), total=total)
         self.step.update(f"{compiled} packages compiled, the rest was cached", done=total, total=total)
         if recipe.beside:
-            copied = directory / Path(recipe.beside.path).name
-            shutil.copyfile(self._source(recipe.beside), copied)
-            copied.chmod(0o755)
+            _copy(self._source(recipe.beside), directory / Path(recipe.beside.path).name)
 
     def _fetch(self) -> int:
         """Download the modules; return how many packages the program consists of."""

@@ -24,7 +24,7 @@ _STAMP_KUBERNETES = (
 
 @dataclass(frozen=True, kw_only=True)
 class ModuleFile:
-    """A file that is taken from a Go module as it is."""
+    """A file or folder that is taken from a Go module as it is."""
 
     module: Path
     """The directory whose go.mod pins the version."""
@@ -163,6 +163,16 @@ LANGUAGE_HOST = Recipe(
         path="python/cmd/pulumi-language-python-exec",
     ),
 )
+KUEUE = Recipe(
+    name="kueue-manager",
+    title="Kueue",
+    module=ENGINE / "kueue",
+    package="sigs.k8s.io/kueue/cmd/kueue",
+    requirement="sigs.k8s.io/kueue",
+    stamp="-X sigs.k8s.io/kueue/pkg/version.GitVersion={version}",
+    beside=ModuleFile(module=ENGINE / "kueue", requirement="sigs.k8s.io/kueue", path="charts/kueue"),
+)
+"""Built where a stack has queues; its module brings its chart."""
 # For tests alone, like the oracles.
 ACTIONLINT = Recipe(
     name="actionlint",

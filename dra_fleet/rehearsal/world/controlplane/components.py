@@ -29,6 +29,8 @@ ETCD_SOCKET = "client:0"
 
 etcd wants the form host:port even of a Unix socket's name."""
 PEER_SOCKET = "peer:0"
+SERVICE_SOCKET = "services"
+"""Where the API server asks for connections to Services, relative to the cluster's directory."""
 SERVICE_RANGE = "10.96.0.0/16"
 ISSUER = "https://kubernetes.default.svc"
 UNTHROTTLED = ("--kube-api-qps=5000", "--kube-api-burst=5000")
@@ -75,9 +77,31 @@ class Layout:
         """Fixed tokens the API server accepts; there is no such file for most clusters."""
         return self.directory / "tokens.csv"
 
+    @property
+    def egress(self) -> Path:
+        """How the API server reaches Services."""
+        return self.directory / "egress.json"
+
     def log(self, component: str) -> Path:
         """A component's log."""
         return self.directory / "logs" / f"{component}.log"
+
+
+EGRESS = {
+    "apiVersion": "apiserver.k8s.io/v1beta1",
+    "kind": "EgressSelectorConfiguration",
+    "egressSelections": [
+        {
+            "name": "cluster",
+            "connection": {
+                "proxyProtocol": "HTTPConnect",
+                "transport": {"uds": {"udsName": SERVICE_SOCKET}},
+            },
+        }
+    ],
+}
+"""No network of the cluster's is here: its agent connects the API server to Services.
+https://kubernetes.io/docs/reference/config-api/apiserver-config.v1beta1/"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +137,7 @@ class Components:
             API_SERVER,
             *([f"--token-auth-file={tokens}"] if tokens.exists() else []),
             f"--emulated-version={self.version.minor}",
+            f"--egress-selector-config-file={self.layout.egress}",
             f"--etcd-servers=unix://{ETCD_SOCKET}",
             f"--bind-address={LOOPBACK}",
             f"--secure-port={port}",

@@ -1,0 +1,182 @@
+"""Runs Kueue's own controller as its pod's container would: with the pod's token and what is mounted."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import httpx2
+from typing_extensions import override
+
+from dra_fleet.clusters.informer import key_of
+from dra_fleet.clusters.objects import carries
+from dra_fleet.queueing.kueue import NAME
+from dra_fleet.rehearsal.agent import driver_pod
+from dra_fleet.rehearsal.agent.identity import RENEW_BEFORE
+from dra_fleet.rehearsal.agent.own.processes import PREFIX, Crashed, NotUp, last_words
+from dra_fleet.rehearsal.agent.own.programs import LOOK_AGAIN
+from dra_fleet.rehearsal.agent.view import POD
+from dra_fleet.rehearsal.agent.work_queue import Key
+from dra_fleet.rehearsal.drivers.programs import Programs
+from dra_fleet.rehearsal.queueing.container import QueueContainer
+from dra_fleet.rehearsal.world.controlplane.components import Command
+from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK
+from dra_fleet.rehearsal.world.controlplane.supervisor import ComponentPlace, Supervisor
+from dra_fleet.rehearsal.world.served_by import ANY
+
+if TYPE_CHECKING:
+    from dra_fleet.clusters.client import Object
+    from dra_fleet.rehearsal.agent.identity import Identities
+    from dra_fleet.rehearsal.agent.machines import Machines
+    from dra_fleet.rehearsal.agent.own.processes import PodProcesses
+    from dra_fleet.rehearsal.agent.view import ClusterView
+    from dra_fleet.rehearsal.agent.work_queue import WorkQueue
+
+COMMAND: Final = "/manager"
+ASKED_WITHIN: Final = 2.0
+
+
+@dataclass(kw_only=True)
+class _Controller:
+    container: QueueContainer
+    pod: Object
+    supervisor: Supervisor
+    task: asyncio.Task[None]
+
+
+class QueueController(Programs):
+    """Kueue's controller in its pod.
+
+    Args:
+        identities: the pods act with their own tokens, and kubelets report about them.
+        view: what there is.
+        queue: where to ask for another try.
+        machines: where the pods run.
+        processes: starts and ends programs.
+    """
+
+    def __init__(
+        self,
+        identities: Identities,
+        view: ClusterView,
+        queue: WorkQueue,
+        machines: Machines,
+        *,
+        processes: PodProcesses,
+    ) -> None:
+        super().__init__(identities, view, queue, machines)
+        self._processes = processes
+        self._running: dict[str, _Controller] = {}
+
+    @override
+    def starts(self, pod: Object) -> bool:
+        container = pod["spec"]["containers"][0]
+        image = container["image"].rpartition("/")[2].partition(":")[0]
+        return COMMAND in container.get("command", []) and image == NAME
+
+    @override
+    async def reconcile(self, pod: Object) -> None:
+        name, meta = pod["spec"]["containers"][0]["name"], pod["metadata"]
+        failed: dict[str, str] = {}
+        unready: dict[str, str] = {}
+        try:
+            await self._keep_up(pod)
+        except Crashed as error:
+            failed[name] = str(error)
+        except NotUp as error:
+            unready[name] = str(error)
+        outcome = driver_pod.Start(failed=failed, unready=unready)
+        self._queue.add_later(Key(POD, key_of(pod)), LOOK_AGAIN if outcome.problem else RENEW_BEFORE)
+        status = driver_pod.status_of(pod, outcome)
+        if not driver_pod.shows(pod, status):
+            await self._identities.kubelet(pod["spec"]["nodeName"]).merge(
+                "v1",
+                "Pod",
+                meta["name"],
+                {"metadata": {"uid": meta["uid"]}, "status": status},
+                namespace=meta["namespace"],
+                subresource="status",
+            )
+
+    def serving(self, service: Object, port: int) -> int | None:
+        """The port on the loopback that serves a port of a Service; None where no pod of Kueue's does."""
+        selector: dict[str, str] = service["spec"].get("selector") or {}
+        target = next(
+            (item.get("targetPort") for item in service["spec"]["ports"] if item["port"] == port), None
+        )
+        if not selector or not isinstance(target, int):
+            return None
+        found = (
+            running.container.ports().get(target)
+            for running in self._running.values()
+            if running.supervisor.process and carries(running.pod, selector)
+        )
+        return next((one for one in found if one is not None), None)
+
+    @override
+    def forget(self, pod: Object) -> None:
+        running = self._running.pop(pod["metadata"]["uid"], None)
+        if running is not None:
+            running.task.cancel()
+            self._processes.end([running.supervisor.place.component])
+
+    @override
+    async def close(self) -> None:
+        """Stop watching the programs; they go on."""
+        tasks = [running.task for running in self._running.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _keep_up(self, pod: Object) -> None:
+        uid = pod["metadata"]["uid"]
+        await self._processes.write_token(pod)
+        kubelet = self._identities.kubelet(pod["spec"]["nodeName"])
+        running = self._running.get(uid)
+        if running is None:
+            directory = self._processes.place.directory / "nodes" / pod["spec"]["nodeName"] / uid
+            container = QueueContainer(pod, directory)
+            await container.refresh(kubelet)
+            running = self._running[uid] = self._start(pod, container)
+        else:
+            await running.container.refresh(kubelet)
+        if running.supervisor.process is None:
+            if running.supervisor.ends:
+                raise Crashed(last_words(running.supervisor.place.log) or str(running.supervisor.last_end))
+            raise NotUp("its program starts")
+        if not await _ready(running.container.health_port()):
+            raise NotUp("it does not say yet that it is ready")
+
+    def _start(self, pod: Object, container: QueueContainer) -> _Controller:
+        place, node, uid = self._processes.place, pod["spec"]["nodeName"], pod["metadata"]["uid"]
+        program = place.choice().program(NAME, ANY)
+        if program is None:
+            raise NotUp("no program was built for it; run `dra-fleet rehearse up` again")
+        at = ComponentPlace(
+            cluster=place.cluster,
+            component=f"{PREFIX}/{node}/{NAME}/{uid}",
+            directory=container.directory,
+            log=place.directory / "logs" / f"{NAME}.log",
+        )
+
+        def command() -> Command:
+            flags = container.flags()
+            kubeconfig = str(self._processes.kubeconfig(pod))
+            return Command(
+                arguments=(str(program), *flags, f"--kubeconfig={kubeconfig}"),
+                environment={"KUBECONFIG": kubeconfig, "TMPDIR": str(container.directory)},
+            )
+
+        key = Key(POD, key_of(pod))
+        supervisor = Supervisor(at, place.store, command, lambda: self._queue.add(key))
+        task = asyncio.create_task(supervisor.run(), name=f"{place.cluster}/{at.component}")
+        return _Controller(container=container, pod=pod, supervisor=supervisor, task=task)
+
+
+async def _ready(port: int) -> bool:
+    try:
+        async with httpx2.AsyncClient(timeout=ASKED_WITHIN) as client:
+            return (await client.get(f"http://{LOOPBACK}:{port}/readyz")).is_success
+    except httpx2.TransportError:
+        return False
