@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from dra_fleet.clouds.exposure import Exposed
-    from dra_fleet.clouds.questions import Question
+    from dra_fleet.clouds.questions import CloudQuestion
     from dra_fleet.clouds.resources import CloudResources
     from dra_fleet.drivers.driver import Driver, Release
     from dra_fleet.drivers.operators import HostDriver
@@ -200,7 +200,7 @@ class Cloud:
         told = self._part("exposure", "exposure", "exposure")
         return cast("Callable[[ClusterSettings], Sequence[Exposed]]", told)(settings)
 
-    def questions(self, cluster: ClusterPlan) -> Sequence[Question]:
+    def questions(self, cluster: ClusterPlan) -> Sequence[CloudQuestion]:
         """What its account is asked before `pulumi up`, by its command line; nothing where it has none.
 
         Args:
@@ -209,7 +209,7 @@ class Cloud:
         if not self.command_line:
             return ()
         told = self._part("questions", "questions", "questions")
-        return cast("Callable[[ClusterPlan], Sequence[Question]]", told)(cluster)
+        return cast("Callable[[ClusterPlan], Sequence[CloudQuestion]]", told)(cluster)
 
     def component(self, home: str) -> object:
         """The component that declares a cluster.

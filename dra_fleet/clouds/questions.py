@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class CloudQuestion:
     """One question to an account.
 
     Attributes:

@@ -16,7 +16,7 @@ from dra_fleet import clouds
 from dra_fleet.findings.preflight import PreflightFinding
 
 if TYPE_CHECKING:
-    from dra_fleet.clouds.questions import Question
+    from dra_fleet.clouds.questions import CloudQuestion
     from dra_fleet.model.plan import ClusterPlan
 
 SECONDS: Final = 90.0
@@ -54,7 +54,7 @@ async def ask_account(cluster: ClusterPlan, *, seconds: float = SECONDS) -> list
     return [finding for found in told for finding in found]
 
 
-async def _ask(title: str, question: Question, seconds: float) -> list[PreflightFinding]:
+async def _ask(title: str, question: CloudQuestion, seconds: float) -> list[PreflightFinding]:
     process = await asyncio.create_subprocess_exec(
         *question.command,
         stdin=asyncio.subprocess.DEVNULL,
@@ -80,7 +80,7 @@ async def _ask(title: str, question: Question, seconds: float) -> list[Preflight
         return [_untold(title, question, f"{place}: {error['msg']}", f"update {question.command[0]}")]
 
 
-def _refused(title: str, question: Question, said: str) -> PreflightFinding:
+def _refused(title: str, question: CloudQuestion, said: str) -> PreflightFinding:
     line = next((text.strip() for text in said.splitlines() if text.strip()), "it failed without a word")
     lower = said.lower()
     if any(word in lower for word in _NO_LOGIN):
@@ -90,6 +90,6 @@ def _refused(title: str, question: Question, said: str) -> PreflightFinding:
     return _untold(title, question, line, f"try it yourself: {shlex.join(question.command)}")
 
 
-def _untold(title: str, question: Question, why: str, fix: str) -> PreflightFinding:
+def _untold(title: str, question: CloudQuestion, why: str, fix: str) -> PreflightFinding:
     message = f"{title} does not tell {question.about}: {why}"
     return PreflightFinding(level="warning", subject=question.subject, message=message, fix=fix)

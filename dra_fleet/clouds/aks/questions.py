@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from dra_fleet.clouds.aks.names import quota_family
-from dra_fleet.clouds.questions import Question, allowed
+from dra_fleet.clouds.questions import CloudQuestion, allowed
 from dra_fleet.findings.preflight import PreflightFinding
 
 if TYPE_CHECKING:
@@ -34,15 +34,15 @@ _MAKES_GROUP: Final = "Microsoft.Resources/subscriptions/resourceGroups/write"
 _SPOT: Final = "lowPriorityCores"
 
 
-class _Part(BaseModel):
+class _Answered(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class _Name(_Part):
+class _Name(_Answered):
     value: str
 
 
-class _Usage(_Part):
+class _Usage(_Answered):
     name: _Name
     current: int = Field(alias="currentValue")
     limit: int
@@ -52,17 +52,17 @@ class Usages(RootModel[tuple[_Usage, ...]]):
     """The answer of `az vm list-usage`."""
 
 
-class _Where(_Part):
+class _Where(_Answered):
     zones: tuple[str, ...] | None = None
 
 
-class _Restriction(_Part):
+class _Restriction(_Answered):
     type: str
     reason: str = Field(default="", alias="reasonCode")
     info: _Where = Field(default=_Where(), alias="restrictionInfo")
 
 
-class _Sku(_Part):
+class _Sku(_Answered):
     name: str
     family: str = ""
     places: tuple[_Where, ...] = Field(default=(), alias="locationInfo")
@@ -73,12 +73,12 @@ class Skus(RootModel[tuple[_Sku, ...]]):
     """The answer of `az vm list-skus`."""
 
 
-class _ReservedSku(_Part):
+class _ReservedSku(_Answered):
     name: str
     capacity: int
 
 
-class _Reservation(_Part):
+class _Reservation(_Answered):
     sku: _ReservedSku
     zones: tuple[str, ...] | None = None
 
@@ -87,13 +87,13 @@ class Reservations(RootModel[tuple[_Reservation, ...]]):
     """The answer of `az capacity reservation list`."""
 
 
-class Permissions(_Part):
+class Permissions(_Answered):
     """The answer of Azure's list of permissions."""
 
     value: tuple[dict[str, Any], ...]
 
 
-def questions(cluster: ClusterPlan) -> Sequence[Question]:
+def questions(cluster: ClusterPlan) -> Sequence[CloudQuestion]:
     """What the subscription is asked for a cluster."""
     settings = cast("AksClusterSettings", cluster.settings)
     chosen = ("--subscription", settings.subscription) if settings.subscription else ()
@@ -101,7 +101,7 @@ def questions(cluster: ClusterPlan) -> Sequence[Question]:
     sizes = sorted({pool.machine.name for pool, _ in pools.values()})
     group = settings.create or settings.adopt
     return [
-        Question(
+        CloudQuestion(
             subject="quota",
             about=f"the vCPU quotas in {settings.region}",
             command=("az", "vm", "list-usage", "--location", settings.region, *chosen, *_JSON),
@@ -109,7 +109,7 @@ def questions(cluster: ClusterPlan) -> Sequence[Question]:
             judge=partial(_quota, settings=settings, pools=pools),
         ),
         *(
-            Question(
+            CloudQuestion(
                 subject="machines",
                 about=f"where {size} is offered",
                 command=(
@@ -198,7 +198,7 @@ def _offered(
     yield PreflightFinding(level="ok", subject="machines", message=message)
 
 
-def _reserved(name: str, pool: PoolPlan, group: str) -> Question:
+def _reserved(name: str, pool: PoolPlan, group: str) -> CloudQuestion:
     parts = group.split("/")
     place = dict(zip(parts[1::2], parts[2::2], strict=False))
     named = (
@@ -225,7 +225,7 @@ def _reserved(name: str, pool: PoolPlan, group: str) -> Question:
             fix="" if enough else fix,
         )
 
-    return Question(
+    return CloudQuestion(
         subject="reservation",
         about=f"the reservation {parts[-1]} of pool {name}",
         command=("az", "capacity", "reservation", "list", *named, *_JSON),
@@ -234,7 +234,7 @@ def _reserved(name: str, pool: PoolPlan, group: str) -> Question:
     )
 
 
-def _permitted(settings: AksClusterSettings, group: str) -> Question:
+def _permitted(settings: AksClusterSettings, group: str) -> CloudQuestion:
     # Azure's command line fills the subscription of whoever is logged in into these braces.
     scope = f"/subscriptions/{settings.subscription or '{subscriptionId}'}"
     wanted = _WRITES if settings.create is None else (_MAKES_GROUP, *_WRITES)
@@ -255,7 +255,7 @@ def _permitted(settings: AksClusterSettings, group: str) -> Question:
             message = f"this login may make what the stack asks of {scope}"
             yield PreflightFinding(level="ok", subject="permissions", message=message)
 
-    return Question(
+    return CloudQuestion(
         subject="permissions",
         about="what this login may do",
         command=(
