@@ -103,6 +103,7 @@ def test_the_json_has_the_documented_keys() -> None:
             "order",
             "accepted",
             "pools",
+            "admission",
         ),
     ]
     fit = told["workloads"][0]["pools"][0]
