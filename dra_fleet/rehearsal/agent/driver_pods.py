@@ -89,19 +89,18 @@ class DriverPods:
                 if error.code in _TRY_AGAIN:
                     raise
                 outcome.failed[plugin.container_name] = f"failed to label the node: {error}"
-        logged, meta = "; ".join(filter(None, refused)), pod["metadata"]
+        logged = "; ".join(filter(None, refused))
         status = driver_pod.status_of(pod, outcome, self._addresses.of(pod))
         again = (
             LOOK_AGAIN if outcome.unready else RETRY_SECONDS if outcome.problem or logged else RENEW_BEFORE
         )
         self._queue.add_later(Key(POD, key_of(pod)), again)
-        if driver_pod.shows(pod, status) and meta.get("annotations", {}).get(REFUSED, "") == logged:
+        if (
+            driver_pod.shows(pod, status)
+            and pod["metadata"].get("annotations", {}).get(REFUSED, "") == logged
+        ):
             return
-        noted = {"uid": meta["uid"], "annotations": {REFUSED: logged or None}}
-        patch = {"metadata": noted, "status": status}
-        await self._identities.kubelet(node).merge(
-            "v1", "Pod", meta["name"], patch, namespace=meta["namespace"], subresource="status"
-        )
+        await self._identities.report(pod, status, {REFUSED: logged or None})
         if outcome.problem and not outcome.unready:
             reason = "DriverNotReady" if outcome.waiting else "BackOff"
             await self._events.record(node, pod, reason, outcome.problem)

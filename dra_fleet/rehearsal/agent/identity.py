@@ -15,7 +15,7 @@ from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
     from dra_fleet.clusters.client import Object
@@ -52,6 +52,22 @@ class Identities:
         """Act as a node's kubelet."""
         return self._admin.acting_as(
             {"Impersonate-User": f"system:node:{node}", "Impersonate-Group": "system:nodes"}
+        )
+
+    async def report(
+        self, pod: Object, status: Object, annotations: Mapping[str, str | None] | None = None
+    ) -> None:
+        """Write a part of a pod's status as its node's kubelet, and annotations with it.
+
+        Args:
+            pod: whose status; a later pod of its name is left alone.
+            status: the part.
+            annotations: to set; None removes one.
+        """
+        meta = pod["metadata"]
+        patch = {"metadata": {"uid": meta["uid"], "annotations": dict(annotations or {})}, "status": status}
+        await self.kubelet(pod["spec"]["nodeName"]).merge(
+            "v1", "Pod", meta["name"], patch, namespace=meta["namespace"], subresource="status"
         )
 
     @property

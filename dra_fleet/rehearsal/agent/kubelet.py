@@ -161,15 +161,7 @@ class Kubelets:
 
     async def _report(self, pod: Object, status: Object, *annotations: str) -> None:
         """Write a part of a pod's status as its kubelet, and annotations of its own with it."""
-        meta = pod["metadata"]
-        noted = {"uid": meta["uid"], "annotations": dict.fromkeys(annotations, "true")}
-        kubelet, patch = (
-            self._identities.kubelet(pod["spec"]["nodeName"]),
-            {"metadata": noted, "status": status},
-        )
-        await kubelet.merge(
-            "v1", "Pod", meta["name"], patch, namespace=meta["namespace"], subresource="status"
-        )
+        await self._identities.report(pod, status, dict.fromkeys(annotations, "true"))
 
     async def _wait(self, pod: Object, outcome: driver_pod.Start) -> None:
         """Say as the kubelet why a pod does not start, and look at it again later."""

@@ -77,7 +77,7 @@ class QueueController(Programs):
 
     @override
     async def reconcile(self, pod: Object) -> None:
-        name, meta = pod["spec"]["containers"][0]["name"], pod["metadata"]
+        name = pod["spec"]["containers"][0]["name"]
         failed: dict[str, str] = {}
         unready: dict[str, str] = {}
         try:
@@ -90,14 +90,7 @@ class QueueController(Programs):
         self._queue.add_later(Key(POD, key_of(pod)), LOOK_AGAIN if outcome.problem else RENEW_BEFORE)
         status = driver_pod.status_of(pod, outcome)
         if not driver_pod.shows(pod, status):
-            await self._identities.kubelet(pod["spec"]["nodeName"]).merge(
-                "v1",
-                "Pod",
-                meta["name"],
-                {"metadata": {"uid": meta["uid"]}, "status": status},
-                namespace=meta["namespace"],
-                subresource="status",
-            )
+            await self._identities.report(pod, status)
 
     def serving(self, service: Object, port: int) -> int | None:
         """The port on the loopback that serves a port of a Service; None where no pod of Kueue's does."""

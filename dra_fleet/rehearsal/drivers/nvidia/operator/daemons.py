@@ -72,13 +72,10 @@ class Daemons(Programs):
             self._queue.add_later(Key(POD, key_of(pod)), RETRY_SECONDS)
 
     async def _report(self, pod: Object, status: Object, problem: str | None) -> None:
-        meta, node = pod["metadata"], pod["spec"]["nodeName"]
-        await self._identities.kubelet(node).merge(
-            "v1", "Pod", meta["name"], {"status": status}, namespace=meta["namespace"], subresource="status"
-        )
+        await self._identities.report(pod, status)
         if problem:
             reason = "FailedCreatePodSandBox" if "sandbox" in problem else "BackOff"
-            await self._events.record(node, pod, reason, problem)
+            await self._events.record(pod["spec"]["nodeName"], pod, reason, problem)
 
     async def _leave_to_host(self, pod: Object) -> None:
         """The driver manager found a driver on the host: it says so, and the pod leaves the node."""
