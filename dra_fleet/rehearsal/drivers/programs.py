@@ -10,6 +10,7 @@ from dra_fleet.rehearsal.agent.events import PodEvents
 from dra_fleet.rehearsal.agent.identity import PodConnection
 from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key
+from dra_fleet.rehearsal.world.tasks import cancel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,10 +65,7 @@ class Programs:
 
     async def close(self) -> None:
         """End the watches."""
-        tasks = [task for found in self._watches.values() for task in found]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(task for found in self._watches.values() for task in found)
 
     def forget(self, pod: Object) -> None:
         """A pod is gone."""

@@ -14,6 +14,7 @@ from dra_fleet.rehearsal.world.errors import ClusterNotReadyError, ConflictError
 from dra_fleet.rehearsal.world.files import remove_tree
 from dra_fleet.rehearsal.world.hardware import ClusterHardware
 from dra_fleet.rehearsal.world.served_by import OwnPlace, ServedBy
+from dra_fleet.rehearsal.world.tasks import cancel
 from dra_fleet.rehearsal.world.toolpaths import ToolPaths
 
 if TYPE_CHECKING:
@@ -186,8 +187,5 @@ class Cluster:
             self._restarting_agent = asyncio.create_task(self.agent.restart())
 
     async def _let_go(self) -> None:
-        tasks = [task for task in (self._start, self._restarting_agent) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(task for task in (self._start, self._restarting_agent) if task is not None)
         await self.agent.stop()
