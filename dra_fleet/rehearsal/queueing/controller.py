@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +13,7 @@ from dra_fleet.clusters.objects import carries
 from dra_fleet.queueing.kueue import NAME
 from dra_fleet.rehearsal.agent import driver_pod
 from dra_fleet.rehearsal.agent.identity import RENEW_BEFORE
-from dra_fleet.rehearsal.agent.own.processes import PREFIX, Crashed, NotUp, last_words
+from dra_fleet.rehearsal.agent.own.processes import Crashed, NotUp
 from dra_fleet.rehearsal.agent.own.programs import LOOK_AGAIN
 from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key
@@ -22,14 +21,14 @@ from dra_fleet.rehearsal.drivers.programs import Programs
 from dra_fleet.rehearsal.queueing.container import QueueContainer
 from dra_fleet.rehearsal.world.controlplane.components import Command
 from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK
-from dra_fleet.rehearsal.world.controlplane.supervisor import ComponentPlace, Supervisor
 from dra_fleet.rehearsal.world.served_by import ANY
+from dra_fleet.rehearsal.world.tasks import cancel
 
 if TYPE_CHECKING:
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.agent.identity import Identities
     from dra_fleet.rehearsal.agent.machines import Machines
-    from dra_fleet.rehearsal.agent.own.processes import PodProcesses
+    from dra_fleet.rehearsal.agent.own.processes import PodProcesses, PodProgram
     from dra_fleet.rehearsal.agent.view import ClusterView
     from dra_fleet.rehearsal.agent.work_queue import WorkQueue
 
@@ -41,8 +40,7 @@ ASKED_WITHIN: Final = 2.0
 class _Controller:
     container: QueueContainer
     pod: Object
-    supervisor: Supervisor
-    task: asyncio.Task[None]
+    program: PodProgram
 
 
 class QueueController(Programs):
@@ -103,7 +101,7 @@ class QueueController(Programs):
         found = (
             running.container.ports().get(target)
             for running in self._running.values()
-            if running.supervisor.process and carries(running.pod, selector)
+            if running.program.supervisor.process and carries(running.pod, selector)
         )
         return next((one for one in found if one is not None), None)
 
@@ -111,16 +109,12 @@ class QueueController(Programs):
     def forget(self, pod: Object) -> None:
         running = self._running.pop(pod["metadata"]["uid"], None)
         if running is not None:
-            running.task.cancel()
-            self._processes.end([running.supervisor.place.component])
+            self._processes.stop(running.program)
 
     @override
     async def close(self) -> None:
         """Stop watching the programs; they go on."""
-        tasks = [running.task for running in self._running.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(running.program.task for running in self._running.values())
 
     async def _keep_up(self, pod: Object) -> None:
         uid = pod["metadata"]["uid"]
@@ -134,24 +128,15 @@ class QueueController(Programs):
             running = self._running[uid] = self._start(pod, container)
         else:
             await running.container.refresh(kubelet)
-        if running.supervisor.process is None:
-            if running.supervisor.ends:
-                raise Crashed(last_words(running.supervisor.place.log) or str(running.supervisor.last_end))
-            raise NotUp("its program starts")
+        running.program.process()
         if not await _ready(running.container.health_port()):
             raise NotUp("it does not say yet that it is ready")
 
     def _start(self, pod: Object, container: QueueContainer) -> _Controller:
-        place, node, uid = self._processes.place, pod["spec"]["nodeName"], pod["metadata"]["uid"]
-        program = place.choice().program(NAME, ANY)
+        node, uid = pod["spec"]["nodeName"], pod["metadata"]["uid"]
+        program = self._processes.place.choice().program(NAME, ANY)
         if program is None:
             raise NotUp("no program was built for it; run `dra-fleet rehearse up` again")
-        at = ComponentPlace(
-            cluster=place.cluster,
-            component=f"{PREFIX}/{node}/{NAME}/{uid}",
-            directory=container.directory,
-            log=place.directory / "logs" / f"{NAME}.log",
-        )
 
         def command() -> Command:
             flags = container.flags()
@@ -162,9 +147,10 @@ class QueueController(Programs):
             )
 
         key = Key(POD, key_of(pod))
-        supervisor = Supervisor(at, place.store, command, lambda: self._queue.add(key))
-        task = asyncio.create_task(supervisor.run(), name=f"{place.cluster}/{at.component}")
-        return _Controller(container=container, pod=pod, supervisor=supervisor, task=task)
+        started = self._processes.start(
+            f"{node}/{NAME}/{uid}", container.directory, NAME, command, lambda: self._queue.add(key)
+        )
+        return _Controller(container=container, pod=pod, program=started)
 
 
 async def _ready(port: int) -> bool:

@@ -6,18 +6,21 @@ Each is recorded like a control plane's component, so that nothing of it outlive
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.rehearsal.world.controlplane.ending import end_components
 from dra_fleet.rehearsal.world.controlplane.kubeconfig import token_kubeconfig
+from dra_fleet.rehearsal.world.controlplane.supervisor import ComponentPlace, Supervisor
 from dra_fleet.rehearsal.world.files import last_lines, write_private
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.agent.identity import Identities
+    from dra_fleet.rehearsal.world.controlplane.components import Command
     from dra_fleet.rehearsal.world.processes import ProcessId
     from dra_fleet.rehearsal.world.served_by import OwnPlace
 
@@ -32,6 +35,27 @@ class Crashed(Exception):  # noqa: N818 - a state to show, not a bug
     """A program has ended; the message is what it said last."""
 
 
+@dataclass(frozen=True)
+class PodProgram:
+    """A program that is kept up, with a growing pause."""
+
+    supervisor: Supervisor
+    task: asyncio.Task[None]
+
+    def process(self) -> ProcessId:
+        """The process that runs.
+
+        Raises:
+            Crashed: it has ended; it is started again later.
+            NotUp: it has not been started yet.
+        """
+        if self.supervisor.process is not None:
+            return self.supervisor.process
+        if self.supervisor.ends:
+            raise Crashed(_last_words(self.supervisor.place.log) or str(self.supervisor.last_end))
+        raise NotUp("its program starts")
+
+
 class PodProcesses:
     """What is alike for all programs of pods.
 
@@ -44,6 +68,38 @@ class PodProcesses:
         self.place = place
         self._identities = identities
         self._ending: set[str] = set()
+
+    def start(
+        self,
+        component: str,
+        directory: Path,
+        log: str,
+        command: Callable[[], Command],
+        changed: Callable[[], None],
+    ) -> PodProgram:
+        """Keep a program up.
+
+        Args:
+            component: its record's name below `PREFIX`.
+            directory: where it runs.
+            log: its log's name.
+            command: asked for the command before every start.
+            changed: told when it has started or ended.
+        """
+        place = ComponentPlace(
+            cluster=self.place.cluster,
+            component=f"{PREFIX}/{component}",
+            directory=directory,
+            log=self.place.directory / "logs" / f"{log}.log",
+        )
+        supervisor = Supervisor(place, self.place.store, command, changed)
+        name = f"{place.cluster}/{place.component}"
+        return PodProgram(supervisor, asyncio.create_task(supervisor.run(), name=name))
+
+    def stop(self, program: PodProgram) -> None:
+        """End a program and keep it up no longer."""
+        program.task.cancel()
+        self.end([program.supervisor.place.component])
 
     def end(self, components: Iterable[str]) -> None:
         """End programs by the names of their records."""
@@ -93,7 +149,7 @@ class PodProcesses:
             self.place.store.clear_process(cluster, component)
 
 
-def last_words(log: Path) -> str:
+def _last_words(log: Path) -> str:
     """The last line that a program wrote, without the prefix that Go's loggers put before it."""
     lines = [line for line in last_lines(log).splitlines() if line.strip()]
     return lines[-1].strip() if lines else ""

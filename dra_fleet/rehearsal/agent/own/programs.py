@@ -14,20 +14,20 @@ from dra_fleet.clusters.informer import key_of
 from dra_fleet.rehearsal.agent.own import sockets
 from dra_fleet.rehearsal.agent.own.container import PLACES, REGISTRAR, ContainerProcess
 from dra_fleet.rehearsal.agent.own.mounts import with_mounts
-from dra_fleet.rehearsal.agent.own.processes import PREFIX, Crashed, NotUp, last_words
+from dra_fleet.rehearsal.agent.own.processes import PREFIX, NotUp
 from dra_fleet.rehearsal.agent.view import POD
 from dra_fleet.rehearsal.agent.work_queue import Key
 from dra_fleet.rehearsal.drivers import own_of
 from dra_fleet.rehearsal.drivers.node_side import Outfit
 from dra_fleet.rehearsal.world.controlplane.components import Command
-from dra_fleet.rehearsal.world.controlplane.supervisor import ComponentPlace, Supervisor
+from dra_fleet.rehearsal.world.tasks import cancel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from dra_fleet.clusters.client import Object
-    from dra_fleet.rehearsal.agent.own.processes import PodProcesses
+    from dra_fleet.rehearsal.agent.own.processes import PodProcesses, PodProgram
     from dra_fleet.rehearsal.agent.work_queue import WorkQueue
     from dra_fleet.rehearsal.drivers.plugin import NodePlugin
     from dra_fleet.rehearsal.world.node import Host
@@ -40,10 +40,9 @@ FOLLOW_SECONDS: Final = 1.0
 @dataclass(kw_only=True)
 class _Running:
     driver: str
-    program: Path
-    process: ContainerProcess
-    supervisor: Supervisor
-    task: asyncio.Task[None]
+    chosen: Path
+    container: ContainerProcess
+    program: PodProgram
     registered: tuple[ProcessId, sockets.Registered] | None = None
 
 
@@ -76,7 +75,7 @@ class OwnPrograms:
         """
         key = (pod["metadata"]["uid"], plugin.container_name)
         running = self._running.get(key)
-        if running is not None and running.program != program:
+        if running is not None and running.chosen != program:
             self.forget(pod)
             raise NotUp("another program is to serve")
         place = f"{PREFIX}/{pod['spec']['nodeName']}/{plugin.container_name}/"
@@ -85,11 +84,7 @@ class OwnPrograms:
         await self._processes.write_token(pod)
         if running is None:
             running = self._running[key] = self._start(pod, plugin, program, host)
-        process = running.supervisor.process
-        if process is None:
-            if running.supervisor.ends:
-                raise Crashed(last_words(running.supervisor.place.log) or str(running.supervisor.last_end))
-            raise NotUp("its program starts")
+        process = running.program.process()
         if running.registered is None or running.registered[0] != process:
             running.registered = (process, await self._register(running))
 
@@ -101,9 +96,7 @@ class OwnPrograms:
     def forget(self, pod: Object) -> None:
         """End the programs of a pod that is gone."""
         for key in [key for key in self._running if key[0] == pod["metadata"]["uid"]]:
-            running = self._running.pop(key)
-            running.task.cancel()
-            self._processes.end([running.supervisor.place.component])
+            self._processes.stop(self._running.pop(key).program)
 
     async def follow(self, changed: Callable[[], None]) -> None:
         """Tell when other programs are to serve than before, until cancelled."""
@@ -116,46 +109,39 @@ class OwnPrograms:
 
     async def close(self) -> None:
         """Stop watching the programs; they go on."""
-        tasks = [running.task for running in self._running.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel(running.program.task for running in self._running.values())
 
     def _start(self, pod: Object, plugin: NodePlugin, program: Path, host: Host) -> _Running:
         uid, node = pod["metadata"]["uid"], pod["spec"]["nodeName"]
         root = self._place.directory / "nodes" / node
-        process = ContainerProcess(pod=pod, container=plugin.container, command=plugin.command, root=root)
+        container = ContainerProcess(pod=pod, container=plugin.container, command=plugin.command, root=root)
         _, own = own_of(plugin)
         outfit = own.outfit(host, root) if own else Outfit()
         environment = {
-            **process.environment(),
+            **container.environment(),
             **outfit.variables,
             "KUBECONFIG": str(self._processes.kubeconfig(pod)),
         }
-        directories = [process.directory(name) for name in PLACES]
-        for directory in directories:
-            directory.mkdir(parents=True, exist_ok=True)
-        place = ComponentPlace(
-            cluster=self._place.cluster,
-            component=f"{PREFIX}/{node}/{plugin.container_name}/{uid}",
-            directory=root,
-            log=self._place.directory / "logs" / f"{PREFIX}-{node}-{plugin.container_name}.log",
-        )
-        arguments = with_mounts((str(program), *process.flags()), outfit.mounts)
+        for name in PLACES:
+            container.directory(name).mkdir(parents=True, exist_ok=True)
+        arguments = with_mounts((str(program), *container.flags()), outfit.mounts)
         command = Command(arguments=arguments, environment=environment)
         key = Key(POD, key_of(pod))
-        supervisor = Supervisor(place, self._place.store, lambda: command, lambda: self._queue.add(key))
-        task = asyncio.create_task(supervisor.run(), name=f"{self._place.cluster}/{place.component}")
-        return _Running(
-            driver=plugin.driver, program=program, process=process, supervisor=supervisor, task=task
+        started = self._processes.start(
+            f"{node}/{plugin.container_name}/{uid}",
+            root,
+            f"{PREFIX}-{node}-{plugin.container_name}",
+            lambda: command,
+            lambda: self._queue.add(key),
         )
+        return _Running(driver=plugin.driver, chosen=program, container=container, program=started)
 
     async def _register(self, running: _Running) -> sockets.Registered:
         """Look for a program's socket as kubelets do, among those of all plugins of the node."""
         refused = "it has made no socket to register with yet"
-        for socket in sorted(running.process.directory(REGISTRAR).glob("*.sock")):
+        for socket in sorted(running.container.directory(REGISTRAR).glob("*.sock")):
             try:
-                found = await sockets.register(socket, running.process.root)
+                found = await sockets.register(socket, running.container.root)
             except sockets.RegistrationFailed as error:
                 refused = str(error)
                 continue
@@ -172,6 +158,6 @@ class OwnPrograms:
         return any(
             other is not running
             and other.registered is not None
-            and (other.driver, other.process.root) == (running.driver, running.process.root)
+            and (other.driver, other.container.root) == (running.driver, running.container.root)
             for other in self._running.values()
         )
