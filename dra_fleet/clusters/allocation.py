@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict
 
-from dra_fleet.clusters.objects import carries
+from dra_fleet.clusters.objects import carries, without_collections
 from dra_fleet.clusters.other_pods import OtherPod, OtherPodJson, by_limits
 from dra_fleet.clusters.pending import Cause, explain, explain_missing_pods, explain_queued, read_state
 from dra_fleet.clusters.pending.selectors import devices_in
@@ -115,7 +115,19 @@ async def read_allocation(
     Raises:
         ApiError: something may not be read.
     """
-    state = await read_state(api, queues=bool(queues))
+    with without_collections():
+        state = await read_state(api, queues=bool(queues), wanted=workloads)
+        return allocation_of(state, pools=pools, workloads=workloads, queues=queues)
+
+
+def allocation_of(
+    state: ClusterState,
+    *,
+    pools: Mapping[str, Mapping[str, str]],
+    workloads: Mapping[str, tuple[str, int]],
+    queues: Mapping[str, str] | None = None,
+) -> ClusterAllocation:
+    """What a snapshot says of every workload and pool; the arguments are those of `read_allocation`."""
     devices: defaultdict[str | None, list[LocatedDevice]] = defaultdict(list)
     for device in devices_in(state.slices):
         devices[device.node].append(device)

@@ -17,9 +17,11 @@ from dra_fleet.clusters.allocation import (
     ClusterAllocation,
     WorkloadAllocation,
     allocation_json,
-    read_allocation,
+    allocation_of,
 )
 from dra_fleet.clusters.client import ANSWER_WITHIN
+from dra_fleet.clusters.objects import without_collections
+from dra_fleet.clusters.pending import read_state
 from dra_fleet.proof.answer.admission import admissions
 from dra_fleet.rehearsal.access import NothingRunsError, connect, simulated_name
 from dra_fleet.rehearsal.agent.driver_pod import REFUSED, is_ready
@@ -28,7 +30,7 @@ from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.providers.kubernetes.readiness import pod_trouble
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
@@ -158,21 +160,20 @@ async def _count_ready(cluster: ClusterPlan, home: Home) -> int:
 
 async def _read_cluster(cluster: ClusterPlan, home: Home) -> ClusterStatus:
     async with _asked(cluster, home) as api:
-        version, plugins, allocation = await asyncio.gather(
-            api.version(),
-            _plugins_not_started(api, sorted({release.namespace for release in cluster.releases})),
-            read_allocation(
-                api,
-                pools={pool.name: pool.labels for pool in cluster.pools},
-                workloads={item.name: (item.namespace, item.copies) for item in cluster.workloads},
-                queues={item.name: item.queue for item in cluster.workloads if item.queue is not None},
-            ),
-        )
+        version = await api.version()
+        with without_collections():
+            workloads = {item.name: (item.namespace, item.copies) for item in cluster.workloads}
+            queues = {item.name: item.queue for item in cluster.workloads if item.queue is not None}
+            state = await read_state(api, queues=bool(queues), wanted=workloads)
+            pools = {pool.name: pool.labels for pool in cluster.pools}
+            allocation = allocation_of(state, pools=pools, workloads=workloads, queues=queues)
+            namespaces = {release.namespace for release in cluster.releases}
+            plugins = [plugin_not_started(pod) for pod in state.pods_in(namespaces)]
     return ClusterStatus(
         kubernetes=version["gitVersion"],
         allocation=allocation,
         ends=ends_of(cluster),
-        plugins_not_started=tuple(plugins),
+        plugins_not_started=tuple(told for told in plugins if told),
     )
 
 
@@ -196,11 +197,6 @@ async def _asked(cluster: ClusterPlan, home: Home) -> AsyncGenerator[KubeApi]:
         raise NothingRunsError(
             f"cluster {cluster.name} does not answer ({error}); start it with `dra-fleet rehearse up`"
         ) from error
-
-
-async def _plugins_not_started(api: KubeApi, namespaces: Iterable[str]) -> list[str]:
-    pods = [pod for namespace in namespaces for pod in (await api.list("v1", "Pod", namespace))["items"]]
-    return [told for pod in pods if (told := plugin_not_started(pod))]
 
 
 def plugin_not_started(pod: Object) -> str:

@@ -39,12 +39,14 @@ class ApiWith:
 
     def __init__(self, **kinds: list[Object]) -> None:
         self._kinds = kinds
+        self.read: set[str] = set()
 
     async def version(self) -> Object:
         return {"major": "1", "minor": "36+"}
 
     async def list(self, api_version: str, kind: str, **_: object) -> Object:
         del api_version
+        self.read.add(kind)
         return {"items": self._kinds.get(kind, [])}
 
 
@@ -88,6 +90,18 @@ def test_all_is_complete_when_every_copy_runs_with_its_devices() -> None:
     found = asyncio.run(read_allocation(cast("KubeApi", api), pools={}, workloads={"train": ("ns", 1)}))
     assert found.complete
     assert found.workloads["train"].reason is None
+
+
+def test_why_pods_wait_is_read_only_where_one_waits() -> None:
+    all_run = ApiWith(Pod=[pod("one", claim="c1")], ResourceClaim=[claim("c1", "gpu-0")])
+    one_waits = ApiWith(Pod=[pod("one", claim="c1"), pod("two", claim=None, phase="Pending")])
+    one_lacks = ApiWith(Pod=[])
+    for api in (all_run, one_waits, one_lacks):
+        asyncio.run(read_allocation(cast("KubeApi", api), pools={}, workloads={"train": ("ns", 1)}))
+    placed = {"Node", "Pod", "ResourceSlice", "ResourceClaim"}
+    causes = {"DaemonSet", "DeviceClass", "ResourceClaimTemplate", "Event"}
+    assert all_run.read == placed
+    assert one_waits.read == one_lacks.read == placed | causes
 
 
 def test_pods_of_others_that_hold_devices_are_told_with_what_they_belong_to() -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from dra_fleet.model.labels import WORKLOAD
 from dra_fleet.queueing.kueue import API as QUEUE_API
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from dra_fleet.clusters.client import KubeApi, Object
 
@@ -32,12 +33,12 @@ class ClusterState:
     minor: str
     nodes: list[Object]
     pods: list[Object]
-    daemonsets: list[Object]
     slices: list[Object]
-    classes: list[Object]
     claims: list[Object]
-    templates: list[Object]
-    events: list[Object]
+    daemonsets: Sequence[Object] = ()
+    classes: Sequence[Object] = ()
+    templates: Sequence[Object] = ()
+    events: Sequence[Object] = ()
     queued: tuple[Object, ...] = ()
 
     @cached_property
@@ -51,7 +52,11 @@ class ClusterState:
         """The pods bound to a node."""
         return self._pods_by_node.get(node, [])
 
-    def named(self, items: list[Object], name: str, namespace: str | None = None) -> Object | None:
+    def pods_in(self, namespaces: Container[str]) -> list[Object]:
+        """The pods of some namespaces."""
+        return [pod for pod in self.pods if pod["metadata"]["namespace"] in namespaces]
+
+    def named(self, items: Sequence[Object], name: str, namespace: str | None = None) -> Object | None:
         """The object of that name, or None."""
         for item in items:
             meta = item["metadata"]
@@ -96,46 +101,70 @@ class ClusterState:
         return held
 
 
-async def read_state(api: KubeApi, *, queues: bool = False) -> ClusterState:
+async def read_state(
+    api: KubeApi, *, queues: bool = False, wanted: Mapping[str, tuple[str, int]] | None = None
+) -> ClusterState:
     """Read a snapshot.
 
     Args:
         api: who reads.
         queues: whether Kueue's Workloads are read too; the cluster must have Kueue.
+        wanted: by workload, its namespace and copies: where all of them run, what only explains why a pod
+            waits, such as thousands of warnings, is not read.
 
     Raises:
         ApiError: something may not be read.
     """
     version = await api.version()
-    wanted = (
-        ("v1", "Node"),
-        ("v1", "Pod"),
-        ("apps/v1", "DaemonSet"),
-        (RESOURCE_API, "ResourceSlice"),
-        (RESOURCE_API, "DeviceClass"),
-        (RESOURCE_API, "ResourceClaim"),
-        (RESOURCE_API, "ResourceClaimTemplate"),
+    nodes, pods, slices, claims = await _lists(
+        api, ("v1", "Node"), ("v1", "Pod"), (RESOURCE_API, "ResourceSlice"), (RESOURCE_API, "ResourceClaim")
     )
-    lists = await asyncio.gather(
-        *(api.list(api_version, kind) for api_version, kind in wanted),
-        api.list("v1", "Event", params={"fieldSelector": "type=Warning"}),
-        *([api.list(QUEUE_API, "Workload")] if queues else []),
-    )
-    nodes, pods, daemonsets, slices, classes, claims, templates, events, *queued = (
-        item["items"] for item in lists
-    )
-    return ClusterState(
+    state = ClusterState(
         minor=f"{version['major']}.{version['minor'].rstrip('+')}",
         nodes=nodes,
         pods=pods,
-        daemonsets=daemonsets,
         slices=slices,
-        classes=classes,
         claims=claims,
+    )
+    if wanted is not None and not _some_wait(pods, wanted):
+        return state
+    warnings = api.list("v1", "Event", params={"fieldSelector": "type=Warning"})
+    (daemonsets, classes, templates, *queued), events = await asyncio.gather(
+        _lists(
+            api,
+            ("apps/v1", "DaemonSet"),
+            (RESOURCE_API, "DeviceClass"),
+            (RESOURCE_API, "ResourceClaimTemplate"),
+            *([(QUEUE_API, "Workload")] if queues else []),
+        ),
+        warnings,
+    )
+    return replace(
+        state,
+        daemonsets=daemonsets,
+        classes=classes,
         templates=templates,
-        events=events,
+        events=events["items"],
         queued=tuple(item for items in queued for item in items),
     )
+
+
+async def _lists(api: KubeApi, *kinds: tuple[str, str]) -> list[list[Object]]:
+    found = await asyncio.gather(*(api.list(api_version, kind) for api_version, kind in kinds))
+    return [item["items"] for item in found]
+
+
+def _some_wait(pods: Iterable[Object], wanted: Mapping[str, tuple[str, int]]) -> bool:
+    running, places = Counter[tuple[str, str]](), {(where, name) for name, (where, _) in wanted.items()}
+    for pod in pods:
+        meta = pod["metadata"]
+        place = (meta["namespace"], meta.get("labels", {}).get(WORKLOAD, ""))
+        if place not in places or "deletionTimestamp" in meta:
+            continue
+        if pod.get("status", {}).get("phase") != "Running":
+            return True
+        running[place] += 1
+    return any(running[where, name] < copies for name, (where, copies) in wanted.items())
 
 
 def results_of(claim: Object) -> list[Object]:
