@@ -7,6 +7,8 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dra_fleet.clusters.client import Object
     from dra_fleet.rehearsal.agent.view import ClusterView
 
@@ -18,8 +20,9 @@ class PodAddresses:
 
     def __init__(self, view: ClusterView) -> None:
         self._view = view
-        self._free = cycle(IPv4Network(POD_RANGE).hosts())
+        self._all = cycle(IPv4Network(POD_RANGE).hosts())
         self._given: dict[str, str] = {}
+        self._taken: set[str] = set()
 
     def of(self, pod: Object) -> Object:
         """The fields of a pod's status that hold its own address and its node's."""
@@ -35,16 +38,20 @@ class PodAddresses:
 
     def forget(self, pod: Object) -> None:
         """A pod is gone."""
-        self._given.pop(pod["metadata"]["uid"], None)
+        self._taken.discard(self._given.pop(pod["metadata"]["uid"], ""))
 
     def _own(self, pod: Object) -> str:
-        uid = pod["metadata"]["uid"]
-        present: str | None = pod["status"].get("podIP") or self._given.get(uid)
-        if present is None:
-            if not self._given:  # also what an agent before this one gave
-                known = [(item, item["status"].get("podIP")) for item in self._view.pods.objects.values()]
-                self._given = {item["metadata"]["uid"]: address for item, address in known if address}
-            taken = set(self._given.values())
-            present = next(str(address) for address in self._free if str(address) not in taken)
-        self._given[uid] = present
-        return present
+        if not self._given:  # also what an agent before this one gave
+            for item in self._view.pods.objects.values():
+                if address := item["status"].get("podIP"):
+                    self._give(item, address)
+        present: str | None = pod["status"].get("podIP") or self._given.get(pod["metadata"]["uid"])
+        return self._give(pod, present or next(self._free_addresses()))
+
+    def _free_addresses(self) -> Iterator[str]:
+        return (found for address in self._all if (found := str(address)) not in self._taken)
+
+    def _give(self, pod: Object, address: str) -> str:
+        self._given[pod["metadata"]["uid"]] = address
+        self._taken.add(address)
+        return address
