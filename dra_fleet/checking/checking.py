@@ -15,6 +15,7 @@ from dra_fleet.checking.leaving_out import comments, counted
 from dra_fleet.checking.on_cluster import judged_on
 from dra_fleet.checking.operator_values import check_operator_values, operator_version
 from dra_fleet.checking.rendering import check_rendered
+from dra_fleet.checking.rules import NO_OWN_RULES, RULES
 from dra_fleet.findings.finding import FileFinding, Found, Subject
 from dra_fleet.proof.answer.messages import STRICT
 from dra_fleet.yaml_text import Unreadable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from dra_fleet.checking.leaving_out import LeftOut
     from dra_fleet.checking.on_cluster import Outcome
     from dra_fleet.checking.resources import FileObject
+    from dra_fleet.checking.rules import OwnRules
     from dra_fleet.model.plan import FleetPlan
 
 
@@ -60,13 +62,15 @@ class CheckResult:
 
     Attributes:
         findings: Everything wrong or doubtful, in the order of files and lines.
-        judged: How many objects and values files were judged.
+        judged: How many objects and values files were judged against the fleet.
         passed: How many were passed over, by why.
+        by_own_rules: How many objects a team's own rules judged, those that were passed over among them.
     """
 
     findings: tuple[FileFinding, ...]
     judged: int
     passed: Mapping[str, int]
+    by_own_rules: int = 0
 
 
 def check(
@@ -75,6 +79,8 @@ def check(
     values: Iterable[ValuesFile] = (),
     only: Collection[str] = (),
     left_out: Iterable[LeftOut] = (),
+    *,
+    own: OwnRules = NO_OWN_RULES,
 ) -> CheckResult:
     """Judge files against a stack's fleet.
 
@@ -84,6 +90,7 @@ def check(
         values: values files of driver charts.
         only: the clusters that they are for; each of the stack if none is named.
         left_out: rules that do not count in some files, beside those that comments leave out.
+        own: a team's own rules.
     """
     files, charts = list(manifests), list(values)
     contents = [contents_of(file.name, file.data, is_named=file.is_named) for file in files]
@@ -96,14 +103,18 @@ def check(
     for item in objects:
         check_rendered(item)
         found |= item.subject.found
+    every = [item for content in contents for item in (*content.objects, *content.others)]
+    if own.judge is not None:
+        found |= own.judge(every)
     strict = plan.environment == STRICT
     outcomes = [judged_on(cluster, everywhere, objects, is_production=strict) for cluster in fleet]
     for of_object in zip(*outcomes, strict=True):
         found |= _merged(_where_it_runs(of_object), fleet)
     unknown: list[FileFinding] = []
+    known = {**RULES, **own.about}
     told = [
         *left_out,
-        *(item for file in (*files, *charts) for item in comments(file.name, file.data, unknown)),
+        *(item for file in (*files, *charts) for item in comments(file.name, file.data, unknown, known)),
     ]
     order = {name: index for index, name in enumerate([*(f.name for f in files), *(f.name for f in charts)])}
     passed: Counter[str] = Counter()
@@ -113,6 +124,7 @@ def check(
         findings=tuple(sorted([*counted(found, told), *unknown], key=lambda item: (order[item.file], item))),
         judged=len(objects) + len(charts),
         passed=passed,
+        by_own_rules=len(every) if own.judge else 0,
     )
 
 

@@ -27,9 +27,10 @@ _SINGLE = frozenset({"container", "script"})
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """What a file holds: `passed` counts what is passed over, by why."""
+    """What a file holds: `passed` counts what is passed over, by why; of it, `others` are objects."""
 
     objects: list[FileObject] = field(default_factory=list["FileObject"])
+    others: list[FileObject] = field(default_factory=list["FileObject"])
     findings: Found = field(default_factory=dict[FileFinding, None])
     passed: Counter[str] = field(default_factory=Counter[str])
 
@@ -55,6 +56,7 @@ def contents_of(name: str, data: bytes, *, is_named: bool) -> Contents:
             why = _why_passed(item)
             if why:
                 contents.passed[why] += 1
+                contents.others.append(item)
             else:
                 contents.objects.append(item)
     return contents

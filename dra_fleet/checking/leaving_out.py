@@ -16,7 +16,7 @@ from dra_fleet.findings.errors import choices, mistyped
 from dra_fleet.findings.finding import FileFinding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
 _NAMES = r"[a-z][a-z-]*(?:\s*,\s*[a-z][a-z-]*)*"
 _COMMENT = re.compile(rf"#\s*dra-fleet:\s*ignore(?P<all>-file)?\s+(?P<rules>{_NAMES})")
@@ -42,34 +42,36 @@ class LeftOut:
         return is_there and finding.rule in self.rules and (not self.lines or finding.line in self.lines)
 
 
-def comments(name: str, data: bytes, found: list[FileFinding]) -> Iterator[LeftOut]:
-    """What the comments of a file leave out; rules that do not exist are told."""
+def comments(name: str, data: bytes, found: list[FileFinding], known: Collection[str]) -> Iterator[LeftOut]:
+    """What the comments of a file leave out; rules that are not known are told."""
     for line, text in enumerate(data.decode("utf-8", errors="replace").splitlines(), 1):
         match = _COMMENT.search(text)
         if match is not None:
-            rules = _rules(name, line, match["rules"], found)
+            rules = _rules(name, line, match["rules"], found, known)
             yield LeftOut(files=name, rules=rules, lines=() if match["all"] else (line, line + 1))
 
 
-def listed(name: str, text: str, found: list[FileFinding]) -> list[LeftOut]:
-    """What a list leaves out; rules that do not exist are told."""
+def listed(name: str, text: str, found: list[FileFinding], known: Collection[str] = RULES) -> list[LeftOut]:
+    """What a list leaves out; rules that are not known are told."""
     lines = (
         (number, line.partition("#")[0].split(None, 1)) for number, line in enumerate(text.splitlines(), 1)
     )
     return [
-        LeftOut(files=words[0], rules=_rules(name, number, "".join(words[1:]), found))
+        LeftOut(files=words[0], rules=_rules(name, number, "".join(words[1:]), found, known))
         for number, words in lines
         if words
     ]
 
 
-def _rules(name: str, line: int, text: str, found: list[FileFinding]) -> frozenset[str]:
+def _rules(
+    name: str, line: int, text: str, found: list[FileFinding], known: Collection[str]
+) -> frozenset[str]:
     rules = frozenset(re.split(r"[\s,]+", text.strip()))
-    found += [_unknown(name, line, rule) for rule in sorted(rules - {*RULES})]
+    found += [_unknown(name, line, rule, known) for rule in sorted(rules - {*known})]
     return rules
 
 
-def _unknown(name: str, line: int, rule: str) -> FileFinding:
+def _unknown(name: str, line: int, rule: str, known: Collection[str]) -> FileFinding:
     return FileFinding(
         file=name,
         line=line,
@@ -80,8 +82,8 @@ def _unknown(name: str, line: int, rule: str) -> FileFinding:
         rule="unknown-rule",
         what="leaves out a rule that does not exist",
         got=rule,
-        allowed=choices(rule, RULES),
-        fix=mistyped(rule, RULES),
+        allowed=choices(rule, known),
+        fix=mistyped(rule, known),
     )
 
 

@@ -9,19 +9,24 @@ from dra_fleet.checking.rules import RULES
 from dra_fleet.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from dra_fleet.findings.finding import FileFinding
 
 _TOOL: Final = "dra-fleet"
 
 
-def to_sarif(findings: Iterable[FileFinding], stack: str) -> dict[str, object]:
-    """The findings as one SARIF log."""
+def to_sarif(
+    findings: Iterable[FileFinding], stack: str, own: Mapping[str, str] | None = None
+) -> dict[str, object]:
+    """The findings as one SARIF log; `own` are a team's own rules, each with what it is about."""
     run = SarifRun(
         tool=_TOOL,
         version=version(_TOOL),
-        rules=tuple(SarifRule(name=name, description=text, level="error") for name, text in RULES.items()),
+        rules=tuple(
+            SarifRule(name=name, description=text, level="error")
+            for name, text in {**RULES, **(own or {})}.items()
+        ),
         category=f"dra-fleet-check/{stack}",
     )
     results = [
@@ -33,6 +38,7 @@ def to_sarif(findings: Iterable[FileFinding], stack: str) -> dict[str, object]:
             file=finding.file,
             line=finding.line,
             identity=(finding.file, finding.object, finding.path, finding.what),
+            suppressed=finding.exempted,
         )
         for finding in findings
     ]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from dra_fleet.checking.resources import FileObject
+    from dra_fleet.findings.finding import Found
 
 RULES: Final[Mapping[str, str]] = {
     "admin-access": "A claim with admin access needs a namespace that allows it.",
@@ -64,3 +68,19 @@ RULES: Final[Mapping[str, str]] = {
     "unreadable": "A file or document cannot be read.",
     "values-refused": "Chart values that the chart does not know or refuses.",
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnRules:
+    """A team's own rules, which judge every object of the files.
+
+    Attributes:
+        about: each rule's name, and what it is about.
+        judge: gives what they find in the objects of all files.
+    """
+
+    about: Mapping[str, str] = field(default_factory=dict[str, str])
+    judge: Callable[[Sequence[FileObject]], Found] | None = None
+
+
+NO_OWN_RULES: Final = OwnRules()

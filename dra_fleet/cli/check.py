@@ -11,10 +11,11 @@ import typer
 
 from dra_fleet.cli.completion import stacks
 from dra_fleet.cli.examples import examples
+from dra_fleet.cli.options import EXEMPTIONS, RULES
 from dra_fleet.cli.output import print_json, print_lines, stdout_console
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from dra_fleet.checking import CheckResult, FileFinding, LeftOut, ValuesFile
     from dra_fleet.model.plan import FleetPlan
@@ -31,6 +32,7 @@ EXAMPLES = examples(
         "the values of a driver's chart",
         "dra-fleet check --stack prod --values dra-driver-nvidia-gpu@0.5.0=values.yaml",
     ),
+    ("your own rules too", "dra-fleet check deploy --stack prod --rules rules"),
     ("for a script", "dra-fleet check deploy/*.yaml --stack prod --json"),
 )
 Format = Literal["text", "json", "github"]
@@ -82,6 +84,8 @@ def check(  # noqa: PLR0917 - Typer names them
             show_default=False,
         ),
     ] = None,
+    rules: Annotated[Path | None, RULES] = None,
+    exemptions: Annotated[Path | None, EXEMPTIONS] = None,
     sarif: Annotated[
         Path | None,
         typer.Option("--sarif", metavar="FILE", help="Write the findings as SARIF.", show_default=False),
@@ -98,26 +102,32 @@ def check(  # noqa: PLR0917 - Typer names them
     from dra_fleet.checking import check as check_files
     from dra_fleet.checking.report import to_sarif
     from dra_fleet.cli.manifests import manifests
+    from dra_fleet.cli.own_rules import own_rules
     from dra_fleet.plan import make_plan
+    from dra_fleet.policy.asked_policies import asked_by_file
+    from dra_fleet.policy.asked_policies import given as asked
     from dra_fleet.rehearsal.project import stack_file
     from dra_fleet.settings import SettingsInvalid, read_stack_file
 
     if not files and not values:
         raise typer.BadParameter("name at least one FILE, or a chart's values with --values")
     given = [_values(text) for text in values or ()]
-    read = read_stack_file(stack_file(stack)[1])
+    file = stack_file(stack)[1]
+    read = read_stack_file(file)
     try:
         plan = make_plan(read.settings)
     except SettingsInvalid as invalid:
         raise read.located(invalid) from None
     _require_known(plan, cluster or ())
+    own = own_rules(asked(rules, exemptions).or_else(asked_by_file(file)))
     unreadable: list[FileFinding] = []
     given_files = manifests(files or (), unreadable)
     charts = [chart for item in given if (chart := _chart(*item, unreadable)) is not None]
-    checked = check_files(plan, given_files, charts, cluster or (), _left_out(ignore or (), unreadable))
+    left_out = _left_out(ignore or (), unreadable, own.about)
+    checked = check_files(plan, given_files, charts, cluster or (), left_out, own=own)
     found = [*unreadable, *checked.findings]
     if sarif is not None:
-        sarif.write_text(jsonlib.dumps(to_sarif(found, stack), indent=2) + "\n", encoding="utf-8")
+        sarif.write_text(jsonlib.dumps(to_sarif(found, stack, own.about), indent=2) + "\n", encoding="utf-8")
     _print(found, checked, "json" if json else form)
     if any(finding.severity == "error" for finding in found):
         raise typer.Exit(1)
@@ -151,15 +161,15 @@ def _chart(name: str, version: str, path: Path, unreadable: list[FileFinding]) -
     return None if data is None else ValuesFile(chart=name, version=version, name=name_of(path), data=data)
 
 
-def _left_out(paths: Sequence[Path], unreadable: list[FileFinding]) -> list[LeftOut]:
-    from dra_fleet.checking import listed
+def _left_out(paths: Sequence[Path], unreadable: list[FileFinding], own: Collection[str]) -> list[LeftOut]:
+    from dra_fleet.checking import RULES, listed
     from dra_fleet.cli.manifests import bytes_of
 
     return [
         item
         for path in paths
         if (data := bytes_of(path, unreadable)) is not None
-        for item in listed(str(path), data.decode("utf-8", errors="replace"), unreadable)
+        for item in listed(str(path), data.decode("utf-8", errors="replace"), unreadable, {*RULES, *own})
     ]
 
 
@@ -167,7 +177,8 @@ def _print(found: list[FileFinding], checked: CheckResult, form: Format) -> None
     errors = sum(finding.severity == "error" for finding in found)
     counts = {"errors": errors, "warnings": len(found) - errors}
     if form == "json":
-        rest = {"judged": checked.judged, "passed": dict(checked.passed)}
+        passed = dict(checked.passed)
+        rest = {"judged": checked.judged, "passed": passed, "byOwnRules": checked.by_own_rules}
         print_json({**counts, **rest, "findings": [asdict(finding) for finding in found]})
         return
     console = stdout_console()
@@ -187,7 +198,8 @@ def _judged(checked: CheckResult) -> str:
     """The last line: how much was judged, and why the rest was not."""
     reasons = ", ".join(f"{count} {why}" for why, count in sorted(checked.passed.items()))
     passed = sum(checked.passed.values())
-    return f"{checked.judged} judged, {passed} passed over" + (f" ({reasons})" if passed else "")
+    own = f"; {_count(checked.by_own_rules, 'object')} by your own rules" if checked.by_own_rules else ""
+    return f"{checked.judged} judged, {passed} passed over" + (f" ({reasons})" if passed else "") + own
 
 
 def _line(finding: FileFinding) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ import typer
 
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.gate_verdict import show
+from dra_fleet.cli.options import EXEMPTIONS, RULES
 from dra_fleet.cli.output import print_error, print_json, stderr_console
 from dra_fleet.places import SELECTED
 from dra_fleet.policy.presets import Preset  # noqa: TC001 - Typer reads it
@@ -19,22 +20,11 @@ from dra_fleet.policy.presets import Preset  # noqa: TC001 - Typer reads it
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
+    from dra_fleet.policy.asked_policies import AskedPolicies
     from dra_fleet.policy.gate.record import Record
     from dra_fleet.policy.gate.verdict import Expected, GateVerdict
-    from dra_fleet.policy.own import AskedPolicies, Policies
+    from dra_fleet.policy.own import Policies
 
-RULES = typer.Option(
-    "--rules",
-    metavar="DIR",
-    help="A folder of your own rules, which judge beside these; else what the stack file names.",
-    show_default=False,
-)
-EXEMPTIONS = typer.Option(
-    "--exemptions",
-    metavar="FILE",
-    help="Exemptions from rules, YAML; else what the stack file names.",
-    show_default=False,
-)
 EXAMPLES = examples(
     ("stricter than the default", "dra-fleet gate prod --preset production"),
     (
@@ -200,12 +190,9 @@ def _write(
 
 def _asked(rules: Path | None, exemptions: Path | None, cwd: Path, stack: str) -> AskedPolicies:
     """What the options name; what they do not, the stack's own file may."""
-    from dra_fleet.policy.own import AskedPolicies, asked_by_project
+    from dra_fleet.policy.asked_policies import asked_by_project, given
 
-    given = AskedPolicies(
-        rules=rules.absolute() if rules else None, exemptions=exemptions.absolute() if exemptions else None
-    )
-    return given.or_else(asked_by_project(cwd.absolute(), stack))
+    return given(rules, exemptions).or_else(asked_by_project(cwd.absolute(), stack))
 
 
 def _compared(verdict: GateVerdict, baseline: Path | None, *, write: bool) -> GateVerdict:

@@ -47,12 +47,13 @@ class Proved(BaseModel):
 class Checked(BaseModel):
     """What was found, how many of it are errors and warnings, how much was judged and why not the rest."""
 
-    model_config = _EXACT
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
 
     errors: int
     warnings: int
     judged: int
     passed: dict[str, int]
+    by_own_rules: int
     findings: tuple[FileFinding, ...]
 
 

@@ -17,7 +17,7 @@ class FileFinding:
     """One thing that is wrong (`error`) or doubtful (`warning`). `line` and `column` count from 1.
 
     `clusters`: where it is so; empty where it is so on all that were looked at. `rule`: what kind it is, by
-    which it can be left out.
+    which it can be left out. `exempted`: until when and why it is let be; empty where it is not.
     """
 
     file: str
@@ -32,12 +32,14 @@ class FileFinding:
     fix: str = ""
     clusters: tuple[str, ...] = ()
     rule: str
+    exempted: str = ""
 
     @property
     def told(self) -> str:
         """What it says, in one line without its place."""
         details = (("got", self.got), ("allowed", self.allowed), ("fix", self.fix))
         told = "".join(f"; {name}: {_one_line(text)}" for name, text in details if text)
+        told += f"; exempted {_one_line(self.exempted)}" if self.exempted else ""
         subject = " ".join(part for part in (self.object, self.path) if part)
         on = f"on {', '.join(self.clusters)}: " if self.clusters else ""
         return f"{subject}{': ' if subject else ''}{on}{_one_line(self.what)}{told}"

@@ -22,7 +22,7 @@ from pulumi.runtime.proto import analyzer_pb2, analyzer_pb2_grpc, plugin_pb2
 from dra_fleet.declared.resources import Stack
 from dra_fleet.facts.parts import PartMissing
 from dra_fleet.findings.expected import ExpectedError
-from dra_fleet.policy import judging, own
+from dra_fleet.policy import asked_policies, judging, own
 from dra_fleet.policy.analyzer_info import LEVELS, SEVERITIES, info
 from dra_fleet.policy.decoding import decode, encode
 from dra_fleet.policy.exemptions import exemption_of, today
@@ -52,7 +52,7 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         version: str,
         rules: Sequence[Rule],
         unjudged: Rule,
-        asked: own.AskedPolicies = own.NOTHING,
+        asked: asked_policies.AskedPolicies = asked_policies.NOTHING,
     ) -> None:
         """Serve rules.
 
@@ -201,7 +201,9 @@ class Analyzer(analyzer_pb2_grpc.AnalyzerServicer):
         The engine calls this before anything else, and runs the pack where it runs the program.
         """
         try:
-            asked = self._asked.or_else(own.asked_by_config(request.config.get(own.KEY, ""), Path.cwd()))
+            asked = self._asked.or_else(
+                asked_policies.asked_by_config(request.config.get(asked_policies.KEY, ""), Path.cwd())
+            )
             if asked.paths:
                 policies = own.load(asked)
                 self._exemptions = policies.exemptions

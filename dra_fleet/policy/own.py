@@ -1,61 +1,19 @@
-"""What a stack asks for beside this pack's rules: a team's own rules, and exemptions.
-
-The stack's configuration names both under one key, in any Pulumi project, as the engine hands it to the pack:
-`dra-fleet:policies: {rules: ./rules, exemptions: exemptions.yaml}`. Paths are from the project's folder.
-"""
+"""All rules that judge a stack: this pack's and a team's own, with the exemptions from them."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final
 
-from dra_fleet.findings.expected import ExpectedError
-from dra_fleet.places import PROJECT_FILE
 from dra_fleet.policy import pack
+from dra_fleet.policy.asked_policies import NOTHING
 from dra_fleet.policy.exemptions import read_exemptions
 from dra_fleet.policy.rule_files import OURS, load_rules
-from dra_fleet.yaml_text import MAX_BYTES, Unreadable, read_documents
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
+    from dra_fleet.policy.asked_policies import AskedPolicies
     from dra_fleet.policy.exemptions import Exemption
     from dra_fleet.policy.rule import Rule
-
-KEY: Final = "dra-fleet:policies"
-_FORM: Final = "{rules: ./rules, exemptions: exemptions.yaml}, both optional"
-
-
-class PoliciesError(ExpectedError):
-    """What a stack asks for cannot be understood."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AskedPolicies:
-    """What is asked for, by absolute paths; None for nothing."""
-
-    rules: Path | None = None
-    exemptions: Path | None = None
-
-    def or_else(self, other: AskedPolicies) -> AskedPolicies:
-        """This, and what another asks for where this asks for nothing."""
-        return AskedPolicies(rules=self.rules or other.rules, exemptions=self.exemptions or other.exemptions)
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """What is asked for, whatever it is."""
-        return tuple(path for path in (self.rules, self.exemptions) if path is not None)
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The same as options of a command, and of the pack."""
-        given = (("--rules", self.rules), ("--exemptions", self.exemptions))
-        return tuple(text for name, path in given if path is not None for text in (name, str(path)))
-
-
-NOTHING: Final = AskedPolicies()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +23,11 @@ class Policies:
     rules: tuple[Rule, ...] = pack.RULES
     exemptions: tuple[Exemption, ...] = ()
     asked: AskedPolicies = NOTHING
+
+    @property
+    def own(self) -> tuple[Rule, ...]:
+        """A team's own rules."""
+        return self.rules[len(pack.RULES) :]
 
 
 ONLY_OURS: Final = Policies()
@@ -82,78 +45,3 @@ def load(asked: AskedPolicies) -> Policies:
         return Policies(rules=rules, asked=asked)
     exemptions = read_exemptions(asked.exemptions, {rule.name for rule in rules})
     return Policies(rules=rules, exemptions=exemptions, asked=asked)
-
-
-def asked_by_config(text: str, directory: Path) -> AskedPolicies:
-    """What a stack's configuration asks for.
-
-    Args:
-        text: the value of the key, JSON as the engine hands it over; empty for none.
-        directory: where the engine runs the program.
-
-    Raises:
-        PoliciesError: it is something else.
-    """
-    if not text:
-        return NOTHING
-    try:
-        value: object = json.loads(text)
-    except ValueError:
-        value = text
-    return _asked(value, _project(directory), KEY)
-
-
-def asked_by_project(directory: Path, stack: str) -> AskedPolicies:
-    """What a stack file, or else the project's own file, asks for.
-
-    Args:
-        directory: the project's folder.
-        stack: the stack's name; an organisation may stand before it.
-
-    Raises:
-        PoliciesError: one of the files cannot be read, or asks for something else.
-    """
-    folder = _project(directory)
-    own, shared = (
-        _content(folder / name) for name in (f"Pulumi.{stack.rpartition('/')[2]}.yaml", PROJECT_FILE)
-    )
-    main = folder / str(shared.get("main", ""))
-    program = _project(main if main.is_dir() else main.parent)
-    for file, content in ((f"Pulumi.{stack}.yaml", own), (PROJECT_FILE, shared)):
-        config = _mapping(content.get("config"))
-        if KEY in config:
-            value = config[KEY]
-            whole = content is shared and "value" in _mapping(value)
-            return _asked(_mapping(value)["value"] if whole else value, program, f"{file}: {KEY}")
-    return NOTHING
-
-
-def _project(directory: Path) -> Path:
-    """The project of a folder, which may be below it."""
-    folders = (directory, *directory.parents)
-    return next((folder for folder in folders if (folder / PROJECT_FILE).is_file()), directory).resolve()
-
-
-def _content(file: Path) -> Mapping[str, Any]:
-    """What a file of the engine holds, nothing where it is not there."""
-    if not file.is_file():
-        return {}
-    try:
-        with file.open("rb") as opened:
-            documents = read_documents(str(file), opened.read(MAX_BYTES + 1))
-    except (OSError, Unreadable) as problem:
-        raise PoliciesError(f"{file}: cannot be read: {problem}") from None
-    return _mapping(documents[0].value) if documents else {}
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _asked(value: object, folder: Path, where: str) -> AskedPolicies:
-    given = cast("Mapping[str, object]", value) if isinstance(value, dict) else {"": value}
-    for name, path in given.items():
-        if name not in ("rules", "exemptions") or not isinstance(path, str) or not path:
-            raise PoliciesError(f"{where}: is {json.dumps(value, default=str)}; allowed: {_FORM}")
-    paths = {name: folder / str(path) for name, path in given.items()}
-    return AskedPolicies(rules=paths.get("rules"), exemptions=paths.get("exemptions"))

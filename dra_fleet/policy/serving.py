@@ -14,7 +14,7 @@ from typing import Final
 import grpc
 from pulumi.runtime.proto import analyzer_pb2_grpc
 
-from dra_fleet.policy import own, pack
+from dra_fleet.policy import asked_policies, pack
 from dra_fleet.policy.analyzer import Analyzer
 
 _LARGEST_MESSAGE: Final = 400 * 1024 * 1024
@@ -57,9 +57,9 @@ def start() -> None:
     server.stop(0)
 
 
-def _asked(arguments: list[str]) -> own.AskedPolicies:
+def _asked(arguments: list[str]) -> asked_policies.AskedPolicies:
     parser = argparse.ArgumentParser(prog="run-pack", allow_abbrev=False)
     for name in ("--rules", "--exemptions"):
         parser.add_argument(name, type=lambda text: Path(text).absolute())
     given, _ = parser.parse_known_args(arguments)
-    return own.AskedPolicies(rules=given.rules, exemptions=given.exemptions)
+    return asked_policies.AskedPolicies(rules=given.rules, exemptions=given.exemptions)

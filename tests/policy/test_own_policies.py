@@ -10,7 +10,7 @@ import pytest
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import analyzer_pb2
 
-from dra_fleet.policy import own, pack
+from dra_fleet.policy import asked_policies, own, pack
 from dra_fleet.policy.analyzer import Analyzer
 from dra_fleet.policy.gate.baseline import against_baseline, baseline_text
 from dra_fleet.policy.gate.errors import GateError
@@ -36,20 +36,21 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def both(folder: Path) -> own.AskedPolicies:
-    return own.AskedPolicies(rules=folder / "./rules", exemptions=folder / "exemptions.yaml")
+def both(folder: Path) -> asked_policies.AskedPolicies:
+    return asked_policies.AskedPolicies(rules=folder / "./rules", exemptions=folder / "exemptions.yaml")
 
 
 def test_a_stack_file_or_the_project_s_own_asks(project: Path) -> None:
-    assert own.asked_by_project(project, "dev") == own.NOTHING
+    assert asked_policies.asked_by_project(project, "dev") == asked_policies.NOTHING
     (project / "Pulumi.dev.yaml").write_text(STACK_FILE, encoding="utf-8")
-    assert own.asked_by_project(project, "acme/dev") == both(project)
-    assert own.asked_by_project(project / "rules", "dev") == both(project)
-    assert own.asked_by_project(project, "prod") == own.NOTHING
+    assert asked_policies.asked_by_project(project, "acme/dev") == both(project)
+    assert asked_policies.asked_by_project(project / "rules", "dev") == both(project)
+    assert asked_policies.asked_by_project(project, "prod") == asked_policies.NOTHING
     shared = "config:\n  dra-fleet:policies:\n    value: {rules: ./rules}\n"
     (project / "Pulumi.yaml").write_text(f"name: other\nruntime: python\n{shared}", encoding="utf-8")
-    assert own.asked_by_project(project, "prod") == own.AskedPolicies(rules=project / "./rules")
-    assert own.asked_by_project(project, "dev") == both(project)
+    only_rules = asked_policies.AskedPolicies(rules=project / "./rules")
+    assert asked_policies.asked_by_project(project, "prod") == only_rules
+    assert asked_policies.asked_by_project(project, "dev") == both(project)
 
 
 def test_paths_are_from_the_project_that_holds_the_program(project: Path) -> None:
@@ -57,13 +58,13 @@ def test_paths_are_from_the_project_that_holds_the_program(project: Path) -> Non
     copied.mkdir()
     (copied / "Pulumi.yaml").write_text(f"name: other\nruntime: python\nmain: {project}\n", encoding="utf-8")
     (copied / "Pulumi.dev.yaml").write_text(STACK_FILE, encoding="utf-8")
-    assert own.asked_by_project(copied, "dev") == both(project)
+    assert asked_policies.asked_by_project(copied, "dev") == both(project)
 
 
 def test_the_engine_s_configuration_asks_the_same(project: Path) -> None:
     asked = '{"rules": "./rules", "exemptions": "exemptions.yaml"}'
-    assert own.asked_by_config(asked, project) == both(project)
-    assert own.asked_by_config("", project) == own.NOTHING
+    assert asked_policies.asked_by_config(asked, project) == both(project)
+    assert asked_policies.asked_by_config("", project) == asked_policies.NOTHING
 
 
 @pytest.mark.parametrize(
@@ -71,8 +72,8 @@ def test_the_engine_s_configuration_asks_the_same(project: Path) -> None:
     [('"./rules"', '"./rules"'), ("{rules", '"{rules"'), ('{"rule": "x"}', '{"rule": "x"}'), ("[]", "[]")],
 )
 def test_anything_else_is_refused(text: str, shown: str, project: Path) -> None:
-    with pytest.raises(own.PoliciesError) as refused:
-        own.asked_by_config(text, project)
+    with pytest.raises(asked_policies.PoliciesError) as refused:
+        asked_policies.asked_by_config(text, project)
     assert str(refused.value) == (
         f"dra-fleet:policies: is {shown}; "
         "allowed: {rules: ./rules, exemptions: exemptions.yaml}, both optional"
@@ -83,7 +84,7 @@ def started(project: Path, asked: str, patch: pytest.MonkeyPatch) -> Analyzer:
     """The pack as an engine starts it for a stack."""
     patch.chdir(project)
     served = Analyzer(name=pack.NAME, version=pack.VERSION, rules=pack.RULES, unjudged=pack.UNJUDGED)
-    config = {own.KEY: asked} if asked else {}
+    config = {asked_policies.KEY: asked} if asked else {}
     served.ConfigureStack(analyzer_pb2.AnalyzerStackConfigureRequest(stack="dev", config=config), CONTEXT)
     return served
 
@@ -107,7 +108,7 @@ def test_the_pack_refuses_to_start_without_the_rules_asked_for(
 
 @pytest.mark.slow
 def test_own_rules_count_as_files_of_the_pack(project: Path) -> None:
-    found = identity(*own.asked_by_config('{"rules": "rules"}', project).paths)
+    found = identity(*asked_policies.asked_by_config('{"rules": "rules"}', project).paths)
     assert {
         str(project / "rules" / name) for name in ("_words.py", "namespace_require_owner.py")
     } <= found.keys()
@@ -115,7 +116,7 @@ def test_own_rules_count_as_files_of_the_pack(project: Path) -> None:
 
 def exempting(project: Path, *entries: str) -> own.Policies:
     write_exemptions(project / "exemptions.yaml", *entries)
-    return own.load(own.AskedPolicies(exemptions=project / "exemptions.yaml"))
+    return own.load(asked_policies.AskedPolicies(exemptions=project / "exemptions.yaml"))
 
 
 def judged(policies: own.Policies, level: str) -> GateVerdict:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.findings.engine_events import streaming_environment
 from dra_fleet.places import top_folder
+from dra_fleet.policy.asked_policies import NOTHING, AskedPolicies
 from dra_fleet.policy.gate.errors import GateError, NoEventsError
 from dra_fleet.policy.gate.identity import changed, identity
 from dra_fleet.policy.gate.record import read_record
-from dra_fleet.policy.own import NOTHING, AskedPolicies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

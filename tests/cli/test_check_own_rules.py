@@ -1,0 +1,116 @@
+"""A team's own rules in `dra-fleet check`, as in the gate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from dra_fleet.cli.main import app
+from dra_fleet.policy.rule_files import RuleFileError
+from tests.policy.own_rules import FUTURE, LABEL, OWNER, PAST, exemption, write_exemptions, write_rules
+
+STACK = Path(__file__).parents[1] / "data" / "recipes" / "s6" / "stack.yaml"
+RUNNER = CliRunner()
+NAMESPACE = """
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: team
+  labels: {}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "deploy.yaml"
+    path.write_text(NAMESPACE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    return write_rules(tmp_path / "rules")
+
+
+def check(file: Path, *options: str, stack: Path = STACK) -> tuple[int, list[str]]:
+    result = RUNNER.invoke(app, ["check", str(file), "--stack", str(stack), *options])
+    return result.exit_code, result.stdout.splitlines()
+
+
+def test_what_a_rule_finds_is_told_at_its_line(file: Path, rules: Path) -> None:
+    assert check(file)[0] == 0
+    code, lines = check(file, "--rules", str(rules))
+    assert code == 1
+    assert lines[0] == (
+        f"{file}:6:3: error: Namespace team metadata.labels.{LABEL}: is absent; "
+        f"allowed: the team that owns it; fix: label the namespace [{OWNER}]"
+    )
+    file.write_text(NAMESPACE.replace("{}", f"{{{LABEL}: ml}}"), encoding="utf-8")
+    assert check(file, "--rules", str(rules))[0] == 0
+
+
+def test_objects_that_ask_for_no_devices_are_judged_by_them_too(file: Path, rules: Path) -> None:
+    rule = rules / "namespace_require_owner.py"
+    rule.write_text(rule.read_text("utf-8").replace("core/v1:Namespace", "apps/v1:Deployment"), "utf-8")
+    file.write_text("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n", encoding="utf-8")
+    code, lines = check(file, "--rules", str(rules))
+    told = "0 judged, 1 passed over (1 ask for no devices); 1 object by your own rules"
+    assert (code, lines[-1]) == (1, told)
+    assert lines[0].startswith(f"{file}:3:1: error: Deployment web metadata.labels.{LABEL}: is absent")
+
+
+def test_a_secret_s_values_are_not_shown(file: Path, rules: Path) -> None:
+    rule = rules / "namespace_require_owner.py"
+    text = rule.read_text("utf-8").replace("Namespace", "Secret").replace('"is absent"', "place.shown")
+    shown = text.replace("if owner.absent:", 'place = resource.get("data", "password")\n    if owner.absent:')
+    rule.write_text(shown, encoding="utf-8")
+    file.write_text("apiVersion: v1\nkind: Secret\ndata: {password: aHVudGVyMg==}\n", encoding="utf-8")
+    _, lines = check(file, "--rules", str(rules))
+    assert f"metadata.labels.{LABEL}: [secret]; allowed:" in lines[0]
+
+
+def test_an_exempted_finding_is_a_warning_until_its_day(file: Path, rules: Path, tmp_path: Path) -> None:
+    exemptions, sarif = tmp_path / "exemptions.yaml", tmp_path / "check.sarif"
+    options = ("--rules", str(rules), "--exemptions", str(exemptions), "--sarif", str(sarif))
+    write_exemptions(exemptions, exemption("team"))
+    code, lines = check(file, *options)
+    assert (code, lines[1]) == (0, "0 errors, 1 warning")
+    assert f"; exempted until {FUTURE}: shared by all teams [{OWNER}]" in lines[0]
+    (run,) = json.loads(sarif.read_text("utf-8"))["runs"]
+    assert run["results"][0]["suppressions"][0]["justification"] == f"until {FUTURE}: shared by all teams"
+    assert OWNER in {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    write_exemptions(exemptions, exemption("team", PAST))
+    code, lines = check(file, *options)
+    assert code == 1
+    assert f": is absent; its exemption expired on {PAST} (shared by all teams); fix: mend" in lines[0]
+
+
+def test_a_comment_leaves_out_a_rule_of_one_s_own(file: Path, rules: Path) -> None:
+    file.write_text(f"# dra-fleet: ignore-file {OWNER}\n{NAMESPACE}", encoding="utf-8")
+    assert check(file, "--rules", str(rules))[0] == 0
+    code, lines = check(file)
+    assert code == 1
+    assert "leaves out a rule that does not exist" in lines[0]
+
+
+def test_the_stack_file_names_the_rules(file: Path, rules: Path) -> None:
+    assert rules.name == "rules"
+    stack = file.parent / "Pulumi.lab.yaml"
+    content = yaml.safe_load(STACK.read_text("utf-8"))
+    content["config"]["dra-fleet:policies"] = {"rules": "./rules"}
+    stack.write_text(yaml.safe_dump(content), encoding="utf-8")
+    (file.parent / "Pulumi.yaml").write_text("name: theirs\nruntime: python\n", encoding="utf-8")
+    assert check(file, stack=stack)[1][0].endswith(f"[{OWNER}]")
+
+
+def test_without_the_rules_that_are_asked_for_nothing_is_judged(file: Path, tmp_path: Path) -> None:
+    result = RUNNER.invoke(app, ["check", str(file), "--stack", str(STACK), "--rules", str(tmp_path / "no")])
+    assert isinstance(result.exception, RuleFileError)
+    assert str(result.exception) == (
+        f"{tmp_path / 'no'} is no folder, and rules of it are asked for: nothing is judged without them; "
+        "fix: restore it, or take it out of the policies"
+    )
