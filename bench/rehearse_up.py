@@ -1,99 +1,213 @@
-"""How much longer than a bare program on the same engine does a rehearsal take?
+"""How long does a rehearsal of the dev stack take, and what does it take of the machine?
 
-Measures, in one run and side by side: a bare program that declares nothing, the dev stack from nothing
-running until every workload holds its devices, and the dev stack again without a change. Prints medians and
-their ratios. Tools must be built already (`make up` once).
+Measures, in turns: a bare program that declares nothing; the dev stack, and the dev stack without its last
+cluster, each from nothing until every workload holds its devices, again without a change, and its `status`.
+Prints medians of seconds and processor seconds, ratios beside their goals, and the most memory that all
+processes of a rehearsal had at once. Tools must be built already (`make up` once).
 
 The folder of another checkout may follow, such as a worktree of an earlier commit in which `make up` and
-`make down` have run: its own dev stack is measured in turns with this one's, and the ratios are printed.
+`make down` have run: its own dev stack is measured in turns with these, and the ratios are printed.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import psutil
+import yaml
 from twins.goals import print_beside_goal
 
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
 PROJECT = Path(__file__).resolve().parents[1]
-COMMAND = str(Path(sys.executable).parent / "dra-fleet")
-ROUNDS = 5
+COMMAND = Path(".venv", "bin", "dra-fleet")
+FLEET = "dra-fleet:fleet"
+SAMPLE_SECONDS = 2.0
+WAIT = "900"
+"""Seconds for workloads; other work on the machine is no failure."""
 
 BARE = "import pulumi\nimport pulumi_kubernetes.resource.v1\nimport pulumi_kubernetes.helm.v3\n"
 """Declares nothing; imports the SDK modules that the dev stack needs."""
 
 
-GOALS = {"first": 0.6, "second": 0.5}
-"""How much of an earlier state's time each case may take."""
+@dataclass(kw_only=True)
+class Spent:
+    """Seconds on the wall and of processors, and megabytes at most."""
+
+    wall: list[float] = field(default_factory=list[float])
+    busy: list[float] = field(default_factory=list[float])
+    memory: list[float] = field(default_factory=list[float])
 
 
-def run(arguments: list[str], environment: dict[str, str], directory: Path = PROJECT) -> float:
-    """Run a command that must succeed; returns its seconds."""
-    started = time.monotonic()
+Cases = dict[str, Spent]
+
+
+def of_home(home: Path) -> list[psutil.Process]:
+    """The processes that work in a home."""
+    return [
+        process
+        for process in psutil.process_iter(["cmdline", "cwd"])
+        if str(home) in " ".join([*(process.info["cmdline"] or []), process.info["cwd"] or ""])
+    ]
+
+
+def busy_seconds(home: Path) -> float:
+    """Processor seconds of all commands that have ended and of what runs in a home."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = ended.ru_utime + ended.ru_stime
+    for process in of_home(home):
+        try:
+            times = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        used += times.user + times.system
+    return used
+
+
+@contextmanager
+def most_memory(home: Path, found: list[float]) -> Generator[None]:
+    """Note the most megabytes that the processes of a home have of their own at once, now and then."""
+    over, most = threading.Event(), [0.0]
+
+    def look() -> None:
+        while not over.wait(SAMPLE_SECONDS):
+            now = 0.0
+            for process in of_home(home):
+                try:
+                    memory = process.memory_info()
+                except psutil.NoSuchProcess:
+                    continue
+                now += (memory.rss - getattr(memory, "shared", 0)) / 1e6
+            most[0] = max(most[0], now)
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield
+    finally:
+        over.set()
+        looking.join()
+        found.append(most[0])
+
+
+def run(
+    arguments: list[str], environment: dict[str, str], directory: Path, spent: Spent | None = None
+) -> None:
+    """Run a command that must succeed, and note what it took of a home's processes too."""
+    home = Path(environment["DRA_FLEET_HOME"])
+    started, before = time.monotonic(), busy_seconds(home)
     done = subprocess.run(
         arguments, env=environment, cwd=directory, check=False, capture_output=True, text=True
     )
     if done.returncode != 0:
         sys.exit(f"{' '.join(arguments)} failed:\n{done.stdout}{done.stderr}")
-    return time.monotonic() - started
+    if spent is not None:
+        spent.wall.append(time.monotonic() - started)
+        spent.busy.append(busy_seconds(home) - before)
 
 
-def bare_program(environment: dict[str, str], directory: Path) -> tuple[list[str], dict[str, str]]:
-    """Make a bare project; returns the command that runs it, and its environment."""
+def measure_bare(directory: Path, environment: dict[str, str], cases: Cases) -> None:
+    """A bare project in the rehearsal's engine."""
+    directory.mkdir()
     (directory / "Pulumi.yaml").write_text("name: bare\nruntime: python\n")
     (directory / "__main__.py").write_text(BARE)
     shown = subprocess.run(
-        [COMMAND, "rehearse", "env", "--json"], env=environment, check=True, capture_output=True
+        [PROJECT / COMMAND, "rehearse", "env", "--json"], env=environment, check=True, capture_output=True
     ).stdout
     variables = {**environment, **json.loads(shown)}
     run(["pulumi", "stack", "init", "bare"], variables, directory)
-    return ["pulumi", "up", "--yes", "--skip-preview", "--stack", "bare"], variables
+    up = ["pulumi", "up", "--yes", "--skip-preview", "--stack", "bare"]
+    run(up, variables, directory, cases.setdefault("bare program", Spent()))
 
 
-def one_round(environment: dict[str, str], root: Path, project: Path) -> dict[str, float]:
-    """Seconds of each case, in a home of their own that is gone afterwards; the bare one of this checkout."""
-    command = str(project / ".venv" / "bin" / "dra-fleet")
-    up = [command, "rehearse", "up", "--json"]
-    try:
-        first, second = run(up, environment, project), run(up, environment, project)
-        if project != PROJECT:
-            return {"first": first, "second": second}
-        (root / "bare").mkdir()
-        program, variables = bare_program(environment, root / "bare")
-        return {"bare": run(program, variables, root / "bare"), "first": first, "second": second}
-    finally:
-        run([command, "rehearse", "down", "--remove"], environment, project)
+def measure(project: Path, stack: Path, name: str, cases: Cases, *, bare: bool = False) -> None:
+    """A stack in a home of its own that is gone afterwards."""
+    command, hardware = str(project / COMMAND), str(project / "hardware" / "dev.yaml")
+    first, again, status = (
+        cases.setdefault(f"{name}{case}", Spent()) for case in (" from nothing", " again", ": status")
+    )
+    with tempfile.TemporaryDirectory(prefix="dra-fleet-bench-") as place:
+        environment = {**os.environ, "DRA_FLEET_HOME": f"{place}/home"}
+        up = [command, "rehearse", "up", str(stack), "--hardware", hardware, "--json", "--wait", WAIT]
+        try:
+            with most_memory(Path(place), first.memory):
+                run(up, environment, project, first)
+                run(up, environment, project, again)
+                run([command, "rehearse", "status", str(stack)], environment, project, status)
+            if bare:
+                measure_bare(Path(place, "bare"), environment, cases)
+        finally:
+            run([command, "rehearse", "down", "--remove"], environment, project)
 
 
-def measure(projects: list[Path]) -> list[dict[str, float]]:
-    """Median seconds of each case, per checkout, measured in turns."""
-    rounds: list[list[dict[str, float]]] = [[] for _ in projects]
-    for number in range(ROUNDS):
-        for project, found in zip(projects, rounds, strict=True):
-            with tempfile.TemporaryDirectory() as place:
-                environment = {**os.environ, "DRA_FLEET_HOME": f"{place}/home"}
-                found.append(one_round(environment, Path(place), project))
-        print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
-    return [{name: statistics.median(one[name] for one in found) for name in found[0]} for found in rounds]
+def without_last(stack: Path, folder: Path) -> Path:
+    """A stack file without its last cluster, and without what is for that."""
+    content: dict[str, Any] = yaml.safe_load(stack.read_text())
+    fleet = content["config"][FLEET]
+    last = list(fleet["clusters"])[-1]
+    del fleet["clusters"][last]
+    for part in ("workloads", "computeDomains", "queues"):
+        kept = {name: item for name, item in fleet.get(part, {}).items() if item.get("cluster") != last}
+        fleet.pop(part, None)
+        fleet |= {part: kept} if kept else {}
+    fewer = folder / "fewer.yaml"
+    fewer.write_text(yaml.safe_dump(content, sort_keys=False))
+    return fewer
+
+
+def median(cases: Cases, name: str, what: str) -> float:
+    """Of one case, of its `wall`, `busy` or `memory`."""
+    return statistics.median(getattr(cases[name], what))
+
+
+def print_ratio(cases: Cases, name: str, other: str, goal: float) -> None:
+    """How much longer one case takes than another, on the wall and of processors."""
+    for what, title in (("wall", "seconds"), ("busy", "processor seconds")):
+        ratio = median(cases, name, what) / median(cases, other, what)
+        print_beside_goal(f"{name} / {other}, {title}", ratio, goal)
 
 
 def main() -> None:
     """Print the medians and the ratios."""
-    others = [Path(word).resolve() for word in sys.argv[1:]]
-    found, *before = measure([PROJECT, *others])
-    for name, value in found.items():
-        print(f"{name:7} {value:6.1f} s (median of {ROUNDS})")
-    print(f"from nothing to all allocated / bare program: {found['first'] / found['bare']:.1f}")
-    print(f"again without a change / bare program:        {found['second'] / found['bare']:.1f}")
-    for other, seconds in zip(others, before, strict=True):
-        for case, goal in GOALS.items():
-            print_beside_goal(f"{case} up / that of {other.name}", found[case] / seconds[case], goal)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("checkout", nargs="*", type=Path, help="the folder of another checkout")
+    parser.add_argument("--rounds", type=int, default=3)
+    asked = parser.parse_args()
+    others = [folder.resolve() for folder in asked.checkout]
+    cases: Cases = {}
+    with tempfile.TemporaryDirectory(prefix="dra-fleet-bench-") as folder:
+        stack = PROJECT / "Pulumi.dev.yaml"
+        fewer = without_last(stack, Path(folder))
+        for number in range(asked.rounds):
+            measure(PROJECT, stack, "dev", cases, bare=True)
+            measure(PROJECT, fewer, "four clusters", cases)
+            for other in others:
+                measure(other, other / "Pulumi.dev.yaml", other.name, cases)
+            print(f"round {number + 1} of {asked.rounds}", file=sys.stderr)
+    for name, spent in cases.items():
+        memory = f", at most {max(spent.memory):.0f} MB" if spent.memory else ""
+        wall, busy = median(cases, name, "wall"), median(cases, name, "busy")
+        print(f"{name:32} {wall:6.1f} s, {busy:6.1f} processor seconds{memory}")
+    print_beside_goal("dev: status", median(cases, "dev: status", "wall"), 1, "s")
+    print_beside_goal("dev: memory", max(cases["dev from nothing"].memory) / 1e3, 4.5, "GB")
+    print_ratio(cases, "dev from nothing", "four clusters from nothing", 1.3)
+    for other in others:
+        print_ratio(cases, "four clusters from nothing", f"{other.name} from nothing", 0.6)
+        print_ratio(cases, "four clusters again", f"{other.name} again", 0.5)
 
 
 if __name__ == "__main__":
