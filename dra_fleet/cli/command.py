@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 from typing_extensions import override
 
@@ -13,7 +14,7 @@ from dra_fleet.cli.completion import stacks
 from dra_fleet.cli.telling import Form, Telling, tell
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from typer._click import Context, HelpFormatter, Parameter
 
@@ -45,7 +46,14 @@ def _options() -> Sequence[Parameter]:
 
 
 _OPTIONS: Final = _options()
-_SECTIONS: Final = {"argument": "Arguments", "option": "Options"}
+SECTIONS: Final = {"argument": "Arguments", "option": "Options"}
+"""The parts of a command's help."""
+_NAMES: Final = 30
+"""Columns that names of options take at most on a wide terminal."""
+_LEAST: Final = 52
+"""Columns below which click's own width is wider than the terminal."""
+_WHOLE: Final = 1_000
+"""Characters after which what a group says of a command is cut off."""
 
 
 class FleetCommand(TyperCommand):
@@ -77,19 +85,54 @@ class FleetCommand(TyperCommand):
         return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
 
     @override
+    def get_help(self, ctx: Context) -> str:
+        return super().get_help(_fitted(ctx))
+
+    @override
     def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
-        for kind, title in _SECTIONS.items():
-            told = [
-                (_named(*record, kind=kind))
+        # On a narrow terminal meanings stand below names: beside them words would be broken.
+        widest = min(_NAMES, formatter.width * 3 // 8)
+        for kind, title in SECTIONS.items():
+            rows = [
+                row
                 for item in self.get_params(ctx)
-                if item.param_type_name == kind and (record := item.get_help_record(ctx)) is not None
+                if item.param_type_name == kind
+                for row in described(item, ctx)
             ]
-            if told:
+            if rows:
                 with formatter.section(title):
-                    formatter.write_dl(told)
+                    formatter.write_dl(rows, col_max=widest)
 
 
-def _named(name: str, meaning: str, *, kind: str) -> tuple[str, str]:
-    """An argument without Python's name of its type, an option's choices without brackets."""
-    shown = name.partition(" <")[0] if kind == "argument" else name.replace("<", "").replace(">", "")
-    return shown, meaning
+class FleetGroup(TyperGroup):
+    """Several commands, each told in a whole sentence, however narrow the terminal is."""
+
+    @override
+    def get_help(self, ctx: Context) -> str:
+        return super().get_help(_fitted(ctx))
+
+    @override
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, item.get_short_help_str(_WHOLE)) for name, item in found if item])
+
+
+def described(item: Parameter, ctx: Context) -> Iterator[tuple[str, str]]:
+    """How help names an argument or option, and what it says of it; nothing where it is hidden.
+
+    An argument is named without Python's name of its type, an option's choices without brackets.
+    """
+    record = item.get_help_record(ctx)
+    if record is not None:
+        name, meaning = record
+        is_argument = item.param_type_name == "argument"
+        yield (name.partition(" <")[0] if is_argument else name.replace("<", "").replace(">", "")), meaning
+
+
+def _fitted(ctx: Context) -> Context:
+    """Help as wide as a terminal that is narrower than the 50 columns that click takes at least."""
+    columns = shutil.get_terminal_size().columns
+    if ctx.terminal_width is None and columns < _LEAST:
+        ctx.terminal_width = columns
+    return ctx

@@ -24,7 +24,7 @@ from dra_fleet.cli import (
     review,
     rules,
 )
-from dra_fleet.cli.command import FleetCommand
+from dra_fleet.cli.command import FleetCommand, FleetGroup
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import give_streams, print_error, print_json
 from dra_fleet.cli.telling import telling
@@ -61,6 +61,7 @@ OUTSIDE = frozenset(
 
 app = typer.Typer(
     name="dra-fleet",
+    cls=FleetGroup,
     help="GPU fleets with Dynamic Resource Allocation: declared in Pulumi, rehearsed on a laptop.",
     epilog=EXAMPLES,
     no_args_is_help=True,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dra_fleet.cli.command import FleetCommand, Stack
+from dra_fleet.cli.command import FleetCommand, FleetGroup, Stack
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import print_json, print_table, stderr_console, stdout_console
 from dra_fleet.cli.progress import reporting
@@ -31,6 +31,7 @@ EXAMPLES = examples(
 )
 
 app = typer.Typer(
+    cls=FleetGroup,
     help="Rehearse a stack on this machine: real engine, real control plane, simulated hardware.",
     epilog=EXAMPLES,
     no_args_is_help=True,

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from dra_fleet.cli.command import FleetCommand
+from dra_fleet.cli.command import FleetCommand, FleetGroup
 from dra_fleet.cli.examples import examples
 from dra_fleet.cli.output import print_json
 
 app = typer.Typer(
+    cls=FleetGroup,
     help="Rules of your own: files like those in policies/rules, which `gate --rules DIR` has judge too.",
     no_args_is_help=True,
 )

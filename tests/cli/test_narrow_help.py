@@ -1,0 +1,58 @@
+"""Help on narrow terminals: whole words, whole lines, whole commands to copy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer._click import Context
+from typer.main import get_command
+
+from dra_fleet.cli.main import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DEFAULT = 80
+"""Columns that help takes at most, however wide the terminal is."""
+WIDE = 400
+
+
+def everything(group: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """A group and all that is in it, by what one types."""
+    yield name, group
+    for word, command in getattr(group, "commands", {}).items():
+        yield from everything(command, f"{name} {word}")
+
+
+ALL = dict(everything(get_command(app), "dra-fleet"))
+
+
+def told(name: str, columns: int) -> tuple[str, str]:
+    """Help on a terminal of so many columns: what comes before its examples, and these."""
+    wider = columns if columns > DEFAULT else None
+    context = Context(ALL[name], info_name=name, terminal_width=wider)
+    text, _, after = ALL[name].get_help(context).partition("Examples:\n")
+    return text, after.partition("\n\n")[0]
+
+
+def wanting(name: str, columns: int) -> list[str]:
+    """What is wrong with the help of a command on a terminal of so many columns."""
+    text, examples = told(name, columns)
+    whole, copied = told(name, WIDE)
+    words = set(whole.split())
+    broken = [word for word in text.split() if word not in words and word.rstrip("-") not in whole]
+    long = [line for line in text.splitlines() if len(line) > columns and len(line.split()) > 2]
+    return [*broken, *long, *([] if examples == copied else [examples])]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_help_breaks_no_word_and_no_example_and_cuts_nothing_off(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert {name: found for name in ALL if (found := wanting(name, columns))} == {}
+
+
+def test_every_command_shows_examples() -> None:
+    assert [name for name in ALL if not told(name, WIDE)[1] and name != "dra-fleet rules"] == []
