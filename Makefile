@@ -7,10 +7,12 @@ PYTEST_ARGS ?=
 PYTEST = $(BIN)/pytest -n auto --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help up down unit test test-full check bench generate record lock setup tools browser
+.PHONY: help up down unit test test-full check bench docs generate record lock setup tools browser
 
 # Everything here starts Python often; modules are compiled once.
 unexport PYTHONDONTWRITEBYTECODE
+# What the theme says of its own next version.
+export NO_MKDOCS_2_WARNING := 1
 
 MAKEFLAGS += --no-print-directory
 
@@ -42,6 +44,9 @@ check: setup ## Check format, lint, types and import contracts, then run the tes
 bench: setup tools ## Run the benchmarks; at the end every ratio beside its goal
 	@PYTHONPATH=bench $(BIN)/python -m twins.run_all
 
+docs: setup ## Make the documentation's site in build/site
+	@$(BIN)/mkdocs build
+
 generate: setup ## Write every file that is made from the code, and the golden files of tests
 	@PYTHONPATH=. $(BIN)/python scripts/generate.py
 	@$(PYTEST) -q --write-golden
@@ -51,7 +56,7 @@ record: setup tools ## Record what NVIDIA's own driver publishes for every machi
 	@PYTHONPATH=. $(BIN)/python scripts/record_labels.py
 	@PYTHONPATH=. $(BIN)/python scripts/record_prepared.py
 
-lock: setup ## Renew requirements.lock and requirements-dev.lock from the pins
+lock: setup ## Renew the locks of all requirements from the pins
 	@$(BIN)/python scripts/lock.py
 
 setup:

@@ -17,7 +17,7 @@ from dra_fleet.policy.presets import PRESETS
 from dra_fleet.review import schema as review_schema
 from dra_fleet.settings import reference
 from dra_fleet.settings import schema as stack_schema
-from scripts import behaviours, support, truth
+from scripts import behaviours, commands, support, truth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,6 +29,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     **{f"schema/{published.file}": published.text for published in PUBLISHED},
     "dra_fleet/review/schema/review.schema.json": review_schema.text,
     "docs/rules.md": docs.page,
+    "docs/commands.md": commands.page,
     "docs/support.md": support.page,
     "docs/truth.md": lambda: truth.page() + behaviours.text(),
     **{f"policies/presets/{name}.json": partial(preset.text, name) for name in PRESETS},

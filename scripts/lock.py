@@ -1,6 +1,7 @@
-"""Writes both locks anew: what pip resolves the exact pins to, on this system, with all that they bring.
+"""Writes the locks anew: what pip resolves the exact pins to, on this system, with all that they bring.
 
-`requirements.lock` is what the program needs; `requirements-dev.lock`, what the development tools add to it.
+`requirements.lock` is what the program needs; `requirements-dev.lock`, what the development tools add to it;
+`requirements-docs.lock`, what the documentation's site adds to both.
 """
 
 from __future__ import annotations
@@ -12,15 +13,20 @@ import sys
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
+NAMES = ("requirements", "requirements-dev", "requirements-docs")
+"""Each is held by the locks before it."""
 PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed", "--report", "-")
 
 
 def main() -> None:
-    """Ask the package index that pip uses, and write both files."""
-    program = resolved("-r", "requirements.txt")
-    write("requirements.lock", program)
-    both = resolved("-r", "requirements.txt", "-r", "requirements-dev.txt", "-c", "requirements.lock")
-    write("requirements-dev.lock", both - program)
+    """Ask the package index that pip uses, and write the files."""
+    wanted, known = list[str](), set[tuple[str, str]]()
+    for name in NAMES:
+        wanted += ["-r", f"{name}.txt"]
+        found = resolved(*wanted)
+        write(f"{name}.lock", found - known)
+        wanted += ["-c", f"{name}.lock"]
+        known = found
 
 
 def resolved(*arguments: str) -> set[tuple[str, str]]:

@@ -1,0 +1,110 @@
+"""The documentation's site builds, no link on it leads nowhere, and its pages ask nothing of others."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from typing_extensions import override
+
+from scripts.site import PROJECT, address
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+THEIRS = "404.html"
+"""Its links begin at the server's root."""
+
+
+class Links(HTMLParser):
+    """What a page links to, and what can be linked to on it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.to: list[str] = []
+        self.loaded: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(text)
+
+    @override
+    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
+        told = dict(attrs)
+        self.anchors.update(value for key in ("id", "name") if (value := told.get(key)))
+        if tag == "a" and (target := told.get("href")):
+            self.to.append(target)
+        elif (source := told.get("src")) or (tag == "link" and (source := told.get("href"))):
+            self.loaded.append(source)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Links]:
+    """The pages of the site, as `make docs` makes it."""
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+        cwd=PROJECT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    pages = {
+        page: Links(page.read_text(encoding="utf-8"))
+        for page in folder.rglob("*.html")
+        if page.name != THEIRS
+    }
+    assert (folder / "index.html") in pages
+    return pages
+
+
+@pytest.mark.slow
+def test_every_link_and_picture_of_the_site_is_there(site: dict[Path, Links]) -> None:
+    broken: list[str] = []
+    for page, links in site.items():
+        for target in (*links.to, *links.loaded):
+            parts = urlsplit(target)
+            if parts.scheme or parts.netloc:
+                continue
+            file = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            file = file / "index.html" if file.is_dir() else file
+            anchor = unquote(parts.fragment)
+            known = file.is_file() and (not anchor or file not in site or anchor in site[file].anchors)
+            if not known:
+                broken.append(f"{page.name}: {target}")
+    assert broken == []
+
+
+@pytest.mark.slow
+def test_a_page_of_the_site_loads_nothing_from_others(site: dict[Path, Links]) -> None:
+    others = {
+        source
+        for links in site.values()
+        for source in links.loaded
+        if urlsplit(source).scheme.startswith("http")
+    }
+    assert others == set()
+
+
+@pytest.mark.slow
+def test_every_page_of_the_documentation_is_on_the_site(site: dict[Path, Links]) -> None:
+    pages = {page.stem for page in site}
+    assert {file.stem for file in (PROJECT / "docs").rglob("*.md")} <= pages
+
+
+@pytest.mark.parametrize(
+    ("path", "place", "there"),
+    [
+        ("docs/start.md", "index.md", "start.md"),
+        ("docs/gate.md", "adr/0001.md", "../gate.md"),
+        ("README.md", "adr/0001.md", "../index.md"),
+        ("action.yml", "review.md", "https://host/blob/main/action.yml"),
+        ("examples", "review.md", "https://host/tree/main/examples"),
+        ("docs/adr", "index.md", "https://host/tree/main/docs/adr"),
+    ],
+)
+def test_a_link_leads_to_a_page_of_the_site_or_to_the_code_host(path: str, place: str, there: str) -> None:
+    assert address(path, place, "https://host") == there
