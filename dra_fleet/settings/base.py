@@ -15,4 +15,5 @@ class SettingsModel(BaseModel):
         alias_generator=camel,
         validate_by_name=True,
         validate_by_alias=True,
+        defer_build=True,
     )

@@ -13,7 +13,6 @@ from dra_fleet.drivers.nvidia import DRIVER
 from dra_fleet.drivers.nvidia.compute_domain_checks import DNS_NAMES, ENABLED, knows_modes
 from dra_fleet.drivers.nvidia.objects.compute_domain import ComputeDomainSpec
 from dra_fleet.findings.refusal import Refusal
-from dra_fleet.kubernetes.devices.validate import validate_spec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,6 +34,8 @@ def judged_domain(spec: Mapping[str, Any], installed: Sequence[Installed]) -> li
     Returns:
         Refusals with paths in the object.
     """
+    from dra_fleet.kubernetes.devices.validate import validate_spec  # noqa: PLC0415 - models take long to build
+
     wrong = [
         Refusal(
             path=f"spec.{problem.path}".removesuffix("."),
