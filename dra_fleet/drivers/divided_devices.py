@@ -81,8 +81,15 @@ def known_whole_taken(
     Raises:
         CelUnsupported: One may be valid, but cannot be evaluated here.
     """
-    selection, taken = DeviceSelection.of(expressions), partitions_taken(expressions, dividing)
-    if selection is None or taken == "none" or (taken == "too" and not divided):
+    selection = DeviceSelection.of(expressions)
+    if selection is None:
+        return ()
+    if divided:  # the first partition decides
+        parts = (part for each in dividing for part in each.partitions())
+        is_meant = any(_takes(selection.selects, part, divided=True) for part in parts)
+    else:
+        is_meant = partitions_taken(expressions, dividing) == "meant"
+    if not is_meant:
         return ()
     whole = ((device.title, device.cel) for each in dividing for device in each.whole())
     return tuple(whole_taken(selection.selects, whole, (), named=True))
