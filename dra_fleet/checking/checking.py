@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dra_fleet.cel import asked
 from dra_fleet.checking.charts import ChartUnknown, check_chart_values, find_chart
 from dra_fleet.checking.contents import contents_of, documents_of, unreadable
-from dra_fleet.checking.device_objects import all_expressions
+from dra_fleet.checking.device_objects import all_expressions, validated
 from dra_fleet.checking.inventory import clusters
 from dra_fleet.checking.leaving_out import comments, counted
 from dra_fleet.checking.on_cluster import judged_on
@@ -107,7 +107,12 @@ def check(
     if own.judge is not None:
         found |= own.judge(every)
     strict = plan.environment == STRICT
-    outcomes = [judged_on(cluster, everywhere, objects, is_production=strict) for cluster in fleet]
+    minors = {cluster.plan.kubernetes for cluster in fleet}
+    given = {minor: [validated(item, minor) for item in objects] for minor in minors}
+    outcomes = [
+        judged_on(cluster, everywhere, given[cluster.plan.kubernetes], is_production=strict)
+        for cluster in fleet
+    ]
     for of_object in zip(*outcomes, strict=True):
         found |= _merged(_where_it_runs(of_object), fleet)
     unknown: list[FileFinding] = []

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet import drivers
+from dra_fleet.checking.rendering import has_marks
 from dra_fleet.checking.resources import GROUP, at, mapping, sequence
+from dra_fleet.kubernetes.devices.base import copied
 from dra_fleet.kubernetes.devices.validate import API_VERSION, validate_object
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from dra_fleet.checking.resources import FileObject
+    from dra_fleet.findings.finding import Found
     from dra_fleet.kubernetes.devices.problem import Problem
     from dra_fleet.yaml_text import Path
 
@@ -53,19 +55,39 @@ class ClassRequest:
         return f"{self.name}/{self.value.get('name', '')}" if self.is_alternative else self.name
 
 
-def check_object(resource: FileObject, minors: Iterable[str]) -> FileObject:
-    """Tell what is wrong with the object itself on clusters of these minors; return it in the form of v1."""
-    as_v1 = replace(resource, value=_as_v1(resource))
-    _check_version(resource)
+@dataclass(frozen=True, kw_only=True)
+class Validated:
+    """An object as the API servers of one minor read it.
+
+    Attributes:
+        given: as it stands in its file.
+        as_v1: the same in the form of v1; None for what is none of Dynamic Resource Allocation's objects.
+        found: what is wrong with the object itself.
+        has_marks: whether a template left something in it.
+    """
+
+    given: FileObject
+    as_v1: FileObject | None
+    found: Found
+    has_marks: bool
+
+
+def validated(resource: FileObject, minor: str) -> Validated:
+    """What is wrong with an object itself on clusters of a minor, whatever else there is."""
+    if not resource.is_device_object:
+        return Validated(given=resource, as_v1=None, found={}, has_marks=has_marks(resource.value))
+    judged = replace(resource, subject=replace(resource.subject, found={}))
+    as_v1 = replace(judged, value=_as_v1(judged))
+    _check_version(judged)
     told: set[tuple[str, str]] = set()
-    for minor in minors:
-        for problem in validate_object(as_v1.kind, as_v1.value, minor):
-            if (problem.path, problem.what) not in told:
-                told.add((problem.path, problem.what))
-                _tell(as_v1, problem)
-    if resource.kind == "DeviceClass":
-        _check_owner(resource)
-    return as_v1
+    for problem in validate_object(as_v1.kind, as_v1.value, minor):
+        if (problem.path, problem.what) not in told:
+            told.add((problem.path, problem.what))
+            _tell(as_v1, problem)
+    if judged.kind == "DeviceClass":
+        _check_owner(judged)
+    found = judged.subject.found
+    return Validated(given=resource, as_v1=as_v1, found=found, has_marks=has_marks(resource.value))
 
 
 def devices_path(kind: str) -> Path:
@@ -133,7 +155,7 @@ def _check_version(resource: FileObject) -> None:
 
 def _as_v1(resource: FileObject) -> dict[str, Any]:
     """The object with requests in the form of v1, so that the rest of it can be judged too."""
-    value = copy.deepcopy(resource.value)
+    value: dict[str, Any] = copied(resource.value)
     value["apiVersion"] = API_VERSION
     for _, request in list(_old_requests(value, resource.kind)):
         request["exactly"] = {name: request.pop(name) for name in _REQUEST_FIELDS if name in request}

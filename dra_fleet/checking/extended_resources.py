@@ -130,7 +130,7 @@ class ExtendedResources:
         plugins = self._by_plugin.get(next(iter(names)), {}) if len(names) == 1 else {}
         if not items[0].class_name:
             return plugins
-        if name not in self._selection.known_classes() or name in self._selection.broken:
+        if name not in self._selection.classes or name in self._selection.broken:
             return None
         return {**self._selection.most_of(name), **plugins}
 
@@ -178,7 +178,7 @@ class ExtendedResources:
 
     def _check_beside(self, pod: Pod, item: ExtendedResourceRequest, references: References) -> None:
         """Tell where the pod's own claims are for the same driver's devices."""
-        texts = self._selection.classes().get(item.class_name, ())
+        texts = self._selection.classes.get(item.class_name, ())
         wanted = {name for text in texts for name in asked(text).drivers}
         claims = [references.of(key) for key in pod.keys.values()]
         if any(claim is not None and claim.drivers and claim.drivers & wanted for claim in claims):

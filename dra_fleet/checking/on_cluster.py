@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.checking.admin_access import check_admin_access
 from dra_fleet.checking.companions import check_companions, claims_of_domains
-from dra_fleet.checking.device_objects import check_object, class_name, expressions, requests
+from dra_fleet.checking.device_objects import class_name, expressions, requests
 from dra_fleet.checking.extended_resources import ExtendedResources
 from dra_fleet.checking.fitting import Fitting
 from dra_fleet.checking.opaque import check_config, config_path
@@ -21,6 +21,7 @@ from dra_fleet.checking.selection import ClassSelection
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from dra_fleet.checking.device_objects import Validated
     from dra_fleet.checking.inventory import ClusterInventory
     from dra_fleet.checking.pods import Pod
     from dra_fleet.checking.resources import FileObject, Key
@@ -38,7 +39,7 @@ class Outcome:
 def judged_on(
     cluster: ClusterInventory,
     everywhere: Sequence[ClusterInventory],
-    given: Sequence[FileObject],
+    given: Sequence[Validated],
     *,
     is_production: bool,
 ) -> list[Outcome]:
@@ -47,12 +48,15 @@ def judged_on(
     Args:
         cluster: the cluster.
         everywhere: all clusters of the stack.
-        given: the objects of all files.
+        given: the objects of all files, validated for the cluster's minor.
         is_production: whether devices must not be shared without isolation in silence.
     """
-    objects = [replace(item, subject=replace(item.subject, found={})) for item in given]
+    subjects = [replace(item.given.subject, found=dict(item.found)) for item in given]
+    objects = [replace(item.given, subject=subject) for item, subject in zip(given, subjects, strict=True)]
     device_objects = [
-        check_object(item, [cluster.plan.kubernetes]) for item in objects if item.is_device_object
+        replace(item.as_v1, subject=subject)
+        for item, subject in zip(given, subjects, strict=True)
+        if item.as_v1 is not None
     ]
     classes = [item for item in device_objects if item.kind == "DeviceClass"]
     claims = [item for item in device_objects if item.kind in ("ResourceClaim", "ResourceClaimTemplate")]
@@ -75,7 +79,8 @@ def judged_on(
     check_companions(objects, claims, cluster)
     pods = [pod for item in objects for pod in pods_of(item)]
     _check_pods(pods, _Surroundings.of(cluster, selection, classes, claims, objects))
-    return _outcomes(objects, claims, pods, selection.broken)
+    marked = {id(item) for item, one in zip(objects, given, strict=True) if one.has_marks}
+    return _outcomes(objects, claims, pods, selection.broken, marked)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +102,7 @@ class _Surroundings:
         claims: Sequence[FileObject],
         objects: Sequence[FileObject],
     ) -> _Surroundings:
-        declared = references((cluster,), claims, selection.classes())
+        declared = references((cluster,), claims, selection.classes)
         known = References(claims=[*declared.claims, *claims_of_domains(objects)])
         told = [
             item for item in claims if item.key in selection.chosen and item.key not in selection.unjudged
@@ -137,8 +142,13 @@ def _has_place(key: Key, strange: Mapping[Key, bool], around: _Surroundings) -> 
 
 
 def _outcomes(
-    objects: Sequence[FileObject], claims: Sequence[FileObject], pods: Sequence[Pod], broken: set[str]
+    objects: Sequence[FileObject],
+    claims: Sequence[FileObject],
+    pods: Sequence[Pod],
+    broken: set[str],
+    marked: set[int],
 ) -> list[Outcome]:
+    """What came of each object; `marked` are those in which templates left something."""
     failed = {
         item.key: item.subject.has_errors or any(class_name(request) in broken for request in requests(item))
         for item in claims
@@ -146,7 +156,9 @@ def _outcomes(
     stopped = {id(pod.resource) for pod in pods if any(keyed(failed, key) for key in pod.keys.values())}
     return [
         Outcome(
-            findings=tuple(finding for finding in item.subject.found if is_about_value(item, finding)),
+            findings=tuple(
+                found for found in item.subject.found if id(item) not in marked or is_about_value(item, found)
+            ),
             runs=not item.subject.has_errors and not failed.get(item.key) and id(item) not in stopped,
         )
         for item in objects

@@ -50,6 +50,16 @@ def check_rendered(resource: FileObject) -> None:
         resource.subject.warning(*place, rule="not-rendered", what=what, fix=fix)
 
 
+def has_marks(value: object) -> bool:
+    """Whether a template left something anywhere in a value."""
+    if isinstance(value, str):
+        return _LEFT.search(value) is not None
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        return any(has_marks(key) or has_marks(item) for key, item in fields.items())
+    return isinstance(value, list) and any(has_marks(item) for item in cast("list[object]", value))
+
+
 def is_about_value(resource: FileObject, finding: FileFinding) -> bool:
     """Whether a finding is about a value as it stands, and not about what a template left there."""
     path = resource.subject.path(finding.path) if finding.path else ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from dra_fleet.cel import asked, environment
@@ -119,10 +120,11 @@ class ClassSelection:
         most = dict.fromkeys(self._doubts(found), sys.maxsize)
         return _per_pool(self._judged(found)) | most
 
-    @property
+    @cached_property
     def _everywhere(self) -> frozenset[str]:
         return frozenset(pool.plan.name for cluster in self.clusters for pool in cluster.pools)
 
+    @cached_property
     def classes(self) -> dict[str, tuple[str, ...]]:
         """All classes with their expressions: of the stack, of its drivers' charts and of the files."""
         return {name: texts for one in self.clusters for name, texts in one.classes.items()} | dict(
@@ -131,14 +133,14 @@ class ClassSelection:
 
     def known_classes(self) -> list[str]:
         """The names of all classes."""
-        return sorted(self.classes())
+        return sorted(self.classes)
 
     def _check_request(
         self, resource: FileObject, request: ClassRequest
     ) -> tuple[frozenset[str] | None, list[Judged] | None]:
         """The pools that can serve a request, None where that cannot be told; and why, if untold yet."""
         name = class_name(request)
-        if name not in self.known_classes():
+        if name not in self.classes:
             if name:
                 path = (*request.path, "deviceClassName")
                 tell_unknown_class(resource.subject, path, name, self.known_classes())

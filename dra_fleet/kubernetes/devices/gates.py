@@ -6,10 +6,10 @@ without them and allocates something else than was asked for. Here each of them 
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from dra_fleet.kubernetes.devices.base import copied
 from dra_fleet.kubernetes.devices.problem import Problem
 from dra_fleet.kubernetes.minors import kubernetes_facts
 
@@ -87,7 +87,7 @@ def drop_disabled(
 ) -> tuple[dict[str, Any], tuple[Dropped, ...]]:
     """The object as that minor stores it, and what it loses."""
     kubernetes = kubernetes_facts()
-    stored = copy.deepcopy(dict(value))
+    stored: dict[str, Any] = copied(value)
     dropped: list[Dropped] = []
     for path, gate in GATED_FIELDS[kind]:
         if not kubernetes.gate(gate).is_on(minor):
