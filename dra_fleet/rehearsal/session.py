@@ -27,7 +27,7 @@ from dra_fleet.rehearsal.project import StackSource, ensure_stack, project_direc
 from dra_fleet.rehearsal.queueing.building import built
 from dra_fleet.rehearsal.stack_copy import PASSPHRASE
 from dra_fleet.rehearsal.standing import read_hardware, refuse_mismatch, refuse_unready, start_clusters
-from dra_fleet.rehearsal.status import BusyError, StackStatus, count_ready, ends_of, read_status
+from dra_fleet.rehearsal.status import BusyError, StackStatus, connected, ends_of
 from dra_fleet.rehearsal.timings import Timed, Timing
 from dra_fleet.rehearsal.tools.toolset import require_minors
 from dra_fleet.rehearsal.turn import own_turn
@@ -114,7 +114,7 @@ def up(
     with own_turn(home, timed):
         served, of_drivers = choose_programs(plan, chosen, home, timed)
         notes, engine = _bring_up(source, plan, hardware, home, timed, own_schedulers=own_schedulers)
-    status = wait_for_devices(plan, home, timed, wait_seconds)
+    status = asyncio.run(wait_for_devices(plan, home, timed, wait_seconds))
     return UpReport(
         stack=source.name,
         engine=engine,
@@ -236,25 +236,27 @@ def _why(result: EngineResult) -> str:
     return "pulumi up failed:\n" + "\n".join(said)
 
 
-def wait_for_devices(plan: FleetPlan, home: Home, reporter: Reporter, seconds: float) -> StackStatus:
+async def wait_for_devices(plan: FleetPlan, home: Home, reporter: Reporter, seconds: float) -> StackStatus:
     """Wait until every plugin runs and all copies hold their devices at once, or the time is up."""
     deadline = time.monotonic() + seconds
     wanted = sum(_least_copies(cluster) for cluster in plan.clusters)
     with reporter.step("devices") as step:
-        while True:
-            began = time.monotonic()
-            final = began >= deadline
-            try:
-                ready = asyncio.run(count_ready(plan, home))
-                step.update("held by running pods", done=min(ready, wanted), total=wanted)
-                if final or ready >= wanted:
-                    status = asyncio.run(read_status(plan, home))
-                    if final or status.complete:
-                        return status
-            except BusyError:
-                if final:
-                    raise
-            time.sleep(min(max(POLL_SECONDS, REST * (time.monotonic() - began)), LONGEST_REST))
+        async with connected(plan, home) as stack:
+            while True:
+                began = time.monotonic()
+                final = began >= deadline
+                try:
+                    ready = await stack.count_ready()
+                    step.update("held by running pods", done=min(ready, wanted), total=wanted)
+                    if final or ready >= wanted:
+                        status = await stack.status()
+                        if final or status.complete:
+                            return status
+                except BusyError:
+                    if final:
+                        raise
+                taken = time.monotonic() - began
+                await asyncio.sleep(min(max(POLL_SECONDS, REST * taken), LONGEST_REST))
 
 
 def _least_copies(cluster: ClusterPlan) -> int:

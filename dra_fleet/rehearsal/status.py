@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,7 @@ from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.providers.kubernetes.readiness import pod_trouble
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Generator, Mapping
 
     from dra_fleet.clusters.client import KubeApi, Object
     from dra_fleet.model.plan import ClusterPlan, FleetPlan
@@ -131,44 +131,63 @@ class StackStatus:
 
 
 async def read_status(plan: FleetPlan, home: Home) -> StackStatus:
-    """Read every cluster of a plan at about the same moment.
+    """Read every cluster of a plan at about the same moment; errors are those of `ConnectedStack`."""
+    async with connected(plan, home) as stack:
+        return await stack.status()
+
+
+@asynccontextmanager
+async def connected(plan: FleetPlan, home: Home) -> AsyncGenerator[ConnectedStack]:
+    """Connections to the clusters of a plan that are kept for as long as somebody looks at them.
 
     Raises:
-        NothingRunsError: a cluster does not answer.
-        BusyError: it does not answer in time.
+        NothingRunsError: a cluster was never started.
     """
-    found = await asyncio.gather(*(_read_cluster(cluster, home) for cluster in plan.clusters))
-    names = [cluster.name for cluster in plan.clusters]
-    return StackStatus(clusters=dict(zip(names, found, strict=True)))
+    async with AsyncExitStack() as connections:
+        apis = [
+            await connections.enter_async_context(connect(home, simulated_name(cluster, home)))
+            for cluster in plan.clusters
+        ]
+        yield ConnectedStack(tuple(zip(plan.clusters, apis, strict=True)))
 
 
-async def count_ready(plan: FleetPlan, home: Home) -> int:
-    """How many pods of a plan's workloads run, as their Jobs count them: little to read, also of thousands.
+@dataclass(frozen=True)
+class ConnectedStack:
+    """A stack's clusters and a connection to each.
 
-    Raises:
-        NothingRunsError: a cluster does not answer.
-        BusyError: it does not answer in time.
+    What is read of one that does not answer raises NothingRunsError, or BusyError if it does not in time.
     """
-    return sum(await asyncio.gather(*(_count_ready(cluster, home) for cluster in plan.clusters)))
+
+    clusters: tuple[tuple[ClusterPlan, KubeApi], ...]
+
+    async def status(self) -> StackStatus:
+        """What every cluster holds, at about the same moment."""
+        found = await asyncio.gather(*(_read_cluster(cluster, api) for cluster, api in self.clusters))
+        return StackStatus(
+            clusters={cluster.name: one for (cluster, _), one in zip(self.clusters, found, strict=True)}
+        )
+
+    async def count_ready(self) -> int:
+        """How many pods of workloads run, as their Jobs count them: little to read, also of thousands."""
+        return sum(await asyncio.gather(*(_count_ready(cluster, api) for cluster, api in self.clusters)))
 
 
-async def _count_ready(cluster: ClusterPlan, home: Home) -> int:
-    async with _asked(cluster, home) as api:
+async def _count_ready(cluster: ClusterPlan, api: KubeApi) -> int:
+    with _asked(cluster):
         jobs = (await api.list("batch/v1", "Job", params={"labelSelector": WORKLOAD}))["items"]
     return sum(job.get("status", {}).get("ready", 0) for job in jobs)
 
 
-async def _read_cluster(cluster: ClusterPlan, home: Home) -> ClusterStatus:
-    async with _asked(cluster, home) as api:
+async def _read_cluster(cluster: ClusterPlan, api: KubeApi) -> ClusterStatus:
+    with _asked(cluster), without_collections():
         version = await api.version()
-        with without_collections():
-            workloads = {item.name: (item.namespace, item.copies) for item in cluster.workloads}
-            queues = {item.name: item.queue for item in cluster.workloads if item.queue is not None}
-            state = await read_state(api, queues=bool(queues), wanted=workloads)
-            pools = {pool.name: pool.labels for pool in cluster.pools}
-            allocation = allocation_of(state, pools=pools, workloads=workloads, queues=queues)
-            namespaces = {release.namespace for release in cluster.releases}
-            plugins = [plugin_not_started(pod) for pod in state.pods_in(namespaces)]
+        workloads = {item.name: (item.namespace, item.copies) for item in cluster.workloads}
+        queues = {item.name: item.queue for item in cluster.workloads if item.queue is not None}
+        state = await read_state(api, queues=bool(queues), wanted=workloads)
+        pools = {pool.name: pool.labels for pool in cluster.pools}
+        allocation = allocation_of(state, pools=pools, workloads=workloads, queues=queues)
+        namespaces = {release.namespace for release in cluster.releases}
+        plugins = [plugin_not_started(pod) for pod in state.pods_in(namespaces)]
     return ClusterStatus(
         kubernetes=version["gitVersion"],
         allocation=allocation,
@@ -183,12 +202,11 @@ def ends_of(cluster: ClusterPlan) -> tuple[frozenset[str], ...]:
     return tuple(always | end for end in admissions(cluster.queues, cluster.workloads).ends)
 
 
-@asynccontextmanager
-async def _asked(cluster: ClusterPlan, home: Home) -> AsyncGenerator[KubeApi]:
-    """A connection to a cluster; that it does not answer is said by the cluster's name."""
+@contextmanager
+def _asked(cluster: ClusterPlan) -> Generator[None]:
+    """That a cluster does not answer is said by its name."""
     try:
-        async with connect(home, simulated_name(cluster, home)) as api:
-            yield api
+        yield
     except httpx2.TimeoutException:
         raise BusyError(
             f"cluster {cluster.name} is too busy to answer within {ANSWER_WITHIN:.0f} s; try again later"
