@@ -4,7 +4,3 @@ It derives devices from the hardware and from what a chart really installed, nev
 forgotten label shows as Pending pods. Slices are written with the driver pod's own token, so missing rights
 show too.
 """
-
-from dra_fleet.rehearsal.agent.agent import run
-
-__all__ = ["run"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import TYPE_CHECKING, Protocol
 
 from dra_fleet.clusters.informer import Informer
@@ -12,43 +11,15 @@ from dra_fleet.rehearsal.world.files import write_private
 from dra_fleet.rehearsal.world.hardware import ClusterHardware
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from dra_fleet.clusters.client import KubeApi, Object
-    from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
     from dra_fleet.rehearsal.home import Home
     from dra_fleet.rehearsal.world.node import NodeHardware
     from dra_fleet.rehearsal.world.world import World
 
 NODES_WITHIN = 120.0
 """Seconds until all nodes of a cluster are Ready; generous, because many clusters may start on few cores."""
-LONGEST_NAME = 40
-
-
-def world_name(name: str) -> str:
-    """What a cloud's cluster is called in the world, whose names are short, lower-case and plain."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:LONGEST_NAME].strip("-")
-
-
-def free_name(name: str, planes: ManagedControlPlanes, refuse: Callable[[str], CloudRefusal]) -> str:
-    """What a cloud's cluster to be made is called in the world: by that name all else finds it.
-
-    Args:
-        name: the cluster's in its cloud.
-        planes: the control planes there are.
-        refuse: the cloud's refusal where the name is taken, of the reason.
-
-    Raises:
-        CloudRefusal: it is taken.
-    """
-    found = world_name(name)
-    if found in planes.names():
-        raise refuse(
-            f"(rehearsal) this rehearsal has a cluster {found} already, and a simulated cluster's name is "
-            "its own in all clouds and stacks. Give it another name, end the other stack with "
-            "`pulumi destroy`, or rehearse in another home: DRA_FLEET_HOME=DIRECTORY"
-        )
-    return found
 
 
 class ManagedControlPlanes(Protocol):

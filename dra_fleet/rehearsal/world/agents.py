@@ -94,7 +94,7 @@ class SupervisedAgent:
                 backoff = min(backoff * 2, LONGEST_BACKOFF)
 
     async def _run_once(self) -> None:
-        from dra_fleet.rehearsal.agent import run  # noqa: PLC0415 - the agent is only needed once a cluster runs
+        from dra_fleet.rehearsal.agent.agent import run  # noqa: PLC0415 - the agent is only needed once a cluster runs
 
         async with self._connect() as admin:
             self.problem = None

@@ -13,7 +13,7 @@ from dra_fleet.rehearsal.clouds.ack.pool_nodes import pool_machines
 from dra_fleet.rehearsal.clouds.ack.pool_rules import refuse_vswitches
 from dra_fleet.rehearsal.clouds.ack.refusing import INVALID, refuse
 from dra_fleet.rehearsal.clouds.ack.versions import refuse_jump, release_of
-from dra_fleet.rehearsal.clouds.clusters import free_name
+from dra_fleet.rehearsal.clouds.cluster_names import free_name
 from dra_fleet.rehearsal.clouds.values import at
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dra_fleet.rehearsal.clouds.aks.pool_rules import refuse_beyond_limits, refu
 from dra_fleet.rehearsal.clouds.aks.refusing import refuse
 from dra_fleet.rehearsal.clouds.aks.resource_groups import require_group
 from dra_fleet.rehearsal.clouds.aks.versions import full_version, refuse_incompatible, refuse_jump
-from dra_fleet.rehearsal.clouds.clusters import free_name
+from dra_fleet.rehearsal.clouds.cluster_names import free_name
 from dra_fleet.rehearsal.clouds.values import at
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import hashlib
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.rehearsal.clouds.clusters import free_name
+from dra_fleet.rehearsal.clouds.cluster_names import free_name
 from dra_fleet.rehearsal.clouds.eks.account import arn, made_id
 from dra_fleet.rehearsal.clouds.eks.group_nodes import group_machines
 from dra_fleet.rehearsal.clouds.eks.network_types import SUBNET, VPC

@@ -6,7 +6,7 @@ import base64
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dra_fleet.rehearsal.clouds.clusters import free_name
+from dra_fleet.rehearsal.clouds.cluster_names import free_name
 from dra_fleet.rehearsal.clouds.gke import models
 from dra_fleet.rehearsal.clouds.gke.names import cluster_id, digits_of, is_zone, name_faults
 from dra_fleet.rehearsal.clouds.gke.objects import OF_EVERY_CLUSTER

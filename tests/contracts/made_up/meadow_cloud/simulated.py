@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from dra_fleet.rehearsal.clouds.account import CloudAccount
 from dra_fleet.rehearsal.clouds.cloud import CheckedInputs
-from dra_fleet.rehearsal.clouds.clusters import free_name
+from dra_fleet.rehearsal.clouds.cluster_names import free_name
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal, TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.typed_cloud import ResourceType, TypedCloud, missing_faults
 from dra_fleet.rehearsal.world.hardware import node
