@@ -149,6 +149,11 @@ class NodeShape:
         return Counter(device.driver for device in self.devices)
 
     @cached_property
+    def subjects(self) -> frozenset[str]:
+        """The keys of its devices as selectors see them."""
+        return frozenset(device.subject.key for device in self.devices)
+
+    @cached_property
     def shares_devices(self) -> bool:
         """Whether several pods may hold one device."""
         return any(device.seen.get("allowMultipleAllocations") for device in self.devices)

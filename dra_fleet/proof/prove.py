@@ -84,19 +84,20 @@ def _prove_cluster(
     refuse_parameters(cluster, installed, asks, findings)
     refuse_admin_access(cluster, installed, asks, findings)
     groups = tuple(recorded) if recorded is not None else predict(cluster, named)
-    kinds = kinds_of(groups)
     alone = [(("claims", name), ask) for name, ask in asks.items() if name not in broken]
     alone += [(("computeDomains", name), ask) for name, ask in channels.items()]
+    pods = [_any_pod(ask) for _, ask in alone]
+    kinds = kinds_of(groups, pods)
     claims = [
-        _prove_claim(cluster, ask, path, _question(groups, kinds, [_any_pod(ask)], placements), findings)
-        for path, ask in alone
+        _prove_claim(cluster, path, _question(groups, kinds, [pod], placements), findings)
+        for (path, _), pod in zip(alone, pods, strict=True)
     ]
     sound = [item for item in cluster.workloads if claim_of(item) not in broken]
     pod_sets, of_workload = pod_sets_of(cluster, sound, asks, classes)
     hurt = [item for item in cluster.workloads if claim_of(item) in broken]
     _refuse_placeless(cluster, groups, hurt, pod_sets_of(cluster, hurt, asks, classes), findings)
     of_class = prove_classes(cluster, placements, groups, kinds, missed)
-    kinds = kinds_of(groups, {key for pod_set in pod_sets for key in pod_set.node_selector})
+    kinds = kinds_of(groups, pod_sets)
     question = _question(groups, kinds, pod_sets, placements)
     return of_class, claims, _prove_workloads(cluster, sound, of_workload, question, findings)
 
@@ -148,8 +149,9 @@ def _any_pod(ask: ClaimAsk) -> PodSet:
 
 
 def _prove_claim(
-    cluster: ClusterPlan, ask: ClaimAsk, path: tuple[str, str], question: Question, findings: ProofFindings
+    cluster: ClusterPlan, path: tuple[str, str], question: Question, findings: ProofFindings
 ) -> ClaimProof:
+    ask = question.pod_sets[0].claim
     pools = pool_fits(question, 0)
     answer, fix = _claim_answer(question, pools)
     if answer.word in ("error", "never"):

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dra_fleet.model.nodes import ONE_POD, ComputeResources
 from dra_fleet.proof import prove as proving
 from dra_fleet.proof.search.kinds import kinds_of
 from dra_fleet.proof.supply.prediction import predict
 from tests.proof.proof_helpers import fleet, plan_of, pool, proved
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from dra_fleet.model.nodes import NodeGroup
+    from dra_fleet.proof.demand.pod_sets import PodSet
 
 TAINT = {"key": "team", "value": "a", "effect": "NoSchedule"}
 CLASSES = {
@@ -59,17 +62,45 @@ def test_a_label_tells_pools_apart_only_where_pods_ask_for_it() -> None:
     cluster = plan_of(alike(3)).clusters[0]
     groups = predict(cluster)
     assert kinds_of(groups) == [0, 0, 0]
-    assert kinds_of(groups, ["example.com/pool"]) == [0, 1, 2]
+    assert kinds_of(groups, [pods(node_selector={"example.com/pool": "p0"})]) == [0, 1, 2]
 
 
-def each_of_its_own(groups: Sequence[NodeGroup], label_keys: Iterable[str] = ()) -> list[int]:
-    del label_keys
+def pods(fewest: int = 1, **told: Any) -> PodSet:
+    """Pods whose claims take at least so many devices."""
+    told = {"resources": ONE_POD, "node_selector": {}, **told}
+    return cast("PodSet", SimpleNamespace(claim=SimpleNamespace(fewest=fewest), **told))
+
+
+@pytest.mark.parametrize(
+    ("asking", "kinds"),
+    [
+        (pods(), [0, 0, 2]),
+        (pods(resources=ComputeResources(9000, 0, 1)), [0, 0, 2]),
+        (pods(resources=ComputeResources(9001, 0, 1)), [0, 1, 2]),
+        (pods(fewest=0), [0, 1, 2]),
+    ],
+)
+def test_cpu_and_memory_tell_nodes_apart_only_where_pods_may_run_out_of_them(
+    asking: PodSet, kinds: list[int]
+) -> None:
+    machine = {"gpu": "H100-SXM5-80GB", "gpus": 8, "memory": 512}
+    sizes = [{"cpus": 80}, {"cpus": 256}, {"cpus": 256, "gpus": 4}]
+    pools = {f"p{number}": pool({**machine, **size}, f"p{number}") for number, size in enumerate(sizes)}
+    groups = predict(plan_of(fleet(pools)).clusters[0])
+    assert groups[0].shape.sure_resources.cpu == 9000 * 8
+    assert kinds_of(groups, [asking]) == kinds
+
+
+def each_of_its_own(groups: Sequence[NodeGroup], pod_sets: Sequence[PodSet] = ()) -> list[int]:
+    del pod_sets
     return list(range(len(groups)))
 
 
+SMALL = {"gpu": "H100-SXM5-80GB", "gpus": 8, "cpus": 32, "memory": 512}
+"""A machine with the devices of hgx-h100-8 and less beside them."""
 POOLS = st.lists(
     st.tuples(
-        st.sampled_from(["hgx-h100-8", "dgx-a100-40-8", "cpu-16"]),
+        st.sampled_from(["hgx-h100-8", "dgx-a100-40-8", "cpu-16", SMALL]),
         st.sampled_from([(0, 1), (1, 1), (2, 3)]),
         st.booleans(),
     ),

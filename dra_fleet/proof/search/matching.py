@@ -11,6 +11,7 @@ from dra_fleet.cel import CelInvalid, CelUnsupported, environment, judgeable_cla
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.cel.program import DeviceCel, Program
     from dra_fleet.model.nodes import NodeDevice, NodeShape
     from dra_fleet.proof.allocator.requests import Selector
     from dra_fleet.proof.demand.asks import Ask
@@ -73,8 +74,10 @@ def match(ask: Ask, shape: NodeShape, minor: str) -> Match:
     certain: set[tuple[str, str]] = set()
     maybe: set[tuple[str, str]] = set()
     misses: list[Miss] = []
+    cel = environment(minor)
+    compiled = [(selector, _compiled(selector, cel)) for selector in ask.selectors]
     for device in shape.devices:
-        miss = _first_miss(ask.selectors, device, minor)
+        miss = _first_miss(compiled, device, cel)
         if miss is None:
             certain.add(device.key)
         else:
@@ -84,23 +87,31 @@ def match(ask: Ask, shape: NodeShape, minor: str) -> Match:
     return Match(certain=frozenset(certain), maybe=frozenset(maybe), misses=tuple(misses))
 
 
-def _first_miss(selectors: Sequence[Selector], device: NodeDevice, minor: str) -> Miss | None:
-    cel = environment(minor)
+def _compiled(selector: Selector, cel: DeviceCel) -> Program | str:
+    """A selector that can be evaluated, else why it cannot."""
+    try:
+        return cel.compile(selector.expression)
+    except (CelInvalid, CelUnsupported) as problem:
+        return str(problem)
+
+
+def _first_miss(
+    selectors: Sequence[tuple[Selector, Program | str]], device: NodeDevice, cel: DeviceCel
+) -> Miss | None:
     subject = device.subject
     held = 0
-    for selector in selectors:
-        try:
-            whole = cel.compile(selector.expression).evaluate(subject)
-        except (CelInvalid, CelUnsupported) as problem:
+    for selector, program in selectors:
+        if isinstance(program, str):
             return Miss(
                 device=device,
                 place=selector.place,
                 clause=selector.expression,
                 outcome="unknown",
-                message=str(problem),
+                message=program,
                 held=held,
             )
-        parts = judgeable_clauses(selector.expression, minor)
+        whole = program.evaluate(subject)
+        parts = judgeable_clauses(selector.expression, cel.minor)
         if whole:
             held += max(1, len(parts))
             continue

@@ -176,7 +176,14 @@ def _play(
 ) -> None:
     steps: list[Step] = []
     full: set[int] = set()
-    ranked = sorted(nodes, key=lambda node: _rank(packing, node, policy))
+    ranks: dict[int, tuple[int, int]] = {}
+
+    def rank(node: int) -> tuple[int, int]:
+        if node not in ranks:
+            ranks[node] = _rank(packing, node, policy)
+        return ranks[node]
+
+    ranked = sorted(nodes, key=rank)
     for pod_set in order:
         if pod_set in full:
             continue
@@ -187,12 +194,14 @@ def _play(
             if pod_set not in found.waits or len(steps) < len(found.waits[pod_set]):
                 found.waits[pod_set] = tuple(steps)
             continue
-        after = chance.choice(packing.choices(pod_set, node))
+        after, *others = packing.choices(pod_set, node)
+        if others:
+            after = chance.choice((after, *others))
         nodes[node] -= 1
         if not nodes[node]:
             ranked.remove(node)
         if not nodes[after]:
-            insort(ranked, after, key=lambda one: _rank(packing, one, policy))
+            insort(ranked, after, key=rank)
         nodes[after] += 1
         steps.append((pod_set, node, after))
     found.completes = found.completes or not full
@@ -209,8 +218,10 @@ def _choose(
     packing: Packing, pod_set: int, ranked: Sequence[int], chance: random.Random | None
 ) -> int | None:
     """The first node that takes a pod, or, by chance, any that does."""
-    taking = (node for node in ranked if packing.choices(pod_set, node))
     if chance is None:
-        return next(taking, None)
-    options = list(taking)
+        for node in ranked:
+            if packing.choices(pod_set, node):
+                return node
+        return None
+    options = [node for node in ranked if packing.choices(pod_set, node)]
     return chance.choice(options) if options else None

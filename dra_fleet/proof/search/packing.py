@@ -106,9 +106,10 @@ class Packing:
             Undecidable: It cannot be told.
         """
         key = (pod_set, node)
-        if key not in self._next:
-            self._next[key] = self._place(pod_set, node)
-        return self._next[key]
+        known = self._next.get(key)
+        if known is None:
+            known = self._next[key] = self._place(pod_set, node)
+        return known
 
     def given(self, pod_set: int, node: int) -> tuple[tuple[str, str, str], ...]:
         """The devices of a pod placed on a node: (request or request/alternative, driver, device)."""

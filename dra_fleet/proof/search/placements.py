@@ -149,7 +149,7 @@ class Placements:
     def _evaluations(self, ask: Ask, shape: NodeShape) -> int:
         """Steps for the expressions that are evaluated on such devices for the first time."""
         steps = 0
-        devices = {device.subject.key for device in shape.devices}
+        devices = shape.subjects
         for selector in ask.selectors:
             known = self._evaluated[selector.expression]
             fresh = devices - known
