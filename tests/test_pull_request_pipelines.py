@@ -65,3 +65,30 @@ def test_the_action_shows_its_findings_in_code_scanning() -> None:
     steps = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
     (upload,) = [step for step in steps if "upload-sarif" in step.get("uses", "")]
     assert upload["with"]["sarif_file"].endswith("/review.sarif")
+
+
+LOGINS = {
+    "github-actions.yml": (
+        "uses: azure/login@", "ARM_USE_OIDC", "uses: aws-actions/configure-aws-credentials@",
+        "uses: google-github-actions/auth@", "uses: aliyun/configure-aliyun-credentials-action@",
+    ),
+    "gitlab-ci.yml": (
+        "az login --service-principal", "ARM_OIDC_TOKEN", "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "GOOGLE_APPLICATION_CREDENTIALS", "ALIBABA_CLOUD_OIDC_TOKEN_FILE",
+    ),
+    "azure-pipelines.yml": (
+        "task: AzureCLI@2", "ARM_OIDC_TOKEN_FILE_PATH", "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "GOOGLE_APPLICATION_CREDENTIALS", "ALIBABA_CLOUD_OIDC_TOKEN_FILE",
+    ),
+}  # fmt: skip
+"""How each pipeline logs in to Azure (az, and the engine), AWS, Google Cloud and Alibaba Cloud."""
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_both_jobs_of_a_pipeline_log_in_to_each_cloud_without_a_stored_secret(name: str) -> None:
+    text = (PIPELINES / name).read_text(encoding="utf-8")
+    shared, review, update = re.split(r"^ *(?:- stage: |)(?:review|update)\b:?\n", text, flags=re.MULTILINE)
+    for job in (review, update):
+        has = shared + job
+        assert [login for login in LOGINS[name] if login not in has] == []
+    assert re.findall(r"secrets\.(?!PULUMI_CONFIG_PASSPHRASE)\w+|[A-Z_]*SECRET[A-Z_]*", text) == []
