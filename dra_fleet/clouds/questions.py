@@ -5,15 +5,20 @@ The cloud's own command line holds the login at hand, and refuses what that may 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pydantic import BaseModel
 
     from dra_fleet.findings.preflight import PreflightFinding
+
+
+def nothing_more(_: Any) -> Sequence[CloudQuestion]:  # noqa: ANN401 - an answer of any question
+    """What is asked after most questions."""
+    return ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +31,7 @@ class CloudQuestion:
         command: words of a command that prints JSON and changes nothing.
         answer: how the answer is read; it may hold more.
         judge: what the answer means for the stack.
+        then: what is asked once this is answered, such as with the name of the login.
     """
 
     subject: str
@@ -33,6 +39,36 @@ class CloudQuestion:
     command: tuple[str, ...]
     answer: type[BaseModel]
     judge: Callable[[Any], Iterable[PreflightFinding]]
+    then: Callable[[Any], Sequence[CloudQuestion]] = nothing_more
+
+
+def judged_together(
+    questions: Sequence[CloudQuestion],
+    judge: Callable[[tuple[Any, ...]], Iterable[PreflightFinding]] = lambda _: (),
+    then: Callable[[tuple[Any, ...]], Sequence[CloudQuestion]] = nothing_more,
+) -> Sequence[CloudQuestion]:
+    """Questions that are asked one after another, and whose answers mean something only together.
+
+    Args:
+        questions: their own judgements and what they lead to are left out.
+        judge: what all answers mean, in the order of the questions.
+        then: what is asked once all are answered.
+    """
+
+    def from_on(place: int, told: tuple[Any, ...]) -> Sequence[CloudQuestion]:
+        if place == len(questions):
+            return then(told)
+        last = place + 1 == len(questions)
+
+        def judged(answer: Any) -> Iterable[PreflightFinding]:  # noqa: ANN401 - as the question's model has it
+            return judge((*told, answer)) if last else ()
+
+        def further(answer: Any) -> Sequence[CloudQuestion]:  # noqa: ANN401 - see above
+            return from_on(place + 1, (*told, answer))
+
+        return (replace(questions[place], judge=judged, then=further),)
+
+    return from_on(0, ())
 
 
 def allowed(action: str, permissions: Iterable[Mapping[str, Iterable[str]]]) -> bool:
@@ -43,12 +79,18 @@ def allowed(action: str, permissions: Iterable[Mapping[str, Iterable[str]]]) -> 
         permissions: each with the patterns it gives, `actions`, and those it leaves out, `notActions`.
     """
     return any(
-        _matches(action, grant.get("actions", ())) and not _matches(action, grant.get("notActions", ()))
+        matches(action, grant.get("actions", ())) and not matches(action, grant.get("notActions", ()))
         for grant in permissions
     )
 
 
-def _matches(action: str, patterns: Iterable[str]) -> bool:
+def matches(action: str, patterns: Iterable[str]) -> bool:
+    """Whether one of some patterns with `*` covers an action.
+
+    Args:
+        action: such as `cs:CreateCluster`.
+        patterns: such as `cs:*`.
+    """
     from fnmatch import fnmatchcase  # noqa: PLC0415 - who asks no account needs none
 
     return any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)

@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 import signal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pydantic import ValidationError
 
@@ -16,19 +16,53 @@ from dra_fleet import clouds
 from dra_fleet.findings.preflight import PreflightFinding
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dra_fleet.clouds.questions import CloudQuestion
     from dra_fleet.model.plan import ClusterPlan
 
 SECONDS: Final = 90.0
 """How long a cloud may take to answer; lists of machine types are long."""
-_DENIED: Final = (
-    "authorizationfailed",
-    "accessdenied",
-    "unauthorizedoperation",
-    "permission_denied",
-    "forbidden",
-)
-_NO_LOGIN: Final = ("az login", "unable to locate credentials", "gcloud auth login", "no active account")
+_MOST: Final = 300
+"""Letters of what a command line says; some add pages of advice."""
+
+
+class _Why(NamedTuple):
+    """Why a cloud does not answer: words by which it is known, what it comes to, and what to do."""
+
+    said: tuple[str, ...]
+    why: str
+    fix: str
+
+
+_WHYS: Final = (
+    _Why(
+        (
+            "az login", "gcloud auth login", "no active account", "aliyun configure", "aws configure",
+            "unable to locate credentials", "aws sso login", "error loading sso token", "expiredtoken",
+            "token has expired", "invalidclienttokenid", "invalidaccesskeyid", "invalidsecuritytoken",
+        ),
+        "nobody is logged in",
+        "log in with {tool}",
+    ),
+    _Why(
+        ("service_disabled", "it is disabled. enable it"),
+        "its API is not enabled ({said})",
+        "enable the API, which takes a few minutes",
+    ),
+    _Why(
+        (
+            "authorizationfailed", "accessdenied", "unauthorizedoperation", "permission_denied",
+            "forbidden", "nopermission", "permission for", "does not have permission",
+        ),
+        "this login may not ask ({said})",
+        "ask for a role that may read it",
+    ),
+)  # fmt: skip
+"""Sources: the error codes of https://learn.microsoft.com/azure/azure-resource-manager/troubleshooting,
+https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html,
+https://cloud.google.com/resource-manager/docs/core_errors and
+https://www.alibabacloud.com/help/en/ram/support/faq-about-ram-policies-and-permissions."""
 
 
 async def ask_account(cluster: ClusterPlan, *, seconds: float = SECONDS) -> list[PreflightFinding]:
@@ -50,7 +84,11 @@ async def ask_account(cluster: ClusterPlan, *, seconds: float = SECONDS) -> list
                 fix=f"install {cloud.command_line} and log in",
             )
         ]
-    told = await asyncio.gather(*(_ask(cloud.title, question, seconds) for question in asked))
+    return await _ask_all(cloud.title, asked, seconds)
+
+
+async def _ask_all(title: str, questions: Sequence[CloudQuestion], seconds: float) -> list[PreflightFinding]:
+    told = await asyncio.gather(*(_ask(title, question, seconds) for question in questions))
     return [finding for found in told for finding in found]
 
 
@@ -73,21 +111,21 @@ async def _ask(title: str, question: CloudQuestion, seconds: float) -> list[Pref
     if process.returncode != 0:
         return [_refused(title, question, err.decode(errors="replace"))]
     try:
-        return list(question.judge(question.answer.model_validate_json(out)))
+        answer = question.answer.model_validate_json(out)
     except ValidationError as wrong:
         error = wrong.errors(include_url=False)[0]
         place = ".".join(map(str, error["loc"])) or "the answer"
         return [_untold(title, question, f"{place}: {error['msg']}", f"update {question.command[0]}")]
+    return [*question.judge(answer), *await _ask_all(title, question.then(answer), seconds)]
 
 
-def _refused(title: str, question: CloudQuestion, said: str) -> PreflightFinding:
-    line = next((text.strip() for text in said.splitlines() if text.strip()), "it failed without a word")
-    lower = said.lower()
-    if any(word in lower for word in _NO_LOGIN):
-        return _untold(title, question, "nobody is logged in", f"log in with {question.command[0]}")
-    if any(word in lower for word in _DENIED):
-        return _untold(title, question, f"this login may not ask ({line})", "ask for a role that may read it")
-    return _untold(title, question, line, f"try it yourself: {shlex.join(question.command)}")
+def _refused(title: str, question: CloudQuestion, words: str) -> PreflightFinding:
+    said = " ".join(words.split())[:_MOST] or "it failed without a word"
+    tool = question.command[0]
+    for known in _WHYS:
+        if any(word in words.lower() for word in known.said):
+            return _untold(title, question, known.why.format(said=said), known.fix.format(tool=tool))
+    return _untold(title, question, said, f"try it yourself: {shlex.join(question.command)}")
 
 
 def _untold(title: str, question: CloudQuestion, why: str, fix: str) -> PreflightFinding:

@@ -7,4 +7,5 @@ CLOUD = Cloud(
     title="ACK",
     package=__name__,
     credential_helper="ack-ram-tool",
+    command_line="aliyun",
 )

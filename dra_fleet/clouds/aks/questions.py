@@ -1,6 +1,6 @@
-"""What an Azure subscription is asked before `pulumi up`: quota, sizes in zones, reservations, permissions.
+"""What an Azure subscription is asked before `pulumi up`: quota, sizes, reservations, permissions, versions.
 
-Sources: https://learn.microsoft.com/cli/azure/vm (list-usage, list-skus),
+Sources: https://learn.microsoft.com/cli/azure/account, …/vm (list-usage, list-skus), …/aks (get-versions),
 https://learn.microsoft.com/cli/azure/capacity/reservation and
 https://learn.microsoft.com/rest/api/authorization/permissions/list-for-resource-group.
 """
@@ -11,9 +11,18 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic import Field, RootModel
 
 from dra_fleet.clouds.aks.names import quota_family
+from dra_fleet.clouds.answers import (
+    Answered,
+    Quota,
+    judge_offer,
+    judge_permissions,
+    judge_quota,
+    judge_reservation,
+    judge_version,
+)
 from dra_fleet.clouds.questions import CloudQuestion, allowed
 from dra_fleet.findings.preflight import PreflightFinding
 
@@ -22,6 +31,8 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.aks.settings import AksClusterSettings, AksPoolSettings
     from dra_fleet.model.plan import ClusterPlan, PoolPlan
+
+    Pools = Mapping[str, tuple[PoolPlan, AksPoolSettings]]
 
 _JSON: Final = ("--output", "json")
 _PERMISSIONS: Final = "providers/Microsoft.Authorization/permissions?api-version=2022-04-01"
@@ -34,15 +45,22 @@ _MAKES_GROUP: Final = "Microsoft.Resources/subscriptions/resourceGroups/write"
 _SPOT: Final = "lowPriorityCores"
 
 
-class _Answered(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
+class _User(Answered):
+    name: str
 
 
-class _Name(_Answered):
+class Account(Answered):
+    """The answer of `az account show`."""
+
+    id: str
+    user: _User
+
+
+class _Name(Answered):
     value: str
 
 
-class _Usage(_Answered):
+class _Usage(Answered):
     name: _Name
     current: int = Field(alias="currentValue")
     limit: int
@@ -52,17 +70,17 @@ class Usages(RootModel[tuple[_Usage, ...]]):
     """The answer of `az vm list-usage`."""
 
 
-class _Where(_Answered):
+class _Where(Answered):
     zones: tuple[str, ...] | None = None
 
 
-class _Restriction(_Answered):
+class _Restriction(Answered):
     type: str
     reason: str = Field(default="", alias="reasonCode")
     info: _Where = Field(default=_Where(), alias="restrictionInfo")
 
 
-class _Sku(_Answered):
+class _Sku(Answered):
     name: str
     family: str = ""
     places: tuple[_Where, ...] = Field(default=(), alias="locationInfo")
@@ -73,12 +91,12 @@ class Skus(RootModel[tuple[_Sku, ...]]):
     """The answer of `az vm list-skus`."""
 
 
-class _ReservedSku(_Answered):
+class _ReservedSku(Answered):
     name: str
     capacity: int
 
 
-class _Reservation(_Answered):
+class _Reservation(Answered):
     sku: _ReservedSku
     zones: tuple[str, ...] | None = None
 
@@ -87,115 +105,120 @@ class Reservations(RootModel[tuple[_Reservation, ...]]):
     """The answer of `az capacity reservation list`."""
 
 
-class Permissions(_Answered):
+class Permissions(Answered):
     """The answer of Azure's list of permissions."""
 
     value: tuple[dict[str, Any], ...]
 
 
+class _Version(Answered):
+    version: str
+
+
+class Versions(Answered):
+    """The answer of `az aks get-versions`."""
+
+    values: tuple[_Version, ...]
+
+
 def questions(cluster: ClusterPlan) -> Sequence[CloudQuestion]:
-    """What the subscription is asked for a cluster."""
+    """What is asked for a cluster: first whose login this is, then the subscription."""
     settings = cast("AksClusterSettings", cluster.settings)
     chosen = ("--subscription", settings.subscription) if settings.subscription else ()
-    pools = {pool.name: (pool, settings.pools[pool.name]) for pool in cluster.pools}
-    sizes = sorted({pool.machine.name for pool, _ in pools.values()})
-    group = settings.create or settings.adopt
     return [
         CloudQuestion(
+            subject="account",
+            about="whose login this is",
+            command=("az", "account", "show", *chosen, *_JSON),
+            answer=Account,
+            judge=lambda _: (),
+            then=partial(_of_subscription, cluster, settings),
+        )
+    ]
+
+
+def _of_subscription(
+    cluster: ClusterPlan, settings: AksClusterSettings, login: Account
+) -> list[CloudQuestion]:
+    chosen = ("--subscription", login.id, *_JSON)
+    pools = {pool.name: (pool, settings.pools[pool.name]) for pool in cluster.pools}
+    region = settings.region
+    group = settings.create or settings.adopt
+    asked = [
+        CloudQuestion(
             subject="quota",
-            about=f"the vCPU quotas in {settings.region}",
-            command=("az", "vm", "list-usage", "--location", settings.region, *chosen, *_JSON),
+            about=f"the vCPU quotas in {region}",
+            command=("az", "vm", "list-usage", "--location", region, *chosen),
             answer=Usages,
-            judge=partial(_quota, settings=settings, pools=pools),
+            judge=partial(_quota, region=region, subscription=login.id, pools=pools),
         ),
         *(
             CloudQuestion(
                 subject="machines",
                 about=f"where {size} is offered",
                 command=(
-                    "az", "vm", "list-skus", "--location", settings.region, "--size", size, "--all",
-                    *chosen, *_JSON,
+                    "az", "vm", "list-skus", "--location", region, "--size", size, "--all", *chosen,
                 ),
                 answer=Skus,
-                judge=partial(_offered, settings=settings, size=size, pools=pools),
+                judge=partial(_offered, region=region, size=size, pools=pools),
             )
-            for size in sizes
+            for size in sorted({pool.machine.name for pool, _ in pools.values()})
         ),
         *(
             _reserved(name, pool, reservation)
             for name, (pool, told) in pools.items()
             if (reservation := told.capacity_reservation_group) is not None
         ),
-        _permitted(settings, group.resource_group if group is not None else ""),
+        _permitted(settings, login, group.resource_group if group is not None else ""),
     ]  # fmt: skip
+    if settings.create is not None:
+        asked.append(
+            CloudQuestion(
+                subject="versions",
+                about=f"which versions are offered in {region}",
+                command=("az", "aks", "get-versions", "--location", region, *chosen),
+                answer=Versions,
+                judge=lambda told: [
+                    judge_version(cluster.kubernetes, region, (item.version for item in told.values))
+                ],
+            )
+        )
+    return asked
 
 
-def _quota(
-    told: Usages, *, settings: AksClusterSettings, pools: Mapping[str, tuple[PoolPlan, AksPoolSettings]]
-) -> Iterator[PreflightFinding]:
+def _quota(told: Usages, *, region: str, subscription: str, pools: Pools) -> Iterator[PreflightFinding]:
     wanted: Counter[str] = Counter()
     for pool, own in pools.values():
         family = _SPOT if own.spot else quota_family(pool.machine.name)
         wanted[family] += pool.machine.cpus * pool.max_nodes
-    known = {usage.name.value.lower(): usage for usage in told.root}
+    known = {usage.name.value.lower(): Quota(limit=usage.limit, used=usage.current) for usage in told.root}
     for family, cpus in sorted(wanted.items()):
-        usage = known.get(family.lower())
+        quota = known.get(family.lower())
         ask = (
-            f"az quota update --resource-name {family} --scope /subscriptions/"
-            f"{settings.subscription or 'SUBSCRIPTION'}/providers/Microsoft.Compute/locations/"
-            f"{settings.region} --limit-object value={cpus + (usage.current if usage else 0)} "
-            "--resource-type dedicated"
+            f"az quota update --resource-name {family} --scope /subscriptions/{subscription}/providers/"
+            f"Microsoft.Compute/locations/{region} --limit-object "
+            f"value={cpus + int(quota.used or 0 if quota else 0)} --resource-type dedicated"
         )
-        if usage is None:
-            message = (
-                f"Azure tells no quota of {family} in {settings.region}; the pools take {cpus} vCPUs at max"
-            )
-            yield PreflightFinding(level="warning", subject="quota", message=message, fix=ask)
-            continue
-        at_max = (
-            f"the pools take {cpus} vCPUs of {family} at max; the quota in {settings.region} is {usage.limit}"
-        )
-        if usage.limit < cpus:
-            yield PreflightFinding(level="problem", subject="quota", message=at_max, fix=ask)
-        elif usage.limit - usage.current < cpus:
-            message = f"{at_max}, of which {usage.current} are in use, unless that is by these pools"
-            yield PreflightFinding(level="warning", subject="quota", message=message, fix=ask)
-        else:
-            yield PreflightFinding(level="ok", subject="quota", message=at_max)
+        yield judge_quota(cpus, "vCPUs", family, region, quota=quota, ask=ask)
 
 
-def _offered(
-    told: Skus,
-    *,
-    settings: AksClusterSettings,
-    size: str,
-    pools: Mapping[str, tuple[PoolPlan, AksPoolSettings]],
-) -> Iterator[PreflightFinding]:
-    other = (
-        f"az vm list-skus --location {settings.region} --zone --resource-type virtualMachines --output table"
-    )
-    sku = next((item for item in told.root if item.name.lower() == size.lower()), None)
-    if sku is None:
-        message = f"{size} is not offered in {settings.region}"
-        yield PreflightFinding(level="problem", subject="machines", message=message, fix=other)
-        return
+def _offered(told: Skus, *, region: str, size: str, pools: Pools) -> Iterator[PreflightFinding]:
+    other = f"az vm list-skus --location {region} --zone --resource-type virtualMachines --output table"
+    sku = next((item for item in told.root if item.name.lower() == size.lower()), _Sku(name=size))
     barred = next((item for item in sku.restrictions if item.type == "Location"), None)
     if barred is not None:
-        message = f"{size} is closed to this subscription in {settings.region} ({barred.reason})"
+        message = f"{size} is closed to this subscription in {region} ({barred.reason})"
         fix = "az support in-subscription tickets create … asks to open it; or choose another size or region"
         yield PreflightFinding(level="problem", subject="machines", message=message, fix=fix)
         return
     closed = {zone for item in sku.restrictions if item.type == "Zone" for zone in item.info.zones or ()}
     zones = {zone for place in sku.places for zone in place.zones or ()} - closed
-    for name, (pool, own) in pools.items():
-        missing = sorted(set(own.zones) - zones) if pool.machine.name == size else []
-        if missing:
-            message = f"pool {name}: {size} is not offered in zone {', '.join(missing)} of {settings.region}"
-            fix = f"zones: [{', '.join(sorted(zones))}]" if zones else "remove zones; no zone has it"
-            yield PreflightFinding(level="problem", subject="machines", message=message, fix=fix)
-            return
-    message = f"{size} is offered in {settings.region}"
-    yield PreflightFinding(level="ok", subject="machines", message=message)
+    wanted = {name: own.zones for name, (pool, own) in pools.items() if pool.machine.name == size}
+    if sku.places and not zones and not any(wanted.values()):
+        message = f"{size} is offered in {region}, in no zone of its own"
+        yield PreflightFinding(level="ok", subject="machines", message=message)
+        return
+    yield judge_offer(size, region, wanted, zones, other)
 
 
 def _reserved(name: str, pool: PoolPlan, group: str) -> CloudQuestion:
@@ -206,24 +229,12 @@ def _reserved(name: str, pool: PoolPlan, group: str) -> CloudQuestion:
         "--resource-group", place.get("resourceGroups", ""),
         "--subscription", place.get("subscriptions", ""),
     )  # fmt: skip
+    size, most = pool.machine.name, pool.max_nodes
+    ask = f"az capacity reservation create --name {size} --sku {size} --capacity {most} {' '.join(named)}"
 
     def judge(told: Reservations) -> Iterator[PreflightFinding]:
-        kept = sum(item.sku.capacity for item in told.root if item.sku.name == pool.machine.name)
-        message = (
-            f"pool {name}: {parts[-1]} reserves {kept} of {pool.machine.name}; "
-            f"it takes {pool.max_nodes} at max"
-        )
-        fix = (
-            f"az capacity reservation create --name {pool.machine.name} --sku {pool.machine.name} "
-            f"--capacity {pool.max_nodes} {' '.join(named)}"
-        )
-        enough = kept >= pool.max_nodes
-        yield PreflightFinding(
-            level="ok" if enough else "problem",
-            subject="reservation",
-            message=message,
-            fix="" if enough else fix,
-        )
+        kept = sum(item.sku.capacity for item in told.root if item.sku.name == size)
+        yield judge_reservation(name, parts[-1], size, kept=kept, most=most, ask=ask)
 
     return CloudQuestion(
         subject="reservation",
@@ -234,26 +245,19 @@ def _reserved(name: str, pool: PoolPlan, group: str) -> CloudQuestion:
     )
 
 
-def _permitted(settings: AksClusterSettings, group: str) -> CloudQuestion:
-    # Azure's command line fills the subscription of whoever is logged in into these braces.
-    scope = f"/subscriptions/{settings.subscription or '{subscriptionId}'}"
+def _permitted(settings: AksClusterSettings, login: Account, group: str) -> CloudQuestion:
+    scope = f"/subscriptions/{login.id}"
     wanted = _WRITES if settings.create is None else (_MAKES_GROUP, *_WRITES)
     if settings.create is None:
         scope = f"{scope}/resourceGroups/{group}"
 
     def judge(told: Permissions) -> Iterator[PreflightFinding]:
-        missing = [action for action in wanted if not allowed(action, told.value)]
-        for action in missing:
+        def ask(action: str) -> str:
             role = "Contributor" if action == _MAKES_GROUP else _ROLE
-            yield PreflightFinding(
-                level="problem",
-                subject="permissions",
-                message=f"this login may not {action}",
-                fix=f'az role assignment create --assignee LOGIN --role "{role}" --scope {scope}',
-            )
-        if not missing:
-            message = f"this login may make what the stack asks of {scope}"
-            yield PreflightFinding(level="ok", subject="permissions", message=message)
+            return f'az role assignment create --assignee {login.user.name} --role "{role}" --scope {scope}'
+
+        missing = {action: ask(action) for action in wanted if not allowed(action, told.value)}
+        yield from judge_permissions(missing, {}, scope)
 
     return CloudQuestion(
         subject="permissions",

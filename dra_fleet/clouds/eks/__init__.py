@@ -7,6 +7,7 @@ CLOUD = Cloud(
     title="EKS",
     package=__name__,
     credential_helper="aws",
+    command_line="aws",
     # ExtendedResourceToleration: https://github.com/aws/containers-roadmap/issues/739
     tolerates_resources=True,
 )

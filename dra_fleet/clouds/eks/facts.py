@@ -1,6 +1,7 @@
 """Elastic Kubernetes Service: minors, node images, and what does not go together there."""
 
 import datetime as dt
+import re
 from functools import cache
 from typing import Literal
 
@@ -61,6 +62,19 @@ class UltraServer(Entry):
     most: int
 
 
+class VcpuQuota(Entry):
+    """A quota in vCPUs of running machines, by a pattern of how their types begin.
+
+    `code` and `name` are those of Service Quotas; `bucket` is what EC2's refusals call it.
+    """
+
+    code: str
+    name: str
+    bucket: str
+    machines: str
+    spot: bool = False
+
+
 class EksFacts(Entry):
     """All of facts.yaml."""
 
@@ -70,6 +84,18 @@ class EksFacts(Entry):
     efa_driver: EfaDriver
     ultra_server_image: ImageSince
     ultra_server: UltraServer
+    quotas: tuple[VcpuQuota, ...]
+
+    def quota(self, instance_type: str, *, spot: bool) -> VcpuQuota | None:
+        """The quota that machines of a type count against; None where nothing public says it."""
+        return next(
+            (
+                entry
+                for entry in self.quotas
+                if entry.spot == spot and re.match(entry.machines, instance_type)
+            ),
+            None,
+        )
 
     def minor(self, minor: str) -> EksMinor | None:
         """The entry of a minor, if it is known."""

@@ -8,6 +8,7 @@ CLOUD = Cloud(
     title="GKE",
     package=__name__,
     credential_helper="gke-gcloud-auth-plugin",
+    command_line="gcloud",
     # https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra
     guarded_priorities=("system-node-critical", "system-cluster-critical"),
     # https://cloud.google.com/kubernetes-engine/docs/how-to/gpus

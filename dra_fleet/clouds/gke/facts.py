@@ -1,6 +1,7 @@
 """Google Kubernetes Engine: versions, node images, driver installers, and what its autoscaler knows."""
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Literal
 
@@ -60,6 +61,21 @@ class GkeScaleFromZero(Entry):
         return next((entry for entry in self.accelerators if entry.name == name), None)
 
 
+class GkeQuota(Entry):
+    """The quota that an accelerator counts against in a region.
+
+    `metric`: in Compute Engine's answer about the region; spot machines have one of their own there. Else
+    `quota` with `family` is the id and dimension in Cloud Quotas, and `spot` the id of spot machines, where
+    they are public.
+    """
+
+    accelerator: str
+    metric: str | None = None
+    quota: str | None = None
+    family: Mapping[str, str] = {}
+    spot: str | None = None
+
+
 class GkeFacts(Entry):
     """All of facts.yaml.
 
@@ -75,6 +91,11 @@ class GkeFacts(Entry):
     images: tuple[GkeImage, ...]
     installers: tuple[GkeInstaller, ...]
     scale_from_zero: GkeScaleFromZero
+    quotas: tuple[GkeQuota, ...]
+
+    def quota(self, accelerator: str) -> GkeQuota | None:
+        """The quota of an accelerator; None where nothing public says it."""
+        return next((entry for entry in self.quotas if entry.accelerator == accelerator), None)
 
     def image(self, name: str) -> GkeImage:
         """The entry of a node image.

@@ -55,15 +55,12 @@ class CloudSimulation:
         plugin: The plugin of its resources.
         helper: The module of the credential helper that its clusters' kubeconfigs call: `main` takes the
             world's socket and the command's arguments. Standard library only.
-        command_line: The module of the cloud's own command line, in the same form; empty where none is
-            simulated, or the helper is it.
     """
 
     simulated: str
     limits: str
     plugin: CloudPlugin
     helper: str
-    command_line: str = ""
 
     def start(self, store: Store, planes: ManagedControlPlanes) -> SimulatedCloud:
         """The cloud in one world."""
@@ -79,15 +76,8 @@ class CloudSimulation:
 
     def helper_module(self) -> ModuleType:
         """The credential helper."""
-        return self._command("credential helper", self.helper)
-
-    def command_line_module(self) -> ModuleType | None:
-        """The cloud's own command line; None where none is simulated."""
-        return self._command("command line", self.command_line) if self.command_line else None
-
-    def _command(self, what: str, module: str) -> ModuleType:
-        self._part(what, f"{module}:main")
-        return sys.modules[module]
+        self._part("credential helper", f"{self.helper}:main")
+        return sys.modules[self.helper]
 
     def _part(self, what: str, place: str) -> object:
         module, _, constant = place.partition(":")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from dra_fleet import clouds
 from dra_fleet.places import ROOT
 from dra_fleet.rehearsal.clouds.simulation import simulation_of
-from dra_fleet.rehearsal.credentials import dra_fleet_token
+from dra_fleet.rehearsal.credentials import account_command, dra_fleet_token
 from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def install_helpers(home: Home) -> None:
 
 
 def install_helper_of(home: Home, cloud: str) -> None:
-    """Write the helper that kubeconfigs of a cloud call, where they call one.
+    """Write the helper that kubeconfigs of a cloud call, and its command line, where it has them.
 
     Raises:
         InvalidRequestError: nobody has written the cloud's simulation.
@@ -39,13 +39,13 @@ def install_helper_of(home: Home, cloud: str) -> None:
     command = clouds.named(cloud).credential_helper
     if command:
         install_helper(home, command, simulation_of(cloud).helper_module())
-    own = simulation_of(cloud).command_line_module() if clouds.named(cloud).command_line else None
-    if own is not None:
-        install_helper(home, clouds.named(cloud).command_line, own)
+    asked_by = clouds.named(cloud).command_line
+    if asked_by not in {"", command}:
+        install_helper(home, asked_by, account_command, cloud)
 
 
-def install_helper(home: Home, command: str, helper: ModuleType) -> None:
-    """Write the command of a credential helper for this home.
+def install_helper(home: Home, command: str, helper: ModuleType, *first: str) -> None:
+    """Write the command of a helper for this home.
 
     It runs without site packages and environment, which makes it start three times as fast.
 
@@ -54,8 +54,9 @@ def install_helper(home: Home, command: str, helper: ModuleType) -> None:
         command: its name.
         helper: its `main` takes the socket and the command's arguments. It may import the standard library
             and `dra_fleet.rehearsal.credentials`.
+        first: what it gets between the socket and the command's arguments.
     """
-    words = [sys.executable, "-I", "-S", "-c", _program(helper), str(home.socket)]
+    words = [sys.executable, "-I", "-S", "-c", _program(helper), str(home.socket), *first]
     script = f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
     path = home.bin / command
     if not path.exists() or path.read_text() != script:

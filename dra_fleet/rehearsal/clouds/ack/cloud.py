@@ -17,18 +17,20 @@ from dra_fleet.rehearsal.clouds.ack.account import (
     made_id,
     region_of,
 )
+from dra_fleet.rehearsal.clouds.ack.aliyun_answers import commands, deny
 from dra_fleet.rehearsal.clouds.ack.clusters import AckClusters
 from dra_fleet.rehearsal.clouds.ack.node_pools import AckNodePools
 from dra_fleet.rehearsal.clouds.ack.plugin import GET_CREDENTIAL
 from dra_fleet.rehearsal.clouds.ack.refusing import INVALID, refuse
 from dra_fleet.rehearsal.clouds.ack.resource_type import AckResourceType
 from dra_fleet.rehearsal.clouds.cloud import CheckedInputs
+from dra_fleet.rehearsal.clouds.commands import answer
 from dra_fleet.rehearsal.clouds.neighbours import NeighbourType, neighbours
 from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.typed_cloud import TypedCloud, missing_faults
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.cloud import PluginResource
@@ -128,6 +130,11 @@ class SimulatedAck(TypedCloud[AckAccount, AckResourceType]):
         pools = [record["state"] for record in self.account.all(POOL, f"{cluster['id']}:")]
         ids = [pool["nodePoolId"] for pool in pools]
         return {**arguments, "id": cluster["id"], "ids": ids, "nodepools": pools}
+
+    @override
+    def command(self, words: Sequence[str]) -> object:
+        """What `aliyun` prints."""
+        return answer(words, commands(self.account), self.account.limits.denied, deny)
 
     def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
         """The token `ack-ram-tool` prints. As in reality nobody asks whether the cluster is there."""

@@ -153,19 +153,34 @@ def refuse_beyond_limits(account: AckAccount, record: Record, *, had: int) -> No
 
 
 def _refuse_quota(account: AckAccount, record: Record, kind: EcsInstanceType) -> None:
-    quota = account.limits.quotas.get(kind.family)
-    if quota is None:
-        return
-    used = 0
-    for other in account.all(POOL):
-        its = type_of_pool(other["inputs"], str(other["region"]))
-        if other["id"] != record["id"] and its.family == kind.family:
-            used += its.cpus * size_of(other["inputs"])
     wanted = kind.cpus * size_of(record["inputs"])
-    if used + wanted > quota:
-        raise refuse(
-            "QuotaExceed.ElasticQuota",
-            f"No additional quota is available for the specified ECS instance type: {kind.name} needs "
-            f"{wanted} vCPUs of {kind.family} beside {used} in use, the quota is {quota}. Ask for more quota "
-            "or fewer machines",
-        )
+    for name in (kind.family, market_of(record["inputs"])):
+        quota = account.limits.quotas.get(name)
+        used = 0 if quota is None else cpus_in_use(account, name, but=record["id"])
+        if quota is not None and used + wanted > quota:
+            raise refuse(
+                "QuotaExceed.ElasticQuota",
+                f"No additional quota is available for the specified ECS instance type: {kind.name} needs "
+                f"{wanted} vCPUs of {name} beside {used} in use, the quota is {quota}. Ask for more quota "
+                "or fewer machines",
+            )
+
+
+def market_of(pool: Properties) -> str:
+    """The quota of how a pool's machines are paid: "postpaid" or "spot"."""
+    return "postpaid" if pool.get("spotStrategy", "NoSpot") == "NoSpot" else "spot"
+
+
+def cpus_in_use(account: AckAccount, quota: str, *, but: str = "") -> int:
+    """The vCPUs of all pools that count against a quota.
+
+    Args:
+        account: theirs.
+        quota: an instance family, or what `market_of` tells.
+        but: the id of a pool that is left out.
+    """
+    pools = [pool for pool in account.all(POOL) if pool["id"] != but]
+    kinds = [(type_of_pool(pool["inputs"], str(pool["region"])), pool["inputs"]) for pool in pools]
+    return sum(
+        kind.cpus * size_of(inputs) for kind, inputs in kinds if quota in {kind.family, market_of(inputs)}
+    )

@@ -1,51 +1,61 @@
-"""What the simulated subscription answers to `az`: usages, sizes, reservations and permissions.
+"""What the simulated subscription answers to `az`: login, usages, sizes, reservations, permissions, versions.
 
 Shapes: https://learn.microsoft.com/rest/api/compute/usage/list, …/resource-skus/list,
-…/capacity-reservations/list-by-capacity-reservation-group and /rest/api/authorization/permissions.
+…/capacity-reservations/list-by-capacity-reservation-group, /rest/api/authorization/permissions,
+/rest/api/aks/managed-clusters/list-kubernetes-versions and https://learn.microsoft.com/cli/azure/account.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.clouds.aks.names import quota_family as family
 from dra_fleet.rehearsal.clouds.aks.managed_clusters import POOL
+from dra_fleet.rehearsal.clouds.aks.names import SUBSCRIPTION
 from dra_fleet.rehearsal.clouds.aks.pool_nodes import count_of, size_of
 from dra_fleet.rehearsal.clouds.aks.refusing import refuse
+from dra_fleet.rehearsal.clouds.aks.versions import PATCHES
+from dra_fleet.rehearsal.clouds.commands import Asked, Command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from dra_fleet.rehearsal.clouds.aks.account import AksAccount
+    from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
 
 _NO_LIMIT: Final = 1_000_000
 _ZONES: Final = ("1", "2", "3")
 
 
-def answer(account: AksAccount, words: Sequence[str]) -> object:
-    """What a command prints, as JSON.
-
-    Raises:
-        CloudRefusal: the login may not ask, or the command is not simulated.
-    """
-    plain = [word for word in words if not word.startswith("-")]
-    named = {word: value for word, value in itertools.pairwise(words) if word.startswith("--")}
-    for command, (action, print_it) in _COMMANDS.items():
-        if tuple(plain[: len(command)]) == command:
-            if action in account.limits.denied:
-                raise refuse(
-                    "AuthorizationFailed",
-                    f"The client does not have authorization to perform action '{action}' over scope "
-                    "'/subscriptions' or the scope is invalid.",
-                )
-            return print_it(account, named)
-    raise refuse("CommandNotFound", f"(rehearsal) `az {' '.join(words)}` is not simulated")
+def commands(account: AksAccount) -> list[Command]:
+    """The commands that are simulated."""
+    return [
+        Command(words=words, action=action, answer=partial(print_it, account))
+        for words, action, print_it in _COMMANDS
+    ]
 
 
-def _usages(account: AksAccount, _: Mapping[str, str]) -> list[dict[str, Any]]:
+def deny(action: str) -> CloudRefusal:
+    """The refusal of an action."""
+    return refuse(
+        "AuthorizationFailed",
+        f"The client does not have authorization to perform action '{action}' over scope '/subscriptions' or "
+        "the scope is invalid.",
+    )
+
+
+def _login(account: AksAccount, asked: Asked) -> dict[str, Any]:
+    wanted = asked.one("--subscription")
+    if wanted and not account.limits.reaches(wanted):
+        raise refuse(
+            "SubscriptionNotFound", f"The subscription of '{wanted}' doesn't exist in cloud 'AzureCloud'."
+        )
+    identifier = wanted or account.limits.login or SUBSCRIPTION
+    return {"id": identifier, "name": "rehearsal", "user": {"name": "rehearsal", "type": "user"}}
+
+
+def _usages(account: AksAccount, _: Asked) -> list[dict[str, Any]]:
     limits = account.limits
     used: Counter[str] = Counter()
     for record in account.all(POOL):
@@ -63,8 +73,8 @@ def _usages(account: AksAccount, _: Mapping[str, str]) -> list[dict[str, Any]]:
     ]
 
 
-def _skus(account: AksAccount, named: Mapping[str, str]) -> list[dict[str, Any]]:
-    limits, wanted, place = account.limits, named.get("--size", ""), named.get("--location", "")
+def _skus(account: AksAccount, asked: Asked) -> list[dict[str, Any]]:
+    limits, wanted, place = account.limits, asked.one("--size"), asked.one("--location")
     known = [name for name in (*CLOUD.machines, *limits.sizes) if wanted.lower() in name.lower()]
     closed = set(limits.not_offered)
     return [
@@ -91,25 +101,36 @@ def _skus(account: AksAccount, named: Mapping[str, str]) -> list[dict[str, Any]]
     ]
 
 
-def _reservations(account: AksAccount, named: Mapping[str, str]) -> list[dict[str, Any]]:
-    group = named.get("--capacity-reservation-group", "")
+def _reservations(account: AksAccount, asked: Asked) -> list[dict[str, Any]]:
+    group = asked.one("--capacity-reservation-group")
     kept = account.limits.reservations.get(group)
     if kept is None:
         raise refuse("ResourceNotFound", f"The capacity reservation group '{group}' was not found.")
     return [{"name": size, "sku": {"name": size, "capacity": count}} for size, count in kept.items()]
 
 
-def _permissions(account: AksAccount, _: Mapping[str, str]) -> dict[str, Any]:
+def _permissions(account: AksAccount, _: Asked) -> dict[str, Any]:
     return {"value": [{"actions": ["*"], "notActions": list(account.limits.denied)}]}
 
 
-_COMMANDS: Final[dict[tuple[str, ...], tuple[str, Callable[[AksAccount, Mapping[str, str]], object]]]] = {
-    ("vm", "list-usage"): ("Microsoft.Compute/locations/usages/read", _usages),
-    ("vm", "list-skus"): ("Microsoft.Compute/skus/read", _skus),
-    ("capacity", "reservation", "list"): (
+def _versions(_: AksAccount, __: Asked) -> dict[str, Any]:
+    return {
+        "values": [
+            {"version": minor, "patchVersions": {patch: {"upgrades": []}}} for minor, patch in PATCHES.items()
+        ]
+    }
+
+
+_COMMANDS: Final = (
+    (("account", "show"), "", _login),
+    (("vm", "list-usage"), "Microsoft.Compute/locations/usages/read", _usages),
+    (("vm", "list-skus"), "Microsoft.Compute/skus/read", _skus),
+    (
+        ("capacity", "reservation", "list"),
         "Microsoft.Compute/capacityReservationGroups/capacityReservations/read",
         _reservations,
     ),
-    ("rest",): ("Microsoft.Authorization/permissions/read", _permissions),
-}
-"""By command: the action that it is for Azure, and what it prints."""
+    (("rest",), "Microsoft.Authorization/permissions/read", _permissions),
+    (("aks", "get-versions"), "Microsoft.ContainerService/locations/orchestrators/read", _versions),
+)
+"""The command, the action that it is for Azure, and what it prints."""

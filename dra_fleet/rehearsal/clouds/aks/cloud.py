@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from dra_fleet.rehearsal.clouds.aks.account import AksAccount, subscription_of
 from dra_fleet.rehearsal.clouds.aks.agent_pools import AgentPools
-from dra_fleet.rehearsal.clouds.aks.az_answers import answer
+from dra_fleet.rehearsal.clouds.aks.az_answers import commands, deny
 from dra_fleet.rehearsal.clouds.aks.kubeconfig import SERVER_ID, exec_kubeconfig
 from dra_fleet.rehearsal.clouds.aks.maintenance import MAINTENANCE, MaintenanceConfigurations
 from dra_fleet.rehearsal.clouds.aks.managed_clusters import CLUSTER, POOL, ManagedClusters
@@ -19,6 +19,7 @@ from dra_fleet.rehearsal.clouds.aks.refusing import refuse
 from dra_fleet.rehearsal.clouds.aks.resource_groups import GROUP, ResourceGroups, require_group
 from dra_fleet.rehearsal.clouds.aks.resource_type import AksResourceType
 from dra_fleet.rehearsal.clouds.cloud import CheckedInputs
+from dra_fleet.rehearsal.clouds.commands import answer
 from dra_fleet.rehearsal.clouds.neighbours import NeighbourType, neighbours
 from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.typed_cloud import TypedCloud, missing_faults
@@ -144,7 +145,7 @@ class SimulatedAks(TypedCloud[AksAccount, AksResourceType]):
     @override
     def command(self, words: Sequence[str]) -> object:
         """What `az` prints."""
-        return answer(self.account, words)
+        return answer(words, commands(self.account), self.account.limits.denied, deny)
 
     def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
         """The token `kubelogin` gets for the AKS server application."""

@@ -42,17 +42,11 @@ class AksLimits(AccountLimits):
 
     `quotas` are vCPUs by family, such as standardNVADSA10v5Family; a family that is not named has no limit.
     `stockOuts` are VM sizes of which the region has no machine left. `sizes` are further VM sizes by name.
-    `notOffered` are sizes that are closed to the subscription, or in one zone: `SIZE` or `SIZE/1`.
-    `reservations` are machines by size, of capacity reservation groups by name. `denied` are actions that
-    the login may not do.
     """
 
     quotas: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
     stock_outs: tuple[str, ...] = ()
     sizes: dict[str, GivenSize] = Field(default_factory=dict)
-    not_offered: tuple[str, ...] = ()
-    reservations: dict[str, dict[str, Annotated[int, Field(ge=0)]]] = Field(default_factory=dict)
-    denied: tuple[str, ...] = ()
 
     def quota(self, family: str) -> int | None:
         """The quota of a family in vCPUs, None without limit."""

@@ -12,5 +12,4 @@ SIMULATION: Final = CloudSimulation(
     limits="dra_fleet.rehearsal.clouds.aks.limits:AksLimits",
     plugin=PLUGIN,
     helper="dra_fleet.rehearsal.clouds.aks.kubelogin",
-    command_line="dra_fleet.rehearsal.clouds.aks.az",
 )

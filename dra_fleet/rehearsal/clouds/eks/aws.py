@@ -1,7 +1,7 @@
-"""`aws eks get-token …`: stands in for the AWS command line in a rehearsal, as far as kubeconfigs call it.
+"""`aws …`: stands in for the AWS command line, as kubeconfigs and `dra-fleet doctor` call it.
 
-Prints an ExecCredential whose token the simulated account issued. Standard library only; the installed script
-calls it with the world's socket as first argument.
+Of `aws eks get-token` it prints an ExecCredential whose token the simulated account issued, of all else what
+that account answers. Standard library only; the installed script calls it with the world's socket first.
 Published command: https://docs.aws.amazon.com/cli/latest/reference/eks/get-token.html
 """
 
@@ -11,6 +11,7 @@ import json
 import os
 import sys
 
+from dra_fleet.rehearsal.credentials import account_command
 from dra_fleet.rehearsal.credentials.dra_fleet_token import API_VERSIONS, HelperError, ask, asked_version
 
 FLAGS = frozenset(
@@ -54,6 +55,8 @@ def read_arguments(arguments: list[str]) -> dict[str, str]:
 
 def main(arguments: list[str]) -> int:
     """Print an ExecCredential for `[socket, eks, get-token, …]`; the exit code is 255 where there is none."""
+    if COMMAND[-1] not in arguments:
+        return account_command.main([arguments[0], "eks", *arguments[1:]])
     try:
         # Unlike other helpers it answers v1beta1 where nobody asks.
         info = os.environ.get("KUBERNETES_EXEC_INFO")

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from typing_extensions import override
 
 from dra_fleet.rehearsal.clouds.cloud import CheckedInputs
+from dra_fleet.rehearsal.clouds.commands import answer
 from dra_fleet.rehearsal.clouds.eks.account import EksAccount, account_of, region_of
+from dra_fleet.rehearsal.clouds.eks.aws_answers import commands, deny
 from dra_fleet.rehearsal.clouds.eks.clusters import EksClusters
 from dra_fleet.rehearsal.clouds.eks.network_types import network_types
 from dra_fleet.rehearsal.clouds.eks.node_groups import NodeGroups
@@ -19,7 +21,7 @@ from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.typed_cloud import TypedCloud, missing_faults
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.cloud import PluginResource
@@ -107,6 +109,11 @@ class SimulatedEks(TypedCloud[EksAccount, EksResourceType]):
             raise refuse("ResourceNotFoundException", f"No node group found for name: {name}.")
         state = record["state"]
         return {**state, "id": record["id"], "scalingConfigs": [state["scalingConfig"]]}
+
+    @override
+    def command(self, words: Sequence[str]) -> object:
+        """What `aws` prints."""
+        return answer(words, commands(self.account), self.account.limits.denied, deny)
 
     def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
         """The token `aws eks get-token` prints. As in reality nobody asks whether the cluster is there."""

@@ -6,9 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.rehearsal.clouds.limits import AccountLimits
-
-_BUCKETS = {"p": "P", "g": "G and VT", "v": "G and VT"}
 
 
 class EksLimits(AccountLimits):
@@ -32,4 +31,5 @@ class EksLimits(AccountLimits):
 
 def bucket(instance_type: str, *, spot: bool) -> str:
     """The quota an instance type counts against: https://docs.aws.amazon.com/ec2/latest/instancetypes/."""
-    return _BUCKETS.get(instance_type[:1], "Standard") + (" Spot" if spot else "")
+    known = eks_facts().quota(instance_type, spot=False)
+    return (known.bucket if known else "Standard") + (" Spot" if spot else "")

@@ -9,8 +9,10 @@ from typing_extensions import override
 
 from dra_fleet.rehearsal.clouds import typed_cloud
 from dra_fleet.rehearsal.clouds.cloud import CheckedInputs
+from dra_fleet.rehearsal.clouds.commands import answer
 from dra_fleet.rehearsal.clouds.gke.account import GkeAccount, project_of
 from dra_fleet.rehearsal.clouds.gke.clusters import CLUSTER, POOL, GkeClusters
+from dra_fleet.rehearsal.clouds.gke.gcloud_answers import commands, deny
 from dra_fleet.rehearsal.clouds.gke.names import cluster_id
 from dra_fleet.rehearsal.clouds.gke.node_pools import NodePools
 from dra_fleet.rehearsal.clouds.gke.refusing import refuse
@@ -19,7 +21,7 @@ from dra_fleet.rehearsal.clouds.refusals import TypeNotCoveredError
 from dra_fleet.rehearsal.clouds.values import UNKNOWN_TEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.cloud import PluginResource
@@ -53,13 +55,14 @@ class SimulatedGke(typed_cloud.TypedCloud[GkeAccount, GkeResourceType]):
     def __init__(self, store: Store, planes: ManagedControlPlanes) -> None:
         account = GkeAccount(store, planes)
         self._clusters = GkeClusters(account)
+        self._pools = NodePools(account, self._clusters)
         beside = {
             kind: NeighbourType(account=account, facts=facts) for kind, facts in neighbours("gke").items()
         }
         types: dict[str, GkeResourceType] = {
             **beside,
             CLUSTER: self._clusters,
-            POOL: NodePools(account, self._clusters),
+            POOL: self._pools,
         }
         super().__init__(account, types)
 
@@ -115,6 +118,11 @@ class SimulatedGke(typed_cloud.TypedCloud[GkeAccount, GkeResourceType]):
         if not self.account.limits.reaches(project):
             raise refuse("PERMISSION_DENIED", "The caller does not have permission")
         return {"id": f"projects/{project}", "projectId": project, "name": project}
+
+    @override
+    def command(self, words: Sequence[str]) -> object:
+        """What `gcloud` prints."""
+        return answer(words, commands(self.account, self._pools), self.account.limits.denied, deny)
 
     def credential(self, arguments: Mapping[str, object]) -> dict[str, str]:
         """The token `gke-gcloud-auth-plugin` gets for whoever is logged in."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from dra_fleet.rehearsal.clouds.limits import AccountLimits
+
+ALL_REGIONS: Final = "GPUS_ALL_REGIONS"
 
 
 class GkeLimits(AccountLimits):
     """Quotas and shortages of the simulated project.
 
     `quotas` are accelerators by type, such as nvidia-l4 or tpu-v6e-slice; one that is not named has no limit.
-    `stockOuts` are zones or machine types of which no machine is left.
+    GPUS_ALL_REGIONS is told, and counted by nobody. `stockOuts` are zones or machine types of which no
+    machine is left.
     """
 
     quotas: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)

@@ -101,12 +101,12 @@ class NodePools:
     def _check(self, identifier: str, pool: Properties, cluster: Record, *, had: int) -> None:
         state = cluster["state"]
         refuse_invalid(pool, state)
-        others = [
-            (one["inputs"], self._cluster(one)["state"])
-            for one in self._account.all(POOL)
-            if one["id"] != identifier
-        ]
-        refuse_beyond_limits(pool, state, others, self._account.limits, had=had)
+        refuse_beyond_limits(pool, state, self.others(identifier), self._account.limits, had=had)
+
+    def others(self, identifier: str = "") -> list[tuple[Properties, Properties]]:
+        """All pools but one of the project, with their clusters."""
+        pools = (one for one in self._account.all(POOL) if one["id"] != identifier)
+        return [(one["inputs"], self._cluster(one)["state"]) for one in pools]
 
 
 def _outputs(inputs: Properties, cluster: Record) -> Properties:

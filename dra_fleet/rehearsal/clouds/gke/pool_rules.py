@@ -124,11 +124,7 @@ def refuse_beyond_limits(
     kind, each = _accelerators(pool)
     quota = limits.quota(kind) if kind else None
     if kind and quota is not None:
-        used = sum(
-            _accelerators(one)[1] * count_of(one, where)
-            for one, where in others
-            if _accelerators(one)[0] == kind
-        )
+        used = in_use(kind, others)
         if used + (had + more) * each > quota:
             region = region_of(str(cluster["location"]))
             raise refuse(
@@ -145,6 +141,20 @@ def refuse_beyond_limits(
                 f"ZONE_RESOURCE_POOL_EXHAUSTED: The zone '{zone}' does not have enough resources available "
                 f"to fulfill the request for {machine}. Try later, another zone, or a reservation",
             )
+
+
+def in_use(kind: str, pools: Iterable[tuple[Properties, Properties]]) -> int:
+    """How many accelerators of a type pools have.
+
+    Args:
+        kind: such as "nvidia-l4".
+        pools: with their clusters.
+    """
+    return sum(
+        _accelerators(pool)[1] * count_of(pool, cluster)
+        for pool, cluster in pools
+        if _accelerators(pool)[0] == kind
+    )
 
 
 def _accelerators(pool: Properties) -> tuple[str, int]:

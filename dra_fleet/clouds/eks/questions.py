@@ -1,0 +1,238 @@
+"""What an AWS account is asked before `pulumi up`: quota, machines, reservations, permissions, versions.
+
+Sources: https://docs.aws.amazon.com/cli/latest/reference/ (sts get-caller-identity, service-quotas
+list-service-quotas, ec2 describe-instance-type-offerings and describe-capacity-reservations, iam
+simulate-principal-policy, eks describe-cluster-versions).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Final, cast
+
+from dra_fleet.clouds.answers import (
+    Quota,
+    judge_account,
+    judge_offer,
+    judge_permissions,
+    judge_quota,
+    judge_reservation,
+    judge_version,
+)
+from dra_fleet.clouds.eks.answers import (
+    Caller,
+    Offerings,
+    Reservations,
+    ServiceQuotas,
+    Simulation,
+    Versions,
+)
+from dra_fleet.clouds.eks.facts import eks_facts
+from dra_fleet.clouds.questions import CloudQuestion
+from dra_fleet.findings.preflight import PreflightFinding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from dra_fleet.clouds.eks.facts import VcpuQuota
+    from dra_fleet.clouds.eks.settings import EksClusterSettings, EksPoolSettings
+    from dra_fleet.model.plan import ClusterPlan, PoolPlan
+
+    Pools = Mapping[str, tuple[PoolPlan, EksPoolSettings]]
+
+_JSON: Final = ("--output", "json")
+_ADOPTS: Final = ("eks:DescribeCluster", "eks:CreateNodegroup", "ec2:CreateLaunchTemplate", "iam:PassRole")
+_CREATES: Final = ("eks:CreateCluster", *_ADOPTS)
+_MAY: Final = "allowed"
+_USABLE: Final = ("active", "scheduled")
+
+
+def questions(cluster: ClusterPlan) -> Sequence[CloudQuestion]:
+    """What is asked for a cluster: first whose login this is, then the account."""
+    settings = cast("EksClusterSettings", cluster.settings)
+
+    def then(caller: Caller) -> Sequence[CloudQuestion]:
+        wrong = settings.account not in {None, caller.account}
+        return () if wrong else _of_account(cluster, settings, caller)
+
+    return [
+        CloudQuestion(
+            subject="account",
+            about="whose login this is",
+            command=("aws", "sts", "get-caller-identity", "--region", settings.region, *_JSON),
+            answer=Caller,
+            judge=lambda caller: judge_account("AWS", settings.account, caller.account, "account"),
+            then=then,
+        )
+    ]
+
+
+def _of_account(
+    cluster: ClusterPlan, settings: EksClusterSettings, caller: Caller
+) -> Sequence[CloudQuestion]:
+    region = settings.region
+    where = ("--region", region, *_JSON)
+    pools = {pool.name: (pool, settings.pools[pool.name]) for pool in cluster.pools}
+    machines = sorted({_type_of(pool) for pool, _ in pools.values()})
+    asked = [
+        CloudQuestion(
+            subject="quota",
+            about=f"the vCPU quotas in {region}",
+            command=("aws", "service-quotas", "list-service-quotas", "--service-code", "ec2", *where),
+            answer=ServiceQuotas,
+            judge=partial(_quota, region=region, pools=pools),
+        ),
+        CloudQuestion(
+            subject="machines",
+            about=f"where {', '.join(machines)} are offered",
+            command=(
+                "aws", "ec2", "describe-instance-type-offerings", "--location-type", "availability-zone",
+                "--filters", f"Name=instance-type,Values={','.join(machines)}", *where,
+            ),
+            answer=Offerings,
+            judge=partial(_offered, settings=settings, pools=pools, machines=machines),
+        ),
+        *(
+            _reserved(pool, own.reservation, settings, where)
+            for pool, own in pools.values()
+            if own.reservation is not None
+        ),
+        *_permitted(settings, caller),
+    ]  # fmt: skip
+    if settings.create is not None:
+        asked.append(
+            CloudQuestion(
+                subject="versions",
+                about=f"which versions are offered in {region}",
+                command=("aws", "eks", "describe-cluster-versions", *where),
+                answer=Versions,
+                judge=lambda told: [
+                    judge_version(cluster.kubernetes, region, (item.version for item in told.versions))
+                ],
+            )
+        )
+    return asked
+
+
+def _type_of(pool: PoolPlan) -> str:
+    return pool.machine.instance_type or pool.machine.name
+
+
+def _quota(told: ServiceQuotas, *, region: str, pools: Pools) -> Iterator[PreflightFinding]:
+    wanted: Counter[str] = Counter()
+    quotas: dict[str, VcpuQuota] = {}
+    for name, (pool, own) in pools.items():
+        # Machines of a Capacity Block are paid for already and count against no quota:
+        # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html
+        if own.capacity == "CAPACITY_BLOCK":
+            continue
+        quota = eks_facts().quota(_type_of(pool), spot=own.capacity == "SPOT")
+        if quota is None:
+            market = "on spot" if own.capacity == "SPOT" else "on demand"
+            message = f"pool {name}: against which quota {_type_of(pool)} counts {market} is unknown"
+            fix = f"aws service-quotas list-service-quotas --service-code ec2 --region {region}"
+            yield PreflightFinding(level="warning", subject="quota", message=message, fix=fix)
+            continue
+        quotas[quota.code] = quota
+        wanted[quota.code] += pool.machine.cpus * pool.max_nodes
+    known = {item.code: Quota(limit=item.value) for item in told.quotas}
+    for code, cpus in sorted(wanted.items()):
+        ask = (
+            f"aws service-quotas request-service-quota-increase --service-code ec2 --quota-code {code} "
+            f"--desired-value {cpus} --region {region}"
+        )
+        name = f'"{quotas[code].name}"'
+        yield judge_quota(cpus, "vCPUs", name, region, quota=known.get(code), ask=ask)
+
+
+def _offered(
+    told: Offerings, *, settings: EksClusterSettings, pools: Pools, machines: Sequence[str]
+) -> Iterator[PreflightFinding]:
+    for machine in machines:
+        zones = [item.zone for item in told.offerings if item.machine == machine]
+        wanted = {
+            name: own.zones or settings.zones()
+            for name, (pool, own) in pools.items()
+            if _type_of(pool) == machine
+        }
+        elsewhere = (
+            "aws ec2 describe-instance-type-offerings --location-type region "
+            f"--filters Name=instance-type,Values={machine} --region OTHER"
+        )
+        yield judge_offer(machine, settings.region, wanted, zones, elsewhere)
+
+
+def _reserved(
+    pool: PoolPlan, reservation: str, settings: EksClusterSettings, where: tuple[str, ...]
+) -> CloudQuestion:
+    machine, most = _type_of(pool), pool.max_nodes
+    zones = settings.pools[pool.name].zones or settings.zones()
+    larger = (
+        f"describe-capacity-block-offerings --instance-type {machine} --capacity-duration-hours 24"
+        if settings.pools[pool.name].capacity == "CAPACITY_BLOCK"
+        else f"modify-capacity-reservation --capacity-reservation-id {reservation}"
+    )
+    ask = f"aws ec2 {larger} --instance-count {most} --region {settings.region}"
+
+    def judge(told: Reservations) -> Iterator[PreflightFinding]:
+        kept = sum(
+            item.total
+            for item in told.reservations
+            if item.machine == machine and item.zone in zones and item.state in _USABLE
+        )
+        yield judge_reservation(pool.name, reservation, machine, kept=kept, most=most, ask=ask)
+
+    return CloudQuestion(
+        subject="reservation",
+        about=f"the reservation {reservation} of pool {pool.name}",
+        command=(
+            "aws", "ec2", "describe-capacity-reservations", "--capacity-reservation-ids", reservation,
+            *where,
+        ),
+        answer=Reservations,
+        judge=judge,
+    )  # fmt: skip
+
+
+def _permitted(settings: EksClusterSettings, caller: Caller) -> list[CloudQuestion]:
+    arn, kind, name = caller.entity
+    if kind == "root":
+        return []
+    wanted = _ADOPTS if settings.create is None else _CREATES
+    given = settings.create or settings.adopt
+    if settings.create is not None and settings.create.network is not None:
+        wanted = (*wanted, "ec2:CreateVpc")
+    if given is not None and given.node_role is None:
+        wanted = (*wanted, "iam:CreateRole")
+
+    def ask(action: str) -> str:
+        statement = {"Effect": "Allow", "Action": action, "Resource": "*"}
+        document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+        policy = f"dra-fleet-{action.replace(':', '-')}"
+        return (
+            f"aws iam put-{kind}-policy --{kind}-name {name} --policy-name {policy} "
+            f"--policy-document '{document}'"
+        )
+
+    def judge(told: Simulation) -> Iterator[PreflightFinding]:
+        refused = [item for item in told.results if item.decision != _MAY]
+        missing = {item.action: ask(item.action) for item in refused if not item.missing}
+        unknown = {
+            item.action: f"its policy asks for {', '.join(item.missing)}" for item in refused if item.missing
+        }
+        yield from judge_permissions(missing, unknown, f"account {caller.account}")
+
+    return [
+        CloudQuestion(
+            subject="permissions",
+            about=f"what {arn} may do",
+            command=(
+                "aws", "iam", "simulate-principal-policy", "--policy-source-arn", arn,
+                "--action-names", *wanted, *_JSON,
+            ),
+            answer=Simulation,
+            judge=judge,
+        )
+    ]  # fmt: skip

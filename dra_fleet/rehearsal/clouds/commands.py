@@ -1,0 +1,79 @@
+"""What a simulated account answers to its cloud's command line: which command, with which right, and what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A command as it was written: the words after its own, and the values of each option."""
+
+    words: tuple[str, ...]
+    options: Mapping[str, tuple[str, ...]]
+
+    def one(self, option: str) -> str:
+        """The first value of an option; empty without it."""
+        return next(iter(self.options.get(option, ())), "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A command that is simulated.
+
+    Attributes:
+        words: its own, such as ("vm", "list-usage").
+        action: what it is for the cloud, such as an action of IAM; empty where nobody needs a right.
+        answer: what it prints.
+    """
+
+    words: tuple[str, ...]
+    action: str
+    answer: Callable[[Asked], object]
+
+
+def answer(
+    words: Sequence[str],
+    commands: Iterable[Command],
+    denied: Iterable[str],
+    deny: Callable[[str], CloudRefusal],
+) -> object:
+    """What a command prints, as JSON.
+
+    Args:
+        words: of the command, without the name of the program.
+        commands: those that are simulated.
+        denied: the actions that the login may not do.
+        deny: the refusal of one.
+
+    Raises:
+        CloudRefusal: the login may not ask, or the command is not simulated.
+    """
+    for command in commands:
+        if tuple(words[: len(command.words)]) == command.words:
+            if command.action in denied:
+                raise deny(command.action)
+            return command.answer(_asked(words[len(command.words) :]))
+    raise CloudRefusal(
+        f"(rehearsal) `{' '.join(words)}` is not simulated; no rehearsal reaches a real account"
+    )
+
+
+def _asked(words: Sequence[str]) -> Asked:
+    plain = tuple(takewhile(lambda word: not word.startswith("--"), words))
+    options: dict[str, tuple[str, ...]] = {}
+    name = ""
+    for word in words[len(plain) :]:
+        if word.startswith("--"):
+            name, _, value = word.partition("=")
+            options[name] = (value,) if value else ()
+        else:
+            options[name] = (*options[name], word)
+    return Asked(words=plain, options=options)

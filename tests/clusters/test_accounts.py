@@ -1,0 +1,127 @@
+"""A cloud's command line that is missing, silent, without login or without rights: one sentence each."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dra_fleet.clusters.accounts import ask_account
+from dra_fleet.plan import make_plan
+from dra_fleet.settings import parse
+from tests.clouds.ack.ack_fleets import a10
+from tests.clouds.aks.aks_fleets import vgpu
+from tests.clouds.eks.eks_fleets import h100
+from tests.clouds.gke.gke_fleets import l4
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from dra_fleet.findings.preflight import PreflightFinding
+
+FLEETS = {"az": vgpu, "aws": h100, "gcloud": l4, "aliyun": a10}
+TITLES = {"az": "AKS", "aws": "EKS", "gcloud": "GKE", "aliyun": "ACK"}
+EACH = pytest.mark.parametrize("tool", FLEETS)
+
+
+def asked(fleet: dict[str, Any], seconds: float = 20) -> list[PreflightFinding]:
+    return asyncio.run(ask_account(make_plan(parse(fleet)).clusters[0], seconds=seconds))
+
+
+@pytest.fixture
+def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    return tmp_path
+
+
+def script(folder: Path, tool: str, text: str) -> None:
+    (folder / tool).write_text(f"#!/bin/sh\n{text}\n")
+    (folder / tool).chmod(0o755)
+
+
+@EACH
+def test_without_the_command_line_nothing_is_asked_and_that_is_said(
+    tool: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(sys.prefix))
+    (found,) = asked(FLEETS[tool]())
+    assert found.message == (
+        f"{TITLES[tool]} was not asked for quota, machines and permissions: {tool} is not on PATH"
+    )
+    assert (found.level, found.fix) == ("warning", f"install {tool} and log in")
+
+
+@EACH
+def test_a_cloud_that_does_not_answer_in_time_is_one_sentence(tool: str, commands: Path) -> None:
+    script(commands, tool, "sleep 5")
+    (found,) = asked(FLEETS[tool](), seconds=0.2)
+    assert found.message.startswith(f"{TITLES[tool]} does not tell ")
+    assert found.message.endswith(": no answer within 0.2 seconds")
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        ("az", "Please run 'az login' to setup account."),
+        ("aws", "Unable to locate credentials. You can configure credentials by running aws configure."),
+        ("aws", "Error when retrieving token from sso: Token has expired and refresh failed"),
+        ("gcloud", "You do not currently have an active account selected. Please run: gcloud auth login"),
+        ("aliyun", "ERROR: AccessKeyId is empty! run `aliyun configure` first"),
+    ],
+)
+def test_nobody_logged_in_is_one_sentence(tool: str, said: str, commands: Path) -> None:
+    script(commands, tool, f'echo "{said.replace("`", "")}" >&2; exit 1')
+    (found,) = asked(FLEETS[tool]())
+    assert found.message.endswith(": nobody is logged in")
+    assert (found.level, found.fix) == ("warning", f"log in with {tool}")
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        ("az", "ERROR: (AuthorizationFailed) The client does not have authorization"),
+        ("aws", "An error occurred (AccessDenied) when calling the GetCallerIdentity operation"),
+        ("gcloud", "ERROR: (gcloud.projects.describe) [ann] does not have permission to access projects"),
+        ("aliyun", "ErrorCode: NoPermission Message: You are not authorized to do this action."),
+    ],
+)
+def test_a_login_that_may_not_ask_is_one_sentence(tool: str, said: str, commands: Path) -> None:
+    script(commands, tool, f'echo "{said}" >&2; exit 1')
+    (found,) = asked(FLEETS[tool]())
+    assert found.message.endswith(f": this login may not ask ({said})")
+    assert found.fix == "ask for a role that may read it"
+
+
+@pytest.mark.parametrize(
+    ("text", "why", "fix"),
+    [
+        ("echo 503 >&2; exit 1", "503", "try it yourself: aws sts get-caller-identity --region us-east-1"),
+        ("exit 1", "it failed without a word", "try it yourself: aws sts get-caller-identity"),
+        ("echo '[]'", "the answer: Input should be an object", "update aws"),
+        ("echo '{}'", "Account: Field required", "update aws"),
+        (
+            "echo 'Quotas API is not used or it is disabled. Enable it by visiting' >&2; exit 1",
+            "its API is not enabled (Quotas API is not used or it is disabled. Enable it by visiting)",
+            "enable the API, which takes a few minutes",
+        ),
+    ],
+)
+def test_any_other_answer_is_told_as_it_is(text: str, why: str, fix: str, commands: Path) -> None:
+    script(commands, "aws", text)
+    (found,) = asked(h100())
+    assert found.message == f"EKS does not tell whose login this is: {why}"
+    assert found.fix.startswith(fix)
+
+
+def test_a_question_that_is_not_answered_keeps_no_other_from_being_asked(commands: Path) -> None:
+    login = '{"Account": "000000000000", "Arn": "arn:aws:iam::000000000000:user/ann"}'
+    script(
+        commands,
+        "aws",
+        f"""case "$1" in sts) echo '{login}';; *) echo "AccessDenied $1" >&2; exit 1;; esac""",
+    )
+    found = asked(h100())
+    assert [finding.subject for finding in found] == ["quota", "machines", "permissions", "versions"]
+    assert {finding.level for finding in found} == {"warning"}

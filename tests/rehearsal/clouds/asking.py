@@ -1,0 +1,42 @@
+"""What `dra-fleet doctor` asks an account, asked of a simulated one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from dra_fleet import clouds
+from dra_fleet.plan import make_plan
+from dra_fleet.settings import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dra_fleet.clouds.questions import CloudQuestion
+    from dra_fleet.findings.preflight import PreflightFinding
+    from dra_fleet.rehearsal.clouds.cloud import SimulatedCloud
+
+
+def findings(cloud: SimulatedCloud, fleet: dict[str, Any]) -> list[PreflightFinding]:
+    """What the answers of the simulated account mean for the fleet's one cluster."""
+    (cluster,) = make_plan(parse(fleet)).clusters
+    return list(_answered(cloud, clouds.named(cluster.cloud).questions(cluster)))
+
+
+def _answered(cloud: SimulatedCloud, questions: Iterable[CloudQuestion]) -> Iterable[PreflightFinding]:
+    for question in questions:
+        printed = json.dumps(cloud.command(question.command[1:]))
+        answer = question.answer.model_validate_json(printed)
+        yield from question.judge(answer)
+        yield from _answered(cloud, question.then(answer))
+
+
+def subjects(found: list[PreflightFinding], level: str) -> set[str]:
+    """What the findings of a level are about."""
+    return {finding.subject for finding in found if finding.level == level}
+
+
+def about(found: list[PreflightFinding], subject: str) -> PreflightFinding:
+    """The one finding about a subject that is not in order."""
+    (finding,) = (item for item in found if item.subject == subject and item.level != "ok")
+    return finding
