@@ -1,4 +1,4 @@
-"""`dra-fleet doctor` against a running cluster and the simulated accounts: what is in order, and what is not."""
+"""`dra-fleet doctor` against a running cluster and simulated accounts: what is in order, and what is not."""
 
 from __future__ import annotations
 
