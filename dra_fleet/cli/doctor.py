@@ -32,7 +32,7 @@ def doctor(
 
     The cluster: version, API, who advertises devices, pools; one that the stack makes is there to look at
     once `pulumi up` has run. The account, by the cloud's own command line and its login: quota for the
-    pools at max, machines in their zones, reservations, permissions.
+    pools at max, machines in their zones, reservations, permissions, versions.
 
     Exit code 1: there is a problem that `pulumi up` would run into.
     """
