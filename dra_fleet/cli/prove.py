@@ -101,14 +101,12 @@ def _write(
     warnings: Sequence[str] = (),
     refused: Sequence[str] = (),
 ) -> None:
-    """Write the report, which names the stack file from here, as code hosts know it."""
+    """Write the report, which names files from here, as code hosts know them."""
     if sarif is None:
         return
     from dra_fleet.proof.report import to_sarif
 
-    here = Path.cwd()
-    named = stack.relative_to(here) if stack.is_relative_to(here) else stack
-    log = to_sarif(named, failures=failures, warnings=warnings, refused=refused)
+    log = to_sarif(stack, Path.cwd(), failures=failures, warnings=warnings, refused=refused)
     sarif.write_text(jsonlib.dumps(log, indent=2) + "\n", encoding="utf-8")
 
 

@@ -99,7 +99,7 @@ def review(  # noqa: PLR0917 - Typer reads the options by their order
         )
         with reporter.step("review"):
             found = make_review(replace(known, origin=pipeline.origin))
-            files = write_review(found, asked.out, asked.text())
+            files = write_review(found, asked.out, asked.texts())
         pipeline.post(files["markdown"])
     if json:
         print_json(found.model_dump(mode="json", by_alias=True))

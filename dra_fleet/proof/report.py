@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from dra_fleet.findings.sarif import Level
 
@@ -28,12 +28,13 @@ _PLACE: Final = re.compile(r"^  at: (.*):(\d+):\d+$\n?", re.MULTILINE)
 
 
 def to_sarif(
-    stack: Path, *, failures: Sequence[str], warnings: Sequence[str], refused: Sequence[str] = ()
+    stack: Path, here: Path, *, failures: Sequence[str], warnings: Sequence[str], refused: Sequence[str] = ()
 ) -> dict[str, object]:
     """What a proof tells, as one SARIF log.
 
     Args:
-        stack: the stack file as the code host knows it; where a text has no place of its own, its first line.
+        stack: the stack file; where a text has no place of its own, its first line.
+        here: the folder from which the code host knows files.
         failures: what stops the program; each may hold a line with its place, `at: FILE:LINE:COLUMN`.
         warnings: what does not.
         refused: what is wrong with the stack file itself, where nothing could be proved.
@@ -41,11 +42,11 @@ def to_sarif(
     run = SarifRun(tool=_TOOL, version=version(_TOOL), rules=_RULES, category=f"dra-fleet-prove/{stack.stem}")
     told = zip(_RULES, (failures, warnings, refused), strict=True)
     return sarif(
-        run, [item for rule, texts in told for item in _results(rule.name, rule.level, texts, stack)]
+        run, [item for rule, texts in told for item in _results(rule.name, rule.level, texts, stack, here)]
     )
 
 
-def _results(rule: str, level: Level, texts: Iterable[str], stack: Path) -> list[SarifResult]:
+def _results(rule: str, level: Level, texts: Iterable[str], stack: Path, here: Path) -> list[SarifResult]:
     results: list[SarifResult] = []
     for text in texts:
         place = _PLACE.search(text)
@@ -54,9 +55,13 @@ def _results(rule: str, level: Level, texts: Iterable[str], stack: Path) -> list
                 rule=rule,
                 level=level,
                 message=_PLACE.sub("", text).strip(),
-                file=str(stack),
-                line=int(place[2]) if place and place[1].endswith(stack.name) else 1,
-                identity=(str(stack), text.partition("\n")[0]),
+                file=_named(Path(place[1]) if place else stack, here),
+                line=int(place[2]) if place else 1,
+                identity=(_named(stack, here), text.partition("\n")[0]),
             )
         )
     return results
+
+
+def _named(file: Path, here: Path) -> str:
+    return str(file.relative_to(here) if file.is_relative_to(here) else file)

@@ -1,8 +1,9 @@
-"""Where in a stack file a setting stands."""
+"""Where in the files of a stack a setting stands."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,31 +12,39 @@ import yaml
 from dra_fleet.findings.errors import KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _PART = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def line_of(path: str, text: str) -> int:
-    """The line, from 1, of a setting such as `dra-fleet:fleet.clusters.lab`, or of the nearest part there is.
+@dataclass(frozen=True, kw_only=True)
+class StackText:
+    """A file that the reviewed fleet stands in: its path in its repository, and its text."""
+
+    path: str
+    text: str
+
+
+def place_of(path: str, texts: Sequence[StackText]) -> tuple[str, int]:
+    """The file, and the line in it from 1, of a setting, or of the nearest part of its path that there is.
 
     Args:
-        path: The path as errors of settings name it; anything else is at the first line.
-        text: The stack file.
+        path: The path as errors of settings name it, such as `dra-fleet:fleet.clusters.lab`; anything else is
+            at the first line.
+        texts: The stack file, and after it those that it extends.
     """
-    if not path.startswith(KEY):
-        return 1
-    lines = _lines(text)
-    parts = [index or name for index, name in _PART.findall(path.removeprefix(KEY))]
-    for length in range(len(parts), -1, -1):
-        known = lines.get(tuple(parts[:length]))
-        if known is not None:
-            return known
-    return 1
+    if path.startswith(KEY):
+        parts = [index or name for index, name in _PART.findall(path.removeprefix(KEY))]
+        for length in range(len(parts), -1, -1):
+            for file in texts:
+                known = _lines(file.text).get(tuple(parts[:length]))
+                if known is not None:
+                    return file.path, known
+    return texts[0].path, 1
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _lines(text: str) -> Mapping[tuple[str, ...], int]:
     try:
         document: Any = yaml.compose(text, Loader=_LOADER)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

@@ -13,11 +13,13 @@ from dra_fleet.review.assemble import Fleet, Known, fleet_of, previewed_fleet
 from dra_fleet.review.errors import ReviewError
 from dra_fleet.review.events import read_events
 from dra_fleet.review.page import compile_templates
+from dra_fleet.review.places import StackText
 from dra_fleet.review.previewing import PreviewCommand, RunningPreview
 from dra_fleet.review.was import Was, was_exported
-from dra_fleet.review.writing import PLAN, StackText, prepare
+from dra_fleet.review.writing import PLAN, prepare
 from dra_fleet.settings import SettingsInvalid
-from dra_fleet.settings.stack_file import fleet_file, read_fleet, stack_name
+from dra_fleet.settings.fleet_files import fleet_files
+from dra_fleet.settings.stack_file import read_fleet, stack_name
 from dra_fleet.yaml_text import bounded_lines
 
 if TYPE_CHECKING:
@@ -139,16 +141,16 @@ class ReviewRequest:
             plan_command=self._plan_command() if plan.is_file() else "",
         )
 
-    def text(self) -> StackText:
-        """The file that holds the fleet, for the places of findings."""
-        try:
-            file = fleet_file(self.file)
-            text = file.read_text(encoding="utf-8", errors="replace")
-        except (SettingsInvalid, OSError):  # which is among the findings
-            file = self.file
-            text = file.read_text(encoding="utf-8", errors="replace")
-        near = next((item for item in file.parents if (item / ".git").exists()), file.parent)
-        return StackText(path=file.relative_to(near).as_posix(), text=text)
+    def texts(self) -> tuple[StackText, ...]:
+        """The files that the fleet stands in, for the places of findings."""
+        near = next((item for item in self.file.parents if (item / ".git").exists()), self.file.parent)
+        return tuple(
+            StackText(
+                path=Path(os.path.relpath(file, near)).as_posix(),
+                text=file.read_text(encoding="utf-8", errors="replace"),
+            )
+            for file in fleet_files(self.file)
+        )
 
     def _saved(self, file: Path) -> Preview:
         try:

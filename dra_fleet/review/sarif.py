@@ -10,9 +10,11 @@ import json
 from typing import TYPE_CHECKING
 
 from dra_fleet.findings.sarif import SarifResult, SarifRule, SarifRun, sarif
-from dra_fleet.review.places import line_of
+from dra_fleet.review.places import StackText, place_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dra_fleet.findings.sarif import Level
     from dra_fleet.review.model import Change, Finding, Review, Severity
 
@@ -24,13 +26,12 @@ _CHANGE = SarifRule(
 )
 
 
-def render_sarif(review: Review, stack_file: str, stack_text: str) -> str:
+def render_sarif(review: Review, stack: Sequence[StackText]) -> str:
     """The whole log.
 
     Args:
         review: What was found.
-        stack_file: The stack file's path in its repository.
-        stack_text: Its text, in which settings are looked up; may be empty.
+        stack: The stack file, and after it those that it extends: settings are looked up in them.
     """
     changes = [item for item in review.changes if item.lost_claims or item.weight == "destructive"]
     worst: dict[str, Finding] = {}
@@ -45,8 +46,8 @@ def render_sarif(review: Review, stack_file: str, stack_text: str) -> str:
             "reasons": [item.text for item in review.verdict.reasons],
         },
     )
-    results = [_result(item, stack_file, stack_text) for item in review.findings]
-    results += [_change(item, stack_file) for item in changes]
+    results = [_result(item, stack) for item in review.findings]
+    results += [_change(item, stack[0].path) for item in changes]
     return json.dumps(sarif(run, results), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -62,7 +63,8 @@ def _rule(item: Finding) -> SarifRule:
     )
 
 
-def _result(item: Finding, stack_file: str, stack_text: str) -> SarifResult:
+def _result(item: Finding, stack: Sequence[StackText]) -> SarifResult:
+    file, line = place_of(item.subject, stack)
     return SarifResult(
         rule=item.rule,
         level="error" if item.level == "mandatory" else _LEVELS[item.severity],
@@ -70,8 +72,8 @@ def _result(item: Finding, stack_file: str, stack_text: str) -> SarifResult:
         if not item.fix or item.fix in item.message
         else f"{item.message}\nfix: {item.fix}",
         names=tuple(dict.fromkeys((item.resource, item.subject))),
-        file=stack_file,
-        line=line_of(item.subject, stack_text),
+        file=file,
+        line=line,
         identity=(item.resource, item.subject),
         suppressed=item.exempted,
     )

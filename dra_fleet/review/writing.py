@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dra_fleet.review.comment import render_markdown
@@ -11,19 +10,13 @@ from dra_fleet.review.page import render_page
 from dra_fleet.review.sarif import render_sarif
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from dra_fleet.review.model import Review
+    from dra_fleet.review.places import StackText
 
 PLAN = "plan.json"
-
-
-@dataclass(frozen=True, kw_only=True)
-class StackText:
-    """The reviewed stack file: its path in its repository and its text, for the places of findings."""
-
-    path: str
-    text: str
 
 
 def prepare(directory: Path) -> Path:
@@ -40,13 +33,13 @@ def prepare(directory: Path) -> Path:
     return (directory / PLAN).resolve()
 
 
-def write_review(review: Review, directory: Path, stack: StackText) -> dict[str, Path]:
-    """Write every format; returns the files by format."""
+def write_review(review: Review, directory: Path, stack: Sequence[StackText]) -> dict[str, Path]:
+    """Write every format; returns the files by format. `stack`: the files that the fleet stands in."""
     texts = {
         "html": ("index.html", render_page(review)),
         "markdown": ("review.md", render_markdown(review)),
         "json": ("review.json", review.model_dump_json(indent=2) + "\n"),
-        "sarif": ("review.sarif", render_sarif(review, stack.path, stack.text)),
+        "sarif": ("review.sarif", render_sarif(review, stack)),
     }
     written: dict[str, Path] = {}
     for kind, (name, text) in texts.items():

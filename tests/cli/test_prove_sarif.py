@@ -55,6 +55,14 @@ def test_a_refused_stack_file_is_a_report_too(run: Run, here: Path) -> None:
     assert (found["ruleId"], place(found)) == ("stack-file", ("stack.yaml", line))
 
 
+def test_what_a_file_that_is_extended_says_is_shown_there(run: Run, here: Path) -> None:
+    wrong = LAB.replace("cloud: existing", "cloud: nowhere", 1)
+    (here / "base.yaml").write_text(wrong)
+    line = 1 + next(at for at, told in enumerate(wrong.splitlines()) if "cloud: nowhere" in told)
+    (found,) = results(run, here, "config:\n  dra-fleet:fleet: {extends: base.yaml}\n")
+    assert place(found) == ("base.yaml", line)
+
+
 def test_a_proof_without_a_doubt_has_no_result(run: Run, here: Path) -> None:
     assert results(run, here, LAB) == []
 

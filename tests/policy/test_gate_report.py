@@ -97,6 +97,19 @@ def test_where_the_engine_tells_no_line_the_stack_file_s_is_shown(stack: str, tm
     assert known.of(f"{URN}-unnamed") == SourceLine("Pulumi.dev.yaml", 1)
 
 
+def test_what_a_file_that_is_extended_says_is_shown_there(tmp_path: Path) -> None:
+    for name, text in (
+        ("Pulumi.yaml", "name: other\nruntime: python\n"),
+        ("Pulumi.dev.yaml", "config:\n  dra-fleet:fleet:\n    extends: fleets/1.yaml\n"),
+        ("fleets/1.yaml", "config:\n  dra-fleet:fleet:\n    extends: fleets/1.yaml\n    clusters: {c: {}}\n"),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    known = places(tmp_path, "dev")
+    assert known.of(URN) == SourceLine("fleets/1.yaml", 4)
+    assert known.of(f"{URN}-unnamed") == SourceLine("Pulumi.dev.yaml", 1)
+
+
 def test_without_a_stack_file_the_project_s_is_shown(tmp_path: Path) -> None:
     assert places(tmp_path, "dev").of(URN) == SourceLine("Pulumi.yaml", 1)
 

@@ -18,7 +18,7 @@ from dra_fleet.review.events import EngineStep, Preview
 from dra_fleet.review.masking import MASK, change_shown, scrub
 from dra_fleet.review.model import Review
 from dra_fleet.review.page import render_page
-from dra_fleet.review.places import line_of
+from dra_fleet.review.places import StackText, place_of
 from dra_fleet.review.sarif import render_sarif
 from dra_fleet.review.schema import text as schema_text
 from tests.review import samples
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SARIF = json.loads((Path(__file__).parent / "schemas" / "sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8"))
 STACK = (Path(__file__).parents[2] / "Pulumi.dev.yaml").read_text(encoding="utf-8")
+DEV = [StackText(path="Pulumi.dev.yaml", text=STACK)]
 SAMPLES = list(samples.SAMPLES)
 SIGNED = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270"}
 CANARY = "canary-9b1c"
@@ -53,12 +54,12 @@ def test_json_keeps_to_the_published_schema(name: str) -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_sarif_keeps_to_its_schema(name: str) -> None:
-    log = json.loads(render_sarif(samples.SAMPLES[name](), "Pulumi.dev.yaml", STACK))
+    log = json.loads(render_sarif(samples.SAMPLES[name](), DEV))
     assert problems(jsonschema.Draft4Validator(SARIF), log) == []
 
 
 def test_sarif_names_the_line_of_a_setting() -> None:
-    log = json.loads(render_sarif(samples.wrong(), "Pulumi.dev.yaml", STACK))
+    log = json.loads(render_sarif(samples.wrong(), DEV))
     places: dict[str, int] = {
         result["locations"][0]["logicalLocations"][0]["fullyQualifiedName"]: result["locations"][0][
             "physicalLocation"
@@ -76,16 +77,26 @@ def test_what_the_proof_finds_is_at_its_workload_and_says_the_path_once() -> Non
         "workloads.infer: on cluster lab, never: infer: 30 x 1 devices are asked for and 28 can match"
     ]
     stack = "config:\n  dra-fleet:fleet:\n    workloads:\n      train: {}\n      infer: {}\n"
-    (result, *_) = json.loads(render_sarif(review, "Pulumi.lab.yaml", stack))["runs"][0]["results"]
+    (result, *_) = json.loads(render_sarif(review, [StackText(path="Pulumi.lab.yaml", text=stack)]))["runs"][
+        0
+    ]["results"]
     (place,) = result["locations"]
     assert place["physicalLocation"]["region"] == {"startLine": 5}
     assert place["logicalLocations"] == [{"fullyQualifiedName": "dra-fleet:fleet.workloads.infer"}]
 
 
 def test_an_unknown_setting_is_at_its_nearest_part() -> None:
-    line = line_of("dra-fleet:fleet.clusters.lab.pools.a100.machin", STACK)
-    assert STACK.splitlines()[line - 1].strip() == "a100:"
-    assert line_of("anything else", STACK) == 1
+    file, line = place_of("dra-fleet:fleet.clusters.lab.pools.a100.machin", DEV)
+    assert (file, STACK.splitlines()[line - 1].strip()) == ("Pulumi.dev.yaml", "a100:")
+    assert place_of("anything else", DEV) == ("Pulumi.dev.yaml", 1)
+
+
+def test_a_setting_of_a_file_that_is_extended_is_shown_there() -> None:
+    own = "config:\n  dra-fleet:fleet:\n    extends: fleets/1.yaml\n    owner: ml\n"
+    below = "config:\n  dra-fleet:fleet:\n    owner: all\n    clusters:\n      lab: {pools: {a100: {}}}\n"
+    files = [StackText(path="Pulumi.dev.yaml", text=own), StackText(path="fleets/1.yaml", text=below)]
+    assert place_of("dra-fleet:fleet.owner", files) == ("Pulumi.dev.yaml", 4)
+    assert place_of("dra-fleet:fleet.clusters.lab.pools.a100.machine", files) == ("fleets/1.yaml", 5)
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -177,7 +188,7 @@ def test_no_secret_is_in_any_format() -> None:
         review.model_dump_json(),
         render_markdown(review),
         render_page(review),
-        render_sarif(review, "Pulumi.dev.yaml", STACK),
+        render_sarif(review, DEV),
     ]
     assert [CANARY in text for text in texts] == [False] * 4
     assert all(MASK in text for text in texts[:1])
@@ -213,5 +224,5 @@ def test_what_is_exempted_is_told_in_every_format_and_needs_no_person() -> None:
     )  # fmt: skip
     assert "exempted until 2027-01-31: shared by all" in render_markdown(review)
     assert "exempted until 2027-01-31: shared by all" in render_page(review)
-    (run,) = json.loads(render_sarif(review, "Pulumi.dev.yaml", ""))["runs"]
+    (run,) = json.loads(render_sarif(review, [StackText(path="Pulumi.dev.yaml", text="")]))["runs"]
     assert run["results"][0]["suppressions"][0]["justification"] == found.exempted

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
+
+from dra_fleet.settings.fleet_files import fleet_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 _POSITION: Final = re.compile(r"project:///(?P<file>[^#]+)#(?P<line>\d+)(,\d+)?")
 """https://github.com/pulumi/pulumi/blob/master/proto/pulumi/source.proto, as states hold it."""
@@ -30,13 +33,11 @@ class Places:
 
     Attributes:
         program: by URN the program's line that registers the resource, as far as the engine told.
-        stack_file: the stack file's name; without one the project's.
-        lines: what the stack file says.
+        files: the stack file, and below it those that it extends, each with its lines; else the project's.
     """
 
     program: Mapping[str, SourceLine]
-    stack_file: str = _PROJECT_FILE
-    lines: tuple[str, ...] = ()
+    files: tuple[tuple[str, tuple[str, ...]], ...] = ((_PROJECT_FILE, ()),)
 
     def of(self, urn: str) -> SourceLine:
         """Where a finding on a resource is shown."""
@@ -45,9 +46,12 @@ class Places:
         name = urn.rpartition("::")[2]
         word = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])") if name else None
         named = (
-            number for number, line in enumerate(self.lines, 1) if word is not None and word.search(line)
+            SourceLine(file, number)
+            for file, lines in self.files
+            for number, line in enumerate(lines, 1)
+            if word is not None and word.search(line)
         )
-        return SourceLine(self.stack_file, next(named, 1))
+        return next(named, SourceLine(self.files[0][0]))
 
 
 def places(directory: Path, stack: str, *states: Iterable[Mapping[str, Any]]) -> Places:
@@ -67,8 +71,14 @@ def places(directory: Path, stack: str, *states: Iterable[Mapping[str, Any]]) ->
     file = directory / f"Pulumi.{stack.rpartition('/')[2]}.yaml"
     if not file.is_file():
         return Places(program=program)
-    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    return Places(program=program, stack_file=file.name, lines=tuple(lines))
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in fleet_files(file)}
+    return Places(
+        program=program,
+        files=tuple(
+            (Path(os.path.relpath(path, directory)).as_posix(), tuple(text.splitlines()))
+            for path, text in texts.items()
+        ),
+    )
 
 
 def _place(resource: Mapping[str, Any]) -> SourceLine | None:

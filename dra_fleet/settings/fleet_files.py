@@ -1,0 +1,33 @@
+"""Which files a stack's fleet stands in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from dra_fleet.findings.errors import SettingsInvalid
+from dra_fleet.settings.extending import EXTENDS
+from dra_fleet.settings.stack_file import as_written, named_file
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+def fleet_files(path: Path) -> tuple[Path, ...]:
+    """A stack file, and below it those that it extends: as far as they can be read, for places in them."""
+    found: list[Path] = []
+    file: Path | None = path
+    while file is not None and file not in found and file.is_file():
+        found.append(file)
+        name = _below(file)
+        file = None if name is None else named_file(path, name)
+    return tuple(found) or (path,)
+
+
+def _below(file: Path) -> str | None:
+    try:
+        fleet = as_written(file)
+    except SettingsInvalid:
+        return None  # it is told where the fleet is read
+    name = cast("Mapping[str, Any]", fleet).get(EXTENDS) if isinstance(fleet, dict) else fleet
+    return name if isinstance(name, str) else None
