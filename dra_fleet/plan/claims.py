@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
@@ -37,12 +38,21 @@ def claim_specs(settings: FleetSettings, findings: Findings) -> dict[str, ClaimS
     return specs
 
 
-def clusters_of(name: str, settings: FleetSettings, findings: Findings) -> frozenset[str]:
+def clusters_using(settings: FleetSettings) -> Mapping[str, set[str]]:
+    """By claim the clusters of the workloads that use it; none where none does."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for workload in settings.workloads.values():
+        found[workload.claim].add(workload.cluster)
+    return found
+
+
+def clusters_of(
+    name: str, used: Mapping[str, set[str]], settings: FleetSettings, findings: Findings
+) -> frozenset[str]:
     """The clusters that get a claim: where a workload uses it, else every one that has all its classes."""
     claim = settings.claims[name]
-    used = {workload.cluster for workload in settings.workloads.values() if workload.claim == name}
-    if used:
-        return frozenset(used & set(settings.clusters))
+    if name in used:
+        return frozenset(used[name] & set(settings.clusters))
     found = frozenset(
         cluster for cluster in settings.clusters if not missing_classes(claim, cluster, settings)
     )

@@ -90,6 +90,21 @@ class Contention:
         return [first.setdefault(devices, pod_set) for pod_set, devices in enumerate(wanted)]
 
     @cached_property
+    def alike(self) -> Mapping[int, Sequence[int]]:
+        """By the first of them, the pod sets that may want the same devices."""
+        found: dict[int, list[int]] = {}
+        for number, like in enumerate(self.first_alike):
+            found.setdefault(like, []).append(number)
+        return found
+
+    @cached_property
+    def copies_alike(self) -> Mapping[int, int]:
+        """How many pods those are."""
+        return {
+            like: sum(self.pod_sets[one].copies for one in members) for like, members in self.alike.items()
+        }
+
+    @cached_property
     def of_one_demand(self) -> Sequence[frozenset[int]]:
         """Pod sets together that may want the same devices, as many of them and as often."""
         together: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)

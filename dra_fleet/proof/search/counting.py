@@ -50,8 +50,8 @@ def enough(contention: Contention, pod_set: int) -> str:
             f"together hold at most {others}"
         )
     slots = sum(nodes * (size // ask.count) for size, nodes in sizes)
-    rivals = [rival for rival, like in enumerate(contention.first_alike) if like in shared]
-    pods = sum(contention.pod_sets[rival].copies for rival in rivals)
+    rivals = (rival for like in shared for rival in contention.alike[like])
+    pods = sum(contention.copies_alike[like] for like in shared)
     if pods <= slots and all(_keeps_to_slots(contention, pod_set, rival, attribute) for rival in rivals):
         alike = f"the pods that can hold these devices take {ask.count} each, alike"
         return f"{alike}, and there is room for {slots}"
@@ -151,7 +151,7 @@ def _shared(contention: Contention, pod_set: int) -> dict[int, list[int]]:
     own = {kind: contention.suitability[pod_set, kind].certain for kind in contention.nodes}
     found = {
         other: [len(contention.suitability[other, kind].maybe & certain) for kind, certain in own.items()]
-        for other in dict.fromkeys(contention.first_alike)
+        for other in contention.alike
     }
     return {other: shared for other, shared in found.items() if any(shared)}
 
