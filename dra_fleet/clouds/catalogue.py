@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from dra_fleet import clouds, drivers
 from dra_fleet.facts.own import PRICES, CatalogueInvalid, own, own_file
 from dra_fleet.findings.errors import choices
+from dra_fleet.hardware.models import Price
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -28,9 +29,15 @@ def check_own_catalogue() -> None:
         _known("drivers", name, drivers.names())
         _read(f"drivers.{name}", lambda name=name: _load_driver(name))
     if told.get(PRICES):
+        for name, price in told[PRICES].items():
+            _read(f"{PRICES}.{name}", lambda price=price: _fits(price))
         machines = _read(PRICES, clouds.machines)
         for name in told[PRICES]:
             _known(PRICES, name, machines)
+
+
+def _fits(price: object) -> None:
+    Price.model_validate(price)
 
 
 def _load_driver(name: str) -> None:

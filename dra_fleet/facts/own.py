@@ -127,8 +127,9 @@ def _joined(ours: Sequence[Entry], own: Sequence[Entry], at: str) -> list[Entry]
             raise _invalid(f"{at}: {name}: like is no entry\n  got: {like}\n  allowed: {known}")
         base = dict(found[names.index(like)]) if like is not None else {}
         base.pop("price", None)
-        new = {**base, **{key: value for key, value in entry.items() if key != "like"}}
-        # Of versions the order is their age; one that is like another comes right after it.
+        # Of versions the order is their age; one that is like another comes right after it, and says so.
+        is_version = "version" in entry
+        new = {**base, **{key: value for key, value in entry.items() if key != "like" or is_version}}
         found.insert(names.index(like) + 1 if like is not None else len(found), new)
     return found
 

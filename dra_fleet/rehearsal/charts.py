@@ -7,6 +7,7 @@ A stand-in chart has the published one's name, version, value keys and objects; 
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -14,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from dra_fleet import drivers
 from dra_fleet.rehearsal.drivers import chart_folders
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
@@ -22,6 +24,8 @@ from dra_fleet.rehearsal.providers.refusals import refusal, remember_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from dra_fleet.model.plan import FleetPlan, ReleasePlan
 
 _PULL: Final = 15.0  # seconds for the network to deliver a chart
 _NO_HELM: Final = "helm is not on PATH"
@@ -85,6 +89,37 @@ def stand_ins() -> Mapping[tuple[str, str], Path]:
 def made_charts(home: Home) -> Path:
     """Where stand-ins for drivers that stack files describe are made, as `<chart>/<version>/`."""
     return home.root / "charts" / "described"
+
+
+def write_likenesses(plan: FleetPlan, home: Home) -> None:
+    """Make a chart for each release whose version has no stand-in: that of what it is like or judged by.
+
+    Args:
+        plan: the fleet.
+        home: of the rehearsal.
+    """
+    for release in (release for cluster in plan.clusters for release in cluster.releases):
+        name, base = release.chart.rstrip("/").rpartition("/")[2], _likeness(release)
+        if (name, release.version) in stand_ins() or base is None:
+            continue
+        made = made_charts(home) / name / release.version
+        shutil.copytree(base, made, dirs_exist_ok=True)
+        told = made / "Chart.yaml"
+        own = re.sub(r"(?m)^(version|appVersion): .*$", rf"\1: {release.version}", told.read_text("utf-8"))
+        told.write_text(re.sub(r"(?m)^name: .*$", f"name: {name}", own), "utf-8")
+
+
+def _likeness(release: ReleasePlan) -> Path | None:
+    """The stand-in of the version that stands for a release's; None where none does."""
+    facts = next((each.facts for each in drivers.known() if each.facts.driver == release.driver), None)
+    version = facts.judged_version(release.version) if facts is not None else None
+    while facts is not None and version is not None:
+        found = stand_ins().get((version.chart.rpartition("/")[2], version.version))
+        before = version.judged_by or version.like
+        if found is not None or not before:
+            return found
+        version = facts.judged_version(before)
+    return None
 
 
 def module_charts(home: Home) -> Path:

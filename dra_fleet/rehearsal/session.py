@@ -160,6 +160,7 @@ def _bring_up(
     with reporter.part("plugins"):
         notes = [*plan.warnings, *toolset.emulated(minors), *prepare_engine(home, toolset)]
         write_charts(plan, charts.made_charts(home))
+        charts.write_likenesses(plan, home)
         notes += prepare_clouds(plan, hardware, home)
     with reporter.step("preflight"):
         asyncio.run(refuse_unready(plan, home))

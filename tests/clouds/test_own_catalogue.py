@@ -165,8 +165,8 @@ def test_a_price_of_one_s_own_replaces_the_public_one(catalogue: Callable[[str],
         (
             f"prices: {{hgx-h100-8: {{perHour: dear, currency: USD, region: x, {SOURCE}}}}}",
             (
-                "prices: Machine price.perHour: Input should be a valid number, unable to parse string as a "
-                "number; got: dear"
+                "prices.hgx-h100-8: Price perHour: Input should be a valid number, unable to parse string "
+                "as a number; got: dear"
             ),
         ),
         ("a: [", ":2:1: is no YAML: did not find expected node content"),

@@ -56,7 +56,8 @@ class ChartVersion(Entry):
     `generations`: the generations of hardware whose devices its plugin finds; none where that is not known.
     `partition_names`: whether a MIG partition's device is named by its profile, gpu-0-mig-1g5gb-19-0, or by
     its placement, gpu-0-mig-19-0-1. `announces_partitioned_gpus`: a GPU is published beside its partitions.
-    `judged_by`: the version whose facts these are, where nothing is known of this one.
+    `judged_by`: the version whose facts these are, where nothing is known of this one. `like`: the version
+    that a catalogue of one's own took it over from.
     """
 
     version: str
@@ -75,6 +76,7 @@ class ChartVersion(Entry):
     partition_names: Literal["profile", "placement"] = "profile"
     announces_partitioned_gpus: bool = False
     judged_by: str = ""
+    like: str = ""
 
     @property
     def unjudged(self) -> str:

@@ -1,0 +1,73 @@
+"""A chart version that only a catalogue of one's own knows, or nobody, is rehearsed with a likeness."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dra_fleet import drivers
+from dra_fleet.drivers import driver
+from dra_fleet.facts.own import NAME, VARIABLE
+from dra_fleet.rehearsal import charts
+from dra_fleet.rehearsal.home import Home
+from tests.plan.plan_helpers import dev, planned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CHART = "dra-driver-nvidia-gpu"
+OWN = """
+drivers:
+  nvidia:
+    versions:
+      - {version: 0.6.0, like: 0.4.1, source: the chart, date: 2026-11-20}
+      - {version: 0.7.0, like: 0.6.0, source: the chart, date: 2026-11-20}
+"""
+
+
+@pytest.fixture(autouse=True)
+def facts_as_before() -> Iterator[None]:
+    """A process reads its facts once; here a test has a catalogue of its own."""
+    cached: Any = vars(driver)["_facts"]
+    cached.cache_clear()
+    yield
+    cached.cache_clear()
+
+
+def likeness(version: str, home: Path) -> Path:
+    fleet = dev()
+    fleet["clusters"]["lab"]["drivers"]["nvidia"] |= {"version": version, "values": {}}
+    charts.write_likenesses(planned(fleet), Home(home))
+    return charts.made_charts(Home(home)) / CHART / version
+
+
+def values(chart: Path) -> str:
+    return (chart / "values.yaml").read_text()
+
+
+def test_a_version_that_nobody_knows_is_rehearsed_as_the_newest_before_it(tmp_path: Path) -> None:
+    made = likeness("0.6.0", tmp_path)
+    assert "\nversion: 0.6.0\nappVersion: 0.6.0\n" in (made / "Chart.yaml").read_text()
+    assert values(made) == values(charts.stand_ins()[CHART, "0.5.0"])
+    assert charts.is_stand_in(made, Home(tmp_path))
+
+
+def test_a_version_of_one_s_own_is_rehearsed_as_what_it_is_like(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / NAME
+    file.write_text(OWN)
+    monkeypatch.setenv(VARIABLE, str(file))
+    made = likeness("0.7.0", tmp_path / "home")
+    nvidia = drivers.named("nvidia")
+    assert nvidia is not None
+    told = nvidia.facts.judged_version("0.7.0")
+    assert told is not None
+    assert (told.like, told.judged_by) == ("0.6.0", "")
+    assert values(made) == values(charts.stand_ins()[CHART, "0.4.1"])
+
+
+def test_a_known_version_has_its_own_stand_in(tmp_path: Path) -> None:
+    assert not likeness("0.5.0", tmp_path).exists()
