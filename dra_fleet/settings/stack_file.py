@@ -166,16 +166,6 @@ def parsed(layer: Layer) -> FleetSettings:
         raise _located(invalid, layer.document) from None
 
 
-def fleet_file(path: Path) -> Path:
-    """The file that holds the fleet: the stack file, or the one that it names.
-
-    Raises:
-        SettingsInvalid: The stack file is missing, is no YAML or holds no fleet.
-    """
-    value = as_written(path)
-    return named_file(path, value) if isinstance(value, str) else path
-
-
 def named_file(path: Path, name: str) -> Path:
     """The file that a stack file names, from the folder of its project as the program finds it.
 

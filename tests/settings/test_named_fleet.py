@@ -10,8 +10,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from dra_fleet.settings import SettingsInvalid, read_stack_file
+from dra_fleet.settings.fleet_files import fleet_files
 from dra_fleet.settings.handed_over import LONGEST_VARIABLE
-from dra_fleet.settings.stack_file import fleet_at, fleet_file, read_fleet
+from dra_fleet.settings.stack_file import fleet_at, read_fleet
 
 DEV = Path(__file__).parents[2] / "Pulumi.dev.yaml"
 NAMES = "config:\n  dra-fleet:fleet: fleets/large.yaml\n"
@@ -47,15 +48,15 @@ def test_a_stack_has_the_fleet_of_the_file_that_it_names(stack: Path) -> None:
     assert read.name == "prod"
     assert read.settings == read_stack_file(DEV).settings
     assert read.too_long is None
-    assert fleet_file(stack) == stack.parent / "fleets" / "large.yaml"
-    assert fleet_file(DEV) == DEV
+    assert fleet_files(stack) == (stack, stack.parent / "fleets" / "large.yaml")
+    assert fleet_files(DEV) == (DEV,)
 
 
 def test_a_stack_file_in_a_folder_names_from_the_project_s_folder(stack: Path) -> None:
     below = stack.parent / "stacks" / "Pulumi.below.yaml"
     below.parent.mkdir()
     below.write_text(NAMES)
-    assert fleet_file(below) == stack.parent / "fleets" / "large.yaml"
+    assert fleet_files(below)[-1] == stack.parent / "fleets" / "large.yaml"
 
 
 def test_what_is_wrong_is_told_at_its_place_in_the_named_file(stack: Path) -> None:

@@ -5,23 +5,39 @@ from __future__ import annotations
 import json
 import runpy
 from pathlib import Path
+from typing import Any
 
 import pulumi
 import pytest
 
 from dra_fleet.findings.errors import KEY
 from dra_fleet.settings.stack_file import read_fleet
+from tests.clouds.aks.aks_fleets import vgpu
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_workload_that_does_not_fit_stops_the_program_before_any_resource(
-    monkeypatch: pytest.MonkeyPatch,
+def too_large() -> dict[str, Any]:
+    fleet = json.loads(json.dumps(read_fleet(ROOT / "tests" / "data" / "stacks" / "lab.yaml")))
+    fleet["workloads"]["train"]["copies"] = 9
+    return fleet
+
+
+@pytest.mark.parametrize(
+    ("fleet", "told"),
+    [
+        pytest.param(too_large(), "9 x 1 devices are asked for and 8 can match", id="too large"),
+        pytest.param(
+            {**vgpu(), "budget": {"perHour": 0.01}},
+            r"budget\.perHour: is less than the fleet costs at its maximum",
+            id="too dear",
+        ),
+    ],
+)
+def test_a_fleet_that_cannot_be_stops_the_program_before_any_resource(
+    fleet: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = json.dumps(read_fleet(ROOT / "tests" / "data" / "stacks" / "lab.yaml"))
-    changed = json.loads(text)
-    changed["workloads"]["train"]["copies"] = 9
-    pulumi.runtime.set_all_config({KEY: json.dumps(changed)})
+    pulumi.runtime.set_all_config({KEY: json.dumps(fleet)})
     declared: list[object] = []
 
     def _declare(*given: object) -> None:
@@ -29,7 +45,7 @@ def test_a_workload_that_does_not_fit_stops_the_program_before_any_resource(
 
     monkeypatch.setattr("components.fleet.build", _declare)
     try:
-        with pytest.raises(pulumi.RunError, match="9 x 1 devices are asked for and 8 can match"):
+        with pytest.raises(pulumi.RunError, match=told):
             runpy.run_path(str(ROOT / "__main__.py"))
     finally:
         pulumi.runtime.set_all_config({})

@@ -17,7 +17,7 @@ import grpc.aio
 from pulumi.runtime.proto import provider_pb2_grpc
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 
@@ -52,11 +52,12 @@ async def _ended(engine: int) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):  # the engine says SIGINT, and waits 5 s before it kills
         loop.add_signal_handler(number, ended.set)
-    if not hasattr(os, "pidfd_open"):
+    opened: Callable[[int], int] | None = getattr(os, "pidfd_open", None)
+    if opened is None:
         await _ended_by_asking(engine, ended)
         return
     try:
-        watched = os.pidfd_open(engine)
+        watched = opened(engine)
     except ProcessLookupError:
         return
     if select.select([watched], [], [], 0)[0]:

@@ -80,12 +80,13 @@ class ProcessId:
 
 async def wait_gone(process: ProcessId) -> None:
     """Return once the process has ended; it need not be a child."""
-    if not hasattr(os, "pidfd_open"):
+    opened: Callable[[int], int] | None = getattr(os, "pidfd_open", None)
+    if opened is None:
         while process.running():  # noqa: ASYNC110 - this system has no event for another's child
             await asyncio.sleep(POLL)
         return
     try:
-        descriptor = os.pidfd_open(process.pid)
+        descriptor = opened(process.pid)
     except ProcessLookupError:
         return
     try:

@@ -1,0 +1,73 @@
+"""What stands for Linux' own calls where there are none, as on macOS: each made to be missing here."""
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from dra_fleet.rehearsal.agent.own import mounts, sockets
+from dra_fleet.rehearsal.providers import serving
+from dra_fleet.rehearsal.world.processes import ProcessId, wait_gone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def test_the_end_of_another_s_child_is_noticed_without_its_descriptor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(os, "pidfd_open")
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        process = ProcessId(pid=child.pid, created=psutil.Process(child.pid).create_time())
+
+        async def ended() -> bool:
+            waiting = asyncio.create_task(wait_gone(process))
+            await asyncio.sleep(0)
+            assert not waiting.done()
+            assert child.stdin is not None
+            child.stdin.close()
+            await waiting
+            return True
+
+        assert asyncio.run(ended())
+
+
+def test_a_provider_ends_with_an_engine_that_is_gone_already(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "pidfd_open")
+    no_parent = os.getpid()
+    asyncio.run(serving._ended(no_parent))
+
+
+@pytest.fixture
+def no_namespaces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(mounts, "WAYS", (("no-such-command", "--mount"),))
+    mounts._way.cache_clear()
+    yield
+    mounts._way.cache_clear()
+
+
+@pytest.mark.usefixtures("no_namespaces")
+def test_without_mount_namespaces_a_driver_runs_as_it_is(tmp_path: Path) -> None:
+    assert mounts.with_mounts(["driver", "--flag"], {tmp_path: tmp_path}) == ("driver", "--flag")
+
+
+def test_without_proc_a_socket_is_reached_by_its_own_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sockets, "OPEN_FILES", Path("/no/such/folder"))
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listening:
+        path = Path(folder) / "driver.sock"
+        listening.bind(str(path))
+        with sockets._reachable(path.with_name("x" * 200)) as reached:
+            assert reached == path.with_name("x" * 200)
+        with sockets._reachable(path) as reached:
+            assert reached == path
