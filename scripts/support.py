@@ -178,22 +178,22 @@ def _ways(settings: FleetSettings) -> Iterator[Way]:
                 continue
             for fit in workload.pools:
                 if fit.per_node:
-                    for driver in _drivers_of(settings, workload.claim):
+                    for driver in _drivers_of(settings, cluster, workload.claim):
                         sharing = _sharing(settings, cluster, driver, workload.claim, pools[fit.pool])
                         yield Way(cluster.cloud, driver.name, sharing, cluster.kubernetes)
 
 
-def _drivers_of(settings: FleetSettings, claim: str) -> list[Driver]:
+def _drivers_of(settings: FleetSettings, cluster: ClusterPlan, claim: str) -> list[Driver]:
     """The drivers whose devices a claim's classes select."""
-    own = settings.classes
+    own, brought = settings.classes, clouds.planning_of(cluster.settings).own_classes(cluster.settings)
     found: list[Driver] = []
     for _, name in settings.claims[claim].classes():
-        if name not in own:
+        if name not in own and name not in brought:
             found += filter(None, [drivers.of_class(name)])
         else:
-            text = own[name].model_dump_json()
+            text = brought.get(name) or own[name].model_dump_json()
             known = (item for item in drivers.known() if any(f"'{p}'" in text for p in item.publishers))
-            named = drivers.named(str(getattr(own[name], "driver", "")))
+            named = drivers.named(str(getattr(own.get(name), "driver", "")))
             found += [named] if named is not None else list(known)
     return found
 

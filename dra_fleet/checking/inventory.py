@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dra_fleet import drivers
 from dra_fleet.cel import UNKNOWN, CelDevice
+from dra_fleet.clouds import planning_of
 from dra_fleet.drivers.installed import drivers_of
 from dra_fleet.kubernetes.minors import is_on
 from dra_fleet.proof.supply.prediction import predict
@@ -107,7 +108,9 @@ class ClusterInventory:
 
     @cached_property
     def classes(self) -> dict[str, tuple[str, ...]]:
-        """Every class that the stack or a driver's chart puts there, with its selectors."""
+        """Every class that the stack, a driver's chart or the cloud itself puts there, with its selectors."""
+        settings = self.plan.settings
+        brought = {name: (cel,) for name, cel in planning_of(settings).own_classes(settings).items()}
         chart = {
             name: (driver.facts.class_selectors[name],)
             for driver in self.drivers
@@ -118,7 +121,7 @@ class ClusterInventory:
             item.name: tuple(selector.cel.expression for selector in item.spec.selectors)
             for item in self.plan.classes
         }
-        return chart | stack
+        return brought | chart | stack
 
     @cached_property
     def extended_resources(self) -> dict[str, str]:

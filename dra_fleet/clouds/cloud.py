@@ -72,9 +72,9 @@ def no_operators(_: object) -> Mapping[str, GpuOperatorSettings]:
     return {}
 
 
-def no_classes(_: object) -> tuple[str, ...]:
+def no_classes(_: object) -> Mapping[str, str]:
     """The answer of a cloud that brings no DeviceClass."""
-    return ()
+    return {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ class Planning(Generic[SettingsT]):
             there is a controller.
         check_values: Checks the final values of a DRA driver's release against the pools it serves. Gets the
             driver's place in the stack file, and the driver.
-        own_classes: The DeviceClasses that the cloud itself brings to a cluster.
+        own_classes: By name the selector of each DeviceClass that the cloud itself brings to a cluster.
         kubeconfig: Where a cluster's kubeconfig comes from; None where the program makes one of what the
             cloud tells of the cluster.
         adopts: The name in the cloud of a cluster that was there before the stack, else None.
@@ -128,7 +128,7 @@ class Planning(Generic[SettingsT]):
     host_driver: HostDriver
     driver_values: Callable[[Driver, Release, SettingsT, ChartValues], ChartValues]
     check_values: Callable[[Place, Driver, Sequence[PoolPlan], ReleasePlan, Findings], None]
-    own_classes: Callable[[SettingsT], tuple[str, ...]]
+    own_classes: Callable[[SettingsT], Mapping[str, str]]
     kubeconfig: Callable[[SettingsT], KubeconfigSource | None]
     adopts: Callable[[SettingsT], str | None]
     account: Callable[[SettingsT], tuple[str, str | None] | None]

@@ -25,12 +25,14 @@ class Installed:
         version: The chart version.
         values: The chart's values.
         is_assumed: Whether somebody else installed it, so that version and values are a guess.
+        is_managed: Whether the cloud itself runs it, in a build of its own, on the pools that ask for it.
     """
 
     driver: Driver
     version: ChartVersion
     values: ChartValues
     is_assumed: bool = False
+    is_managed: bool = False
 
     @property
     def facts(self) -> DriverFacts:
@@ -51,14 +53,19 @@ def drivers_of(cluster: ClusterPlan, named: Collection[str] = ()) -> list[Instal
         cluster: The plan.
         named: The names under which drivers publish that the cluster's selectors name.
     """
+    managed = {name for pool in cluster.pools for name in pool.managed_drivers}
+    found = [
+        Installed(driver=driver, version=driver.facts.versions[-1], values={}, is_managed=True)
+        for driver in map(drivers.named, sorted(managed))
+        if driver is not None
+    ]
     if not cluster.settings.drivers:
-        return [
+        return found + [
             Installed(driver=driver, version=driver.facts.versions[-1], values={}, is_assumed=True)
             for driver in drivers.known()
-            if driver.is_usual or driver.facts.driver in named
+            if (driver.is_usual or driver.facts.driver in named) and driver.name not in managed
         ]
     released = {release.driver: release.values for release in cluster.releases}
-    found: list[Installed] = []
     for name, settings in sorted(cluster.settings.drivers.items()):
         driver = drivers.asked_for(name, settings)
         version = driver.facts.judged_version(settings.version) if driver is not None else None

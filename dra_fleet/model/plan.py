@@ -31,7 +31,7 @@ class PoolPlan:
     what keeps the holders of its devices apart. `driver_root`: where on the host the GPU driver is, if that
     does not follow from who installs it. `network_cards`: those of each node that a
     driver publishes. `devices`: those that the stack file describes. `advertise`: who makes the machine's own
-    devices known.
+    devices known. `managed_drivers`: the DRA drivers that the cloud itself runs on its nodes.
     """
 
     name: str
@@ -47,6 +47,7 @@ class PoolPlan:
     network_cards: int = 0
     devices: tuple[DescribedDevices, ...] = ()
     advertise: Advertiser = "dra"
+    managed_drivers: frozenset[str] = frozenset()
 
     @property
     def by_dra(self) -> bool:

@@ -40,6 +40,7 @@ HELD = {
     "s16-amd": ("lab", "v1.36.3", {"train": 1, "serve": 4}),
     "s16-intel": ("lab", "v1.36.3", {"transcode": 8}),
     "s16-network-cards": ("edge", "v1.36.3", {"gateway": 4, "workers": 3}),
+    "s16-gke-network-cards": ("train", "v1.36.3-gke.1089000", {"pretrain": 2}),
     "s16-fpga": ("lab", "v1.36.3", {"radar": 4, "filters": 2}),
     "own-catalogue/own": ("lab", "v1.36.3", {"train": 4}),
     "floor-1.34": ("floor", "v1.34.9", {"smoke": 4}),

@@ -76,18 +76,25 @@ class GkeQuota(Entry):
     spot: str | None = None
 
 
+class GkeClass(Entry):
+    """A DeviceClass that GKE itself brings, and what it selects."""
+
+    name: str
+    cel: str
+
+
 class GkeFacts(Entry):
     """All of facts.yaml.
 
     `dranet_families`: machine families whose network cards GKE's own DRANET serves. `dranet_classes`: the
-    classes it brings; each selects the driver of its name.
+    classes it brings.
     """
 
     channels: tuple[str, ...]
     version_pattern: str
     floors: tuple[GkeFloor, ...]
     dranet_families: tuple[str, ...]
-    dranet_classes: tuple[str, ...]
+    dranet_classes: tuple[GkeClass, ...]
     images: tuple[GkeImage, ...]
     installers: tuple[GkeInstaller, ...]
     scale_from_zero: GkeScaleFromZero

@@ -12,7 +12,7 @@ from dra_fleet.clouds.gke.capacity import check_gke_capacity
 from dra_fleet.clouds.gke.chips import chips_of
 from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.names import is_zone, region_of, zones_of
-from dra_fleet.clouds.gke.pools import allocates, fitting_installer
+from dra_fleet.clouds.gke.pools import NETWORK_CARDS, allocates, fitting_installer
 
 if TYPE_CHECKING:
     from dra_fleet.clouds.gke.pool_settings import GkePoolSettings
@@ -254,6 +254,15 @@ def _check_dranet(
             what="cannot be combined with dranet, which makes the machine's networks itself",
             got=", ".join(pool.additional_networks),
             fix="remove additionalNetworks",
+        )
+    if NETWORK_CARDS in settings.drivers:
+        findings.error(
+            *at,
+            "dranet",
+            what=f"runs GKE's own build of {NETWORK_CARDS} beside the stack's; both publish under one name, "
+            "and a node can have one of them",
+            got="true",
+            fix=f"remove {NETWORK_CARDS} from the cluster's drivers, or dranet from the pool",
         )
     _check_floor(at, "dranet", "dranet", "true", settings, findings=findings)
 

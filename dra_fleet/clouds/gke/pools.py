@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 AUTOMATIC = frozenset({"nvidia.com/gpu", "google.com/tpu", "kubernetes.io/arch"})
 """Keys of the taints that GKE puts on nodes itself; declaring them again would show as drift."""
+NETWORK_CARDS = "dranet"
+"""The driver of which GKE has a build of its own."""
 _RESERVED = ("cloud.google.com/", "kubernetes.io/", "k8s.io/", "gke.io/")
 _DESCRIBE = (
     "describe it in the stack file: machine: {machineType: g2-standard-8, accelerator: nvidia-l4, gpu: L4, "
@@ -73,7 +75,11 @@ def plan_gke_pool(
     ours = _labels(name, pool, machine, settings, classes)
     _check_labels(at, pool, ours, findings)
     plan = planned(name, pool, machine, {**pool.labels, **ours}, taints=_taints(machine, classes))
-    return replace(plan, driver_root=gke_facts().image(pool.image).driver_root if machine.gpus else None)
+    return replace(
+        plan,
+        driver_root=gke_facts().image(pool.image).driver_root if machine.gpus else None,
+        managed_drivers=frozenset({NETWORK_CARDS} if pool.dranet else ()),
+    )
 
 
 def pool_name(plan: PoolPlan, pool: GkePoolSettings) -> str:
@@ -127,11 +133,11 @@ def allocating(machine: Machine, settings: GkeClusterSettings) -> list[str]:
     return [driver.name for driver in drivers.in_place_of_plugins(machine) if driver.name in settings.drivers]
 
 
-def dranet_classes_of(cluster: GkeClusterSettings) -> tuple[str, ...]:
+def dranet_classes_of(cluster: GkeClusterSettings) -> Mapping[str, str]:
     """The classes that GKE itself brings for network cards: where a pool has its own DRANET."""
     if not any(pool.dranet for pool in cluster.pools.values()):
-        return ()
-    return gke_facts().dranet_classes
+        return {}
+    return {item.name: item.cel for item in gke_facts().dranet_classes}
 
 
 def compute_classes_of(pool: str, settings: GkeClusterSettings) -> list[str]:

@@ -1,6 +1,7 @@
-"""DRANET, the driver for network cards: the open one and AWS's build of it, which publishes EFA cards alone.
+"""DRANET, the driver for network cards: the open one, AWS's build of it for EFA cards alone, and Google's.
 
-They are one driver: both publish under one name, so that only one of them can run on a node.
+They are one driver: all publish under one name, so that only one of them can run on a node. Google's has no
+chart: GKE itself runs it on the pools that ask for it.
 """
 
 from dra_fleet.drivers.driver import Driver

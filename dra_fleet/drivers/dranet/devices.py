@@ -1,8 +1,10 @@
-"""What AWS's DRANET publishes for a machine: its EFA network cards, one device each.
+"""What the clouds' builds of DRANET publish for a machine: its network cards, one device each.
 
 Pure. The simulated agent feeds it hardware, the proof feeds it plans; neither knows the other.
 Source: https://github.com/kubernetes-sigs/dranet, `pkg/inventory`, and the filter of
-https://github.com/aws/eks-charts, stable/aws-dranet, which leaves only EFA cards.
+https://github.com/aws/eks-charts, stable/aws-dranet, which leaves only EFA cards. What Google's publishes is
+what GKE's autoscaler expects of a node without one (https://pkg.go.dev/k8s.io/gke-autoscaling/cluster-autoscaler,
+cloudprovider/gke/dynamicresources).
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from dra_fleet.model.published import PCIE_ROOT, PublishedDevice
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dra_fleet.drivers.dranet.machines import GoogleCards
     from dra_fleet.model.published import AttributeValue
 
 DRIVER = "dra.net"
@@ -21,6 +24,20 @@ PRODUCT = "Elastic Fabric Adapter (EFA)"
 PLACES = frozenset({"dra.net/pciAddress", "dra.net/rdmaDevice", PCIE_ROOT})
 """Attributes that say where a card hangs, which nobody knows before the machine runs."""
 _VENDOR = "Amazon.com, Inc."
+_LATE = (
+    "dra.net/ipv4",
+    "dra.net/ipv6",
+    "dra.net/mac",
+    "dra.net/pciAddress",
+    "dra.net/pciDevice",
+    "dra.net/pciSubsystem",
+    "gce.dra.net/block",
+    "gce.dra.net/host",
+    "gce.dra.net/networkName",
+    "gce.dra.net/subBlock",
+)
+GOOGLE_PLACES = frozenset({*_LATE, "dra.net/numaNode", PCIE_ROOT})
+"""What nobody knows of Google's cards before the machine runs: also their addresses and networks."""
 
 
 def efa_devices(*, cards: int, roots: Sequence[str]) -> list[PublishedDevice]:
@@ -44,3 +61,38 @@ def _device(number: int, root: str) -> PublishedDevice:
         PCIE_ROOT: root or "unknown",
     }
     return PublishedDevice(name=f"pci-0000-{0x60 + number:02x}-00-0", attributes=attributes)
+
+
+def google_devices(cards: GoogleCards, roots: Sequence[str]) -> list[PublishedDevice]:
+    """The devices of one node with Google's build; its uplink is none.
+
+    Args:
+        cards: what the machine has.
+        roots: the PCIe root of each RDMA card; empty where nobody knows.
+    """
+    plain = [_google_device(index, f"eth{index + 1}", "", cards) for index in range(cards.plain)]
+    rdma = [
+        _google_device(cards.plain + index, f"gpu{index}rdma0", roots[index] if roots else "unknown", cards)
+        for index in range(cards.rdma)
+    ]
+    return [*plain, *rdma]
+
+
+def _google_device(number: int, interface: str, root: str, cards: GoogleCards) -> PublishedDevice:
+    address = f"{0x40 + number:02x}-00-0"
+    attributes: dict[str, AttributeValue] = {
+        **dict.fromkeys(_LATE, "unknown"),
+        "dra.net/numaNode": 0,
+        "dra.net/ifName": interface,
+        "dra.net/encapsulation": "ether",
+        "dra.net/state": "up",
+        "dra.net/type": "device",
+        "dra.net/sriov": False,
+        "dra.net/virtual": False,
+        "dra.net/pciVendor": "Mellanox Technologies" if root else "Google, Inc.",
+        "dra.net/rdma": bool(root),
+        PCIE_ROOT: root or "unknown",
+    }
+    if cards.mtu is not None:
+        attributes["dra.net/mtu"] = cards.mtu
+    return PublishedDevice(name=f"pci-0000-{address}", attributes=attributes)

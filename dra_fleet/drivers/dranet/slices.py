@@ -1,4 +1,4 @@
-"""What DRANET will publish on a node of a pool: with AWS's build, its EFA network cards.
+"""What DRANET will publish on a node of a pool: with AWS's build EFA network cards, with Google's the others.
 
 The open one publishes every network interface of a node but its uplink: what they are, only stack files tell.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dra_fleet.drivers.common.predicting import known_device
-from dra_fleet.drivers.dranet.devices import PLACES, efa_devices
-from dra_fleet.drivers.dranet.machines import traits
+from dra_fleet.drivers.dranet.devices import GOOGLE_PLACES, PLACES, efa_devices, google_devices
+from dra_fleet.drivers.dranet.machines import google_cards, traits
 from dra_fleet.model.nodes import GIVE_SLICES, Published
 
 if TYPE_CHECKING:
@@ -54,9 +54,15 @@ def publishes(pool: PoolPlan, driver: Installed, minor: str) -> Published:
     """
     del minor
     name = driver.facts.driver
+    if driver.is_managed and (google := google_cards(pool.machine)) is not None:
+        cards = google_devices(google, roots=())
+        return Published(
+            devices=tuple(known_device(name, device, GOOGLE_PLACES) for device in cards),
+            told=frozenset({name}),
+        )
     # Cards of other machines are none of AWS's, and the driver that publishes them has the same name.
     told = frozenset({name}) if traits(pool.machine).network_cards is not None else frozenset[str]()
-    if driver.is_assumed or not is_aws_build(driver.version):
+    if driver.is_assumed or driver.is_managed or not is_aws_build(driver.version):
         reason = f"what driver {name} publishes cannot be predicted; {GIVE_SLICES}"
         return Published(unpredictable={name: reason}, told=told)
     devices = efa_devices(cards=pool.network_cards, roots=())

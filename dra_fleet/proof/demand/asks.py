@@ -101,10 +101,7 @@ class ClaimAsk:
 def class_objects(cluster: ClusterPlan) -> dict[str, Object]:
     """The DeviceClasses of a cluster: the stack's, those that drivers' charts install, the cloud's own."""
     classes: dict[str, Object] = {}
-    brought = {
-        name: f"device.driver == '{name}'"
-        for name in planning_of(cluster.settings).own_classes(cluster.settings)
-    }
+    brought = planning_of(cluster.settings).own_classes(cluster.settings)
     for selectors in (brought, *(driver.facts.class_selectors for driver in drivers.known())):
         for name, expression in selectors.items():
             spec: Object = {"selectors": [{"cel": {"expression": expression}}]}

@@ -37,9 +37,10 @@ def plugin_lands(
         holds: what a node has for pods at most.
     """
     driver = installed.driver
-    if not pool.by_dra and driver.extended_resource and driver.serves(pool.machine):
+    elsewhere = installed.is_managed and driver.name not in pool.managed_drivers
+    if elsewhere or (not pool.by_dra and driver.extended_resource and driver.serves(pool.machine)):
         return "no"
-    if installed.is_assumed:
+    if installed.is_managed or installed.is_assumed:
         return "yes"
     pods = PluginPods.of(driver, installed.version, installed.values)
     given = cluster.settings.drivers[driver.name].values

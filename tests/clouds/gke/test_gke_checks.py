@@ -208,6 +208,16 @@ DRANET = {"machine": "a3-ultragpu-8g", "dranet": True}
                 "  fix: remove additionalNetworks"
             ),
         ),
+        (
+            "cluster",
+            {"drivers": {"dranet": {"version": "v1.4.0"}}},
+            "dranet",
+            (
+                "runs GKE's own build of dranet beside the stack's; both publish under one name, and a node "
+                "can have one of them\n  got: true\n"
+                "  fix: remove dranet from the cluster's drivers, or dranet from the pool"
+            ),
+        ),
     ],
 )
 def test_managed_dranet_has_conditions(where: str, change: dict[str, Any], path: str, text: str) -> None:

@@ -16,6 +16,7 @@ from dra_fleet.clouds.gke.cluster_plan import GkeClusterPlan
 from dra_fleet.clouds.gke.names import node_pool_name, region_of
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.proof.prove import prove
+from dra_fleet.proof.supply.prediction import predict
 from dra_fleet.settings import SettingsInvalid, parse
 from dra_fleet.settings.stack_file import read_fleet
 from tests.clouds.gke.gke_fleets import cluster, l4, part, pool, tpu, warnings
@@ -89,7 +90,47 @@ def roce() -> dict[str, Any]:
 def test_claims_may_ask_for_the_network_cards_of_gke_s_own_dranet() -> None:
     [only] = prove(planned(roce())).workloads
     assert only.word == "unknown"
-    assert "what driver mrdma.google.com publishes cannot be predicted" in only.reason
+    assert "resource.kubernetes.io/pcieRoot of gpu.nvidia.com/node/gpu-0 is not known" in only.reason
+
+
+def holding(machine: str, cards: dict[str, Any], **changes: Any) -> tuple[str, str]:
+    """The proof's word on a pod that holds network cards of a machine, and why."""
+    fleet = roce()
+    pool(fleet).update(machine=machine, **changes)
+    fleet["claims"]["near"] = {"requests": {"cards": cards}}
+    fleet["workloads"]["train"]["copies"] = 1
+    [only] = prove(planned(fleet)).workloads
+    return only.word, only.reason
+
+
+@pytest.mark.parametrize(
+    ("machine", "name", "cards"),
+    [
+        ("a3-ultragpu-8g", "mrdma", 8),
+        ("a3-ultragpu-8g", "netdev", 1),
+        ("a4-highgpu-8g", "mrdma", 8),
+        ("a4x-highgpu-4g", "mrdma", 4),
+        ("a3-megagpu-8g", "netdev", 8),
+        ("ct6e-standard-4t", "netdev", 2),
+    ],
+)
+def test_the_cards_of_each_machine_are_those_that_gke_expects(machine: str, name: str, cards: int) -> None:
+    wanted = {"class": f"{name}.google.com", "count": cards}
+    assert holding(machine, wanted)[0] == "guaranteed"
+    assert holding(machine, {**wanted, "count": cards + 1})[0] == "never"
+
+
+def test_cards_that_no_source_tells_are_unknown() -> None:
+    word, reason = holding("a4x-maxgpu-4g-metal", {"class": "mrdma.google.com", "count": 8})
+    assert word == "unknown"
+    assert "what driver dra.net publishes cannot be predicted" in reason
+
+
+def test_pools_without_dranet_have_no_cards_beside_one_that_has() -> None:
+    fleet = roce()
+    fleet["clusters"]["render"]["pools"]["plain"] = {**pool(fleet), "dranet": False}
+    groups = predict(planned(fleet).clusters[0])
+    assert {group.pool: "dra.net" in group.shape.sizes for group in groups} == {"gpu": True, "plain": False}
 
 
 def test_without_dranet_there_is_no_class_of_network_cards() -> None:

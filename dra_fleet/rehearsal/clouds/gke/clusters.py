@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from dra_fleet.rehearsal.clouds.cluster_names import free_name
 from dra_fleet.rehearsal.clouds.gke import models
 from dra_fleet.rehearsal.clouds.gke.names import cluster_id, digits_of, is_zone, name_faults
-from dra_fleet.rehearsal.clouds.gke.objects import OF_EVERY_CLUSTER
+from dra_fleet.rehearsal.clouds.gke.objects import of_every_cluster
 from dra_fleet.rehearsal.clouds.gke.pool_nodes import machines
 from dra_fleet.rehearsal.clouds.gke.refusing import refuse
 from dra_fleet.rehearsal.clouds.gke.versions import full_version
@@ -66,7 +66,7 @@ class GkeClusters:
         record["state"] = _outputs(record, version)
         account.put(record)
         await account.start_plane(record["world"], version)
-        await account.planes.apply(record["world"], OF_EVERY_CLUSTER)
+        await account.planes.apply(record["world"], of_every_cluster(version))
         record["state"] = {**record["state"], **self._address(record), "status": "RUNNING"}
         account.put(record)
 

@@ -132,6 +132,9 @@ def _labels(pool: Properties, name: str, machine: MachineType, zone: str) -> dic
         placement = cast("Properties", pool.get("placementPolicy") or {})
         labels["cloud.google.com/gke-tpu-topology"] = str(placement.get("tpuTopology") or chips.topology)
         labels["cloud.google.com/gke-accelerator-count"] = str(chips.count)
+    network = cast("Properties", pool.get("networkConfig") or {})
+    if profile := network.get("acceleratorNetworkProfile"):
+        labels["gke.networks.io/accelerator-network-profile"] = str(profile)
     if config.get("spot"):
         labels["cloud.google.com/gke-spot"] = "true"
     if config.get("flexStart"):

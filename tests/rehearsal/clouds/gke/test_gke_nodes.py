@@ -96,3 +96,9 @@ def test_initial_counts_are_per_zone(gke: Project) -> None:
     zones = [node.labels["topology.kubernetes.io/zone"] for node in gke.planes.nodes["render"]]
     assert sorted(zones) == ["us-central1-a", "us-central1-a", "us-central1-b", "us-central1-b"]
     assert len({node.name for node in gke.planes.nodes["render"]}) == 4
+
+
+def test_nodes_with_an_accelerator_network_profile_say_so(gke: Project) -> None:
+    gke.cluster()
+    gke.pool(networkConfig={"acceleratorNetworkProfile": "auto"})
+    assert gke.node.labels["gke.networks.io/accelerator-network-profile"] == "auto"

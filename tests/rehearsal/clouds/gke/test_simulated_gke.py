@@ -21,7 +21,18 @@ def test_a_cluster_runs_the_channel_s_default_of_its_minor(gke: Project) -> None
     assert made["id"] == "projects/ml/locations/us-central1/clusters/render"
     assert made["masterVersion"] == "1.35.8-gke.1036000"
     assert gke.planes.versions == {"render": "v1.35.8-gke.1036000"}
-    assert [item["metadata"]["name"] for item in gke.planes.applied] == ["computeclasses.cloud.google.com"]
+    assert [(item["kind"], item["metadata"]["name"]) for item in gke.planes.applied] == [
+        ("CustomResourceDefinition", "computeclasses.cloud.google.com"),
+        ("Namespace", "gke-managed-networking-dra-driver"),
+        *((kind, "networking-dra-driver") for kind in ("ServiceAccount", "ClusterRole")),
+        *((kind, "networking-dra-driver") for kind in ("ClusterRoleBinding", "DaemonSet")),
+        *(("DeviceClass", f"{name}.google.com") for name in ("mrdma", "netdev")),
+    ]
+
+
+def test_a_cluster_below_dranet_s_floor_has_none_of_it(gke: Project) -> None:
+    gke.cluster(minMasterVersion="1.34.1-gke.1127000")
+    assert [item["kind"] for item in gke.planes.applied] == ["CustomResourceDefinition"]
 
 
 @pytest.mark.parametrize("asked", ["1.35.8-gke.1036000", "1.35.8", "1.35", "1.35.7-gke.99"])
