@@ -77,6 +77,7 @@ class Operator:
         default_root: where it does so unless told otherwise.
         discovers: brings what labels nodes by their devices.
         labels: how the labels begin that it, or a pool for its sake, puts on nodes.
+        finds: finds keys of labels in which what it brings writes what it found on a node.
     """
 
     chart: str
@@ -93,6 +94,7 @@ class Operator:
     default_root: str
     discovers: Switch
     labels: tuple[str, ...]
+    finds: re.Pattern[str]
 
 
 @dataclass(frozen=True, kw_only=True)

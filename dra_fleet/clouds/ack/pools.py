@@ -6,14 +6,8 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.clouds.ack import CLOUD
 from dra_fleet.clouds.ack.labels import ADVERTISED, DRIVER_VERSION, LEFT_ALONE, SCHEDULING
-from dra_fleet.clouds.common.machines import (
-    check_devices,
-    check_labels,
-    find_machine,
-    identity_of,
-    labels_of,
-    planned,
-)
+from dra_fleet.clouds.common.labels import ReservedLabels, check_labels
+from dra_fleet.clouds.common.machines import check_devices, find_machine, identity_of, labels_of, planned
 from dra_fleet.clouds.common.names import HASH_LENGTH, short_hash
 from dra_fleet.model.labels import POOL
 
@@ -22,7 +16,12 @@ if TYPE_CHECKING:
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.model.plan import PoolPlan
 
-_RESERVED = ("ack.aliyun.com/", "alibabacloud.com/", "kubernetes.io/", "k8s.io/", "node.kubernetes.io/")
+_RESERVED = ReservedLabels(
+    owner="ACK",
+    refuser="ACK",
+    prefixes=("ack.aliyun.com/", "alibabacloud.com/", "kubernetes.io/", "k8s.io/", "node.kubernetes.io/"),
+    judged=frozenset({SCHEDULING, DRIVER_VERSION}),
+)
 _NAME_LIMIT = 63
 """https://www.alibabacloud.com/help/en/ack/ack-managed-and-ack-dedicated/developer-reference/api-cs-2015-12-15-createclusternodepool"""
 _DESCRIBE = (
@@ -45,8 +44,15 @@ def plan_ack_pool(
         )
     check_devices(at, machine, pool, findings)
     ours = {POOL: name, **labels_of(machine, pool)}
-    told = {key: value for key, value in pool.labels.items() if key not in {SCHEDULING, DRIVER_VERSION}}
-    check_labels(at, told, ours, _RESERVED, findings, owner="ACK", refuser="ACK")
+    check_labels(
+        at,
+        pool.labels,
+        ours,
+        findings,
+        machine=machine,
+        advertise=pool.advertise,
+        reserved=_RESERVED,
+    )
     if machine.gpus:
         ours[SCHEDULING] = LEFT_ALONE if pool.advertise in {None, "dra"} else ADVERTISED
         if pool.driver_version is not None:

@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING
 from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.clouds.aks.labels import SPOT
 from dra_fleet.clouds.aks.names import physical_name
-from dra_fleet.clouds.common.machines import (
-    check_devices,
-    check_labels,
-    find_machine,
-    identity_of,
-    labels_of,
-    planned,
-)
+from dra_fleet.clouds.common.labels import ReservedLabels, check_labels
+from dra_fleet.clouds.common.machines import check_devices, find_machine, identity_of, labels_of, planned
 from dra_fleet.kubernetes.scheduling.taints import Taint
 from dra_fleet.model.labels import POOL
 
@@ -26,7 +20,9 @@ if TYPE_CHECKING:
     from dra_fleet.hardware.models import Machine
     from dra_fleet.model.plan import PoolPlan
 
-_RESERVED = ("kubernetes.azure.com/", "kubernetes.io/", "k8s.io/")
+_RESERVED = ReservedLabels(
+    owner="AKS", refuser="Azure", prefixes=("kubernetes.azure.com/", "kubernetes.io/", "k8s.io/")
+)
 _SHAPE = "gpu: A100-PCIE-80GB, gpus: 1, cpus: 24, memory: 220"
 
 
@@ -42,18 +38,21 @@ def plan_aks_pool(
     if not isinstance(pool.machine, str):
         machine = _described(machine, pool.machine, known)
     check_devices(at, machine, pool, findings)
-    ours = {
-        POOL: name,
-        **labels_of(
-            machine,
-            pool,
-            by_operator=pool.gpu_driver == "operator",
-            operated=settings.gpu_operator is not None,
-        ),
-    }
+    operated = settings.gpu_operator is not None
+    by_operator = pool.gpu_driver == "operator"
+    ours = {POOL: name, **labels_of(machine, pool, by_operator=by_operator, operated=operated)}
     if pool.spot:
         ours[SPOT] = "spot"
-    check_labels(at, pool.labels, ours, _RESERVED, findings, owner="AKS", refuser="Azure")
+    check_labels(
+        at,
+        pool.labels,
+        ours,
+        findings,
+        machine=machine,
+        advertise=pool.advertise,
+        reserved=_RESERVED,
+        operated=operated,
+    )
     taints = [Taint(key=SPOT, value="spot", effect="NoSchedule")] if pool.spot else []
     driver = "host" if pool.gpu_driver == "aks" else "operator"
     return planned(name, pool, machine, {**pool.labels, **ours}, taints=taints, gpu_driver=driver)

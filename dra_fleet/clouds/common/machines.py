@@ -192,48 +192,6 @@ def identity_of(plan: PoolPlan) -> tuple[str, ...]:
     return () if plan.advertise == "dra" else (plan.advertise,)
 
 
-def check_labels(
-    at: tuple[str, ...],
-    given: Mapping[str, str],
-    ours: Mapping[str, str],
-    reserved: tuple[str, ...],
-    findings: Findings,
-    *,
-    owner: str,
-    refuser: str,
-) -> None:
-    """Refuse labels of a pool that this program sets itself, or that the cloud keeps to itself.
-
-    Args:
-        at: where the pool stands in the stack file.
-        given: its labels there.
-        ours: those that the program sets.
-        reserved: how the cloud's own begin.
-        findings: collects the problems.
-        owner: whose those are.
-        refuser: who refuses them.
-    """
-    for key, value in sorted(given.items()):
-        if key in ours and ours[key] != value:
-            what = (
-                "must be true, or the DRA driver's plugin does not run on the pool's nodes"
-                if any(key in driver.facts.plugin_labels for driver in drivers.known())
-                else "is a label this program sets itself on every node of the pool"
-            )
-            findings.error(
-                *at, "labels", key, what=what, got=value, allowed=ours[key], fix=f"remove {key} from labels"
-            )
-        elif key.startswith(reserved):
-            findings.error(
-                *at,
-                "labels",
-                key,
-                what=f"has a prefix that belongs to {owner} or Kubernetes; {refuser} refuses it",
-                got=key,
-                fix="choose a prefix of your own",
-            )
-
-
 def planned(
     name: str,
     pool: CommonPoolSettings,

@@ -7,14 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
-from dra_fleet.clouds.common.machines import (
-    check_devices,
-    check_labels,
-    find_machine,
-    identity_of,
-    labels_of,
-    planned,
-)
+from dra_fleet.clouds.common.labels import ReservedLabels, check_labels
+from dra_fleet.clouds.common.machines import check_devices, find_machine, identity_of, labels_of, planned
 from dra_fleet.clouds.eks import CLOUD
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.eks.settings import OwnImage
@@ -31,7 +25,11 @@ CUSTOM = "CUSTOM"
 """The AMI type of an image of one's own."""
 NVL_DOMAIN = "NVL72"
 """The fabric of machines whose GPUs reach those of other machines over NVLink."""
-_RESERVED = ("eks.amazonaws.com/", "k8s.aws/", "kubernetes.io/", "k8s.io/", "node.kubernetes.io/")
+_RESERVED = ReservedLabels(
+    owner="EKS",
+    refuser="AWS",
+    prefixes=("eks.amazonaws.com/", "k8s.aws/", "kubernetes.io/", "k8s.io/", "node.kubernetes.io/"),
+)
 _STEM, _HASH = 50, 8
 """A node group's name may have 63 characters."""
 _DESCRIBE = (
@@ -56,7 +54,16 @@ def plan_eks_pool(
     cards = drivers.traits(machine).network_cards
     operated = settings.gpu_operator is not None
     ours = {POOL: name, **labels_of(machine, pool, operated=operated, is_found=labels_gpus(machine, pool))}
-    check_labels(at, pool.labels, ours, _RESERVED, findings, owner="EKS", refuser="AWS")
+    check_labels(
+        at,
+        pool.labels,
+        ours,
+        findings,
+        machine=machine,
+        advertise=pool.advertise,
+        reserved=_RESERVED,
+        operated=operated,
+    )
     plan = planned(name, pool, machine, {**pool.labels, **ours})
     return replace(plan, network_cards=cards.count if pool.efa and cards else 0)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
+from dra_fleet.clouds.common.labels import ReservedLabels, check_labels
 from dra_fleet.clouds.common.machines import (
     advertiser_labels,
     check_devices,
@@ -43,7 +44,21 @@ AUTOMATIC = frozenset({"nvidia.com/gpu", "google.com/tpu", "kubernetes.io/arch"}
 """Keys of the taints that GKE puts on nodes itself; declaring them again would show as drift."""
 NETWORK_CARDS = "dranet"
 """The driver of which GKE has a build of its own."""
-_RESERVED = ("cloud.google.com/", "kubernetes.io/", "k8s.io/", "gke.io/")
+_RESERVED = ReservedLabels(
+    owner="GKE",
+    refuser="Google",
+    prefixes=("cloud.google.com/", "kubernetes.io/", "k8s.io/", "gke.io/"),
+    set_by={
+        DRANET: "dranet: true",
+        QUEUED: "queued: true",
+        **dict.fromkeys((NO_PLUGIN, GPU_DRA, TPU_DRA), "advertise: dra"),
+    },
+    why={
+        NO_PLUGIN: "must be true, or GKE's device plugin advertises the GPUs that the DRA driver publishes",
+        GPU_DRA: "must be true, or the autoscaler never adds a node of this pool for a claim",
+        TPU_DRA: "must be true, or GKE's TPU device plugin advertises the chips that the driver publishes",
+    },
+)
 _DESCRIBE = (
     "describe it in the stack file: machine: {machineType: g2-standard-8, accelerator: nvidia-l4, gpu: L4, "
     "gpus: 1, cpus: 8, memory: 32}"
@@ -73,7 +88,15 @@ def plan_gke_pool(
     check_devices(at, machine, pool, findings)
     classes = compute_classes_of(name, settings)
     ours = _labels(name, pool, machine, settings, classes)
-    _check_labels(at, pool, ours, findings)
+    check_labels(
+        at,
+        pool.labels,
+        ours,
+        findings,
+        machine=machine,
+        advertise=pool.advertise,
+        reserved=_RESERVED,
+    )
     plan = planned(name, pool, machine, {**pool.labels, **ours}, taints=_taints(machine, classes))
     return replace(
         plan,
@@ -175,36 +198,3 @@ def _taints(machine: Machine, classes: list[str]) -> list[Taint]:
         COMPUTE_CLASS: "".join(classes[:1]),
     }
     return [Taint(key=key, value=value, effect="NoSchedule") for key, value in wanted.items() if value]
-
-
-def _check_labels(
-    at: tuple[str, ...], pool: GkePoolSettings, ours: Mapping[str, str], findings: Findings
-) -> None:
-    for key, value in sorted(pool.labels.items()):
-        if key in ours and ours[key] != value:
-            findings.error(
-                *at,
-                "labels",
-                key,
-                what=_WHY.get(key, "is a label this program sets itself on every node of the pool"),
-                got=value,
-                allowed=ours[key],
-                fix=f"remove {key} from labels",
-            )
-        elif key not in ours and key.startswith(_RESERVED):
-            findings.error(
-                *at,
-                "labels",
-                key,
-                what="has a prefix that belongs to GKE or Kubernetes; Google refuses it",
-                got=key,
-                fix="choose a prefix of your own",
-            )
-
-
-_WHY = {
-    NO_PLUGIN: "must be true, or GKE's device plugin advertises the GPUs that the DRA driver publishes",
-    GPU_PRESENT: "must be true, or the DRA driver's plugin does not run on the pool's nodes",
-    GPU_DRA: "must be true, or the autoscaler never adds a node of this pool for a claim",
-    TPU_DRA: "must be true, or GKE's TPU device plugin advertises the chips that the DRA driver publishes",
-}

@@ -115,6 +115,12 @@ RESOURCES = DriverResources(
         default_root=OF_OPERATOR,
         discovers=Switch(key="nfd.enabled", default=True),
         labels=(MIG_STATE, "nvidia.com/gpu.deploy.", EVICTION),
+        # https://github.com/NVIDIA/k8s-device-plugin/tree/main/docs/gpu-feature-discovery#generated-labels
+        finds=re.compile(
+            r"^(feature\.node\.kubernetes\.io/|nvidia\.com/(cuda\.|gfd\.|vgpu\.|mig-|mps\.capable$"
+            r"|mig\.(capable|strategy|config\.state)$"
+            r"|gpu\.(clique|compute\.|count|family|machine|memory|mode|product|replicas|sharing-strategy)))"
+        ),
     ),
     discovery_charts=frozenset({"node-feature-discovery", "gpu-feature-discovery"}),
     # https://catalog.ngc.nvidia.com/helm-charts, https://github.com/NVIDIA/dcgm-exporter
