@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dra_fleet import clouds, drivers
 from dra_fleet.drivers.common.values import nested, value_at
+from dra_fleet.drivers.unserved import unserved
 from dra_fleet.hardware.models import OWN
 from dra_fleet.kubernetes.minors import kubernetes_facts
 from dra_fleet.plan import make_plan
@@ -140,7 +141,20 @@ def page() -> str:
                 cells = [_cell(way, held, reasons) for way in ways]
                 lines.append(f"| {platform} | `{driver}` | {sharing} | {' | '.join(cells)} |")
     told = [f"{number}. {reason}" for reason, number in reasons.items()]
-    return "\n".join([_TITLE + lines[0], *lines[1:], "", "## Why it is refused", "", *told, ""])
+    beside = [f"- `{one.name}`: {one.why} ([source]({one.source}))" for one in unserved().values()]
+    return "\n".join(
+        [
+            _TITLE + lines[0],
+            *lines[1:],
+            "\n## Why it is refused\n",
+            *told,
+            "\n## Published, and only as described\n",
+            "Stack files describe these drivers, their charts and their devices; who asks for one by name",
+            "alone is told which lines to write ([stack.md](stack.md)).\n",
+            *beside,
+            "",
+        ]
+    )
 
 
 def asks(driver: str) -> Mapping[str, Ask]:

@@ -9,6 +9,7 @@ from dra_fleet.clouds import planning_of
 from dra_fleet.drivers.common.value_checks import check_values
 from dra_fleet.drivers.common.values import merged, value_at
 from dra_fleet.drivers.driver import Release
+from dra_fleet.drivers.unserved import unserved
 from dra_fleet.model.plan import NamespacePlan, ReleasePlan
 from dra_fleet.plan import advertisers
 
@@ -90,13 +91,7 @@ def _plan_release(
 ) -> ReleasePlan | None:
     driver = drivers.asked_for(name, settings)
     if driver is None:
-        findings.unknown(
-            *at,
-            what="is no DRA driver this program knows",
-            got=name,
-            known=drivers.names(),
-            fix="describe it: described: {publishes: NAME, chart: CHART}",
-        )
+        _tell_unknown(at, name, findings)
         return None
     version = driver.facts.judged_version(settings.version)
     if version is None:
@@ -140,6 +135,26 @@ def _plan_release(
     if not refusals:
         rules.check_values(at, driver, served, planned, findings)
     return planned
+
+
+def _tell_unknown(at: tuple[str, ...], name: str, findings: Findings) -> None:
+    published = unserved().get(name)
+    if published is not None:
+        findings.error(
+            *at,
+            what=f"is a DRA driver that this program does not serve by itself: {published.why}",
+            got=name,
+            fix=f"describe it: {published.description}, and its devices: devices: [{{driver: "
+            f"{published.publishes}, …}}] of pools",
+        )
+        return
+    findings.unknown(
+        *at,
+        what="is no DRA driver this program knows",
+        got=name,
+        known=drivers.names(),
+        fix="describe it: described: {publishes: NAME, chart: CHART}",
+    )
 
 
 def _conflicts(driver: Driver, release: Release, settings: DriverSettings) -> Sequence[Refusal]:
