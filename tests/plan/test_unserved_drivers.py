@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml12
@@ -27,7 +27,7 @@ def test_who_asks_for_one_by_its_name_is_told_why_and_what_to_write(name: str) -
 @pytest.mark.parametrize("name", sorted(unserved()))
 def test_what_one_is_told_to_write_is_planned(name: str) -> None:
     fleet, told = h100(), unserved()[name]
-    described: dict[str, Any] = yaml12.parse_yaml(f"{{version: 1.0.0, {told.description}}}")
+    described = cast("dict[str, Any]", yaml12.parse_yaml(f"{{version: 1.0.0, {told.description}}}"))
     cluster(fleet)["drivers"][name] = described
     cluster(fleet)["pools"]["others"] = {
         "machine": {"instanceType": "trn2.48xlarge", "cpus": 192, "memory": 2048},
