@@ -221,11 +221,14 @@ def _sharing(
     is_shared = any(item.shared for item in pool.devices if item.driver in driver.publishers)
     if strategy:
         return strategy
+    dividable = driver.resources.dividable
+    if dividable is not None and values is not None and value_at(values, dividable.switch):
+        return "dynamic mig"
     if is_shared or (values is not None and value_at(values, "consumableShares")):
         return "shares"
     if driver.resources.device_plugin is not None and pool.machine.gpu_fraction is not None:
         return "vgpu"
-    return pool.sharing.strategy if driver.resources.dividable is not None else _WHOLE
+    return pool.sharing.strategy if dividable is not None else _WHOLE
 
 
 def outcome(way: Way) -> tuple[str, str]:

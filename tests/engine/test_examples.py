@@ -48,6 +48,7 @@ HELD = {
 """By example: its cluster, what the cluster's /version says, and the copies of each workload."""
 HELD_AT_LENGTH = {
     "s14-queues": ("lab", "v1.36.3", {"train": 4, "serve": 3, "explore": 1, "sweep": 0}),
+    "s12-dynamic-mig": ("lab", "v1.36.3", {"notebooks": 2, "tune": 1, "train": 1}),
     "s17-utilisation": ("lab", "v1.36.3", {"on-parts": 28, "on-whole-gpus": 4}),
     "production": ("training", "v1.35.2-eks-f69f56f", {"train": 1}),
 }
