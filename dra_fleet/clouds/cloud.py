@@ -72,7 +72,7 @@ def no_operators(_: object) -> Mapping[str, GpuOperatorSettings]:
     return {}
 
 
-def no_classes(_: object) -> Mapping[str, str]:
+def no_classes(*_: object) -> Mapping[str, str]:
     """The answer of a cloud that brings no DeviceClass."""
     return {}
 
@@ -112,6 +112,8 @@ class Planning(Generic[SettingsT]):
         check_values: Checks the final values of a DRA driver's release against the pools it serves. Gets the
             driver's place in the stack file, and the driver.
         own_classes: By name the selector of each DeviceClass that the cloud itself brings to a cluster.
+        offered_classes: By name of a DeviceClass that the cloud brings only where a pool asks for it, the
+            setting by which a pool does.
         kubeconfig: Where a cluster's kubeconfig comes from; None where the program makes one of what the
             cloud tells of the cluster.
         adopts: The name in the cloud of a cluster that was there before the stack, else None.
@@ -129,6 +131,7 @@ class Planning(Generic[SettingsT]):
     driver_values: Callable[[Driver, Release, SettingsT, ChartValues], ChartValues]
     check_values: Callable[[Place, Driver, Sequence[PoolPlan], ReleasePlan, Findings], None]
     own_classes: Callable[[SettingsT], Mapping[str, str]]
+    offered_classes: Callable[[], Mapping[str, str]]
     kubeconfig: Callable[[SettingsT], KubeconfigSource | None]
     adopts: Callable[[SettingsT], str | None]
     account: Callable[[SettingsT], tuple[str, str | None] | None]

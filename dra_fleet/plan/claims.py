@@ -6,6 +6,9 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from dra_fleet import drivers
+from dra_fleet.cel import asked
+from dra_fleet.clouds import planning_of
 from dra_fleet.kubernetes.devices.claim import ClaimSpec
 from dra_fleet.kubernetes.devices.gates import check_minor
 from dra_fleet.model.plan import ClaimPlan, ClaimTemplatePlan
@@ -34,6 +37,7 @@ def claim_specs(settings: FleetSettings, findings: Findings) -> dict[str, ClaimS
             ClaimSpec, value, ("claims", name), findings, lambda parts, names=names: _setting(parts, names)
         )
         if spec is not None and known:
+            _check_readers(name, claim, settings, findings)
             specs[name] = spec
     return specs
 
@@ -127,9 +131,55 @@ def _check_classes(name: str, claim: ClaimSettings, settings: FleetSettings, fin
             what="is neither a class of this stack nor one that a driver's chart installs",
             got=wanted,
             known=known,
-            fix="declare it under classes",
+            fix=f"{_how_to_have(wanted, settings)}declare it under classes",
         )
     return not unknown
+
+
+def _check_readers(name: str, claim: ClaimSettings, settings: FleetSettings, findings: Findings) -> None:
+    """Refuse parameters for a driver that no cluster runs: Kubernetes passes over them without a word."""
+    published = _publishers(settings)
+    for number, config in enumerate(claim.config if published else ()):
+        if config.opaque.driver not in published:
+            findings.unknown(
+                "claims",
+                name,
+                "config",
+                number,
+                "opaque",
+                "driver",
+                what="publishes nothing on any cluster of this stack, so that nobody reads these parameters",
+                got=config.opaque.driver,
+                known=sorted(published),
+                fix="remove them",
+            )
+
+
+def _publishers(settings: FleetSettings) -> frozenset[str]:
+    """The names under which devices are published; empty where a cluster brings drivers that nobody names."""
+    found: set[str] = set()
+    for cluster in settings.clusters.values():
+        if not cluster.drivers:
+            return frozenset()
+        for name, given in cluster.drivers.items():
+            driver = drivers.asked_for(name, given)
+            found |= set(driver.publishers if driver is not None else ())
+            # A chart may have its driver publish under another name.
+            found |= {value for value in given.values.values() if isinstance(value, str)}
+        found |= {device.driver for pool in cluster.pools.values() for device in pool.devices}
+        brought = planning_of(cluster).own_classes(cluster).values()
+        found |= {publisher for text in brought for publisher in asked(text).drivers}
+    return frozenset(found)
+
+
+def _how_to_have(name: str, settings: FleetSettings) -> str:
+    """What brings a class that a driver's chart or a cluster's cloud could bring; empty where none could."""
+    owner = drivers.of_class(name)
+    if owner is not None:
+        return f"add {owner.name} to the drivers of a cluster whose machines it serves, or "
+    offers = (planning_of(cluster).offered_classes().get(name) for cluster in settings.clusters.values())
+    setting = next(filter(None, offers), None)
+    return f"set {setting} for a pool, or " if setting else ""
 
 
 def _check_gates(

@@ -25,6 +25,7 @@ PLANNING: Planning[AckClusterSettings] = Planning(
     driver_values=ack_driver_values,
     check_values=check_ack_values,
     own_classes=no_classes,
+    offered_classes=no_classes,
     kubeconfig=nothing,
     adopts=lambda settings: None if settings.adopt is None else settings.adopt.id,
     account=lambda settings: ("account", settings.account),

@@ -32,6 +32,7 @@ PLANNING: Planning[AksClusterSettings] = Planning(
     driver_values=lambda driver, release, _, theirs: aks_driver_values(driver, release, theirs),
     check_values=check_aks_values,
     own_classes=no_classes,
+    offered_classes=no_classes,
     kubeconfig=nothing,
     adopts=lambda settings: None if settings.adopt is None else settings.adopt.name,
     account=lambda settings: ("subscription", settings.subscription),

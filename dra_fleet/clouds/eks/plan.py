@@ -45,6 +45,7 @@ PLANNING: Planning[EksClusterSettings] = Planning(
     driver_values=_driver_values,
     check_values=check_eks_values,
     own_classes=no_classes,
+    offered_classes=no_classes,
     kubeconfig=nothing,
     adopts=lambda settings: None if settings.adopt is None else settings.adopt.name,
     account=lambda settings: ("account", settings.account),

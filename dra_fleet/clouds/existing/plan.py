@@ -77,6 +77,7 @@ PLANNING: Planning[ExistingClusterSettings] = Planning(
     driver_values=no_values,
     check_values=nothing,
     own_classes=no_classes,
+    offered_classes=no_classes,
     kubeconfig=lambda settings: settings.kubeconfig,
     adopts=nothing,
     account=nothing,

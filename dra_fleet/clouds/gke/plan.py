@@ -8,6 +8,7 @@ from dra_fleet.clouds.cloud import Autoscaler, Planning, no_operators, nothing
 from dra_fleet.clouds.gke.autoscaling import gke_devices
 from dra_fleet.clouds.gke.checks import check_gke, check_gke_values
 from dra_fleet.clouds.gke.cluster_planning import plan_gke_cluster
+from dra_fleet.clouds.gke.facts import gke_facts
 from dra_fleet.clouds.gke.pools import dranet_classes_of, plan_gke_pool
 from dra_fleet.clouds.gke.releases import gke_driver_values
 from dra_fleet.drivers.operators import NO_HOST_DRIVER
@@ -24,6 +25,7 @@ PLANNING: Planning[GkeClusterSettings] = Planning(
     driver_values=lambda driver, release, _, theirs: gke_driver_values(driver, release, theirs),
     check_values=check_gke_values,
     own_classes=dranet_classes_of,
+    offered_classes=lambda: {item.name: "dranet: true" for item in gke_facts().dranet_classes},
     kubeconfig=nothing,
     adopts=lambda settings: None if settings.adopt is None else settings.adopt.name,
     account=lambda settings: ("project", settings.project),

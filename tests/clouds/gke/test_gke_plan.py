@@ -139,6 +139,7 @@ def test_without_dranet_there_is_no_class_of_network_cards() -> None:
     [told] = refused(fleet).items()
     assert told[0] == "claims.near.requests.nic.class"
     assert told[1].startswith("is neither a class of this stack nor one that a driver's chart installs\n")
+    assert told[1].endswith("\n  fix: set dranet: true for a pool, or declare it under classes")
 
 
 def test_a_driver_that_does_not_allocate_gpus_leaves_their_plugin_on() -> None:

@@ -51,6 +51,7 @@ PLANNING: Planning[MeadowClusterSettings] = Planning(
     driver_values=no_values,
     check_values=nothing,
     own_classes=no_classes,
+    offered_classes=no_classes,
     kubeconfig=nothing,
     adopts=nothing,
     account=nothing,
