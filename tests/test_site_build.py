@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from typing_extensions import override
 
-from scripts.site import PROJECT, address
+from scripts.site_pages import PROJECT, address
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
