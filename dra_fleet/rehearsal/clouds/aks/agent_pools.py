@@ -108,7 +108,7 @@ class AgentPools:
     def _check(self, record: Record, cluster: Record, *, had: int) -> None:
         inputs = record["inputs"]
         name = str(inputs["agentPoolName"])
-        refuse_invalid(name, inputs, self._account.limits)
+        refuse_invalid(name, inputs)
         version = str(cluster["state"]["currentKubernetesVersion"])
         refuse_incompatible(name, full_version(inputs.get("orchestratorVersion") or version, name), version)
         mine = (cluster["id"].lower(), name)

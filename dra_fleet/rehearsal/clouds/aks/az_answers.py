@@ -59,7 +59,7 @@ def _usages(account: AksAccount, _: Asked) -> list[dict[str, Any]]:
     limits = account.limits
     used: Counter[str] = Counter()
     for record in account.all(POOL):
-        size = size_of(record["inputs"], limits)
+        size = size_of(record["inputs"])
         used[family(size.name).lower()] += size.cpus * count_of(record["inputs"])
     families = {family(name) for name in CLOUD.machines} | set(limits.quotas) | {"lowPriorityCores"}
     return [
@@ -75,7 +75,7 @@ def _usages(account: AksAccount, _: Asked) -> list[dict[str, Any]]:
 
 def _skus(account: AksAccount, asked: Asked) -> list[dict[str, Any]]:
     limits, wanted, place = account.limits, asked.one("--size"), asked.one("--location")
-    known = [name for name in (*CLOUD.machines, *limits.sizes) if wanted.lower() in name.lower()]
+    known = [name for name in CLOUD.machines if wanted.lower() in name.lower()]
     closed = set(limits.not_offered)
     return [
         {

@@ -124,12 +124,11 @@ class ManagedClusters:
             for one in self._account.all(POOL, record["id"] + "/")
             if one["state"].get("provisioningState") != "Deleting"
         ]
-        limits = self._account.limits
         named = dict(pools)  # a pool declared in both places is one pool; its own resource says more
         return [
             machine
             for name, pool in named.items()
-            for machine in machines(pool, name, record["state"], record["id"], limits)
+            for machine in machines(pool, name, record["state"], record["id"])
         ]
 
     def _check_pools(self, record: Record, region: str, version: str) -> None:
@@ -144,7 +143,7 @@ class ManagedClusters:
         had = {pool["name"]: pool for pool in own_pools(present)} if present else {}
         others = [pool for pool in self.pools_everywhere() if pool["cluster"] != record["id"].lower()]
         for pool in pools:
-            refuse_invalid(str(pool["name"]), pool, self._account.limits)
+            refuse_invalid(str(pool["name"]), pool)
             name = str(pool["name"])
             refuse_incompatible(name, full_version(pool.get("orchestratorVersion") or version, name), version)
             before = int(had.get(pool["name"], {}).get("count", 0))

@@ -18,7 +18,6 @@ from dra_fleet.rehearsal.world.hardware import node
 from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 
 if TYPE_CHECKING:
-    from dra_fleet.rehearsal.clouds.aks.limits import AksLimits
     from dra_fleet.rehearsal.clouds.aks.sizes import VmSize
     from dra_fleet.rehearsal.clouds.values import Properties
 
@@ -40,20 +39,20 @@ EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 RESERVED: Final = "kubernetes.azure.com/"
 
 
-def size_of(pool: Properties, limits: AksLimits) -> VmSize:
+def size_of(pool: Properties) -> VmSize:
     """The pool's VM size.
 
     Raises:
         CloudRefusal: there is none of that name.
     """
     name = str(pool.get("vmSize", ""))
-    size = find_size(name, limits)
+    size = find_size(name)
     if size is None:
         raise refuse(
             "VMSizeNotSupported",
             f"The VM size of {name} is not known to the simulated Azure; nearest: "
-            f"{near(name, CLOUD.machines)}. If it exists, describe it in the stack's hardware file: "
-            f"aks: {{sizes: {{{name}: {{gpu: A100-PCIE-80GB, gpus: 1, cpus: 24, memory: 220}}}}}}",
+            f"{near(name, CLOUD.machines)}. If it exists, tell it in catalogue.yaml beside the stack file: "
+            f"clouds: {{aks: {{machines: [{{name: {name}, like: A KNOWN ONE, …}}]}}}}",
         )
     return size
 
@@ -63,9 +62,7 @@ def count_of(pool: Properties) -> int:
     return int(pool.get("count", pool.get("minCount", 1) if pool.get("enableAutoScaling") else 1))
 
 
-def machines(
-    pool: Properties, name: str, cluster: Properties, cluster_id: str, limits: AksLimits
-) -> list[NodeHardware]:
+def machines(pool: Properties, name: str, cluster: Properties, cluster_id: str) -> list[NodeHardware]:
     """All machines of a pool.
 
     Args:
@@ -73,9 +70,8 @@ def machines(
         name: the pool's name.
         cluster: the cluster's properties with its outputs.
         cluster_id: the cluster's id.
-        limits: VM sizes beyond the catalogue's.
     """
-    size = size_of(pool, limits)
+    size = size_of(pool)
     version = full_version(pool.get("orchestratorVersion") or cluster["currentKubernetesVersion"], name)
     scale_set = f"aks-{name}-{digits_of(cluster_id)}-vmss"
     group = group_id(cluster_id.split("/")[2], str(cluster["nodeResourceGroup"]).lower())
@@ -83,7 +79,6 @@ def machines(
         node(
             name=f"{scale_set}{_base36(index)}",
             machine=size.machine,
-            gpus={"model": size.gpu, "count": size.gpus} if size.gpu and size.gpus else None,
             cpu=str(size.cpus),
             memory=f"{size.memory_gib}Gi",
             allocatable=allocatable(size, _most_pods(pool, cluster)),

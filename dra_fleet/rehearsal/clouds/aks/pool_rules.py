@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 MOST_NODES: Final = 1000
 
 
-def refuse_invalid(name: str, pool: Properties, limits: AksLimits) -> None:
+def refuse_invalid(name: str, pool: Properties) -> None:
     """Check one pool by itself.
 
     Raises:
         CloudRefusal: AKS does not take it.
     """
-    size = size_of(pool, limits)
+    size = size_of(pool)
     system = str(pool.get("mode", "User")).lower() == "system"
     least = 1 if system else 0
     count = count_of(pool)
@@ -88,7 +88,7 @@ def refuse_beyond_limits(
     Raises:
         CloudRefusal: with AKS's own words.
     """
-    size = size_of(pool, limits)
+    size = size_of(pool)
     more = count_of(pool) - had
     if more <= 0:
         return
@@ -96,7 +96,7 @@ def refuse_beyond_limits(
     quota = limits.quota(group)
     if quota is not None:
         alike = [one for one in others if family(str(one["vmSize"])) == group]
-        used = sum(size_of(one, limits).cpus * count_of(one) for one in alike)
+        used = sum(size_of(one).cpus * count_of(one) for one in alike)
         remaining = quota - used - had * size.cpus
         if more * size.cpus > remaining:
             raise refuse(

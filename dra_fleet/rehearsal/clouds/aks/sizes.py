@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from dra_fleet import drivers
 from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.rehearsal.clouds.aks.limits import SIZE
-
-if TYPE_CHECKING:
-    from dra_fleet.rehearsal.clouds.aks.limits import AksLimits
 
 _GIB_PER_CPU: Final = {"D": 4, "E": 8, "F": 2}
 """https://learn.microsoft.com/azure/virtual-machines/sizes/overview: general purpose, memory, compute."""
@@ -19,33 +16,17 @@ _MIG_PROFILE: Final = {"MIG1g": "1g.", "MIG2g": "2g.", "MIG3g": "3g.", "MIG4g": 
 
 @dataclass(frozen=True, kw_only=True)
 class VmSize:
-    """One VM size; memory in GiB.
-
-    `machine` is its name in the catalogue, None for a general size and for one of the hardware file, whose
-    number of GPUs is `gpus`.
-    """
+    """One VM size; memory in GiB. `machine` is its name in the catalogue, None for a general size."""
 
     name: str
     cpus: int
     memory_gib: int
     machine: str | None
     gpu: str | None
-    gpus: int = 0
 
 
-def find_size(name: str, limits: AksLimits) -> VmSize | None:
+def find_size(name: str) -> VmSize | None:
     """The size of that name in any case, as Azure takes it; None where it is not known."""
-    further = limits.size(name)
-    if further is not None:
-        known_as, given = further
-        return VmSize(
-            name=known_as,
-            cpus=given.cpus,
-            memory_gib=given.memory,
-            machine=None,
-            gpu=given.gpu,
-            gpus=given.gpus,
-        )
     known = next((item for item in CLOUD.machines.values() if item.name.lower() == name.lower()), None)
     if known is not None:
         return VmSize(

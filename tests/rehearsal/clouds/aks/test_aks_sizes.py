@@ -1,27 +1,47 @@
-"""VM sizes that the catalogue does not hold: described in the hardware file, or refused with how to do so."""
+"""VM sizes that this program does not know: told in a catalogue of one's own, or refused with how to."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet import clouds
+from dra_fleet.clouds import cloud
+from dra_fleet.facts.own import NAME, VARIABLE
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
 from dra_fleet.rehearsal.drivers.nvidia.hardware import parts_of
 from dra_fleet.rehearsal.world.errors import InvalidRequestError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from tests.rehearsal.clouds.aks.aks_subscription import Subscription
 
 NEW = "Standard_NV6ads_A10_v6"
-GIVEN = {"gpu": "A10-4Q", "gpus": 1, "cpus": 6, "memory": 55}
+LIKE = f"name: {NEW}, like: Standard_NV6ads_A10_v5, cpus: 6, memoryGib: 55, source: Azure, date: 2026-11-20"
 
 
-def test_a_size_of_the_hardware_file_becomes_machines_with_its_gpus(aks: Subscription) -> None:
-    aks.cloud.configure({"limits": {"sizes": {NEW: GIVEN}}})
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """The size is in a catalogue; a process reads its facts once, here a test has its own."""
+    file = tmp_path / NAME
+    file.write_text(f"clouds: {{aks: {{machines: [{{{LIKE}}}]}}}}")
+    monkeypatch.setenv(VARIABLE, str(file))
+    cached: Any = vars(cloud)["_machines"]
+    for read in (cached, clouds.machines):
+        read.cache_clear()
+    yield
+    for read in (cached, clouds.machines):
+        read.cache_clear()
+
+
+@pytest.mark.usefixtures("told")
+def test_a_size_of_the_catalogue_becomes_machines_with_its_gpus(aks: Subscription) -> None:
     aks.cluster()
     aks.pool(vmSize=NEW.lower(), count=2)
-    nodes = [node for node in aks.planes.nodes["studio"] if node.gpus]
+    nodes = [node for node in aks.planes.nodes["studio"] if node.machine == NEW]
     assert len(nodes) == 2
     [host] = nodes[0].hosts()
     assert [gpu.model.name for gpu in parts_of(host).gpus] == ["A10-4Q"]
@@ -31,27 +51,26 @@ def test_a_size_of_the_hardware_file_becomes_machines_with_its_gpus(aks: Subscri
     assert nodes[0].nvidia.driver_version.startswith("570.")
 
 
-def test_a_size_of_the_hardware_file_counts_against_its_family_s_quota(aks: Subscription) -> None:
-    aks.cloud.configure({"limits": {"sizes": {NEW: GIVEN}, "quotas": {"standardNVADSA10v6Family": 6}}})
+@pytest.mark.usefixtures("told")
+def test_a_size_of_the_catalogue_counts_against_its_family_s_quota(aks: Subscription) -> None:
+    aks.cloud.configure({"limits": {"quotas": {"standardNVADSA10v6Family": 6}}})
     aks.cluster()
     with pytest.raises(CloudRefusal, match="requested 12, remaining 6 for family standardNVADSA10v6Family"):
         aks.pool(vmSize=NEW, count=2)
 
 
-def test_an_unknown_size_is_refused_with_how_to_describe_it(aks: Subscription) -> None:
+def test_an_unknown_size_is_refused_with_how_to_tell_it(aks: Subscription) -> None:
     aks.cluster()
     with pytest.raises(CloudRefusal) as refused:
         aks.pool(vmSize=NEW)
     assert str(refused.value) == (
         f'Code="VMSizeNotSupported" Message="The VM size of {NEW} is not known to the simulated Azure; '
         "nearest: Standard_NV6ads_A10_v5, Standard_NV36ads_A10_v5, Standard_NV36adms_A10_v5. If it exists, "
-        f"describe it in the stack's hardware file: aks: {{sizes: {{{NEW}: {{gpu: A100-PCIE-80GB, gpus: 1, "
-        'cpus: 24, memory: 220}}}"'
+        "tell it in catalogue.yaml beside the stack file: "
+        f'clouds: {{aks: {{machines: [{{name: {NEW}, like: A KNOWN ONE, …}}]}}}}"'
     )
 
 
-def test_a_size_with_an_unknown_gpu_is_refused(aks: Subscription) -> None:
-    with pytest.raises(
-        InvalidRequestError, match="GPU model 'A10-5Q' is not in the catalogue; allowed: A10,"
-    ):
-        aks.cloud.configure({"limits": {"sizes": {NEW: {**GIVEN, "gpu": "A10-5Q"}}}})
+def test_sizes_in_a_hardware_file_are_refused_with_where_they_are_told_now(aks: Subscription) -> None:
+    with pytest.raises(InvalidRequestError, match=r"VM sizes of one's own are told in catalogue\.yaml"):
+        aks.cloud.configure({"limits": {"sizes": {NEW: {"gpu": "A10-4Q"}}}})
