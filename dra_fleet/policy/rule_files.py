@@ -132,9 +132,8 @@ def _module(file: Path, package: str) -> ModuleType:
 
 
 def _why(problem: BaseException, file: Path) -> str:
-    lines = [
-        frame.lineno for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == str(file)
-    ]
+    here = str(file.absolute())
+    lines = [frame.lineno for frame in traceback.extract_tb(problem.__traceback__) if frame.filename == here]
     line = problem.lineno if isinstance(problem, SyntaxError) else next(reversed(lines), None)
     said = problem.msg if isinstance(problem, SyntaxError) else str(problem)
     return f"{type(problem).__name__}: {said}" + (f" (line {line})" if line else "")

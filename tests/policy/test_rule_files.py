@@ -86,11 +86,15 @@ def test_a_rule_may_import_what_stands_beside_it(tmp_path: Path) -> None:
         ("raise SystemExit(3)", "SystemExit: 3 (line 1)"),
     ],
 )
-def test_a_file_that_does_not_import_is_named_with_its_line(text: str, told: str, tmp_path: Path) -> None:
+def test_a_file_that_does_not_import_is_named_with_its_line(
+    text: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = written(tmp_path / "broken", "pod_forbid_dawn.py", text)
-    with pytest.raises(RuleFileError) as refused:
-        load_rules(folder)
-    assert str(refused.value) == f"{folder}/pod_forbid_dawn.py does not import: {told}; fix: mend the file"
+    monkeypatch.chdir(tmp_path)
+    for named in (folder, folder.relative_to(tmp_path)):
+        with pytest.raises(RuleFileError) as refused:
+            load_rules(named)
+        assert str(refused.value) == f"{named}/pod_forbid_dawn.py does not import: {told}; fix: mend the file"
 
 
 def test_a_folder_that_is_missing_or_empty_is_no_folder_without_rules(tmp_path: Path) -> None:
