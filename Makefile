@@ -65,5 +65,8 @@ setup:
 tools: setup
 	@$(BIN)/dra-fleet rehearse tools --all >/dev/null
 
+# Tests, benchmarks and recordings run what is built: the same everywhere.
+tools bench record: export DRA_FLEET_TOOLS = build
+
 browser: setup
 	@$(BIN)/python scripts/browser.py

@@ -206,7 +206,11 @@ def down(
     cls=FleetCommand,
     epilog=examples(
         ("make ready what the next rehearsal needs", "dra-fleet rehearse tools"),
-        ("also the schedulers and oracles of older minors", "dra-fleet rehearse tools --all"),
+        (
+            "as released, of every minor; nothing is built",
+            "DRA_FLEET_TOOLS=download dra-fleet rehearse tools --minors",
+        ),
+        ("also what tests need", "dra-fleet rehearse tools --all"),
     ),
 )
 def tools(
@@ -214,21 +218,27 @@ def tools(
     every: Annotated[
         bool, typer.Option("--all", help="Also what only older minors, tests and benchmarks need.")
     ] = False,
+    older: Annotated[
+        bool, typer.Option("--minors", help="Also the servers (built: the schedulers) of older minors.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Find, install or build every program that rehearsals run, and print where each is."""
+    """Find, download or build every program that rehearsals run; print where each is and is from."""
     from dra_fleet.rehearsal import tools as programs
     from dra_fleet.rehearsal.tools.toolset import playable_minors
 
     with reporting() as reporter:
-        toolset = programs.ensure(reporter, schedulers_of=playable_minors() if every else ())
-        found = {**toolset.as_json(), **(programs.for_tests(reporter) if every else {})}
+        minors = playable_minors() if every or older else ()
+        toolset = programs.ensure(reporter, minors=minors, schedulers_of=minors)
+        of_tests = programs.for_tests(reporter) if every else {}
     if json:
-        print_json(found)
+        print_json({**toolset.as_json(), **of_tests})
         return
-    for name, value in found.items():
-        for line in [value] if isinstance(value, str) else value:
-            typer.echo(f"{name:18} {line}")
+    paths = {name: str(path) for name, path in toolset.paths().items()}
+    for name, path in (*paths.items(), *of_tests.items()):
+        typer.echo(f"{name:20} {path}  {toolset.origins.get(name, '')}".rstrip())
+    for note in toolset.notes:
+        typer.echo(f"{'note':20} {note}")
 
 
 def _up_json(report: UpReport) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from dra_fleet.rehearsal.drivers import chart_folders
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.passed_on import passed_on
-from dra_fleet.rehearsal.providers.refusals import refusal, remember_refusal
+from dra_fleet.rehearsal.refused import refusal, remember_refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

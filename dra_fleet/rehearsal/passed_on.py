@@ -63,7 +63,10 @@ PASSED_ON: Final = (
         "GOENV GOTMPDIR GOMAXPROCS GOMEMLIMIT",
         "where Go takes the modules of tools from, and keeps what it built",
     ),
-    PassedOn("DRA_FLEET_HOME DRA_FLEET_CACHE DRA_FLEET_CATALOGUE", "where rehearsals, tools and facts are"),
+    PassedOn(
+        "DRA_FLEET_HOME DRA_FLEET_CACHE DRA_FLEET_TOOLS DRA_FLEET_CATALOGUE",
+        "where rehearsals, tools and facts are",
+    ),
 )
 
 

@@ -152,7 +152,7 @@ def _bring_up(
     """Everything of `up` that changes the home; returns notes for the user and what the engine did."""
     minors = {cluster.kubernetes for cluster in plan.clusters}
     with reporter.part("tools"):
-        toolset = tools.ensure(reporter.told, schedulers_of=minors if own_schedulers else ())
+        toolset = tools.ensure(reporter.told, minors=minors, schedulers_of=minors if own_schedulers else ())
     with reporter.step("world") as step:
         step.update("starting")
         ensure_running(home, toolset)
@@ -172,9 +172,9 @@ def prepare_engine(home: Home, toolset: Toolset) -> list[str]:
     """Give the engine its home: passphrase, backend, the Kubernetes plugin or its stand-in."""
     home.backend.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_private(home.passphrase_file, PASSPHRASE)
-    if providers.published_plugin(toolset.pulumi, home.pulumi_home) is providers.PublishedPlugin.INSTALLED:
+    providers.install(home.pulumi_home, Path(sys.executable), published=toolset.kubernetes_provider)
+    if providers.kubernetes_served_by(home.pulumi_home) == "published":
         return []
-    providers.install(home.pulumi_home, Path(sys.executable))
     return ["the kubernetes provider is a stand-in: the published plugin cannot be downloaded here"]
 
 

@@ -12,7 +12,7 @@ from dra_fleet.plan import make_plan
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.project import StackSource, find_stack
-from dra_fleet.rehearsal.providers import PublishedPlugin, kubernetes_served_by
+from dra_fleet.rehearsal.providers import kubernetes_served_by
 from dra_fleet.rehearsal.reporting import Silent
 from dra_fleet.rehearsal.session import prepare_engine, up
 from dra_fleet.rehearsal.stack_copy import PASSPHRASE
@@ -52,22 +52,21 @@ def test_a_cluster_that_the_hardware_file_forgets_is_named() -> None:
     assert str(refused.value) == f"cluster lab is not in {source.hardware}; describe its nodes there"
 
 
-def test_a_passphrase_that_was_cut_off_while_it_was_written_is_written_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_passphrase_that_was_cut_off_while_it_was_written_is_written_again(tmp_path: Path) -> None:
     home = Home.at(tmp_path / "home")
     home.create()
     home.passphrase_file.touch()
 
-    def published_plugin(*_: object) -> PublishedPlugin:
-        return PublishedPlugin.INSTALLED
-
-    monkeypatch.setattr("dra_fleet.rehearsal.providers.published_plugin", published_plugin)
     toolset = Toolset(
-        pulumi=tmp_path, language_host_dir=tmp_path, helm=tmp_path, kwok=tmp_path, controlplane=tmp_path
+        pulumi=tmp_path,
+        language_host_dir=tmp_path,
+        helm=tmp_path,
+        kwok=tmp_path,
+        controlplane=tmp_path,
+        kubernetes_provider=home.passphrase_file,
     )
     assert prepare_engine(home, toolset) == []
-    assert kubernetes_served_by(home.pulumi_home) == "stand-in"
+    assert kubernetes_served_by(home.pulumi_home) == "published"
     assert home.passphrase_file.read_text() == PASSPHRASE
     assert home.passphrase_file.stat().st_mode & 0o777 == 0o600
 

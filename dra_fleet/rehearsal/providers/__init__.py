@@ -5,11 +5,9 @@ Each is an executable the real engine starts and speaks its own protocol with; n
 
 from dra_fleet.rehearsal.providers.installing import (
     Plugin,
-    PublishedPlugin,
     cloud_plugin,
     install,
     kubernetes_served_by,
-    published_plugin,
 )
 
-__all__ = ["Plugin", "PublishedPlugin", "cloud_plugin", "install", "kubernetes_served_by", "published_plugin"]
+__all__ = ["Plugin", "cloud_plugin", "install", "kubernetes_served_by"]

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-import json
 import os
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads it
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from pydantic import TypeAdapter, ValidationError
+
+from dra_fleet.rehearsal.tools.toolset import ReleasedPlane
 from dra_fleet.rehearsal.world.errors import ToolsMissingError
 from dra_fleet.rehearsal.world.files import write_private
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from dra_fleet.rehearsal.home import Home
+    from dra_fleet.rehearsal.world.controlplane.version import FullVersion
+
+
+SCHEDULER = "kube-scheduler"
 
 
 class Tools(Protocol):
     """What the world needs of a tool set."""
 
     @property
-    def controlplane(self) -> Path:
-        """The multi-call binary of etcd and the Kubernetes control plane."""
+    def controlplane(self) -> Path | None:
+        """The multi-call binary of etcd and the Kubernetes control plane, if it is needed."""
+        ...
+
+    @property
+    def etcd(self) -> Path | None:
+        """The released etcd."""
+        ...
+
+    @property
+    def planes(self) -> Mapping[str, ReleasedPlane]:
+        """The released control planes, by minor."""
         ...
 
     @property
@@ -40,14 +55,22 @@ class Tools(Protocol):
 class ToolPaths:
     """The binaries themselves."""
 
-    controlplane: Path
+    controlplane: Path | None
     kwok: Path
+    etcd: Path | None = None
+    planes: Mapping[str, ReleasedPlane] = field(default_factory=dict[str, ReleasedPlane])
     schedulers: Mapping[str, Path] = field(default_factory=dict[str, Path])
 
     @classmethod
     def of(cls, tools: Tools) -> ToolPaths:
         """What the world needs of a larger tool set."""
-        return cls(controlplane=tools.controlplane, kwok=tools.kwok, schedulers=dict(tools.schedulers))
+        return cls(
+            controlplane=tools.controlplane,
+            kwok=tools.kwok,
+            etcd=tools.etcd,
+            planes=dict(tools.planes),
+            schedulers=dict(tools.schedulers),
+        )
 
     @classmethod
     def read(cls, home: Home) -> ToolPaths:
@@ -57,17 +80,15 @@ class ToolPaths:
             ToolsMissingError: nothing usable was written, or a binary is gone.
         """
         try:
-            content = json.loads(home.tools.read_text())
-            found = cls(
-                controlplane=Path(content["controlplane"]),
-                kwok=Path(content["kwok"]),
-                schedulers={minor: Path(path) for minor, path in content["schedulers"].items()},
-            )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            found = _WRITTEN.validate_json(home.tools.read_bytes())
+        except (OSError, ValidationError) as error:
             raise ToolsMissingError(
                 f"{home.tools} does not say where the tools are ({error}); run `dra-fleet rehearse up` again"
             ) from error
-        for path in (found.controlplane, found.kwok, *found.schedulers.values()):
+        planes = (plane.directory for plane in found.planes.values())
+        for path in filter(
+            None, (found.controlplane, found.kwok, found.etcd, *planes, *found.schedulers.values())
+        ):
             if not os.access(path, os.X_OK):
                 raise ToolsMissingError(
                     f"{path} is not there or not executable; run `dra-fleet rehearse up` again"
@@ -76,6 +97,33 @@ class ToolPaths:
 
     def write(self, home: Home) -> None:
         """Record the binaries for this home."""
-        schedulers = {minor: str(path) for minor, path in self.schedulers.items()}
-        content = {"controlplane": str(self.controlplane), "kwok": str(self.kwok), "schedulers": schedulers}
-        write_private(home.tools, json.dumps(content))
+        write_private(home.tools, _WRITTEN.dump_json(self).decode())
+
+    def store(self) -> tuple[str, ...]:
+        """How etcd is started: the released one, else the built one."""
+        return (str(self.etcd),) if self.etcd else (str(self._built("etcd")), "etcd")
+
+    def component(self, name: str, version: FullVersion) -> tuple[str, ...]:
+        """How a Kubernetes component of a cluster is started, with what it shall be and report.
+
+        A release is its own minor's and reports its own patch with the cluster's suffix, as `--version` lets
+        it. A built scheduler is its own minor's, everything else that is built emulates the minor.
+        https://github.com/kubernetes/kubernetes/blob/v1.34.4/staging/src/k8s.io/component-base/version/verflag
+
+        Raises:
+            ToolsMissingError: there is none.
+        """
+        emulated = f"--emulated-version={version.minor}"
+        if plane := self.planes.get(version.minor):
+            return str(plane.directory / name), f"--version={plane.version}{version.suffix}", emulated
+        if name == SCHEDULER and (own := self.schedulers.get(version.minor)):
+            return str(own), emulated
+        return str(self._built(f"Kubernetes {version.minor}")), name, emulated
+
+    def _built(self, what: str) -> Path:
+        if self.controlplane is None:
+            raise ToolsMissingError(f"{what} is not there; run `dra-fleet rehearse up` again")
+        return self.controlplane
+
+
+_WRITTEN = TypeAdapter(ToolPaths)

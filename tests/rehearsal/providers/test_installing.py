@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from dra_fleet.rehearsal.charts import ChartUnavailableError, resolve, stand_in_versions, stand_ins
 from dra_fleet.rehearsal.home import Home
-from dra_fleet.rehearsal.providers import PublishedPlugin, install, kubernetes_served_by, published_plugin
-from dra_fleet.rehearsal.providers.refusals import VALID
+from dra_fleet.rehearsal.providers import install, kubernetes_served_by
 
 PLUGIN = "plugins/resource-kubernetes-v4.34.2"
 EXECUTABLE = f"{PLUGIN}/pulumi-resource-kubernetes"
@@ -43,27 +41,19 @@ def test_a_published_plugin_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / PLUGIN).mkdir(parents=True)
     install(tmp_path, Path(sys.executable))
     assert not (tmp_path / EXECUTABLE).exists()
-    assert published_plugin(Path("/no/engine"), tmp_path) is PublishedPlugin.INSTALLED
     assert kubernetes_served_by(tmp_path) == "published"
 
 
-def test_a_refused_download_is_remembered_for_a_day(tmp_path: Path) -> None:
-    asked = tmp_path / "asked"
-    engine = fake_program(tmp_path / "bin", "pulumi", f'echo x >> "{asked}"; echo "no such host" >&2; exit 1')
-    assert published_plugin(engine, tmp_path) is PublishedPlugin.REFUSED
-    assert published_plugin(engine, tmp_path) is PublishedPlugin.REFUSED
-    assert asked.read_text().count("x") == 1
-    remembered = tmp_path / f"{PLUGIN}.refused"
-    assert remembered.read_text() == "no such host\n"
-    old = time.time() - VALID - 1
-    os.utime(remembered, (old, old))
-    published_plugin(engine, tmp_path)
-    assert asked.read_text().count("x") == 2
-
-
-def test_a_download_that_succeeds_is_the_published_plugin(tmp_path: Path) -> None:
-    engine = fake_program(tmp_path / "bin", "pulumi", f'mkdir -p "$PULUMI_HOME/{PLUGIN}"')
-    assert published_plugin(engine, tmp_path) is PublishedPlugin.INSTALLED
+def test_the_published_plugin_takes_the_place_of_the_stand_in_and_stays(tmp_path: Path) -> None:
+    install(tmp_path, Path(sys.executable))
+    assert kubernetes_served_by(tmp_path) == "stand-in"
+    published = fake_program(tmp_path / "released", "pulumi-resource-kubernetes", "echo published")
+    install(tmp_path, Path(sys.executable), published=published)
+    install(tmp_path, Path(sys.executable))
+    assert kubernetes_served_by(tmp_path) == "published"
+    assert (tmp_path / EXECUTABLE).read_text() == published.read_text()
+    assert os.access(tmp_path / EXECUTABLE, os.X_OK)
+    assert [entry.name for entry in (tmp_path / "plugins").iterdir()] == [Path(PLUGIN).name]
 
 
 @pytest.fixture

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import platform
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from dra_fleet.rehearsal.tools import ToolsError, recipes, toolset
+from dra_fleet.rehearsal.tools import ToolsError, recipes, releases, toolset
 
 
 @pytest.fixture
@@ -60,3 +63,56 @@ def test_a_version_that_go_mod_does_not_pin_is_named() -> None:
     with pytest.raises(ToolsError) as refused:
         recipes.pinned(module, "example.com/unknown")
     assert str(refused.value) == f"{module}/go.mod does not require example.com/unknown; restore the file"
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "here"),
+    [
+        ("linux", "x86_64", "linux/amd64"),
+        ("linux", "aarch64", "linux/arm64"),
+        ("darwin", "arm64", "darwin/arm64"),
+        ("linux", "riscv64", "linux/riscv64"),
+    ],
+)
+def test_a_machine_is_named_as_releases_name_it(
+    monkeypatch: pytest.MonkeyPatch, system: str, machine: str, here: str
+) -> None:
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    assert releases.platform_here() == here
+
+
+def test_releases_have_the_builds_versions_and_their_projects_addresses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(releases, "platform_here", lambda: "linux/amd64")
+    helm, kwok, etcd = recipes.HELM.version, recipes.KWOK.version, releases.etcd().version
+    pulumi = importlib.metadata.version("pulumi")
+    plugin = importlib.metadata.version("pulumi-kubernetes")
+    older = recipes.pinned(recipes.ENGINE / "scheduler-1.34", recipes.KUBERNETES)
+    made = (releases.kubernetes("1.34"), releases.etcd(), releases.helm(), releases.kwok(), releases.pulumi())
+    found = [(file.address, file.checksum) for release in made for file in release.files]
+    kubernetes = f"https://dl.k8s.io/{older}/bin/linux/amd64"
+    github = "https://github.com"
+    assert found == [
+        *((f"{kubernetes}/{name}", f"{kubernetes}/{name}.sha256") for name in releases.COMPONENTS),
+        (
+            f"{github}/etcd-io/etcd/releases/download/{etcd}/etcd-{etcd}-linux-amd64.tar.gz",
+            f"{github}/etcd-io/etcd/releases/download/{etcd}/SHA256SUMS",
+        ),
+        (
+            f"https://get.helm.sh/helm-{helm}-linux-amd64.tar.gz",
+            f"https://get.helm.sh/helm-{helm}-linux-amd64.tar.gz.sha256sum",
+        ),
+        (
+            f"{github}/kubernetes-sigs/kwok/releases/download/{kwok}/kwok-linux-amd64",
+            f"https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags/{kwok}",
+        ),
+        (
+            f"{github}/pulumi/pulumi/releases/download/v{pulumi}/pulumi-v{pulumi}-linux-x64.tar.gz",
+            f"{github}/pulumi/pulumi/releases/download/v{pulumi}/pulumi-{pulumi}-checksums.txt",
+        ),
+    ]
+    assert [file.name for file in releases.kubernetes_provider().files] == [
+        f"pulumi-resource-kubernetes-v{plugin}-linux-amd64.tar.gz"
+    ]

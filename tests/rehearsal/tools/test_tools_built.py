@@ -120,5 +120,6 @@ def test_a_killed_build_leaves_no_tool_and_the_next_one_builds_it(workshop: Work
     hold.unlink()
     workshop.put_pulumi()
     tools = ensure()
+    assert tools.controlplane
     assert tools.controlplane.read_text(encoding="utf-8") == "built"
     assert workshop.leftovers() == []

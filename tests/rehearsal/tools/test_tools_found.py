@@ -1,4 +1,4 @@
-"""Tools are taken from PATH, from the official installer or from a build, in that order."""
+"""Tools are taken from PATH, from a release or from a build, as far as it is allowed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dra_fleet.rehearsal.tools import ensure, installer, recipes, toolset
+import pytest
+
+from dra_fleet.rehearsal import refused
+from dra_fleet.rehearsal.tools import ToolsError, ensure, recipes, releases, sources, toolset
 from tests.rehearsal.tools.tool_workshop import REHEARSE_TOOLS, Told, Workshop
 
 if TYPE_CHECKING:
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
 
 def test_tools_on_path_that_are_new_enough_are_used(workshop: Workshop) -> None:
     workshop.put_go()
-    asked = workshop.refuse_installer()
     pulumi = workshop.put_pulumi("v3.255.0")
     helm = workshop.put("helm", "v3.8.0+gd141386")
     kwok = workshop.put("kwok", "kwok version v0.8.0 go1.26.0 (linux/amd64)")
@@ -30,13 +32,11 @@ def test_tools_on_path_that_are_new_enough_are_used(workshop: Workshop) -> None:
         kwok,
     )
     assert workshop.builds() == ["controlplane"]
-    assert asked == []
     assert tools.notes == ()
 
 
 def test_tools_on_path_that_are_too_old_are_built_instead(workshop: Workshop) -> None:
     workshop.put_go()
-    workshop.refuse_installer()
     pulumi = workshop.put_pulumi("v3.254.9")
     helm = workshop.put("helm", "v3.7.2")
     kwok = workshop.put("kwok", "kwok version v0.7.0")
@@ -47,7 +47,7 @@ def test_tools_on_path_that_are_too_old_are_built_instead(workshop: Workshop) ->
         f"{kwok} is 0.7.0, older than 0.8.0",
         f"{pulumi} is 3.254.9, older than 3.255.0",
     ]
-    assert tools.notes[2].endswith("because the official installer failed: no network")
+    assert tools.notes[2].endswith("Pulumi engine v3.259.0 built from its modules instead")
 
 
 def test_a_tool_that_does_not_tell_its_version_is_not_used(workshop: Workshop) -> None:
@@ -62,7 +62,6 @@ def test_a_tool_that_does_not_tell_its_version_is_not_used(workshop: Workshop) -
 
 def test_a_pulumi_without_its_language_host_is_not_used(workshop: Workshop) -> None:
     workshop.put_go()
-    workshop.refuse_installer()
     pulumi = workshop.put_pulumi(language_host=False)
     tools = ensure()
     assert tools.pulumi != pulumi
@@ -80,45 +79,80 @@ def test_a_linked_pulumi_is_used_where_its_language_host_is(workshop: Workshop, 
     assert ensure().language_host_dir == installation
 
 
-def test_the_official_installer_comes_before_a_build(workshop: Workshop) -> None:
+def test_hosts_that_do_not_answer_are_not_asked_again_for_a_day(workshop: Workshop) -> None:
     workshop.put_go()
-
-    def install(version: str, directory: Path) -> None:
-        del version
-        (directory / "bin").mkdir()
-        (directory / "bin" / "pulumi").touch()
-
-    workshop.monkeypatch.setattr(installer, "install", install)
+    asked = workshop.allow_downloads()
     tools = ensure()
-    assert (
-        tools.pulumi
-        == workshop.cache.place(f"pulumi-official-{installer.default_version()}") / "bin" / "pulumi"
+    assert sorted(asked) == ["api.github.com", "dl.k8s.io", "get.helm.sh", "github.com"]
+    assert workshop.builds() == ["controlplane", "helm", "kwok", "pulumi", "pulumi-language-python"]
+    assert tools.notes[1] == (
+        f"helm is not on PATH: Helm {recipes.HELM.version} built from its modules instead, because the "
+        f"release of Helm {recipes.HELM.version} cannot be had: get.helm.sh cannot be reached: no network"
     )
-    assert tools.language_host_dir == tools.pulumi.parent
-    assert workshop.builds() == ["controlplane", "helm", "kwok"]
+    for file in (workshop.cache.root / "refused").iterdir():
+        assert file.read_text() == "no network\n"
+    assert (
+        ensure().notes[0]
+        == f"helm is not on PATH: Helm {recipes.HELM.version} built from its modules instead"
+    )
+    assert len(asked) == 4
+    old = time.time() - refused.VALID - 1
+    os.utime(workshop.cache.root / "refused" / "github.com", (old, old))
+    ensure()
+    assert asked[4:] == ["github.com"]
 
 
-def test_a_refusal_of_the_installer_is_remembered_for_a_day(workshop: Workshop) -> None:
-    asked = workshop.refuse_installer()
-    refusals = installer.Refusals(workshop.cache)
-    assert isinstance(toolset.official_cli(workshop.cache, Told()), installer.InstallerRefusal)
-    assert toolset.official_cli(workshop.cache, Told()) == installer.InstallerRefusal("no network")
-    assert len(asked) == 1
-    later = time.time() + installer.REFUSAL_SECONDS
-    workshop.monkeypatch.setattr(time, "time", lambda: later)
-    assert refusals.recent() is None
-    assert workshop.leftovers() == []
+def test_what_is_built_already_is_not_downloaded(workshop: Workshop) -> None:
+    workshop.put_go()
+    ensure()
+    asked = workshop.allow_downloads()
+    assert set(ensure().origins.values()) == {
+        f"{recipe.version} built from its Go modules"
+        for recipe in (recipes.CONTROL_PLANE, recipes.HELM, recipes.KWOK, recipes.PULUMI)
+    }
+    assert sorted(asked) == ["api.github.com", "github.com"], "the provider's, which no build serves"
 
 
-def test_the_installer_reports_why_the_network_refused(workshop: Workshop, tmp_path: Path) -> None:
-    workshop.monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
-    refused = installer.install(installer.default_version(), tmp_path / "pulumi")
-    assert refused == installer.InstallerRefusal("<urlopen error [Errno 111] Connection refused>")
+def test_a_platform_without_a_release_builds_and_says_so(workshop: Workshop) -> None:
+    workshop.put_go()
+    workshop.allow_downloads()
+    workshop.monkeypatch.setattr(releases, "platform_here", lambda: "linux/riscv64")
+    version = recipes.CONTROL_PLANE.version
+    assert ensure().notes[0] == (
+        f"Kubernetes control plane {version} built from its modules instead, because the release of "
+        f"Kubernetes {toolset.own_minor()} {version} cannot be had: none is published for linux/riscv64, "
+        "only for linux/amd64, linux/arm64"
+    )
+
+
+def test_without_go_and_network_the_refusal_names_both(workshop: Workshop) -> None:
+    workshop.allow_downloads()
+    with pytest.raises(ToolsError) as refusal:
+        ensure()
+    assert str(refusal.value).startswith("Go is not on PATH; install Go ")
+    assert str(refusal.value).endswith("cannot be had: dl.k8s.io cannot be reached: no network")
+
+
+def test_where_nothing_may_be_built_a_release_that_cannot_be_had_ends_the_run(workshop: Workshop) -> None:
+    workshop.put_go()
+    workshop.monkeypatch.setenv(sources.VARIABLE, "download")
+    workshop.monkeypatch.setattr(releases, "platform_here", lambda: "darwin/riscv64")
+    with pytest.raises(ToolsError, match=r"published for darwin/riscv64, .*; DRA_FLEET_TOOLS=auto builds "):
+        ensure()
+    assert workshop.builds() == []
+
+
+def test_a_word_that_allows_nothing_is_refused_with_those_that_do(workshop: Workshop) -> None:
+    workshop.monkeypatch.setenv(sources.VARIABLE, "yes")
+    with pytest.raises(ToolsError) as refusal:
+        ensure()
+    assert str(refusal.value) == (
+        "DRA_FLEET_TOOLS is 'yes'; allowed: auto, build, download, or the address of a mirror (https://HOST/PATH)"
+    )
 
 
 def test_a_second_run_builds_nothing(workshop: Workshop) -> None:
     workshop.put_go()
-    workshop.refuse_installer()
     first = ensure()
     built = workshop.builds()
     told = Told()
@@ -130,7 +164,6 @@ def test_a_second_run_builds_nothing(workshop: Workshop) -> None:
 
 def test_the_language_host_lies_beside_the_exec_script_of_the_engine(workshop: Workshop) -> None:
     workshop.put_go()
-    workshop.refuse_installer()
     folder = ensure().language_host_dir
     assert sorted(path.name for path in folder.iterdir()) == [
         "pulumi-language-python",
@@ -145,7 +178,8 @@ def test_the_program_prints_where_each_tool_is(workshop: Workshop) -> None:
     command = [*REHEARSE_TOOLS, "--json"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True)
     told = json.loads(printed.stdout)
-    assert sorted(told) == ["controlplane", "helm", "kwok", "language_host_dir", "notes", "pulumi"]
+    assert sorted(told) == ["controlplane", "helm", "kwok", "language_host_dir", "notes", "origins", "pulumi"]
+    assert told["origins"]["pulumi"] == "found on PATH"
     assert told["pulumi"] == str(workshop.bin / "pulumi")
     assert printed.stderr.splitlines()[0] == f"Kubernetes control plane {recipes.CONTROL_PLANE.version} ..."
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_fleet.rehearsal.reporting import Silent
-from dra_fleet.rehearsal.tools import cache, installer
+from dra_fleet.rehearsal.tools import cache, fetching, sources
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterable
 
     import pytest
 
@@ -76,16 +76,17 @@ class Workshop:
             self.put("pulumi-language-python-exec", "")
         return self.put("pulumi", version)
 
-    def refuse_installer(self, reason: str = "no network") -> list[str]:
-        """The official installer refuses; returns the list of versions it is asked for."""
+    def allow_downloads(self, reason: str = "no network") -> list[str]:
+        """Tools may be downloaded or built, but no host answers; returns the list of hosts that are asked."""
         asked: list[str] = []
 
-        def install(version: str, directory: Path) -> installer.InstallerRefusal:
-            del directory
-            asked.append(version)
-            return installer.InstallerRefusal(reason)
+        def silent(hosts: Iterable[str]) -> dict[str, str]:
+            now = list(hosts)
+            asked.extend(now)
+            return dict.fromkeys(now, reason)
 
-        self.monkeypatch.setattr(installer, "install", install)
+        self.monkeypatch.setenv(sources.VARIABLE, "auto")
+        self.monkeypatch.setattr(fetching, "silent", silent)
         return asked
 
     def builds(self) -> list[str]:

@@ -1,7 +1,8 @@
 """How each component of a control plane is started.
 
 Flags are those of Kubernetes 1.36 and etcd 3.6; https://kubernetes.io/docs/reference/command-line-tools-reference/
-Older minors are emulated: `--emulated-version` changes what is served and which gates are on, not the code.
+A minor without a release here is emulated: `--emulated-version` changes what is served and which gates are
+on, not the code; with its own release the flag says what is so anyway.
 https://kubernetes.io/docs/concepts/cluster-administration/compatibility-version/
 """
 
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from dra_fleet.rehearsal.world.controlplane.pki import Pki
 from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK
+from dra_fleet.rehearsal.world.toolpaths import SCHEDULER
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.world.controlplane.version import FullVersion
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
 ETCD = "etcd"
 API_SERVER = "kube-apiserver"
-SCHEDULER = "kube-scheduler"
 CONTROLLERS = "kube-controller-manager"
 KWOK = "kwok"
 STAGES = Path(__file__).resolve().parents[1] / "stages.yaml"
@@ -115,8 +116,7 @@ class Components:
     def etcd(self) -> Command:
         """The store. Without fsync: a rehearsal survives kill -9, not a power cut."""
         return self._command(
-            str(self.tools.controlplane),
-            ETCD,
+            *self.tools.store(),
             "--name=rehearsal",
             f"--data-dir={self.layout.directory / 'etcd'}",
             f"--listen-client-urls=unix://{ETCD_SOCKET}",
@@ -133,10 +133,8 @@ class Components:
         pki = self.layout.pki
         tokens = self.layout.tokens
         return self._command(
-            str(self.tools.controlplane),
-            API_SERVER,
+            *self.tools.component(API_SERVER, self.version),
             *([f"--token-auth-file={tokens}"] if tokens.exists() else []),
-            f"--emulated-version={self.version.minor}",
             f"--egress-selector-config-file={self.layout.egress}",
             f"--etcd-servers=unix://{ETCD_SOCKET}",
             f"--bind-address={LOOPBACK}",
@@ -160,22 +158,16 @@ class Components:
         )
 
     def kube_scheduler(self) -> Command:
-        """The scheduler under its own role: the minor's own where it is built, else emulating it."""
-        minor = self.version.minor
-        own = self.tools.schedulers.get(minor)
-        program = (str(own),) if own else (str(self.tools.controlplane), SCHEDULER)
-        return self._command(
-            *program, f"--emulated-version={minor}", *self._client("scheduler"), *UNTHROTTLED
-        )
+        """The scheduler under its own role."""
+        program = self.tools.component(SCHEDULER, self.version)
+        return self._command(*program, *self._client("scheduler"), *UNTHROTTLED)
 
     def controller_manager(self) -> Command:
         """All controllers, each under its own ServiceAccount, so that their RBAC counts."""
         pki = self.layout.pki
         return self._command(
-            str(self.tools.controlplane),
-            CONTROLLERS,
+            *self.tools.component(CONTROLLERS, self.version),
             *self._client("controller-manager"),
-            f"--emulated-version={self.version.minor}",
             "--controllers=*",
             f"--node-monitor-grace-period={2 * LEASE_SECONDS}s",
             "--use-service-account-credentials=true",

@@ -36,6 +36,11 @@ class FullVersion:
         return cls(text)
 
     @property
+    def suffix(self) -> str:
+        """What a cloud adds to the numbers, such as -gke.1234000, or nothing."""
+        return re.sub(r"^v\d+\.\d+\.\d+", "", self.text)
+
+    @property
     def minor(self) -> str:
         """The minor as the flags want it, such as 1.34."""
         return ".".join(self.text.removeprefix("v").split(".")[:2])

@@ -1,0 +1,218 @@
+"""Gets every tool: from PATH, from the cache, as a release, or built, in that order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from dra_fleet.rehearsal.reporting import Reporter, Silent
+from dra_fleet.rehearsal.tools import downloads, on_path, recipes, releases
+from dra_fleet.rehearsal.tools.cache import Cache, ToolsError
+from dra_fleet.rehearsal.tools.go import GoToolchain
+from dra_fleet.rehearsal.tools.sources import VARIABLE, Allowed, Sources
+from dra_fleet.rehearsal.tools.toolset import ReleasedPlane, Toolset, own_minor, playable_minors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dra_fleet.rehearsal.tools.recipes import Recipe
+    from dra_fleet.rehearsal.tools.releases import ReleasedTool
+
+ON_PATH: Final = "found on PATH"
+BUILT: Final = "built from its Go modules"
+
+
+def ensure(
+    reporter: Reporter | None = None, *, minors: Iterable[str] = (), schedulers_of: Iterable[str] = ()
+) -> Toolset:
+    """Find or make every tool.
+
+    What is on PATH and new enough comes first, then what the cache has, then the projects' releases, then
+    builds; `$DRA_FLEET_TOOLS` allows or forbids the last two (sources.py).
+
+    Args:
+        reporter: told what is under way.
+        minors: the Kubernetes minors that will run; without any, the newest.
+        schedulers_of: minors whose own schedulers to build where no release serves them; of the others those
+            that are built are taken.
+
+    Raises:
+        ToolsError: something cannot be had; the message says what to install or change.
+    """
+    search = _Search(reporter=reporter or Silent())
+    servers = {minor: releases.kubernetes(minor) for minor in sorted(set(minors) or {own_minor()})}
+    etcd, provider = releases.etcd(), releases.kubernetes_provider()
+    kubernetes = _Wanted(releases=(*servers.values(), etcd), builds=(recipes.CONTROL_PLANE,))
+    found = {"helm": on_path.find(on_path.HELM), "kwok": on_path.find(on_path.KWOK)}
+    found["pulumi"] = on_path.find_pulumi()
+    tools = _tools()
+    missing = [tools[name] for name, path in found.items() if not isinstance(path, Path)]
+    search.download([kubernetes, *missing, _Wanted(releases=(provider,), builds=())])
+
+    planes = {
+        minor: ReleasedPlane(directory=place, version=release.version)
+        for minor, release in servers.items()
+        if (place := search.released(release, f"kubernetes-{minor}"))
+    }
+    store = search.released(etcd, "etcd")
+    served = store and len(planes) == len(servers)
+    controlplane = None if served else search.build(kubernetes, "controlplane")[0]
+    [helm] = search.get(tools["helm"], "helm", found["helm"])
+    [kwok] = search.get(tools["kwok"], "kwok", found["kwok"])
+    pulumi, *language_host = search.get(tools["pulumi"], "pulumi", found["pulumi"])
+    plugin = search.released(provider, "kubernetes_provider")
+    search.require(provider)
+    return Toolset(
+        pulumi=pulumi,
+        language_host_dir=(language_host[0] if language_host else pulumi).parent,
+        helm=helm,
+        kwok=kwok,
+        controlplane=controlplane,
+        etcd=store / "etcd" if store else None,
+        planes=planes,
+        schedulers=search.schedulers(frozenset(schedulers_of), frozenset(planes)),
+        kubernetes_provider=plugin / releases.PROVIDER if plugin else None,
+        origins=search.origins,
+        notes=tuple(search.notes),
+    )
+
+
+def helm(reporter: Reporter | None = None) -> Path:
+    """Helm alone.
+
+    Raises:
+        ToolsError: it cannot be had.
+    """
+    search, wanted, found = (
+        _Search(reporter=reporter or Silent()),
+        _tools()["helm"],
+        on_path.find(on_path.HELM),
+    )
+    if not isinstance(found, Path):
+        search.download([wanted])
+    return search.get(wanted, "helm", found)[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Wanted:
+    """What is needed: releases, or the builds that serve instead."""
+
+    releases: tuple[ReleasedTool, ...]
+    builds: tuple[Recipe, ...]
+
+
+def _tools() -> dict[str, _Wanted]:
+    """What may also be on PATH, by its name there."""
+    return {
+        "helm": _Wanted(releases=(releases.helm(),), builds=(recipes.HELM,)),
+        "kwok": _Wanted(releases=(releases.kwok(),), builds=(recipes.KWOK,)),
+        "pulumi": _Wanted(releases=(releases.pulumi(),), builds=(recipes.PULUMI, recipes.LANGUAGE_HOST)),
+    }
+
+
+def _toolchain() -> GoToolchain | ToolsError:
+    try:
+        return GoToolchain.find()
+    except ToolsError as error:
+        return error
+
+
+@dataclass(kw_only=True)
+class _Search:
+    """One search for all tools; keeps where each was found."""
+
+    reporter: Reporter
+    cache: Cache = field(default_factory=Cache.default)
+    sources: Sources = field(default_factory=Sources.chosen)
+    go: GoToolchain | ToolsError = field(default_factory=_toolchain)
+    refused: dict[str, str] = field(default_factory=dict[str, str])
+    """Why a release could not be had, by its cache entry."""
+    origins: dict[str, str] = field(default_factory=dict[str, str])
+    notes: list[str] = field(default_factory=list[str])
+
+    def download(self, wanted: Iterable[_Wanted]) -> None:
+        """Download what is neither in the cache as a release nor, with `auto`, as a build."""
+        if self.sources.allowed is Allowed.BUILD:
+            return
+        missing = [
+            release
+            for item in wanted
+            if not self._built_already(item)
+            for release in item.releases
+            if not self.cache.has(release.entry)
+        ]
+        self.refused = downloads.bring(missing, self.cache, self.sources, self.reporter)
+
+    def released(self, release: ReleasedTool, name: str) -> Path | None:
+        """The directory of a release that is in the cache, unless no release may be used."""
+        if self.sources.allowed is Allowed.BUILD or not self.cache.has(release.entry):
+            return None
+        self.origins[name] = f"{release.version} as released at {urlsplit(release.files[0].address).netloc}"
+        return self.cache.place(release.entry)
+
+    def get(self, wanted: _Wanted, name: str, found: Path | on_path.Rejected) -> list[Path]:
+        """A tool that may be on PATH: its programs, or the one that was found there."""
+        if isinstance(found, Path):
+            self.origins[name] = ON_PATH
+            return [found]
+        if place := self.released(wanted.releases[0], name):
+            return [place / recipe.name for recipe in wanted.builds]
+        return self.build(wanted, name, f"{found.reason}: ")
+
+    def build(self, wanted: _Wanted, name: str, why: str = "") -> list[Path]:
+        """Build what could not be had as a release."""
+        refused = next((release for release in wanted.releases if release.entry in self.refused), None)
+        self.require(*wanted.releases)
+        because = f", because {_refusal(refused, self.refused)}" if refused else ""
+        recipe = wanted.builds[0]
+        if why or because:
+            self.notes.append(f"{why}{recipe.title} {recipe.version} built from its modules instead{because}")
+        self.origins[name] = f"{recipe.version} {BUILT}"
+        if isinstance(self.go, ToolsError):
+            raise ToolsError(_without_go(self.go, because)) from self.go
+        return [self.go.build(item, self.cache, self.reporter) for item in wanted.builds]
+
+    def require(self, *wanted: ReleasedTool) -> None:
+        """Refuse to go on without a release where nothing else is allowed.
+
+        Raises:
+            ToolsError: it could not be had.
+        """
+        refused = [release for release in wanted if release.entry in self.refused]
+        if refused and self.sources.allowed is Allowed.DOWNLOAD:
+            raise ToolsError(
+                f"{_refusal(refused[0], self.refused)}; {VARIABLE}=auto builds what cannot be downloaded"
+            )
+
+    def schedulers(self, wanted: frozenset[str], served: frozenset[str]) -> dict[str, Path]:
+        """The schedulers of other minors that are built, the wanted ones among them, if no release serves."""
+        go = self.go
+        if isinstance(go, ToolsError) or self.sources.allowed is Allowed.DOWNLOAD:
+            return {}
+        found: dict[str, Path] = {}
+        for minor in playable_minors():
+            recipe = None if minor in served else recipes.scheduler(minor)
+            if recipe and (minor in wanted or self.cache.has(go.entry(recipe))):
+                found[minor] = go.build(recipe, self.cache, self.reporter)
+                self.origins[f"scheduler-{minor}"] = f"{recipe.version} {BUILT}"
+        return found
+
+    def _built_already(self, wanted: _Wanted) -> bool:
+        go = self.go
+        if isinstance(go, ToolsError) or not wanted.builds or self.sources.allowed is not Allowed.AUTO:
+            return False
+        return all(self.cache.has(go.entry(recipe)) for recipe in wanted.builds)
+
+
+def _refusal(release: ReleasedTool, refused: dict[str, str]) -> str:
+    return f"the release of {release.title} {release.version} cannot be had: {refused[release.entry]}"
+
+
+def _without_go(error: ToolsError, because: str) -> str:
+    oldest = ".".join(map(str, on_path.PULUMI.at_least))
+    return (
+        f"{error}; a rehearsal builds its Kubernetes control plane with it, "
+        f"and the Pulumi engine where there is no Pulumi CLI {oldest} or newer{because}"
+    )

@@ -1,0 +1,143 @@
+"""A server on the loopback with files where projects publish theirs, and with the faults of real ones."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+    from dra_fleet.rehearsal.tools.releases import ReleasedFile, ReleasedTool
+
+
+@dataclass
+class ReleaseServer:
+    """What is served, what goes wrong with it, and what was asked for."""
+
+    url: str = ""
+    files: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    cuts: dict[str, int] = field(default_factory=dict[str, int])
+    """How often yet a file's transfer ends in the middle."""
+    resumes: bool = True
+    stalls: threading.Event = field(default_factory=threading.Event)
+    """Until it is set, a transfer that is cut stands still instead."""
+    asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """The name of each file that was asked for, and from which byte on."""
+
+    def publish(self, release: ReleasedTool, programs: Mapping[str, bytes]) -> None:
+        """Serve a release made of these programs, by name, with its checksums."""
+        for file in release.files:
+            content = packed(file, programs)
+            self.files[_key(file.address)] = content
+            self._add_checksum(file, hashlib.sha256(content).hexdigest())
+
+    def address(self, file: ReleasedFile) -> str:
+        """Where a file is served."""
+        return f"{self.url}/{_key(file.address)}"
+
+    def content(self, file: ReleasedFile) -> bytes:
+        """What is served."""
+        return self.files[_key(file.address)]
+
+    def forge(self, file: ReleasedFile) -> None:
+        """Serve something else than what was published."""
+        self.files[_key(file.address)] = b"forged"
+
+    def cut(self, file: ReleasedFile, times: int) -> None:
+        """End the file's next transfers in the middle of what was asked for."""
+        self.cuts[_key(file.address)] = times
+
+    def remove(self, address: str) -> None:
+        """Serve no such file any more."""
+        del self.files[_key(address)]
+
+    def ranges(self, file: ReleasedFile) -> list[str]:
+        """From which byte on a file was asked for, request by request."""
+        return [start for name, start in self.asked if name == file.name]
+
+    def _add_checksum(self, file: ReleasedFile, digest: str) -> None:
+        key = _key(file.checksum)
+        if "api.github.com" in key:
+            described = json.loads(self.files.get(key, b'{"assets": []}'))
+            described["assets"].append({"name": file.name, "digest": f"sha256:{digest}"})
+            self.files[key] = json.dumps(described).encode()
+        elif key.endswith(".sha256"):
+            self.files[key] = digest.encode()
+        else:
+            self.files[key] = f"{'0' * 64}  other.tar.gz\n{digest}  {file.name}\n".encode()
+
+
+def packed(file: ReleasedFile, programs: Mapping[str, bytes]) -> bytes:
+    """A file of a release, as its project packs it."""
+    if "" in file.programs:
+        return programs[file.programs[""]]
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w:gz", compresslevel=1) as archive:
+        for place, name in {"LICENSE": "", **file.programs}.items():
+            content = programs[name] if name else b"license"
+            member = tarfile.TarInfo(place)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return written.getvalue()
+
+
+@contextmanager
+def serving() -> Generator[ReleaseServer]:
+    """A server that runs until the context is left."""
+    served = ReleaseServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            # A proxy is asked for whole addresses.
+            key = self.path.removeprefix("http://mirror.invalid").lstrip("/")
+            start = (self.headers.get("Range") or "bytes=0-").removeprefix("bytes=").rstrip("-")
+            served.asked.append((key.rpartition("/")[2], start))
+            content = served.files.get(key)
+            if content is None:
+                self.send_error(404)
+                return
+            begin = int(start) if served.resumes else 0
+            if begin and begin >= len(content):
+                self.send_error(416)
+                return
+            left = content[begin:]
+            self.send_response(206 if begin else 200)
+            self.send_header("Content-Length", str(len(left)))
+            self.end_headers()
+            if served.cuts.get(key, 0) > 0:
+                served.cuts[key] -= 1
+                self.wfile.write(left[: len(left) // 2])
+                self.wfile.flush()
+                served.stalls.wait(5)
+                return
+            self.wfile.write(left)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+            del format, args
+
+    served.stalls.set()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    served.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield served
+    finally:
+        served.stalls.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _key(address: str) -> str:
+    parts = urlsplit(address)
+    return f"{parts.netloc}{parts.path}"
