@@ -14,6 +14,7 @@ SCHEMAS = {
     ".github/ISSUE_TEMPLATE/bug.yml": "vendor.github-issue-forms",
     ".github/ISSUE_TEMPLATE/fact.yml": "vendor.github-issue-forms",
     ".github/ISSUE_TEMPLATE/config.yml": "vendor.github-issue-config",
+    ".github/workflows/image.yml": "vendor.github-workflows",
     ".github/workflows/release.yml": "vendor.github-workflows",
     "renovate.json": "vendor.renovate",
 }
