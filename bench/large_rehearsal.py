@@ -13,12 +13,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import ssl
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -96,15 +98,30 @@ def hardware(nodes: int) -> dict[str, Any]:
     return {"clusters": {"lab": {"kubernetes": "v1.36.3", "nodes": [node]}}}
 
 
-def run(arguments: list[str], environment: dict[str, str], fine: tuple[int, ...] = (0,)) -> tuple[float, str]:
-    """Run a command that ends in one of these ways; returns its seconds and what it printed."""
-    started = time.monotonic()
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """A command that has ended: seconds on the wall and of processors, and what it printed."""
+
+    wall: float
+    busy: float
+    printed: str
+
+
+def run(arguments: list[str], environment: dict[str, str], fine: tuple[int, ...] = (0,)) -> Done:
+    """Run a command that ends in one of these ways."""
+    started, before = time.monotonic(), busy_seconds()
     done = subprocess.run(
         [COMMAND, *arguments], env=environment, cwd=PROJECT, check=False, capture_output=True, text=True
     )
     if done.returncode not in fine:
         sys.exit(f"{' '.join(arguments)} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
-    return time.monotonic() - started, done.stdout
+    return Done(wall=time.monotonic() - started, busy=busy_seconds() - before, printed=done.stdout)
+
+
+def busy_seconds() -> float:
+    """Processor seconds of all commands that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def processes(home: Path) -> dict[str, tuple[float, float]]:
@@ -155,11 +172,11 @@ def measure_up(root: Path, environment: dict[str, str], claims: int) -> None:
     """Bring the fleet up."""
     file, machines = str(root / "large.yaml"), str(root / "machines.yaml")
     up = ["rehearse", "up", file, "--hardware", machines, "--json", "--timings", "--wait", "1200"]
-    seconds, printed = run(up, environment, fine=(0, NOT_ALLOCATED))
-    told = json.loads(printed)
+    done = run(up, environment, fine=(0, NOT_ALLOCATED))
+    told = json.loads(done.printed)
     for part in told["timings"]:
         print(f"  {part['part']:40} {part['seconds']:7.1f} s")
-    print(f"from nothing until all is held: {seconds:.0f} s; all is held: {told['all_allocated']}")
+    print(f"from nothing until all is held: {done.wall:.0f} s; all is held: {told['all_allocated']}")
     waited = sum(part["seconds"] for part in told["timings"] if part["part"] in HOLDING)
     print(f"devices per second: {claims / waited:.1f} (Kubernetes of its scheduler alone: {PUBLISHED})")
     for name, (used, memory) in sorted(processes(root / "home").items(), key=lambda item: -item[1][0]):
@@ -172,15 +189,17 @@ def measure_up(root: Path, environment: dict[str, str], claims: int) -> None:
 
 def measure_reading(root: Path, environment: dict[str, str]) -> None:
     """Read the fleet that is up."""
-    shown = json.loads(run(["rehearse", "env", "--json"], environment)[1])
+    shown = json.loads(run(["rehearse", "env", "--json"], environment).printed)
     file, out = str(root / "large.yaml"), root / "review"
-    status = run(["rehearse", "status", file], environment | shown)[0]
-    print_beside_goal("dra-fleet rehearse status", status, MOST_SECONDS, "s")
-    asked = ["review", file, "--running", "clusters", "--out", str(out)]
-    review = run(asked, environment | shown, fine=(0, NEEDS_A_PERSON))[0]
-    print_beside_goal("dra-fleet review", review, MOST_SECONDS, "s")
+    for title, arguments in {
+        "rehearse status": ["rehearse", "status", file],
+        "review": ["review", file, "--running", "clusters", "--out", str(out)],
+    }.items():
+        done = run(arguments, environment | shown, fine=(0, NEEDS_A_PERSON))
+        print_beside_goal(f"dra-fleet {title}", done.wall, MOST_SECONDS, "s")
+        print(f"of processors, but for what the cluster's own do: {done.busy:.2f} s")
     preview = json.loads((out / "review.json").read_text())["engine"]["seconds"]
-    print(f"of that the engine's preview: {preview:.2f} s")
+    print(f"of its seconds the engine's preview: {preview:.2f}")
     print(f"its page, MB: {(out / 'index.html').stat().st_size / 1e6:.2f}")
     measure_opening(out / "index.html", MOST_SECONDS)
 
