@@ -125,10 +125,14 @@ class DriverPods:
         A plugin logs that and tries again, and runs on:
         https://github.com/kubernetes/dynamic-resource-allocation/blob/v0.36.3/kubeletplugin/draplugin.go#L934
         """
-        ordered = in_published_order(devices, plugin.driver, seed=pod["metadata"]["uid"])
+        node, driver, counters = pod["spec"]["nodeName"], plugin.driver, plugin.counters()
+        ordered = in_published_order(devices, driver, seed=pod["metadata"]["uid"])
+        seen, owner = self._view.slices_of(node, driver), self._view.nodes.objects.get(node)
+        if seen and owner and self._publisher.is_published(seen, owner, driver, ordered, counters):
+            return ""
         try:
-            api, node = await self._identities.pod(pod), pod["spec"]["nodeName"]
-            await self._publisher.publish(api, node, plugin.driver, ordered, plugin.counters())
+            api = await self._identities.pod(pod)
+            await self._publisher.publish(api, node, driver, ordered, counters)
         except ApiError as error:
             if error.code in _TRY_AGAIN:
                 raise

@@ -50,6 +50,18 @@ class SlicePublisher:
     def __init__(self) -> None:
         self._kept: dict[str, str] = {}
 
+    def is_published(
+        self,
+        present: list[Object],
+        node: Object,
+        driver: str,
+        devices: list[Object],
+        counters: Sequence[Object] = (),
+    ) -> bool:
+        """Whether a driver's slices on a node hold these devices already, as far as its informer has them."""
+        specs = slice_specs(driver, node["metadata"]["name"], devices, 0, counters)
+        return self._same(present, specs) and all(_owned_by(item, node) for item in present)
+
     async def publish(
         self,
         api: KubeApi,
@@ -74,10 +86,10 @@ class SlicePublisher:
         listed = await api.list(SLICE_API, SLICE, params={"fieldSelector": selector})
         present = sorted(listed["items"], key=lambda item: item["metadata"]["name"])
         node = await api.get("v1", "Node", node_name)
+        if self.is_published(present, node, driver, devices, counters):
+            return
         newest = max((item["spec"]["pool"]["generation"] for item in present), default=0)
         specs = slice_specs(driver, node_name, devices, newest + 1, counters)
-        if self._same(present, specs) and all(_owned_by(item, node) for item in present):
-            return
         stored = [
             await _write(api, spec, present[index] if index < len(present) else None, node)
             for index, spec in enumerate(specs)

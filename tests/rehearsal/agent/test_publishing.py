@@ -47,6 +47,16 @@ def test_equal_devices_are_not_written_again() -> None:
     assert api.writes == []
 
 
+def test_whether_devices_are_published_is_told_of_slices_that_were_seen() -> None:
+    api, publisher = FakeApi(NODE), SlicePublisher()
+    publish_on(api, devices(2), publisher)
+    seen, replaced = slices(api), {**NODE, "metadata": {"name": "n1", "uid": "other"}}
+    assert publisher.is_published(seen, NODE, "gpu.nvidia.com", devices(2))
+    assert not publisher.is_published(seen, NODE, "gpu.nvidia.com", devices(3))
+    assert not publisher.is_published(seen, replaced, "gpu.nvidia.com", devices(2))
+    assert not publisher.is_published([], NODE, "gpu.nvidia.com", devices(2))
+
+
 def test_changed_devices_renew_the_whole_pool_and_remove_what_is_too_many() -> None:
     api = FakeApi(NODE)
     publish_on(api, devices(200))
