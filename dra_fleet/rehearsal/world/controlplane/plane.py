@@ -27,7 +27,7 @@ from dra_fleet.rehearsal.world.controlplane.components import (
 from dra_fleet.rehearsal.world.controlplane.ending import end_components
 from dra_fleet.rehearsal.world.controlplane.kubeconfig import component_kubeconfig
 from dra_fleet.rehearsal.world.controlplane.pki import USERS
-from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK, keep_or_choose
+from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK, keep_or_choose, listens
 from dra_fleet.rehearsal.world.controlplane.supervisor import ComponentPlace, Supervisor
 from dra_fleet.rehearsal.world.errors import ComponentFailedError
 from dra_fleet.rehearsal.world.files import write_private
@@ -198,7 +198,8 @@ class ControlPlane:
         return self.layout.etcd_socket.exists()
 
     async def _api_ready(self) -> bool:
-        if not self.supervisors[API_SERVER].process:
+        # Whether it listens at all is asked without a certificate, which takes a hundredth of the time.
+        if not self.supervisors[API_SERVER].process or not self.port or not listens(self.port):
             return False
         async with self.connect() as api:
             return await api.ready()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 
 LOOPBACK = "127.0.0.1"
+ANSWER_WITHIN = 1.0
+"""Seconds for the kernel to connect to a port of this machine."""
 
 
 def free_port() -> int:
@@ -24,6 +26,13 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
         return True
+
+
+def listens(port: int) -> bool:
+    """Whether a server takes connections on this port now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.settimeout(ANSWER_WITHIN)
+        return probe.connect_ex((LOOPBACK, port)) == 0
 
 
 def keep_or_choose(recorded: int | None) -> int:
