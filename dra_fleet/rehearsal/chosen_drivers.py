@@ -73,9 +73,10 @@ def resolve(plan: FleetPlan, chosen: Mapping[str, str], reporter: Reporter) -> t
     found: dict[str, dict[str, Path]] = {}
     notes: list[str] = []
     for driver, version in _releases(plan):
-        choice, own = chosen.get(driver, SIMULATED), node_sides()[driver].own
+        choice = chosen.get(driver, SIMULATED)
         if choice == SIMULATED:
             continue
+        own = node_sides()[driver].own
         if own is None:
             notes.append(f"driver {driver} is simulated: its own program cannot be run here")
         elif choice != REAL:

@@ -219,9 +219,11 @@ def _asked(cluster: ClusterPlan) -> Generator[None]:
 
 def plugin_not_started(pod: Object) -> str:
     """What to say of a pod of node plugins that is not ready or publishes nothing; nothing of others."""
-    plugins = plugins_of(pod)
     refused = pod["metadata"].get("annotations", {}).get(REFUSED)
-    if not plugins or (is_ready(pod) and not refused):
+    if is_ready(pod) and not refused:
+        return ""
+    plugins = plugins_of(pod)
+    if not plugins:
         return ""
     drivers = " and ".join(sorted({plugin.driver for plugin in plugins}))
     node = pod["spec"].get("nodeName")
