@@ -64,8 +64,8 @@ class NodeJoiner:
                 await self._admin.delete("v1", "Node", name)
                 await self._end_pods(name)
             return
-        if present is None:
-            present = await self._admin.create(self._node(host))
+        if present is None:  # with its status, as kubelets register: of a node without one kwok makes one up
+            present = await self._admin.create({**self._node(host), "status": self._status(host)})
         elif name in self._before:
             await self._relabel(host, self._before[name], present)
         self._before.pop(name, None)
