@@ -109,6 +109,49 @@ def _differing_pools(size: int) -> str:
     return json.dumps({"config": {"dra-fleet:fleet": {**fleet, **stack}}})
 
 
+def _one_claim(requests: int = 1, count: int = 1, cel: str = "device.driver == 'gpu.nvidia.com'") -> str:
+    """A pool of 128 devices, and a claim of so many requests for so many devices that a selector takes."""
+    machine = {"gpu": "A100-SXM4-40GB", "gpus": 128, "cpus": 256, "memory": 2048}
+    cluster = {
+        "cloud": "existing",
+        "kubeconfig": {"context": "c"},
+        "drivers": {"nvidia": {"version": "0.5.0"}},
+        "pools": {"p": {"machine": machine, "nodes": {"min": 1, "max": 1}, "nodeSelector": {"p": "p"}}},
+    }
+    asked = {f"r{number}": {"class": "k", "count": count} for number in range(requests)}
+    fleet = {
+        "owner": "a",
+        "environment": "development",
+        "kubernetes": "1.35",
+        "clusters": {"c": cluster},
+        "classes": {"k": {"cel": [cel]}},
+        "claims": {"c": {"requests": asked}},
+    }
+    return json.dumps({"config": {"dra-fleet:fleet": fleet}})
+
+
+def _dear_selector() -> str:
+    """Five loops in one another, which cost 855,551 of the million that a server lets pass."""
+    cel = "device.driver == 'gpu.nvidia.com'"
+    for depth in range(5):
+        cel = f"{list(range(10))}.all(v{depth},{cel})"
+    return cel
+
+
+def _events_of(claims: int) -> str:
+    """The events of a preview that creates so many templates and as many jobs of them."""
+    urn = "urn:pulumi:input::dra-fleet::{0}::{1}"
+    template, job = "kubernetes:resource.k8s.io/v1:ResourceClaimTemplate", "kubernetes:batch/v1:Job"
+    devices = {"requests": [{"name": "g", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]}
+    lines: list[str] = []
+    for number in range(claims):
+        for kind, spec in ((template, {"spec": {"devices": devices}}), (job, {"parallelism": 1})):
+            new = {"inputs": {"metadata": {"name": f"a{number}"}, "spec": spec}}
+            metadata = {"op": "create", "urn": urn.format(kind, number), "logical": True, "new": new}
+            lines.append(json.dumps({"resourcePreEvent": {"metadata": metadata}}) + "\n")
+    return "".join(lines) + json.dumps({"summaryEvent": {"result": "succeeded"}}) + "\n"
+
+
 def _events(lines: int) -> str:
     urn = "urn:pulumi:dev::other::{0}::{1}"
     root = "pulumi:pulumi:Stack"
@@ -127,7 +170,7 @@ def _events(lines: int) -> str:
 
 
 def _inputs() -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """What each is, its text, and the command that reads it; `FILE` stands for it."""
+    """What each is, its text (`FILE`), and the command that reads it, perhaps with saved `EVENTS`."""
     prove, check, gate = ("prove", "FILE"), ("check", "FILE", "--stack", "dev"), ("gate", "--events", "FILE")
     for size, name in ((100_000, "100 kB"), (1_000_000, "1 MB")):
         nested = "[" * (size // 2) + "]" * (size // 2)
@@ -143,6 +186,14 @@ def _inputs() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     yield "stack file, 300 alike pools, 400 selectors", _alike_pools(300, 400, selectors=True), prove
     yield "stack file, 90 kB of machines and claims that differ", _differing_pools(90_000), prove
     yield "stack file, a pool and 5,000 claims and workloads", _alike_pools(1, 5_000), prove
+    review = ("review", "FILE", "--events", "EVENTS", "--out", "OUT")
+    yield "review of a pool and 5,000 claims and workloads", _alike_pools(1, 5_000), review
+    yield "stack file, a claim of 32 x 32 devices", _one_claim(32, 32), prove
+    yield (
+        "stack file, a selector at the limit of cost on 128 devices",
+        _one_claim(cel=_dear_selector()),
+        prove,
+    )
     yield "stack file, aliases of 10^12 texts", _HEAD + "    x:\n" + _indented(_bomb()), prove
     yield "manifest, aliases of 10^12 texts", _bomb(), check
     yield "events, 10,000 resources without the pack", _events(10_000), gate
@@ -154,9 +205,13 @@ def _indented(text: str) -> str:
 
 
 def _run(command: list[str]) -> tuple[float, int]:
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    with tempfile.TemporaryFile("w+") as told:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=told)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        told.seek(0)
+        if "Traceback" in (errors := told.read()):
+            raise SystemExit(f"{' '.join(command)} failed:\n{errors[-2000:]}")
     return used.ru_utime + used.ru_stime, used.ru_maxrss // 1024
 
 
@@ -166,7 +221,10 @@ def main() -> None:
         for name, text, command in _inputs():
             file = Path(folder) / "input.yaml"
             file.write_text(text, encoding="utf-8")
-            given = [_PROGRAM, *(str(file) if part == "FILE" else part for part in command)]
+            if "EVENTS" in command:
+                (Path(folder) / "events.jsonl").write_text(_events_of(5_000), encoding="utf-8")
+            places = {"FILE": str(file), "EVENTS": f"{folder}/events.jsonl", "OUT": f"{folder}/review"}
+            given = [_PROGRAM, *(places.get(part, part) for part in command)]
             used, memory = _run(given)
             print_beside_goal(name, used, _SECONDS, "s of a processor")
             print_beside_goal(name, memory, _MEGABYTES, "MB")

@@ -96,7 +96,8 @@ class Preview:
     def _take_step(self, metadata: Mapping[str, Any]) -> None:
         old, new = metadata.get("old"), metadata.get("new")
         urn: str = metadata["urn"]
-        if metadata["type"] == STACK:
+        kind = metadata.get("type") or _type_in(urn)
+        if kind == STACK:
             self.outputs = _mapping(_mapping(old).get("outputs"))
         if not self.stack:
             self.stack = urn.partition("::")[0].rpartition(":")[2]
@@ -104,7 +105,7 @@ class Preview:
         self.steps.append(
             EngineStep(
                 urn=urn,
-                type=metadata["type"],
+                type=kind,
                 operation=metadata["op"],
                 parent=str(_mapping(new or old).get("parent", "")),
                 old=old,
@@ -128,6 +129,11 @@ class Preview:
             str(name).partition("|")[0]: str(version)
             for name, version in _mapping(summary.get("PolicyPacks")).items()
         }
+
+
+def _type_in(urn: str) -> str:
+    """The type of a resource, which stands in its URN behind those of its parents."""
+    return urn.split("::", 3)[2].rpartition("$")[2]
 
 
 def _mapping(value: object) -> Object:

@@ -64,3 +64,10 @@ def test_what_is_no_stream_of_events_is_refused_with_the_fix(text: str, message:
 def test_a_file_that_does_not_say_what_runs_is_refused_with_the_place() -> None:
     with pytest.raises(ReviewError, match=r"^x does not say what runs: clusters\.lab\.pools: "):
         parse_running({"clusters": {"lab": {"workloads": {}}}}, "x")
+
+
+def test_the_urn_tells_the_type_where_the_event_does_not() -> None:
+    urn = "urn:pulumi:dev::fleet::dra-fleet:aks:Cluster$kubernetes:batch/v1:Job::train"
+    event = {"resourcePreEvent": {"metadata": {"op": "create", "urn": urn, "new": {}}}}
+    found = read_events([json.dumps(event), json.dumps({"summaryEvent": {"result": "succeeded"}})], "x")
+    assert [step.type for step in found.steps] == ["kubernetes:batch/v1:Job"]
