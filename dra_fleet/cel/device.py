@@ -8,6 +8,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakValueDictionary
 
 from dra_fleet.cel import messages
 from dra_fleet.kubernetes.devices.quantity import Quantity
@@ -75,6 +76,14 @@ class CelDevice:
         Raises:
             ValueError: A quantity or version in it cannot be read.
         """
+        key = _key(device, driver)
+        made = _made.get(key)
+        if made is None:
+            made = _made[key] = cls._read(device, driver, key)
+        return made
+
+    @classmethod
+    def _read(cls, device: Mapping[str, Any], driver: str, key: str) -> CelDevice:
         unknown: set[tuple[str, str, str]] = set()
         published: Mapping[str, Any] = device.get("attributes") or {}
         attributes, problem = _attributes(published, driver, unknown)
@@ -92,7 +101,7 @@ class CelDevice:
                 for name, value in _alternatives(capacity)
             ),
             varying=_varying(_alternatives(capacity), driver),
-            key=_key(device, driver),
+            key=key,
         )
 
     def between(self, amounts: Iterable[int]) -> Iterator[CelDevice]:
@@ -112,6 +121,10 @@ class CelDevice:
             "device.attributes": self.attributes,
             "device.capacity": self.capacity,
         }
+
+
+_made: WeakValueDictionary[str, CelDevice] = WeakValueDictionary()
+"""Devices by their keys: what nothing tells apart, such as the first GPU of each node, is read once."""
 
 
 def split_name(name: str, driver: str) -> tuple[str, str]:
