@@ -68,6 +68,6 @@ def test_a_file_that_does_not_say_what_runs_is_refused_with_the_place() -> None:
 
 def test_the_urn_tells_the_type_where_the_event_does_not() -> None:
     urn = "urn:pulumi:dev::fleet::dra-fleet:aks:Cluster$kubernetes:batch/v1:Job::train"
-    event = {"resourcePreEvent": {"metadata": {"op": "create", "urn": urn, "new": {}}}}
+    event = {"resourcePreEvent": {"metadata": {"op": "create", "urn": urn}}}
     found = read_events([json.dumps(event), json.dumps({"summaryEvent": {"result": "succeeded"}})], "x")
     assert [step.type for step in found.steps] == ["kubernetes:batch/v1:Job"]
