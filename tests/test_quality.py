@@ -117,6 +117,7 @@ def test_every_requirement_has_its_reason(name: str) -> None:
     assert [line for line in lines if line and "#" not in line] == []
 
 
+@pytest.mark.slow
 def test_nothing_refers_to_the_machine_it_was_written_on() -> None:
     # Put together here, so that this file does not contain what it looks for.
     elsewhere = re.compile(r"(?<![\w.-])" + "/work" + "/|/home/[a-z]+/dra")

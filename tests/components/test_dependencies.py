@@ -34,6 +34,7 @@ NAMED: Final = (NAMESPACE, CLASS, TEMPLATE, CLAIM)
 every_stack = pytest.mark.parametrize("stack", STACKS, ids=lambda stack: stack.stem)
 
 
+@pytest.mark.slow
 @every_stack
 def test_an_object_depends_on_what_it_names_and_on_nothing_else_of_that_kind(
     stack: Path, recorder: Recorder
@@ -47,6 +48,7 @@ def test_an_object_depends_on_what_it_names_and_on_nothing_else_of_that_kind(
         assert {urn for urn in item.dependencies if found[urn].type in NAMED} == named, item.urn
 
 
+@pytest.mark.slow
 @every_stack
 def test_jobs_and_domains_go_before_their_releases_and_releases_before_those_they_build_on(
     stack: Path, recorder: Recorder

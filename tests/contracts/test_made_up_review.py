@@ -137,6 +137,7 @@ def test_a_change_by_new_nodes_names_the_pods_that_lose_their_devices(
     assert found["verdict"]["decision"] == "person"
 
 
+@pytest.mark.slow
 def test_a_change_in_place_takes_no_device(reviews: dict[str, dict[str, Any]]) -> None:
     found = reviews["more nodes"]
     (change,) = found["changes"]

@@ -61,6 +61,7 @@ def texts(file: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_the_walk_names_every_module_that_knows_a_minor() -> None:
     listed = set(re.findall(r"`((?:dra_fleet|components|stacks|policies)/[\w/.-]+\.py)`", walk()))
     knowing = {

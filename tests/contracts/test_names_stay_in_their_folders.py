@@ -92,6 +92,7 @@ def strings_in(source: str) -> Strings:
     ]
 
 
+@pytest.mark.slow
 def test_no_file_outside_a_cloud_s_or_driver_s_folders_holds_its_name(texts: Texts) -> None:
     found = {file: held for file, strings in texts.items() if (held := names_in(strings))}
     assert found.keys() == ALLOWED.keys(), f"{found}; ask the Cloud or Driver value instead"

@@ -77,6 +77,7 @@ def imports(node: ast.AST) -> Iterator[str]:
             yield from imports(child)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", FOLDERS)
 def test_an_extra_names_every_package_that_its_folders_import(extra: str) -> None:
     named, known = installed_by(frozenset({extra})), distributions()

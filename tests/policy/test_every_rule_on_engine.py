@@ -102,6 +102,7 @@ def test_every_rule_tells_of_its_own_break_beside_all_others(made: Callable[[], 
     assert [chosen.rule.name for chosen in program if not is_told(chosen, program)] == []
 
 
+@pytest.mark.slow
 def test_one_program_breaks_every_rule() -> None:
     assert [chosen.rule.name for chosen in broken_program()] == [rule.name for rule in JUDGING]
 

@@ -42,7 +42,7 @@ CONSTRAINTS: dict[str, list[dict[str, str]]] = {
 @pytest.mark.parametrize("minor", [pytest.param("1.34", marks=pytest.mark.slow), "1.36"])
 @pytest.mark.parametrize("constraints", CONSTRAINTS)
 @pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("count", [1, pytest.param(2, marks=pytest.mark.slow), 5])
 @pytest.mark.parametrize("selectors", [[], [{"cel": {"expression": LARGE}}]], ids=["any", "large"])
 def test_a_plain_claim_gets_what_the_allocator_gives_whatever_is_in_use(
     machine: str, count: int, selectors: list[Any], constraints: str, minor: str

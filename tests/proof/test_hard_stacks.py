@@ -93,6 +93,7 @@ def test_of_hundreds_of_pools_that_lack_a_device_the_first_are_told() -> None:
     assert all("; and 288 more pools" in failure for failure in proof.failures)
 
 
+@pytest.mark.slow
 def test_an_endless_search_leaves_the_steps_that_others_need() -> None:
     machine = pool("dgx-a100-40-8", "p", sharing={"strategy": "mig", "layout": {"1g.5gb": 7}})
     proof = proved(

@@ -78,6 +78,7 @@ def play(asked: Question, chance: random.Random) -> set[int]:
     return waiting
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 def test_whatever_order_devices_come_in_nothing_guaranteed_waits_and_nothing_called_never_is_placed(
     seed: int,

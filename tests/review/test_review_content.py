@@ -171,6 +171,7 @@ def test_a_review_is_the_same_for_the_same_events() -> None:
     assert make_review(known("destructive")) == make_review(known("destructive"))
 
 
+@pytest.mark.slow
 def test_pools_that_answer_alike_share_a_column_in_a_large_fleet() -> None:
     review = samples.large()
     assert review.totals.pools == samples.POOLS

@@ -57,6 +57,7 @@ def test_it_is_told_with_its_place(tmp_path: Path, content: str | bytes, told: s
     assert told in refused(tmp_path, content)
 
 
+@pytest.mark.slow
 def test_a_bomb_of_anchors_takes_little_memory(tmp_path: Path) -> None:
     tracemalloc.start()
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ def test_every_pool_gets_a_name_that_azure_takes(name: str, identity: str) -> No
     assert re.fullmatch(r"[a-z][a-z0-9]{0,11}", physical_name("agentPool", name, identity))
 
 
+@pytest.mark.slow
 @given(st.sets(st.tuples(LABELS, st.sampled_from(["", "a", "b"])), min_size=2, max_size=200))
 def test_pools_of_different_names_or_identities_never_meet(pools: set[tuple[str, str]]) -> None:
     assert len({physical_name("agentPool", name, identity) for name, identity in pools}) == len(pools)
@@ -27,6 +29,7 @@ def test_names_that_share_their_first_letters_are_told_apart() -> None:
     assert physical_name("agentPool", "training-a").startswith("traini")
 
 
+@pytest.mark.slow
 @given(LABELS)
 def test_a_dns_prefix_is_short_enough(name: str) -> None:
     assert re.fullmatch(r"[a-z][a-z0-9-]{0,53}", physical_name("dnsPrefix", name))

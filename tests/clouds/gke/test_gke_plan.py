@@ -220,6 +220,7 @@ def test_what_can_change_in_place_keeps_the_pool() -> None:
     assert physical(fleet) == physical(l4())
 
 
+@pytest.mark.slow
 @given(st.from_regex(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", fullmatch=True), st.text(max_size=20))
 def test_every_pool_gets_a_name_that_gke_takes(name: str, identity: str) -> None:
     assert re.fullmatch(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])", node_pool_name(name, identity))

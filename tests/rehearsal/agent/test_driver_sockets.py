@@ -57,6 +57,7 @@ def prepared(socket: Path) -> list[str]:
     return asyncio.run(ask())
 
 
+@pytest.mark.slow
 def test_a_driver_registers_and_its_answer_is_taken_as_it_is(started: Callable[[str], Path]) -> None:
     socket = started("serves")
     found = asyncio.run(sockets.register(socket, socket.parent))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=5), VALUES, max_size=4))
 def test_what_is_encoded_decodes_to_the_same(properties: dict[str, Any]) -> None:
     assert decode(encode(properties)) == properties

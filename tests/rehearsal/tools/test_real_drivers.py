@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 CAPACITY = Path(__file__).parents[3] / "examples" / "s10-capacity.yaml"
 
 
+@pytest.mark.slow
 def test_a_first_run_builds_no_driver(workshop: Workshop) -> None:
     workshop.put_go()
     ensure()

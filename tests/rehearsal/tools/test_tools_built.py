@@ -107,6 +107,7 @@ def test_the_second_of_two_builds_waits_and_says_so(workshop: Workshop) -> None:
     assert workshop.builds() == ["controlplane"]
 
 
+@pytest.mark.slow
 def test_a_killed_build_leaves_no_tool_and_the_next_one_builds_it(workshop: Workshop) -> None:
     workshop.put_go()
     hold = workshop.bin / "hold"
