@@ -168,7 +168,10 @@ def _known(device: NodeDevice, name: str) -> str | None:
 def _with_capacities(whole: NodeDevice, known: Mapping[str, str]) -> NodeDevice:
     """The GPU with the capacities of its largest partition, which the driver publishes for it then."""
     capacity: dict[str, Any] = {key: {"value": known.get(key, UNKNOWN)} for key in CAPACITIES}
-    stand_in: dict[str, Any] = {key: {"value": known.get(key, "0")} for key in CAPACITIES}
+    own = whole.placed["capacity"]
+    stand_in: dict[str, Any] = {
+        key: {"value": known[key]} if key in known else own.get(key, {"value": "0"}) for key in CAPACITIES
+    }
     origins: dict[str, Origin] = {
         **whole.origins,
         **{key: "documented" if key in known else "unknown" for key in CAPACITIES},

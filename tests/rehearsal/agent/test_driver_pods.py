@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dra_fleet.kubernetes.devices.quantity import Quantity
 from dra_fleet.model.published import slice_specs
 from dra_fleet.rehearsal.agent.driver_pod import is_ready, shows, start, status_of
 from dra_fleet.rehearsal.drivers import plugins_of
@@ -209,3 +210,20 @@ def test_with_dynamic_mig_every_partition_that_could_be_made_is_published_with_i
     ]
     assert sizes[0] == 0
     assert sizes[1] == 64 == max(sizes)
+
+
+@pytest.mark.parametrize("model", ["H100-SXM5-80GB", "H200-141GB", "B200-180GB", "RTX-PRO-6000-96GB"])
+def test_a_gpu_has_of_every_counter_what_each_of_its_devices_takes(model: str) -> None:
+    (published,) = start(driver("DynamicMIG=true,"), host(model, driverVersion="580.1")).published
+    plugin, devices = published
+    has = {entry["name"]: entry["counters"] for entry in plugin.counters()}
+    short = [
+        (device["name"], name)
+        for device in devices
+        for taken in device.get("consumesCounters", [])
+        for name, value in taken["counters"].items()
+        if Quantity.parse(value["value"]).amount
+        > Quantity.parse(has[taken["counterSet"]][name]["value"]).amount
+    ]
+    assert short == []
+    assert {device["capacity"]["memory"]["value"] for device in devices if device["name"] == "gpu-0"} != {"0"}

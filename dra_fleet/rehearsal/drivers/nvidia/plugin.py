@@ -6,7 +6,6 @@ Source: https://github.com/kubernetes-sigs/dra-driver-nvidia-gpu, `cmd/gpu-kubel
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from typing_extensions import override
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from dra_fleet.clusters.client import Object
+    from dra_fleet.model.nodes import NodeDevice
+    from dra_fleet.model.published import PublishedDevice
     from dra_fleet.rehearsal.world.node import Host
 
 OPERATOR_ROOT = "/run/nvidia/driver"
@@ -111,8 +112,7 @@ class NvidiaGpuPlugin(NodePlugin):
             (found.nvidia.driver_version, found.nvidia.cuda_version),
         )
         if gates.get(DYNAMIC, False):
-            seen = partial(known_device, self.driver, unknown=frozenset())
-            made, self._counters = dynamic_devices(found.gpus, chart, versions=versions, seen=seen)
+            made, self._counters = dynamic_devices(found.gpus, chart, versions=versions, seen=self._seen)
             bodies = [device.placed for device in made]
         else:
             devices = nvidia_devices(
@@ -121,6 +121,10 @@ class NvidiaGpuPlugin(NodePlugin):
             bodies = [device.to_object() for device in devices]
         shares = _shares(self.environment.get(SHARES, ""), gates)
         return [with_parts(body, shares) for body in bodies]
+
+    def _seen(self, device: PublishedDevice) -> NodeDevice:
+        # What nobody knows how many there are of is no counter: a GPU would have none of it to give.
+        return known_device(self.driver, device, device.assumed)
 
     @override
     def counters(self) -> list[Object]:
