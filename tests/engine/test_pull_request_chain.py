@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tests.engine.rehearsed import Finished, Rehearsed
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.full]
 
 ROOT = Path(__file__).resolve().parents[2]
 PIPELINES = ROOT / "examples" / "pull-requests"
@@ -226,8 +226,8 @@ def repository(rehearsed: Rehearsed) -> Repository:
     ("pipeline", "pushes"),
     [
         pytest.param(github_scripts, (5, 6), id="github"),
-        pytest.param(gitlab_scripts, (3,), id="gitlab", marks=pytest.mark.full),
-        pytest.param(azure_scripts, (2,), id="azure", marks=pytest.mark.full),
+        pytest.param(gitlab_scripts, (3,), id="gitlab"),
+        pytest.param(azure_scripts, (2,), id="azure"),
     ],
 )
 def test_what_was_reviewed_and_approved_is_applied_and_nothing_else(
