@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dra_fleet.clouds.questions import CloudQuestion
+    from dra_fleet.findings.preflight import Level
     from dra_fleet.model.plan import ClusterPlan
 
 SECONDS: Final = 90.0
@@ -33,9 +34,16 @@ class _Why(NamedTuple):
     said: tuple[str, ...]
     why: str
     fix: str
+    level: Level = "warning"
 
 
 _WHYS: Final = (
+    _Why(
+        ("resourcenotfound", "reservationid.notfound"),
+        "it is not there ({said})",
+        "make it, or name another in the stack file",
+        "problem",
+    ),
     _Why(
         (
             "az login", "gcloud auth login", "no active account", "aliyun configure", "aws configure",
@@ -124,10 +132,13 @@ def _refused(title: str, question: CloudQuestion, words: str) -> PreflightFindin
     tool = question.command[0]
     for known in _WHYS:
         if any(word in words.lower() for word in known.said):
-            return _untold(title, question, known.why.format(said=said), known.fix.format(tool=tool))
+            fix = known.fix.format(tool=tool)
+            return _untold(title, question, known.why.format(said=said), fix, level=known.level)
     return _untold(title, question, said, f"try it yourself: {shlex.join(question.command)}")
 
 
-def _untold(title: str, question: CloudQuestion, why: str, fix: str) -> PreflightFinding:
+def _untold(
+    title: str, question: CloudQuestion, why: str, fix: str, *, level: Level = "warning"
+) -> PreflightFinding:
     message = f"{title} does not tell {question.about}: {why}"
-    return PreflightFinding(level="warning", subject=question.subject, message=message, fix=fix)
+    return PreflightFinding(level=level, subject=question.subject, message=message, fix=fix)

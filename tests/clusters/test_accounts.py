@@ -13,7 +13,7 @@ from dra_fleet.plan import make_plan
 from dra_fleet.settings import parse
 from tests.clouds.ack.ack_fleets import a10
 from tests.clouds.aks.aks_fleets import vgpu
-from tests.clouds.eks.eks_fleets import h100
+from tests.clouds.eks.eks_fleets import RESERVATION, h100, pool
 from tests.clouds.gke.gke_fleets import l4
 
 if TYPE_CHECKING:
@@ -113,6 +113,19 @@ def test_any_other_answer_is_told_as_it_is(text: str, why: str, fix: str, comman
     (found,) = asked(h100())
     assert found.message == f"EKS does not tell whose login this is: {why}"
     assert found.fix.startswith(fix)
+
+
+def test_what_is_not_there_is_a_problem(commands: Path) -> None:
+    fleet = h100()
+    pool(fleet).update(reservation=RESERVATION, zones=["us-east-1a"])
+    login = '{"Account": "000000000000", "Arn": "arn:aws:iam::000000000000:root"}'
+    said = "An error occurred (InvalidCapacityReservationId.NotFound)"
+    script(commands, "aws", f"""case "$1" in sts) echo '{login}';; *) echo "{said}" >&2; exit 1;; esac""")
+    (found,) = [finding for finding in asked(fleet) if finding.subject == "reservation"]
+    assert (found.level, found.fix) == ("problem", "make it, or name another in the stack file")
+    assert found.message == (
+        f"EKS does not tell the reservation {RESERVATION} of pool gpu: it is not there ({said})"
+    )
 
 
 def test_a_question_that_is_not_answered_keeps_no_other_from_being_asked(commands: Path) -> None:
