@@ -17,7 +17,8 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "troubleshooting.md"
 PROGRAM = ("dra_fleet", "components", "stacks", "policies")
 GAP = "…"
-MESSAGES = re.findall(r"^\| `(.+?)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+CELLS = re.findall(r"^\| (`.+?`) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+MESSAGES = [message for cell in CELLS for message in re.findall("`(.+?)`", cell)]
 
 
 def texts(tree: ast.AST) -> Iterator[str]:
