@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import grpc
 import pytest
 import yaml
 from google.protobuf import empty_pb2
+from packaging.requirements import Requirement
 from pulumi.runtime.proto import analyzer_pb2_grpc
 
 from dra_fleet.policy import pack
@@ -68,12 +70,29 @@ def test_the_executable_pack_runs_its_own_interpreter(standing: OtherProject, tm
     assert f"[mandatory] [severity: critical]  {FOUND}" in result.stdout
 
 
-def test_the_directory_form_serves_the_pack_from_any_folder(tmp_path: Path) -> None:
-    described = yaml.safe_load((PACK.parent / "PulumiPolicy.yaml").read_text(encoding="utf-8"))
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """The folder of the pack with an environment of its own, as after `pulumi install`: here the tests'."""
+    folder = tmp_path / "pack"
+    shutil.copytree(PACK.parent, folder)
+    (folder / "venv").symlink_to(sys.prefix)
+    return folder
+
+
+def test_the_directory_form_serves_the_pack_from_any_folder(installed: Path, tmp_path: Path) -> None:
+    described = yaml.safe_load((installed / "PulumiPolicy.yaml").read_text(encoding="utf-8"))
     assert (described["runtime"]["name"], described["version"]) == ("python", pack.VERSION)
-    python = PACK.parent / described["runtime"]["options"]["virtualenv"] / "bin" / "python"
+    (required,) = [
+        Requirement(line)
+        for line in (installed / "requirements.txt").read_text(encoding="utf-8").splitlines()
+        if not line.startswith("#")
+    ]
+    assert (required.name, required.extras, str(required.specifier)) == (
+        "dra-fleet", {"gate"}, f"=={pack.VERSION}",
+    )  # fmt: skip
+    python = installed / described["runtime"]["options"]["virtualenv"] / "bin" / "python"
     # As a language host starts it; this project's built one is too old to start packs.
-    command = [str(python), "-u", "-m", "pulumi.policy", "127.0.0.1:1", str(PACK.parent)]
+    command = [str(python), "-u", "-m", "pulumi.policy", "127.0.0.1:1", str(installed)]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as served:
         assert served.stdout is not None
         port = int(served.stdout.readline())
@@ -100,14 +119,14 @@ def shim(tools: Toolset) -> Path:
 
 
 def test_the_directory_form_is_started_by_the_policy_runtime_in_its_own_environment(
-    standing: OtherProject, tools: Toolset, tmp_path: Path
+    standing: OtherProject, installed: Path, tools: Toolset, tmp_path: Path
 ) -> None:
     plugins = tmp_path / "official"
     plugins.mkdir()
     start = plugins / SHIM
     start.write_bytes((shim(tools) / SHIM).read_bytes())
     start.chmod(0o755)
-    result = analyze(standing, PACK.parent, plugins)
+    result = analyze(standing, installed, plugins)
     assert result.returncode != 0
     assert f"[mandatory] [severity: critical]  {FOUND}" in result.stdout
 
