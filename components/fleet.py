@@ -51,18 +51,21 @@ PROTECTED = "production"
 """The environment whose clusters refuse to be destroyed."""
 
 
-def build(plan: FleetPlan, secret: SecretReader) -> Outputs:
+def build(plan: FleetPlan, secret: SecretReader, opts: pulumi.ResourceOptions | None = None) -> Outputs:
     """Declare everything the plan asks for.
 
     Args:
         plan: the whole stack.
         secret: reads a secret configuration value by its key. All are read before the first resource is made.
+        opts: the clusters' parent, and what they come after; the stack and nothing unless given.
 
     Raises:
         SettingsInvalid: a secret is missing; nothing has been declared.
     """
     identity = Identity(owner=plan.owner)
-    protection = pulumi.ResourceOptions(protect=plan.environment == PROTECTED)
+    protection = pulumi.ResourceOptions.merge(
+        opts, pulumi.ResourceOptions(protect=plan.environment == PROTECTED)
+    )
     logins = Logins()
     declarations = [resolve(cluster.cloud).planned(cluster, secret, logins) for cluster in plan.clusters]
     clusters: dict[str, Exported] = {}

@@ -18,11 +18,14 @@ import components
 from components.clouds import resolve
 from components.clouds.platform import Platform
 from components.drivers.domain import Domain
+from components.fleet_component import FleetComponent
 from dra_fleet import clouds
 
 FOLDER = Path(components.__file__).parent
 SHARED = {Platform, Domain}
 """What several clouds or drivers build on."""
+SEVERAL = (Platform, FleetComponent)
+"""What holds several resources."""
 
 
 def found() -> list[type[pulumi.Resource]]:
@@ -101,8 +104,8 @@ def test_what_declares_a_cloud_s_resources_gets_its_plan_never_its_settings() ->
 
 
 def test_only_what_holds_several_resources_is_a_component(component: type[pulumi.Resource]) -> None:
-    assert issubclass(component, pulumi.ComponentResource) == issubclass(component, Platform)
-    assert issubclass(component, pulumi.CustomResource) != issubclass(component, Platform)
+    assert issubclass(component, pulumi.ComponentResource) == issubclass(component, SEVERAL)
+    assert issubclass(component, pulumi.CustomResource) != issubclass(component, SEVERAL)
 
 
 def test_the_token_of_a_cluster_names_its_class(cluster: type[Platform]) -> None:

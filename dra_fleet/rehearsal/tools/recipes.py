@@ -182,6 +182,14 @@ ACTIONLINT = Recipe(
     requirement="github.com/rhysd/actionlint",
     stamp="",
 )
+YAML_HOST = Recipe(
+    name="pulumi-language-yaml",
+    title="Pulumi's YAML language host",
+    module=ENGINE / "yaml-language-host",
+    package="github.com/pulumi/pulumi-yaml/cmd/pulumi-language-yaml",
+    requirement="github.com/pulumi/pulumi-yaml",
+    stamp="",
+)
 
 
 def scheduler(minor: str) -> Recipe | None:

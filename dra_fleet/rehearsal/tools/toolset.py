@@ -133,7 +133,16 @@ def actionlint(reporter: Reporter | None = None) -> Path:
     return GoToolchain.find().build(recipes.ACTIONLINT, Cache.default(), reporter or Silent())
 
 
+def yaml_host(reporter: Reporter | None = None) -> Path:
+    """What runs YAML programs, for tests; built when first asked for.
+
+    Raises:
+        ToolsError: it cannot be built.
+    """
+    return GoToolchain.find().build(recipes.YAML_HOST, Cache.default(), reporter or Silent())
+
+
 def for_tests(reporter: Reporter) -> dict[str, str]:
     """What tests build when they first ask for it: here, so that none waits."""
     oracles = {f"oracle-{minor}": str(oracle(minor, reporter)) for minor in recipes.oracle_minors()}
-    return {**oracles, "actionlint": str(actionlint(reporter))}
+    return {**oracles, "actionlint": str(actionlint(reporter)), "yaml-host": str(yaml_host(reporter))}

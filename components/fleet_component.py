@@ -1,0 +1,66 @@
+"""A whole fleet as one component, for programs that declare it among other resources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+
+from .fleet import build
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dra_fleet.model.plan import FleetPlan
+
+    from .clouds.platform import SecretReader
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetComponentArgs:
+    """What a fleet is made of.
+
+    Attributes:
+        plan: the clusters and what is in them.
+        secret: reads a secret, such as a kubeconfig, by the key that the plan names.
+        token: the type that it is registered as.
+    """
+
+    plan: FleetPlan
+    secret: SecretReader
+    token: str = "dra-fleet:index:Fleet"  # noqa: S105 - Pulumi's word for a type's name
+
+
+class FleetComponent(pulumi.ComponentResource):
+    """Clusters, and the classes, claims and workloads in them.
+
+    Attributes:
+        clusters: by name what a stack of ours exports of each cluster.
+        kubeconfigs: secret, of the clusters whose kubeconfig is held.
+    """
+
+    clusters: Mapping[str, Any]
+    kubeconfigs: pulumi.Output[Any]
+
+    def __init__(
+        self, name: str, args: FleetComponentArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        """Declare a fleet.
+
+        Args:
+            name: the component's.
+            args: what it is made of.
+            opts: of the component; what is in it waits for what it depends on.
+
+        Raises:
+            SettingsInvalid: a secret is missing.
+        """
+        inputs = {"owner": args.plan.owner, "environment": args.plan.environment}
+        super().__init__(args.token, name, inputs, opts)
+        # The engine passes a component's dependencies on to nobody.
+        after = None if opts is None else opts.depends_on
+        made = build(args.plan, args.secret, pulumi.ResourceOptions(parent=self, depends_on=after))
+        self.clusters = made.clusters
+        self.kubeconfigs = pulumi.Output.secret(dict(made.kubeconfigs))
+        self.register_outputs({"clusters": self.clusters, "kubeconfigs": self.kubeconfigs})

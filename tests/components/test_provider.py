@@ -1,0 +1,80 @@
+"""The package for programs in other languages: its schema, and what it makes of what an engine sends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+import pytest
+from pulumi.output import UNKNOWN
+
+from components.provider import made, schema
+from dra_fleet.settings import FleetSettings
+
+if TYPE_CHECKING:
+    from tests.pulumi_recorder import Recorder
+
+FLEET = "dra-fleet:index:Fleet"
+POOL = {"machine": "hgx-h100-8", "nodes": {"min": 1.0, "max": 1.0}, "nodeSelector": {"pool": "h100"}}
+SITE = {"cloud": "existing", "kubeconfig": {"secret": "site"}, "drivers": {}, "pools": {"h100": POOL}}
+INPUTS: dict[str, Any] = {
+    "owner": "ml",
+    "environment": "development",
+    "kubernetes": "1.36",
+    "clusters": {"site": SITE},
+    "classes": {"big": {"driver": "nvidia", "type": "gpu", "memory": {"min": "20Gi"}}},
+    "claims": {"one": {"requests": {"gpu": {"class": "big"}}}},
+    "workloads": {"train": {"cluster": "site", "claim": "one", "copies": 2.0}},
+    "kubeconfigs": {"site": "of the site"},
+}
+
+
+def construct(recorder: Recorder, token: str = FLEET, **inputs: Any) -> None:
+    recorder.run(lambda: made("gpus", token, {**INPUTS, **inputs}))
+
+
+def test_a_fleet_holds_its_clusters_and_reads_whole_numbers_sent_as_floats(recorder: Recorder) -> None:
+    construct(recorder)
+    fleet = recorder.only(FLEET)
+    assert recorder.children(fleet.urn) == {("dra-fleet:clouds:ExistingCluster", "site")}
+    assert recorder.only("kubernetes:batch/v1:Job").inputs["spec"]["completions"] == 2
+    assert recorder.only("pulumi:providers:kubernetes").inputs["kubeconfig"].value == "of the site"
+
+
+def test_a_cluster_is_named_as_its_component(recorder: Recorder) -> None:
+    inputs = {key: INPUTS[key] for key in ("owner", "environment", "kubernetes", "kubeconfigs")}
+    recorder.run(lambda: made("lab", "dra-fleet:index:Cluster", {**inputs, "cluster": SITE}))
+    assert recorder.only("dra-fleet:clouds:ExistingCluster").name == "lab"
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_registered(recorder: Recorder) -> None:
+    workload = {"train": {"cluster": "site", "claim": "one", "copies": 9.0}}
+    with pytest.raises(pulumi.InputPropertiesError, match="9 x 1 devices are asked for and 8 can match"):
+        construct(recorder, workloads=workload)
+    assert FLEET not in {entry.type for entry in recorder.registrations.values()}
+
+
+@pytest.mark.parametrize("value", [UNKNOWN, pulumi.Output.from_input("1.36")], ids=["unknown", "an output"])
+def test_a_value_that_no_preview_knows_is_refused_by_its_place(value: object, recorder: Recorder) -> None:
+    with pytest.raises(pulumi.InputPropertyError) as refused:
+        construct(recorder, clusters={"site": {**SITE, "kubernetes": value}})
+    assert refused.value.property_path == "clusters.site.kubernetes"
+    assert refused.value.reason == (
+        "is a value of a resource, or a secret; allowed: a plain value, because the fleet is proved at "
+        "preview; fix: write it out; a kubeconfig goes into kubeconfigs"
+    )
+
+
+def test_a_kubeconfig_that_is_named_must_be_given(recorder: Recorder) -> None:
+    with pytest.raises(pulumi.InputPropertyError) as refused:
+        construct(recorder, kubeconfigs={})
+    assert refused.value.property_path == "kubeconfigs.site"
+
+
+def test_the_schema_has_every_key_of_a_fleet_with_its_description() -> None:
+    inputs = schema()["resources"][FLEET]["inputProperties"]
+    keys = FleetSettings.model_json_schema(by_alias=True)["properties"]
+    assert set(inputs) == {*keys, "kubeconfigs"} - {"extends"}
+    assert inputs["owner"] == {"type": "string", "plain": True, "description": keys["owner"]["description"]}
+    assert inputs["claims"]["additionalProperties"] == {"$ref": "pulumi.json#/Any"}
+    assert inputs["kubeconfigs"]["secret"] is True
