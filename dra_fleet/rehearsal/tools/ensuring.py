@@ -34,7 +34,7 @@ def ensure(
 
     Args:
         reporter: told what is under way.
-        minors: the Kubernetes minors that will run; without any, the newest.
+        minors: the Kubernetes minors that will run; without any, those that were downloaded, else the newest.
         schedulers_of: minors whose own schedulers to build where no release serves them; of the others those
             that are built are taken.
 
@@ -42,7 +42,8 @@ def ensure(
         ToolsError: something cannot be had; the message says what to install or change.
     """
     search = _Search(reporter=reporter or Silent())
-    servers = {minor: releases.kubernetes(minor) for minor in sorted(set(minors) or {own_minor()})}
+    wanted = sorted(set(minors)) or search.minors() or [own_minor()]
+    servers = {minor: releases.kubernetes(minor) for minor in wanted}
     etcd, provider = releases.etcd(), releases.kubernetes_provider()
     kubernetes = _Wanted(releases=(*servers.values(), etcd), builds=(recipes.CONTROL_PLANE,))
     found = {"helm": on_path.find(on_path.HELM), "kwok": on_path.find(on_path.KWOK)}
@@ -144,6 +145,12 @@ class _Search:
             if not self.cache.has(release.entry)
         ]
         self.refused = downloads.bring(missing, self.cache, self.sources, self.reporter)
+
+    def minors(self) -> list[str]:
+        """The minors whose servers are in the cache as releases."""
+        if self.sources.allowed is Allowed.BUILD:
+            return []
+        return [minor for minor in playable_minors() if self.cache.has(releases.kubernetes(minor).entry)]
 
     def released(self, release: ReleasedTool, name: str) -> Path | None:
         """The directory of a release that is in the cache, unless no release may be used."""

@@ -87,6 +87,14 @@ def test_every_tool_is_had_without_go_and_asked_for_once(server: ReleaseServer) 
     assert len(server.asked) == asked
 
 
+def test_where_no_minor_is_named_those_that_came_before_serve(server: ReleaseServer) -> None:
+    first = ensure(minors=["1.34"])
+    asked = len(server.asked)
+    assert ensure() == first
+    assert set(first.planes) == {"1.34"}
+    assert len(server.asked) == asked
+
+
 def test_what_is_not_what_was_published_is_deleted_and_the_run_ends(
     server: ReleaseServer, workshop: Workshop
 ) -> None:
