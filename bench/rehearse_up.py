@@ -129,8 +129,9 @@ def measure_bare(directory: Path, environment: dict[str, str], cases: Cases) -> 
         [PROJECT / COMMAND, "rehearse", "env", "--json"], env=environment, check=True, capture_output=True
     ).stdout
     variables = {**environment, **json.loads(shown)}
-    run(["pulumi", "stack", "init", "bare"], variables, directory)
-    up = ["pulumi", "up", "--yes", "--skip-preview", "--stack", "bare"]
+    pulumi = ["pulumi", "--cwd", str(directory)]  # which wins over the rehearsed project's
+    run([*pulumi, "stack", "init", "bare"], variables, directory)
+    up = [*pulumi, "up", "--yes", "--skip-preview", "--stack", "bare"]
     run(up, variables, directory, cases.setdefault("bare program", Spent()))
 
 
