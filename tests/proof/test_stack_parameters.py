@@ -165,4 +165,8 @@ def test_admin_access_without_configuration_passes() -> None:
 
 def test_parameters_of_a_driver_that_is_not_known_are_not_judged() -> None:
     unknown = {"driver": "gpu.other.example", "parameters": {"kind": "Anything"}}
-    assert failures(stack([{"opaque": unknown}])) == ""
+    settings = stack([{"opaque": unknown}])
+    settings["clusters"]["lab"]["pools"]["gpus"]["devices"] = [
+        {"driver": "gpu.other.example", "name": "other"}
+    ]
+    assert failures(settings) == ""

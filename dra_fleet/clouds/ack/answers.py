@@ -7,7 +7,7 @@ from pydantic import Field, RootModel
 from dra_fleet.clouds.answers import Answered, Quota
 
 
-class Caller(Answered):
+class RamCaller(Answered):
     """The answer of `aliyun sts GetCallerIdentity`."""
 
     account: str = Field(alias="AccountId")
@@ -180,15 +180,15 @@ class _PolicyVersion(Answered):
     document: str = Field(alias="PolicyDocument")
 
 
-class Policy(Answered):
+class RamPolicy(Answered):
     """The answer of `aliyun ram GetPolicy`."""
 
     version: _PolicyVersion = Field(alias="DefaultPolicyVersion")
 
 
-class _Version(Answered):
+class _AckVersion(Answered):
     version: str
 
 
-class Versions(RootModel[tuple[_Version, ...]]):
+class AckVersions(RootModel[tuple[_AckVersion, ...]]):
     """The answer of `aliyun cs DescribeKubernetesVersionMetadata`."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
-from dra_fleet.clouds.ack.answers import AttachedPolicies, Groups, Policy
+from dra_fleet.clouds.ack.answers import AttachedPolicies, Groups, RamPolicy
 from dra_fleet.clouds.answers import Answered, judge_permissions
 from dra_fleet.clouds.questions import CloudQuestion, judged_together, matches
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from dra_fleet.clouds.ack.answers import Caller
+    from dra_fleet.clouds.ack.answers import RamCaller
     from dra_fleet.findings.preflight import PreflightFinding
 
 _ROLE: Final = "AssumedRoleUser"
@@ -57,7 +57,7 @@ class _Document(Answered):
     statements: tuple[_Statement, ...] = Field(alias="Statement")
 
 
-def permission_questions(caller: Caller, wanted: Sequence[str]) -> Sequence[CloudQuestion]:
+def permission_questions(caller: RamCaller, wanted: Sequence[str]) -> Sequence[CloudQuestion]:
     """What RAM is asked; nothing where the login is the account itself, which may do everything.
 
     Args:
@@ -83,7 +83,7 @@ def permission_questions(caller: Caller, wanted: Sequence[str]) -> Sequence[Clou
 
 
 def _of_groups(
-    caller: Caller, wanted: Sequence[str], own: AttachedPolicies, groups: Groups
+    caller: RamCaller, wanted: Sequence[str], own: AttachedPolicies, groups: Groups
 ) -> Sequence[CloudQuestion]:
     return judged_together(
         [
@@ -96,12 +96,12 @@ def _of_groups(
 
 
 def _documents(
-    caller: Caller, wanted: Sequence[str], attached: tuple[AttachedPolicies, ...]
+    caller: RamCaller, wanted: Sequence[str], attached: tuple[AttachedPolicies, ...]
 ) -> Sequence[CloudQuestion]:
     policies = {(item.type, item.name) for told in attached for item in told.policies.items}
     return judged_together(
         [
-            _question("GetPolicy", Policy, caller, "--PolicyType", kind, "--PolicyName", name)
+            _question("GetPolicy", RamPolicy, caller, "--PolicyType", kind, "--PolicyName", name)
             for kind, name in sorted(policies)
         ],
         partial(_judge, caller, wanted),
@@ -109,14 +109,16 @@ def _documents(
 
 
 def _without_any(
-    caller: Caller, wanted: Sequence[str], attached: tuple[AttachedPolicies, ...]
+    caller: RamCaller, wanted: Sequence[str], attached: tuple[AttachedPolicies, ...]
 ) -> Iterator[PreflightFinding]:
     """The findings where there is no policy to read."""
     if not any(told.policies.items for told in attached):
         yield from _judge(caller, wanted, ())
 
 
-def _judge(caller: Caller, wanted: Sequence[str], told: tuple[Policy, ...]) -> Iterator[PreflightFinding]:
+def _judge(
+    caller: RamCaller, wanted: Sequence[str], told: tuple[RamPolicy, ...]
+) -> Iterator[PreflightFinding]:
     statements = [
         statement
         for policy in told
@@ -134,13 +136,13 @@ def _judge(caller: Caller, wanted: Sequence[str], told: tuple[Policy, ...]) -> I
     yield from judge_permissions(missing, unknown, f"account {caller.account}")
 
 
-def _ask(caller: Caller, action: str) -> str:
+def _ask(caller: RamCaller, action: str) -> str:
     to = "Role" if caller.kind == _ROLE else "User"
     policy = _NETWORK if action.startswith("vpc:") else _FULL
     return f"aliyun ram AttachPolicyTo{to} --PolicyType System --PolicyName {policy} --{to}Name {caller.name}"
 
 
-def _question(operation: str, answer: type[BaseModel], caller: Caller, *options: str) -> CloudQuestion:
+def _question(operation: str, answer: type[BaseModel], caller: RamCaller, *options: str) -> CloudQuestion:
     return CloudQuestion(
         subject="permissions",
         about=f"what {caller.arn} may do",

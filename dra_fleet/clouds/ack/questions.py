@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet.clouds.ack.answers import (
     AccountAttributes,
+    AckVersions,
     AvailableResources,
-    Caller,
     PrivatePools,
-    Versions,
+    RamCaller,
 )
 from dra_fleet.clouds.ack.permission_questions import permission_questions
 from dra_fleet.clouds.answers import (
@@ -49,7 +49,7 @@ def questions(cluster: ClusterPlan) -> Sequence[CloudQuestion]:
     """What is asked for a cluster: first whose login this is, then the account."""
     settings = cast("AckClusterSettings", cluster.settings)
 
-    def then(caller: Caller) -> Sequence[CloudQuestion]:
+    def then(caller: RamCaller) -> Sequence[CloudQuestion]:
         wrong = settings.account not in {None, caller.account}
         return () if wrong else _of_account(cluster, settings, caller)
 
@@ -58,7 +58,7 @@ def questions(cluster: ClusterPlan) -> Sequence[CloudQuestion]:
             subject="account",
             about="whose login this is",
             command=("aliyun", "sts", "GetCallerIdentity", "--region", settings.region),
-            answer=Caller,
+            answer=RamCaller,
             judge=lambda caller: judge_account("Alibaba Cloud", settings.account, caller.account, "account"),
             then=then,
         )
@@ -66,7 +66,7 @@ def questions(cluster: ClusterPlan) -> Sequence[CloudQuestion]:
 
 
 def _of_account(
-    cluster: ClusterPlan, settings: AckClusterSettings, caller: Caller
+    cluster: ClusterPlan, settings: AckClusterSettings, caller: RamCaller
 ) -> Sequence[CloudQuestion]:
     region = settings.region
     pools = {pool.name: (pool, settings.pools[pool.name]) for pool in cluster.pools}
@@ -106,7 +106,7 @@ def _of_account(
                     "aliyun", "cs", "DescribeKubernetesVersionMetadata", "--Region", region,
                     "--ClusterType", "ManagedKubernetes", "--Mode", "creatable",
                 ),
-                answer=Versions,
+                answer=AckVersions,
                 judge=lambda told: [
                     judge_version(
                         settings.version or cluster.kubernetes, region, (item.version for item in told.root)

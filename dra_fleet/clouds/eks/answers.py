@@ -7,7 +7,7 @@ from pydantic import Field
 from dra_fleet.clouds.answers import Answered
 
 
-class Caller(Answered):
+class CallerIdentity(Answered):
     """The answer of `aws sts get-caller-identity`."""
 
     account: str = Field(alias="Account")
@@ -49,17 +49,17 @@ class Offerings(Answered):
     offerings: tuple[_Offering, ...] = Field(alias="InstanceTypeOfferings")
 
 
-class _Reservation(Answered):
+class _CapacityReservation(Answered):
     machine: str = Field(alias="InstanceType")
     zone: str = Field(alias="AvailabilityZone")
     total: int = Field(alias="TotalInstanceCount")
     state: str = Field(alias="State")
 
 
-class Reservations(Answered):
+class CapacityReservations(Answered):
     """The answer of `aws ec2 describe-capacity-reservations`."""
 
-    reservations: tuple[_Reservation, ...] = Field(alias="CapacityReservations")
+    reservations: tuple[_CapacityReservation, ...] = Field(alias="CapacityReservations")
 
 
 class _Evaluation(Answered):
@@ -74,11 +74,11 @@ class Simulation(Answered):
     results: tuple[_Evaluation, ...] = Field(alias="EvaluationResults")
 
 
-class _Version(Answered):
+class _EksVersion(Answered):
     version: str = Field(alias="clusterVersion")
 
 
-class Versions(Answered):
+class EksVersions(Answered):
     """The answer of `aws eks describe-cluster-versions`."""
 
-    versions: tuple[_Version, ...] = Field(alias="clusterVersions")
+    versions: tuple[_EksVersion, ...] = Field(alias="clusterVersions")

@@ -22,12 +22,12 @@ from dra_fleet.clouds.answers import (
     judge_version,
 )
 from dra_fleet.clouds.eks.answers import (
-    Caller,
+    CallerIdentity,
+    CapacityReservations,
+    EksVersions,
     Offerings,
-    Reservations,
     ServiceQuotas,
     Simulation,
-    Versions,
 )
 from dra_fleet.clouds.eks.facts import eks_facts
 from dra_fleet.clouds.questions import CloudQuestion
@@ -53,7 +53,7 @@ def questions(cluster: ClusterPlan) -> Sequence[CloudQuestion]:
     """What is asked for a cluster: first whose login this is, then the account."""
     settings = cast("EksClusterSettings", cluster.settings)
 
-    def then(caller: Caller) -> Sequence[CloudQuestion]:
+    def then(caller: CallerIdentity) -> Sequence[CloudQuestion]:
         wrong = settings.account not in {None, caller.account}
         return () if wrong else _of_account(cluster, settings, caller)
 
@@ -62,7 +62,7 @@ def questions(cluster: ClusterPlan) -> Sequence[CloudQuestion]:
             subject="account",
             about="whose login this is",
             command=("aws", "sts", "get-caller-identity", "--region", settings.region, *_JSON),
-            answer=Caller,
+            answer=CallerIdentity,
             judge=lambda caller: judge_account("AWS", settings.account, caller.account, "account"),
             then=then,
         )
@@ -70,7 +70,7 @@ def questions(cluster: ClusterPlan) -> Sequence[CloudQuestion]:
 
 
 def _of_account(
-    cluster: ClusterPlan, settings: EksClusterSettings, caller: Caller
+    cluster: ClusterPlan, settings: EksClusterSettings, caller: CallerIdentity
 ) -> Sequence[CloudQuestion]:
     region = settings.region
     where = ("--region", region, *_JSON)
@@ -107,7 +107,7 @@ def _of_account(
                 subject="versions",
                 about=f"which versions are offered in {region}",
                 command=("aws", "eks", "describe-cluster-versions", *where),
-                answer=Versions,
+                answer=EksVersions,
                 judge=lambda told: [
                     judge_version(cluster.kubernetes, region, (item.version for item in told.versions))
                 ],
@@ -176,7 +176,7 @@ def _reserved(
     )
     ask = f"aws ec2 {larger} --instance-count {most} --region {settings.region}"
 
-    def judge(told: Reservations) -> Iterator[PreflightFinding]:
+    def judge(told: CapacityReservations) -> Iterator[PreflightFinding]:
         kept = sum(
             item.total
             for item in told.reservations
@@ -191,12 +191,12 @@ def _reserved(
             "aws", "ec2", "describe-capacity-reservations", "--capacity-reservation-ids", reservation,
             *where,
         ),
-        answer=Reservations,
+        answer=CapacityReservations,
         judge=judge,
     )  # fmt: skip
 
 
-def _permitted(settings: EksClusterSettings, caller: Caller) -> list[CloudQuestion]:
+def _permitted(settings: EksClusterSettings, caller: CallerIdentity) -> list[CloudQuestion]:
     arn, kind, name = caller.entity
     if kind == "root":
         return []

@@ -18,7 +18,7 @@ class _Login(Answered):
     account: str
 
 
-class Logins(RootModel[tuple[_Login, ...]]):
+class GcloudLogins(RootModel[tuple[_Login, ...]]):
     """The answer of `gcloud auth list`."""
 
 
@@ -90,7 +90,7 @@ class _Offer(Answered):
         return self.zone.rpartition("/")[2]
 
 
-class Offers(RootModel[tuple[_Offer, ...]]):
+class ComputeOffers(RootModel[tuple[_Offer, ...]]):
     """The answer of `gcloud compute machine-types list` and `accelerator-types list`."""
 
 
@@ -103,15 +103,15 @@ class _Specific(Answered):
     properties: _Properties = Field(default=_Properties(), alias="instanceProperties")
 
 
-class _Reservation(_Offer):
+class _ComputeReservation(_Offer):
     specific: _Specific | None = Field(default=None, alias="specificReservation")
 
 
-class Reservations(RootModel[tuple[_Reservation, ...]]):
+class ComputeReservations(RootModel[tuple[_ComputeReservation, ...]]):
     """The answer of `gcloud compute reservations list`."""
 
 
-class Access(Answered):
+class AccessState(Answered):
     """The answer of `gcloud policy-troubleshoot iam`."""
 
     access: Literal[

@@ -10,7 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet.clouds.answers import judge_offer, judge_permissions, judge_reservation, judge_version
-from dra_fleet.clouds.gke.answers import Access, Logins, Offers, Project, Reservations, ServerConfig
+from dra_fleet.clouds.gke.answers import (
+    AccessState,
+    ComputeOffers,
+    ComputeReservations,
+    GcloudLogins,
+    Project,
+    ServerConfig,
+)
 from dra_fleet.clouds.gke.quota_questions import quota_questions
 from dra_fleet.clouds.questions import CloudQuestion, judged_together
 from dra_fleet.findings.preflight import PreflightFinding
@@ -43,14 +50,14 @@ def questions(cluster: ClusterPlan) -> Sequence[CloudQuestion]:
             subject="account",
             about="who is logged in",
             command=("gcloud", "auth", "list", "--filter=status:ACTIVE", _JSON),
-            answer=Logins,
+            answer=GcloudLogins,
             judge=_logged_in,
             then=lambda told: [_project(cluster, settings, login.account) for login in told.root[:1]],
         )
     ]
 
 
-def _logged_in(told: Logins) -> Iterator[PreflightFinding]:
+def _logged_in(told: GcloudLogins) -> Iterator[PreflightFinding]:
     if not told.root:
         message = "GKE was not asked for quota, machines and permissions: nobody is logged in"
         yield PreflightFinding(level="warning", subject="account", message=message, fix="gcloud auth login")
@@ -106,13 +113,13 @@ def _offers(settings: GkeClusterSettings, region: str, pools: Pools) -> Iterator
                     "gcloud", "compute", kind, "list", f"--filter={which}", f"--project={settings.project}",
                     _JSON,
                 ),
-                answer=Offers,
+                answer=ComputeOffers,
                 judge=partial(_offered, kind=kind, region=region, by_pool=by_pool, zones=zones),
             )  # fmt: skip
 
 
 def _offered(
-    told: Offers,
+    told: ComputeOffers,
     *,
     kind: str,
     region: str,
@@ -136,7 +143,7 @@ def _reserved(pool: PoolPlan, names: Sequence[str], settings: GkeClusterSettings
     zones = settings.pools[pool.name].zones
     ask = f"gcloud compute reservations update {own[0]} --project={project} --zone=ZONE --vm-count={most}"
 
-    def judge(told: Reservations) -> Iterator[PreflightFinding]:
+    def judge(told: ComputeReservations) -> Iterator[PreflightFinding]:
         here = [item for item in told.root if not zones or item.in_zone in zones]
         if any(item.specific is None for item in here):
             message = f"pool {pool.name}: how many of {machine} {', '.join(own)} reserves is unknown"
@@ -153,7 +160,7 @@ def _reserved(pool: PoolPlan, names: Sequence[str], settings: GkeClusterSettings
             "gcloud", "compute", "reservations", "list", f"--filter=name=({' '.join(own)})",
             f"--project={project}", _JSON,
         ),
-        answer=Reservations,
+        answer=ComputeReservations,
         judge=judge,
     )  # fmt: skip
 
@@ -164,7 +171,7 @@ def _permitted(settings: GkeClusterSettings, login: str) -> Sequence[CloudQuesti
     kind = "serviceAccount" if login.endswith(".gserviceaccount.com") else "user"
     ask = f"gcloud projects add-iam-policy-binding {project} --member={kind}:{login} --role={_ROLE}"
 
-    def judge(told: Sequence[Access]) -> Iterator[PreflightFinding]:
+    def judge(told: Sequence[AccessState]) -> Iterator[PreflightFinding]:
         found = dict(zip(wanted, (item.access for item in told), strict=True))
         missing = {action: ask for action, access in found.items() if access == "NOT_GRANTED"}
         unknown = {
@@ -184,7 +191,7 @@ def _permitted(settings: GkeClusterSettings, login: str) -> Sequence[CloudQuesti
                     f"//cloudresourcemanager.googleapis.com/projects/{project}",
                     f"--principal-email={login}", f"--permission={action}", _JSON,
                 ),
-                answer=Access,
+                answer=AccessState,
                 judge=lambda _: (),
             )
             for action in wanted

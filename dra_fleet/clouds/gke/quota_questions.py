@@ -31,7 +31,7 @@ _SERVICE: Final = "--service=compute.googleapis.com"
 _JSON: Final = "--format=json"
 
 
-class _Name(NamedTuple):
+class _QuotaName(NamedTuple):
     """A quota: its metric where Compute Engine tells it, its id in Cloud Quotas, and its dimension there."""
 
     metric: str
@@ -43,7 +43,7 @@ class _Name(NamedTuple):
         return self.metric or " ".join((self.quota, *(value for _, value in self.family)))
 
 
-_ALL_REGIONS: Final = _Name("GPUS_ALL_REGIONS", "GPUS-ALL-REGIONS-per-project")
+_ALL_REGIONS: Final = _QuotaName("GPUS_ALL_REGIONS", "GPUS-ALL-REGIONS-per-project")
 
 
 def quota_questions(project: str, region: str, pools: Pools) -> list[CloudQuestion]:
@@ -93,13 +93,13 @@ def quota_questions(project: str, region: str, pools: Pools) -> list[CloudQuesti
     return asked if wanted or unnamed else []
 
 
-def _of_region(name: _Name) -> bool:
+def _of_region(name: _QuotaName) -> bool:
     return bool(name.metric) and name != _ALL_REGIONS
 
 
-def _wanted(pools: Pools) -> tuple[Counter[_Name], list[tuple[str, str]]]:
+def _wanted(pools: Pools) -> tuple[Counter[_QuotaName], list[tuple[str, str]]]:
     """What the pools take at max by quota, and pools with their accelerators whose quota has no name."""
-    wanted: Counter[_Name] = Counter()
+    wanted: Counter[_QuotaName] = Counter()
     unnamed: list[tuple[str, str]] = []
     for pool, own in pools.values():
         chips = chips_of(pool.machine)
@@ -120,14 +120,14 @@ def _wanted(pools: Pools) -> tuple[Counter[_Name], list[tuple[str, str]]]:
     return wanted, unnamed
 
 
-def _name(known: GkeQuota | None, *, spot: bool) -> _Name | None:
+def _name(known: GkeQuota | None, *, spot: bool) -> _QuotaName | None:
     if known is None:
         return None
     if known.metric is not None:
         metric = f"PREEMPTIBLE_{known.metric}" if spot else known.metric
-        return _Name(metric, f"{metric.replace('_', '-')}-per-project-region")
+        return _QuotaName(metric, f"{metric.replace('_', '-')}-per-project-region")
     quota = known.spot if spot else known.quota
-    return None if quota is None else _Name("", quota, () if spot else tuple(known.family.items()))
+    return None if quota is None else _QuotaName("", quota, () if spot else tuple(known.family.items()))
 
 
 def _unnamed(pool: str, accelerator: str, project: str) -> PreflightFinding:
@@ -140,14 +140,14 @@ def _unnamed(pool: str, accelerator: str, project: str) -> PreflightFinding:
 
 
 def _judge_all(
-    told: QuotaInfo, *, names: Mapping[_Name, int], project: str, region: str
+    told: QuotaInfo, *, names: Mapping[_QuotaName, int], project: str, region: str
 ) -> Iterator[PreflightFinding]:
     for name, count in names.items():
         yield _judge(told, name, count, project=project, region=region)
 
 
 def _judge(
-    told: Quotas | QuotaInfo, name: _Name, count: int, *, project: str, region: str
+    told: Quotas | QuotaInfo, name: _QuotaName, count: int, *, project: str, region: str
 ) -> PreflightFinding:
     everywhere = name == _ALL_REGIONS
     dimensions = {} if everywhere else {"region": region, **dict(name.family)}

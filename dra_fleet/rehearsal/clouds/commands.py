@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class WrittenCommand:
     """A command as it was written: the words after its own, and the values of each option."""
 
     words: tuple[str, ...]
@@ -25,7 +25,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Command:
+class SimulatedCommand:
     """A command that is simulated.
 
     Attributes:
@@ -36,12 +36,12 @@ class Command:
 
     words: tuple[str, ...]
     action: str
-    answer: Callable[[Asked], object]
+    answer: Callable[[WrittenCommand], object]
 
 
 def answer(
     words: Sequence[str],
-    commands: Iterable[Command],
+    commands: Iterable[SimulatedCommand],
     denied: Iterable[str],
     deny: Callable[[str], CloudRefusal],
 ) -> object:
@@ -66,7 +66,7 @@ def answer(
     )
 
 
-def _asked(words: Sequence[str]) -> Asked:
+def _asked(words: Sequence[str]) -> WrittenCommand:
     plain = tuple(takewhile(lambda word: not word.startswith("--"), words))
     options: dict[str, tuple[str, ...]] = {}
     name = ""
@@ -76,4 +76,4 @@ def _asked(words: Sequence[str]) -> Asked:
             options[name] = (value,) if value else ()
         else:
             options[name] = (*options[name], word)
-    return Asked(words=plain, options=options)
+    return WrittenCommand(words=plain, options=options)

@@ -15,7 +15,7 @@ from dra_fleet.rehearsal.clouds.ack.account import ACCOUNT
 from dra_fleet.rehearsal.clouds.ack.instance_types import find_type
 from dra_fleet.rehearsal.clouds.ack.pool_rules import cpus_in_use
 from dra_fleet.rehearsal.clouds.ack.refusing import refuse
-from dra_fleet.rehearsal.clouds.commands import Asked, Command
+from dra_fleet.rehearsal.clouds.commands import SimulatedCommand, WrittenCommand
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.ack.account import AckAccount
@@ -26,10 +26,10 @@ _LETTERS: Final = "abcdefghijkl"
 _POLICY: Final = "rehearsal"
 
 
-def commands(account: AckAccount) -> list[Command]:
+def commands(account: AckAccount) -> list[SimulatedCommand]:
     """The commands that are simulated."""
     return [
-        Command(words=words, action=action, answer=partial(print_it, account))
+        SimulatedCommand(words=words, action=action, answer=partial(print_it, account))
         for words, action, print_it in _COMMANDS
     ]
 
@@ -39,12 +39,12 @@ def deny(action: str) -> CloudRefusal:
     return refuse("NoPermission", f"You are not authorized to do this action. Action: {action}")
 
 
-def _caller(account: AckAccount, _: Asked) -> dict[str, Any]:
+def _caller(account: AckAccount, _: WrittenCommand) -> dict[str, Any]:
     login = account.limits.login or ACCOUNT
     return {"IdentityType": "RAMUser", "AccountId": login, "Arn": f"acs:ram::{login}:user/rehearsal"}
 
 
-def _attributes(account: AckAccount, asked: Asked) -> dict[str, Any]:
+def _attributes(account: AckAccount, asked: WrittenCommand) -> dict[str, Any]:
     told: list[dict[str, Any]] = []
     for option, (name, *_) in asked.options.items():
         if option.startswith("--AttributeName."):
@@ -57,7 +57,7 @@ def _attributes(account: AckAccount, asked: Asked) -> dict[str, Any]:
     return {"AccountAttributeItems": {"AccountAttributeItem": told}}
 
 
-def _available(account: AckAccount, asked: Asked) -> dict[str, Any]:
+def _available(account: AckAccount, asked: WrittenCommand) -> dict[str, Any]:
     region, machine = asked.one("--RegionId"), asked.one("--InstanceType")
     known = find_type(machine) is not None and not (
         machine.startswith(ack_facts().abroad.machines) and is_mainland(region)
@@ -94,7 +94,7 @@ def _stock(account: AckAccount, machine: str, zone: str) -> str:
     return "SoldOut" if account.limits.is_out_of_stock(machine, zone) else "Available"
 
 
-def _private_pools(kind: str, account: AckAccount, asked: Asked) -> dict[str, Any]:
+def _private_pools(kind: str, account: AckAccount, asked: WrittenCommand) -> dict[str, Any]:
     region = asked.one("--RegionId")
     names: list[str] = json.loads(asked.one("--PrivatePoolOptions.Ids"))
     first = f"{region}{'' if region[-1].isdigit() else '-'}{_LETTERS[0]}"
@@ -119,15 +119,15 @@ def _private_pools(kind: str, account: AckAccount, asked: Asked) -> dict[str, An
     }
 
 
-def _policies(_: AckAccount, __: Asked) -> dict[str, Any]:
+def _policies(_: AckAccount, __: WrittenCommand) -> dict[str, Any]:
     return {"Policies": {"Policy": [{"PolicyName": _POLICY, "PolicyType": "Custom", "DefaultVersion": "v1"}]}}
 
 
-def _groups(_: AckAccount, __: Asked) -> dict[str, Any]:
+def _groups(_: AckAccount, __: WrittenCommand) -> dict[str, Any]:
     return {"Groups": {"Group": []}}
 
 
-def _policy(account: AckAccount, asked: Asked) -> dict[str, Any]:
+def _policy(account: AckAccount, asked: WrittenCommand) -> dict[str, Any]:
     statements = [{"Effect": "Allow", "Action": "*", "Resource": "*"}]
     statements += [{"Effect": "Deny", "Action": each, "Resource": "*"} for each in account.limits.denied]
     document = json.dumps({"Version": "1", "Statement": statements})
@@ -137,7 +137,7 @@ def _policy(account: AckAccount, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _versions(_: AckAccount, __: Asked) -> list[dict[str, Any]]:
+def _versions(_: AckAccount, __: WrittenCommand) -> list[dict[str, Any]]:
     return [{"version": version, "creatable": True} for version in ack_facts().versions]
 
 

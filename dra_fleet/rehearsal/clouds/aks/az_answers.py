@@ -18,7 +18,7 @@ from dra_fleet.rehearsal.clouds.aks.names import SUBSCRIPTION
 from dra_fleet.rehearsal.clouds.aks.pool_nodes import count_of, size_of
 from dra_fleet.rehearsal.clouds.aks.refusing import refuse
 from dra_fleet.rehearsal.clouds.aks.versions import PATCHES
-from dra_fleet.rehearsal.clouds.commands import Asked, Command
+from dra_fleet.rehearsal.clouds.commands import SimulatedCommand, WrittenCommand
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.aks.account import AksAccount
@@ -28,10 +28,10 @@ _NO_LIMIT: Final = 1_000_000
 _ZONES: Final = ("1", "2", "3")
 
 
-def commands(account: AksAccount) -> list[Command]:
+def commands(account: AksAccount) -> list[SimulatedCommand]:
     """The commands that are simulated."""
     return [
-        Command(words=words, action=action, answer=partial(print_it, account))
+        SimulatedCommand(words=words, action=action, answer=partial(print_it, account))
         for words, action, print_it in _COMMANDS
     ]
 
@@ -45,7 +45,7 @@ def deny(action: str) -> CloudRefusal:
     )
 
 
-def _login(account: AksAccount, asked: Asked) -> dict[str, Any]:
+def _login(account: AksAccount, asked: WrittenCommand) -> dict[str, Any]:
     wanted = asked.one("--subscription")
     if wanted and not account.limits.reaches(wanted):
         raise refuse(
@@ -55,7 +55,7 @@ def _login(account: AksAccount, asked: Asked) -> dict[str, Any]:
     return {"id": identifier, "name": "rehearsal", "user": {"name": "rehearsal", "type": "user"}}
 
 
-def _usages(account: AksAccount, _: Asked) -> list[dict[str, Any]]:
+def _usages(account: AksAccount, _: WrittenCommand) -> list[dict[str, Any]]:
     limits = account.limits
     used: Counter[str] = Counter()
     for record in account.all(POOL):
@@ -73,7 +73,7 @@ def _usages(account: AksAccount, _: Asked) -> list[dict[str, Any]]:
     ]
 
 
-def _skus(account: AksAccount, asked: Asked) -> list[dict[str, Any]]:
+def _skus(account: AksAccount, asked: WrittenCommand) -> list[dict[str, Any]]:
     limits, wanted, place = account.limits, asked.one("--size"), asked.one("--location")
     known = [name for name in CLOUD.machines if wanted.lower() in name.lower()]
     closed = set(limits.not_offered)
@@ -101,7 +101,7 @@ def _skus(account: AksAccount, asked: Asked) -> list[dict[str, Any]]:
     ]
 
 
-def _reservations(account: AksAccount, asked: Asked) -> list[dict[str, Any]]:
+def _reservations(account: AksAccount, asked: WrittenCommand) -> list[dict[str, Any]]:
     group = asked.one("--capacity-reservation-group")
     kept = account.limits.reservations.get(group)
     if kept is None:
@@ -109,11 +109,11 @@ def _reservations(account: AksAccount, asked: Asked) -> list[dict[str, Any]]:
     return [{"name": size, "sku": {"name": size, "capacity": count}} for size, count in kept.items()]
 
 
-def _permissions(account: AksAccount, _: Asked) -> dict[str, Any]:
+def _permissions(account: AksAccount, _: WrittenCommand) -> dict[str, Any]:
     return {"value": [{"actions": ["*"], "notActions": list(account.limits.denied)}]}
 
 
-def _versions(_: AksAccount, __: Asked) -> dict[str, Any]:
+def _versions(_: AksAccount, __: WrittenCommand) -> dict[str, Any]:
     return {
         "values": [
             {"version": minor, "patchVersions": {patch: {"upgrades": []}}} for minor, patch in PATCHES.items()

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.clouds.eks.facts import eks_facts
-from dra_fleet.rehearsal.clouds.commands import Asked, Command
+from dra_fleet.rehearsal.clouds.commands import SimulatedCommand, WrittenCommand
 from dra_fleet.rehearsal.clouds.eks.account import ACCOUNT
 from dra_fleet.rehearsal.clouds.eks.instance_types import find_type
 from dra_fleet.rehearsal.clouds.eks.refusing import refuse
@@ -23,10 +23,10 @@ _NO_LIMIT: Final = 1_000_000.0
 _ZONES: Final = "abcd"
 
 
-def commands(account: EksAccount) -> list[Command]:
+def commands(account: EksAccount) -> list[SimulatedCommand]:
     """The commands that are simulated."""
     return [
-        Command(words=words, action=action, answer=partial(print_it, account))
+        SimulatedCommand(words=words, action=action, answer=partial(print_it, account))
         for words, action, print_it in _COMMANDS
     ]
 
@@ -39,12 +39,12 @@ def deny(action: str) -> CloudRefusal:
     )
 
 
-def _caller(account: EksAccount, _: Asked) -> dict[str, Any]:
+def _caller(account: EksAccount, _: WrittenCommand) -> dict[str, Any]:
     login = account.limits.login or ACCOUNT
     return {"UserId": "rehearsal", "Account": login, "Arn": f"arn:aws:iam::{login}:role/rehearsal"}
 
 
-def _quotas(account: EksAccount, asked: Asked) -> dict[str, Any]:
+def _quotas(account: EksAccount, asked: WrittenCommand) -> dict[str, Any]:
     limits = account.limits.quotas
     return {
         "Quotas": [
@@ -60,7 +60,7 @@ def _quotas(account: EksAccount, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _offerings(account: EksAccount, asked: Asked) -> dict[str, Any]:
+def _offerings(account: EksAccount, asked: WrittenCommand) -> dict[str, Any]:
     region = asked.one("--region")
     _, _, values = asked.one("--filters").partition("Values=")
     return {
@@ -74,7 +74,7 @@ def _offerings(account: EksAccount, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _reservations(account: EksAccount, asked: Asked) -> dict[str, Any]:
+def _reservations(account: EksAccount, asked: WrittenCommand) -> dict[str, Any]:
     name, first = asked.one("--capacity-reservation-ids"), f"{asked.one('--region')}{_ZONES[0]}"
     kept = account.limits.reservations.get(name)
     if kept is None:
@@ -97,7 +97,7 @@ def _reservations(account: EksAccount, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _simulation(account: EksAccount, asked: Asked) -> dict[str, Any]:
+def _simulation(account: EksAccount, asked: WrittenCommand) -> dict[str, Any]:
     denied = account.limits.denied
     return {
         "EvaluationResults": [
@@ -113,7 +113,7 @@ def _simulation(account: EksAccount, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _versions(_: EksAccount, __: Asked) -> dict[str, Any]:
+def _versions(_: EksAccount, __: WrittenCommand) -> dict[str, Any]:
     return {
         "clusterVersions": [
             {"clusterVersion": minor, "clusterType": "eks", "defaultVersion": minor == DEFAULT}

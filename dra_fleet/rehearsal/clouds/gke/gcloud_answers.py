@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from dra_fleet.clouds.gke.facts import gke_facts
-from dra_fleet.rehearsal.clouds.commands import Asked, Command
+from dra_fleet.rehearsal.clouds.commands import SimulatedCommand, WrittenCommand
 from dra_fleet.rehearsal.clouds.gke.account import USER
 from dra_fleet.rehearsal.clouds.gke.limits import ALL_REGIONS
 from dra_fleet.rehearsal.clouds.gke.machine_types import known_names
@@ -32,9 +32,9 @@ _ZONES: Final = "abcf"
 _FILTER: Final = re.compile(r"name=\((?P<names>[^)]*)\)(?: AND zone~(?P<region>.*)-)?")
 
 
-def commands(account: GkeAccount, pools: NodePools) -> list[Command]:
+def commands(account: GkeAccount, pools: NodePools) -> list[SimulatedCommand]:
     """The commands that are simulated."""
-    listed: dict[tuple[str, ...], tuple[str, Callable[[Asked], object]]] = {
+    listed: dict[tuple[str, ...], tuple[str, Callable[[WrittenCommand], object]]] = {
         ("auth", "list"): ("", lambda _: [{"account": USER, "status": "ACTIVE"}]),
         ("projects", "describe"): ("resourcemanager.projects.get", partial(_project, account)),
         ("compute", "regions", "describe"): ("compute.regions.get", lambda _: _region_quotas(account, pools)),
@@ -52,7 +52,9 @@ def commands(account: GkeAccount, pools: NodePools) -> list[Command]:
         ("policy-troubleshoot", "iam"): ("", partial(_access, account)),
         ("container", "get-server-config"): ("container.clusters.list", _server_config),
     }
-    return [Command(words=words, action=action, answer=told) for words, (action, told) in listed.items()]
+    return [
+        SimulatedCommand(words=words, action=action, answer=told) for words, (action, told) in listed.items()
+    ]
 
 
 def deny(action: str) -> CloudRefusal:
@@ -60,7 +62,7 @@ def deny(action: str) -> CloudRefusal:
     return refuse("PERMISSION_DENIED", f"Required '{action}' permission for the project")
 
 
-def _project(account: GkeAccount, asked: Asked) -> dict[str, Any]:
+def _project(account: GkeAccount, asked: WrittenCommand) -> dict[str, Any]:
     project = asked.words[0]
     if not account.limits.reaches(project):
         raise refuse(
@@ -89,7 +91,7 @@ def _project_quotas(account: GkeAccount) -> dict[str, Any]:
     return {"quotas": [{"metric": ALL_REGIONS, "limit": _NO_LIMIT if limit is None else limit, "usage": 0}]}
 
 
-def _quota_info(account: GkeAccount, asked: Asked) -> dict[str, Any]:
+def _quota_info(account: GkeAccount, asked: WrittenCommand) -> dict[str, Any]:
     quota = asked.words[0]
     infos: list[dict[str, Any]] = []
     for known in gke_facts().quotas:
@@ -106,7 +108,7 @@ def _quota_info(account: GkeAccount, asked: Asked) -> dict[str, Any]:
     return {"quotaId": quota, "service": asked.one("--service"), "dimensionsInfos": infos}
 
 
-def _offers(account: GkeAccount, known: set[str], asked: Asked) -> list[dict[str, Any]]:
+def _offers(account: GkeAccount, known: set[str], asked: WrittenCommand) -> list[dict[str, Any]]:
     names, region = _filtered(asked)
     zones = [f"{region}-{letter}" for letter in _ZONES]
     return [
@@ -118,7 +120,7 @@ def _offers(account: GkeAccount, known: set[str], asked: Asked) -> list[dict[str
     ]
 
 
-def _reservations(account: GkeAccount, asked: Asked) -> list[dict[str, Any]]:
+def _reservations(account: GkeAccount, asked: WrittenCommand) -> list[dict[str, Any]]:
     names, _ = _filtered(asked)
     project = asked.one("--project")
     kept = {name: account.limits.reservations.get(name, {}) for name in names}
@@ -134,7 +136,7 @@ def _reservations(account: GkeAccount, asked: Asked) -> list[dict[str, Any]]:
     ]
 
 
-def _filtered(asked: Asked) -> tuple[list[str], str]:
+def _filtered(asked: WrittenCommand) -> tuple[list[str], str]:
     """The names and the region of a filter."""
     match = _FILTER.fullmatch(asked.one("--filter"))
     if match is None:
@@ -142,12 +144,12 @@ def _filtered(asked: Asked) -> tuple[list[str], str]:
     return match["names"].split(), match["region"] or ""
 
 
-def _access(account: GkeAccount, asked: Asked) -> dict[str, Any]:
+def _access(account: GkeAccount, asked: WrittenCommand) -> dict[str, Any]:
     permission = asked.one("--permission")
     return {"access": "NOT_GRANTED" if permission in account.limits.denied else "GRANTED"}
 
 
-def _server_config(_: Asked) -> dict[str, Any]:
+def _server_config(_: WrittenCommand) -> dict[str, Any]:
     versions = list(DEFAULTS.values())
     channels = [{"channel": channel, "validVersions": versions} for channel in gke_facts().channels]
     return {"channels": channels, "validMasterVersions": versions}

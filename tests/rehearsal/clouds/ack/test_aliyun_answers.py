@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.clouds.ack.answers import AttachedPolicies, Caller, Groups, Policy
+from dra_fleet.clouds.ack.answers import AttachedPolicies, Groups, RamCaller, RamPolicy
 from dra_fleet.clouds.ack.permission_questions import permission_questions
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
 from tests.clouds.ack.ack_fleets import a10, pool
@@ -140,7 +140,7 @@ ALL = {"Effect": "Allow", "Action": "cs:*", "Resource": "*"}
 def test_policies_of_a_login_s_groups_are_read_as_ram_s_grammar_says(
     statements: list[dict[str, Any]], level: str, message: str
 ) -> None:
-    ann = Caller(AccountId="1", Arn="acs:ram::1:user/ann", IdentityType="RAMUser")
+    ann = RamCaller(AccountId="1", Arn="acs:ram::1:user/ann", IdentityType="RAMUser")
     (own,) = permission_questions(ann, ["cs:CreateCluster"])
     (groups,) = own.then(AttachedPolicies.model_validate({"Policies": {"Policy": []}}))
     assert groups.command == ("aliyun", "ram", "ListGroupsForUser", "--UserName", "ann")
@@ -149,7 +149,7 @@ def test_policies_of_a_login_s_groups_are_read_as_ram_s_grammar_says(
     (document,) = of_group.then(AttachedPolicies.model_validate(attached))
     assert document.command[-4:] == ("--PolicyType", "Custom", "--PolicyName", "clusters")
     text = json.dumps({"Version": "1", "Statement": statements})
-    answer = Policy.model_validate({"DefaultPolicyVersion": {"PolicyDocument": text}})
+    answer = RamPolicy.model_validate({"DefaultPolicyVersion": {"PolicyDocument": text}})
     (found,) = document.judge(answer)
     assert (found.level, found.message) == (level, message)
 
@@ -164,7 +164,7 @@ def test_policies_of_a_login_s_groups_are_read_as_ram_s_grammar_says(
 def test_a_role_without_policies_may_nothing_and_the_account_itself_everything(
     kind: str, arn: str, missing: list[str] | None
 ) -> None:
-    asked = permission_questions(Caller(AccountId="1", Arn=arn, IdentityType=kind), ["cs:CreateCluster"])
+    asked = permission_questions(RamCaller(AccountId="1", Arn=arn, IdentityType=kind), ["cs:CreateCluster"])
     nothing = AttachedPolicies.model_validate({"Policies": {"Policy": []}})
     found = [finding.fix[-13:] for question in asked for finding in question.judge(nothing)]
     assert found == (missing or [])

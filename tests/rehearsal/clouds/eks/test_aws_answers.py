@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore import loaders  # pyright: ignore[reportMissingTypeStubs]
 
-from dra_fleet.clouds.eks.answers import Caller
+from dra_fleet.clouds.eks.answers import CallerIdentity
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
 from tests.clouds.eks.eks_fleets import RESERVATION, cluster, h100, pool
 from tests.rehearsal.clouds.asking import about, findings, subjects
@@ -142,7 +142,7 @@ def test_a_login_that_may_not_ask_is_refused_in_aws_s_words(eks: Region) -> None
     ],
 )
 def test_a_session_of_a_role_is_asked_about_as_the_role(arn: str, entity: tuple[str, str, str]) -> None:
-    assert Caller(Account="1", Arn=arn).entity == entity
+    assert CallerIdentity(Account="1", Arn=arn).entity == entity
 
 
 @pytest.mark.parametrize(

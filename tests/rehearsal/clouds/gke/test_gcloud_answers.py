@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dra_fleet.clouds.gke.answers import Access
+from dra_fleet.clouds.gke.answers import AccessState
 from dra_fleet.clouds.gke.questions import questions
 from dra_fleet.plan import make_plan
 from dra_fleet.rehearsal.clouds.refusals import CloudRefusal
@@ -177,8 +177,8 @@ def test_a_right_that_google_cannot_tell_is_unknown() -> None:
         for question in login[0].then({"projectId": "ml-render"})
         if question.subject == "permissions"
     ]
-    (second,) = permitted[0].then(Access(access="GRANTED"))
-    (found,) = second.judge(Access(access="UNKNOWN_INFO_DENIED"))
+    (second,) = permitted[0].then(AccessState(access="GRANTED"))
+    (found,) = second.judge(AccessState(access="UNKNOWN_INFO_DENIED"))
     assert (found.level, found.message) == (
         "warning",
         "whether this login may container.clusters.update is unknown: this login may not read all policies",
