@@ -165,7 +165,9 @@ def test_admin_access_without_configuration_passes() -> None:
 
 def test_parameters_of_a_driver_that_is_not_known_are_not_judged() -> None:
     unknown = {"driver": "gpu.other.example", "parameters": {"kind": "Anything"}}
-    settings = stack([{"opaque": unknown}])
+    described = {"publishes": "gpu.other.example", "chart": "oci://registry.example.com/charts/other"}
+    drivers = {"nvidia": {"version": "0.5.0"}, "other": {"version": "1.0.0", "described": described}}
+    settings = stack([{"opaque": unknown}], drivers=drivers)
     settings["clusters"]["lab"]["pools"]["gpus"]["devices"] = [
         {"driver": "gpu.other.example", "name": "other"}
     ]
