@@ -185,7 +185,7 @@ class Repository:
         told = {**variables, **scripts.set, "STACK": STACK}
         exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in told.items())
         words = shlex.quote("set -eo pipefail\n" + INSTALLS.sub("", script))
-        return self.rehearsed.shell(f"env {exports} bash -c {words}", folder)
+        return self.rehearsed.shell(f"env -u PULUMI_OPTION_CWD {exports} bash -c {words}", folder)
 
     @property
     def copies(self) -> int:
@@ -207,6 +207,12 @@ def settle(folder: Path) -> None:
     (folder / ".venv").symlink_to(sys.prefix)
 
 
+def take_rehearsed(folder: Path, rehearsed: Rehearsed) -> None:
+    """Commit the stack file as it is rehearsed, with the salt by which an update reads a review's plan."""
+    (copied,) = rehearsed.home.glob(f"projects/*/{STACK}/Pulumi.{STACK}.yaml")
+    shutil.copy(copied, folder / f"Pulumi.{STACK}.yaml")
+
+
 @pytest.fixture(scope="module")
 def repository(rehearsed: Rehearsed) -> Repository:
     folder = rehearsed.files / "fleet"
@@ -214,11 +220,12 @@ def repository(rehearsed: Rehearsed) -> Repository:
     assert made.code == 0, made.err
     found = Repository(folder=folder, rehearsed=replace(rehearsed, project=folder))
     settle(folder)
+    assert found.rehearsed.up(STACK)["all_allocated"] is True
+    take_rehearsed(folder, rehearsed)
     found.git("init", "-q", "-b", "main")
     (folder / ".gitignore").write_text("build/\n__pycache__/\n.venv\n")
     found.git("add", ".")
     found.git("commit", "-q", "-m", "A fleet")
-    assert found.rehearsed.up(STACK)["all_allocated"] is True
     return found
 
 
