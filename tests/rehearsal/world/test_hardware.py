@@ -89,8 +89,14 @@ def test_all_mistakes_are_named_at_once() -> None:
 
 def test_what_a_cloud_lacks_stands_below_its_name_and_is_checked_with_the_rest() -> None:
     read = Hardware.parse({"clusters": {}, "gke": {"stockOuts": ["us-central1-a"]}}, "test.yaml")
-    told = {"login": None, "denied": [], "quotas": {}, "notOffered": [], "reservations": {}}
-    assert read.limits_of("gke") == {**told, "stockOuts": ["us-central1-a"]}
+    assert read.limits_of("gke") == {
+        "login": None,
+        "denied": [],
+        "quotas": {},
+        "notOffered": [],
+        "reservations": {},
+        "stockOuts": ["us-central1-a"],
+    }
     assert read.limits_of("aks") == {}
     with pytest.raises(HardwareInvalid) as refused:
         Hardware.parse({"clusters": [], "aks": {"quotas": {"f": -1}}, "moon": {}, "existing": {}}, "t.yaml")
