@@ -11,6 +11,7 @@ import pulumi_kubernetes
 
 from ..core.naming import logical
 from .logins import Logins
+from .stack_outputs import StackOutputs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,6 +51,7 @@ class Platform(pulumi.ComponentResource, ABC):
             opts: for the component alone; children take theirs from `child_opts`.
         """
         super().__init__(self.TOKEN, name, dict(inputs), opts)
+        self.elsewhere = StackOutputs(name, self)
         self._after = None if opts is None else opts.depends_on
 
     @classmethod

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dra_fleet.settings.fleet import FleetSettings
     from dra_fleet.settings.kubeconfig import KubeconfigSource
     from dra_fleet.settings.operators import GpuOperatorSettings
+    from dra_fleet.settings.outputs import TextOrOutput
 
     Place = tuple[str, ...]
     """A path in the stack file below the fleet's key."""
@@ -133,7 +134,7 @@ class Planning(Generic[SettingsT]):
     own_classes: Callable[[SettingsT], Mapping[str, str]]
     offered_classes: Callable[[], Mapping[str, str]]
     kubeconfig: Callable[[SettingsT], KubeconfigSource | None]
-    adopts: Callable[[SettingsT], str | None]
+    adopts: Callable[[SettingsT], TextOrOutput | None]
     account: Callable[[SettingsT], tuple[str, str | None] | None]
     plan_cluster: Callable[[str, SettingsT, str, Sequence[PoolPlan]], object]
 

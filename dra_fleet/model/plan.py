@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from dra_fleet.kubernetes.scheduling.taints import Taint, Toleration
     from dra_fleet.settings.clusters import ClusterSettings
     from dra_fleet.settings.kubeconfig import KubeconfigSource
+    from dra_fleet.settings.outputs import TextOrOutput
     from dra_fleet.settings.pools import Advertiser, DescribedDevices
     from dra_fleet.settings.sharing import Sharing
 
@@ -205,7 +206,7 @@ class ClusterPlan:
     compute_domains: tuple[ComputeDomainPlan, ...] = ()
     queues: tuple[QueuePlan, ...] = ()
     kubeconfig: KubeconfigSource | None = None
-    adopts: str | None = None
+    adopts: TextOrOutput | None = None
     own: object = None
 
 

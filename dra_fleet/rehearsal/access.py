@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, cast
 
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.rehearsal.clouds.cluster_names import world_name
 from dra_fleet.rehearsal.errors import RehearsalError
+from dra_fleet.rehearsal.project import recorded
+from dra_fleet.rehearsal.stack_copy import named_stack
+from dra_fleet.settings.outputs import StackOutput
 
 if TYPE_CHECKING:
     from dra_fleet.model.plan import ClusterPlan
@@ -24,10 +28,46 @@ def simulated_name(cluster: ClusterPlan, home: Home) -> str:
     Args:
         cluster: the stack's.
         home: the rehearsal, which knows a cluster that is adopted by its id.
+
+    Raises:
+        RehearsalError: another stack exports the name, and it is not there.
     """
     if cluster.kubeconfig is not None:
         return cluster.name
-    return (home.clusters / world_name(cluster.adopts or cluster.name)).resolve().name
+    adopted = cluster.adopts
+    if isinstance(adopted, StackOutput):
+        adopted = _exported(home, cluster.name, adopted)
+    return (home.clusters / world_name(adopted or cluster.name)).resolve().name
+
+
+def _exported(home: Home, cluster: str, wanted: StackOutput) -> str:
+    """What another stack of this rehearsal exports, as the engine recorded it."""
+    project, stack = named_stack(wanted.stack)
+    record = recorded(home.backend, stack, project)
+    if not record.exists():
+        raise RehearsalError(
+            f"cluster {cluster} adopts {wanted}, and that stack is not in this rehearsal; run its program "
+            'here first: `eval "$(dra-fleet rehearse env)"`, then in its folder '
+            f"`pulumi -C . stack init {stack}` and `pulumi -C . up --stack {stack}`"
+        )
+    latest = json.loads(record.read_text(encoding="utf-8"))["checkpoint"]["latest"] or {}
+    outputs: dict[str, object] = next(
+        (
+            item.get("outputs", {})
+            for item in latest.get("resources", [])
+            if item["type"] == "pulumi:pulumi:Stack"
+        ),
+        {},
+    )
+    found = outputs.get(wanted.output)
+    if wanted.key is not None and isinstance(found, dict):
+        found = cast("dict[str, object]", found).get(wanted.key)
+    if not isinstance(found, str):
+        raise RehearsalError(
+            f"cluster {cluster} adopts {wanted}, which is no plain text there; "
+            f"fix: look with `pulumi stack output --stack {wanted.stack}`"
+        )
+    return found
 
 
 def connect(home: Home, cluster: str) -> KubeApi:

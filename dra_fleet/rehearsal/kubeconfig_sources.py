@@ -15,10 +15,11 @@ import yaml
 
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.interrupted import clear_stale_lock
-from dra_fleet.rehearsal.project import ensure_stack
+from dra_fleet.rehearsal.project import ensure_stack, recorded
 from dra_fleet.rehearsal.stack_copy import SALT, reference, secret_key
 from dra_fleet.rehearsal.world.files import write_private
-from dra_fleet.settings.kubeconfig import KubeconfigSecret, KubeconfigStack
+from dra_fleet.settings.kubeconfig import KubeconfigSecret
+from dra_fleet.settings.outputs import StackOutput
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -62,7 +63,8 @@ def provide_kubeconfigs(
         env: the rehearsal's environment.
 
     Raises:
-        RehearsalError: two clusters share a source, or the engine refused; its own text.
+        RehearsalError: two clusters share a source, a stack is another program's already, or the engine
+            refused; its own text.
     """
     clusters = tuple(clusters)
     _refuse_shared(clusters)
@@ -72,7 +74,7 @@ def provide_kubeconfigs(
         if isinstance(source, KubeconfigSecret):
             command = ["config", "set", "--secret", secret_key(source.secret), "--stack", stack]
             _run(pulumi, command, directory, env, given=one_context(home, cluster.name))
-        elif isinstance(source, KubeconfigStack):
+        elif isinstance(source, StackOutput):
             outputs, text = exports[reference(source.stack)], one_context(home, cluster.name)
             if source.key is None:
                 outputs[source.output] = text
@@ -89,7 +91,7 @@ def _refuse_shared(clusters: Iterable[ClusterPlan]) -> None:
         source = cluster.kubeconfig
         if isinstance(source, KubeconfigSecret):
             place = ("secret", source.secret)
-        elif isinstance(source, KubeconfigStack):
+        elif isinstance(source, StackOutput):
             key = f", key {source.key}" if source.key else ""
             place = (f"stack {source.stack}, output", f"{source.output}{key}")
         else:
@@ -131,6 +133,12 @@ def _stand_in(
 ) -> None:
     """Make the stack that exports these outputs, unless it does so already."""
     directory = home.root / "references" / project / stack
+    if not (directory / EXPORTS).exists() and recorded(home.backend, stack, project).exists():
+        raise RehearsalError(
+            f"stack {project}/{stack} is another program's in this rehearsal, which would stand in for it; "
+            "adopt the cluster that it makes (`adopt: {name: {stack, output}}`), or rehearse in another "
+            "home: DRA_FLEET_HOME=DIRECTORY"
+        )
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     wanted = json.dumps(outputs, sort_keys=True)
     exported = directory / EXPORTED

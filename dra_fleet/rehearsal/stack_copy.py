@@ -79,6 +79,8 @@ def redirected(document: Document) -> Document:
         for name, cluster in cast("Mapping[str, Any]", fleet)["clusters"].items():
             if "kubeconfig" in cluster:
                 _redirect(cluster["kubeconfig"], name)
+            for way in ("create", "adopt"):
+                _redirect_outputs(cluster.get(way))
     return changed
 
 
@@ -87,10 +89,14 @@ def reference(stack: str) -> tuple[str, str]:
 
     A stack of this very project gets a project of its own: its name may be that of a rehearsed stack.
     """
+    named, name = named_stack(stack)
+    return (f"{named}-reference" if named == project_name() else named), name
+
+
+def named_stack(stack: str) -> tuple[str, str]:
+    """Project and stack of a referenced stack, which a rehearsal holds under these names too."""
     *before, name = stack.split("/")
-    own = project_name()
-    named = before[1] if len(before) > 1 else own
-    return (f"{named}-reference" if named == own else named), name
+    return (before[1] if len(before) > 1 else project_name()), name
 
 
 def secret_key(key: str) -> str:
@@ -113,6 +119,17 @@ def _redirect(kubeconfig: dict[str, Any], cluster: str) -> None:
         kubeconfig["context"] = cluster
     if "stack" in kubeconfig:
         kubeconfig["stack"] = "/".join((ORGANIZATION, *reference(kubeconfig["stack"])))
+
+
+def _redirect_outputs(value: object) -> None:
+    """Let what is read of other stacks be read of those of the rehearsal's backend."""
+    if not isinstance(value, dict):
+        return
+    fields = cast("dict[str, Any]", value)
+    if isinstance(fields.get("stack"), str):
+        fields["stack"] = "/".join((ORGANIZATION, *named_stack(fields["stack"])))
+    for part in fields.values():
+        _redirect_outputs(part)
 
 
 def _holds_secret(value: object) -> bool:

@@ -7,6 +7,7 @@ from pydantic import Field, Tag
 
 from dra_fleet.kubernetes.devices.problem import choose
 from dra_fleet.settings.base import SettingsModel
+from dra_fleet.settings.outputs import StackOutput
 
 
 class KubeconfigFile(SettingsModel):
@@ -24,28 +25,11 @@ class KubeconfigSecret(SettingsModel):
     ]
 
 
-class KubeconfigStack(SettingsModel):
-    """An output of another stack."""
-
-    stack: Annotated[str, Field(min_length=1, description="organisation/project/stack")]
-    output: Annotated[str, Field(min_length=1, description="Name of the output that holds the kubeconfig")]
-    key: (
-        Annotated[
-            str,
-            Field(
-                min_length=1,
-                description="Key in the output, where it is a mapping, as `kubeconfigs` of our stacks is",
-            ),
-        ]
-        | None
-    ) = None
-
-
 _OF_STACK = {"stack", "output", "key"}
 
 
 def _source(value: object) -> str | None:
-    if isinstance(value, KubeconfigFile | KubeconfigSecret | KubeconfigStack):
+    if isinstance(value, KubeconfigFile | KubeconfigSecret | StackOutput):
         return f"<{type(value).__name__}>"
     if not isinstance(value, Mapping):
         return None
@@ -53,7 +37,7 @@ def _source(value: object) -> str | None:
     if "secret" in keys and not keys & {"context", "file", *_OF_STACK}:
         return "<KubeconfigSecret>"
     if keys & _OF_STACK and not keys & {"context", "file", "secret"}:
-        return "<KubeconfigStack>"
+        return "<StackOutput>"
     if keys & {"context", "file"} and not keys & {"secret", *_OF_STACK}:
         return "<KubeconfigFile>"
     return None
@@ -62,7 +46,7 @@ def _source(value: object) -> str | None:
 KubeconfigSource = Annotated[
     Annotated[KubeconfigFile, Tag("<KubeconfigFile>")]
     | Annotated[KubeconfigSecret, Tag("<KubeconfigSecret>")]
-    | Annotated[KubeconfigStack, Tag("<KubeconfigStack>")],
+    | Annotated[StackOutput, Tag("<StackOutput>")],
     choose(
         _source,
         "must be a mapping with the keys of exactly one source",

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ..logins import Logins
     from ..platform import Declaration, SecretReader
 
+_VSWITCH = "the id of a vSwitch"
 _MINUTES = 15
 """The shortest that a credential is issued for. Of it the authority alone is kept."""
 
@@ -137,15 +138,16 @@ class AckCluster(Platform):
         )
 
     def _adopted(self, name: str, plan: AckClusterPlan, own: pulumi.ResourceOptions) -> _AckPlace:
+        adopted = plan.adopts or plan.name
         asked = cs.get_managed_kubernetes_clusters_output(
-            ids=[plan.name],
+            ids=[self.elsewhere.text(adopted, "the cluster's id")],
             enable_details=True,
             opts=pulumi.InvokeOutputOptions(parent=self, provider=own.provider),
         )
         found = readable(
             asked,
             name,
-            known_as=f"ACK cluster {plan.name} in region {plan.region}",
+            known_as=f"ACK cluster {adopted} in region {plan.region}",
             listing=f"aliyun cs DescribeClustersV1 --region {plan.region}",
             permission="the permission cs:DescribeClusterDetail",
         ).apply(lambda told: _only(name, plan, told.clusters))
@@ -153,7 +155,7 @@ class AckCluster(Platform):
             # Its node pools wait for the answer: none is asked for in a cluster that is not there.
             id=found.apply(lambda cluster: cluster.id),
             endpoint=found.apply(lambda cluster: _address(cluster.connections)),
-            vswitches=plan.vswitches,
+            vswitches=self.elsewhere.texts(plan.vswitches, _VSWITCH),
             made=None,
             after=[],
         )
@@ -162,7 +164,11 @@ class AckCluster(Platform):
         self, name: str, plan: AckClusterPlan, creation: AckCreation, own: pulumi.ResourceOptions
     ) -> _AckPlace:
         network = creation.network
-        vswitches = plan.vswitches if network is None else small_network(name, network, own)
+        vswitches = (
+            self.elsewhere.texts(plan.vswitches, _VSWITCH)
+            if network is None
+            else small_network(name, network, own)
+        )
         cluster = cs.ManagedKubernetes(
             name, cluster_arguments(plan, creation, [vswitches[zone] for zone in sorted(vswitches)]), opts=own
         )
@@ -212,7 +218,7 @@ def _only(
     error = SettingsError(
         path=under("clusters", name, "adopt"),
         what=f"ACK has no such cluster in region {plan.region}",
-        got=plan.name,
+        got=str(plan.adopts),
         allowed="a cluster that is there and that your login may read",
         fix=f"look for it with `aliyun cs DescribeClustersV1 --region {plan.region}`",
     )

@@ -94,7 +94,7 @@ class AksCluster(Platform):
         )
         if plan.creates is None:
             place = self._adopted(name, plan, azure)
-            self.admit(args.logins, place.user.apply(lambda _: plan.name))
+            self.admit(args.logins, place.user.apply(lambda _: name))
         else:
             self.admit(args.logins, self._login(name, plan, azure))
             place = self._created(name, plan, plan.creates, azure)
@@ -142,7 +142,7 @@ class AksCluster(Platform):
         opts = pulumi.ResourceOptions(parent=self, provider=azure, depends_on=self._after)
         group = resources.ResourceGroup(
             logical(name, "group"),
-            resource_group_name=plan.resource_group,
+            resource_group_name=self.elsewhere.text(plan.resource_group, "the name of its resource group"),
             location=plan.region,
             opts=opts,
         )
@@ -167,19 +167,20 @@ class AksCluster(Platform):
         return _AksPlace(group=group.name, name=cluster.name, sizes=sizes, user=user, after=after)
 
     def _adopted(self, name: str, plan: AksClusterPlan, azure: pulumi_azure_native.Provider) -> _AksPlace:
+        adopted = plan.adopts or plan.name
+        group = self.elsewhere.text(plan.resource_group, "the name of its resource group")
+        known = self.elsewhere.text(adopted, "the cluster's name in Azure")
         user = readable(
-            self._user(plan.resource_group, plan.name, azure, ()),
+            self._user(group, known, azure, ()),
             name,
-            known_as=f"AKS cluster {plan.name} in resource group {plan.resource_group}",
+            known_as=f"AKS cluster {adopted} in resource group {plan.resource_group}",
             listing="az aks list --output table",
             permission='the role "Azure Kubernetes Service Cluster User Role" on it',
         )
         # Its pools wait for the answer: none is asked for in a cluster that is not there.
-        there = pulumi.Output.unsecret(user).apply(lambda _: plan.name)
-        sizes = PoolSizes(
-            cluster=name, group=plan.resource_group, name=there, made=None, parent=self, provider=azure
-        )
-        return _AksPlace(group=plan.resource_group, name=there, sizes=sizes, user=user, after=[])
+        there = pulumi.Output.unsecret(user).apply(lambda _: known)
+        sizes = PoolSizes(cluster=name, group=group, name=there, made=None, parent=self, provider=azure)
+        return _AksPlace(group=group, name=there, sizes=sizes, user=user, after=[])
 
     def _user(
         self,

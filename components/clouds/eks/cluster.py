@@ -36,11 +36,13 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.eks.cluster_plan import EksClusterPlan, EksCreation, EksGroupPlan
     from dra_fleet.model.plan import ClusterPlan
+    from dra_fleet.settings.outputs import TextOrOutput
 
     from ..logins import Logins
     from ..platform import Declaration, SecretReader
 
 _BEFORE_NODES = ("kube-proxy", "vpc-cni")
+_SUBNET = "the id of a subnet"
 _AFTER_NODES = ("coredns", "eks-node-monitoring-agent")
 
 
@@ -133,23 +135,27 @@ class EksCluster(Platform):
         )
 
     def _adopted(self, name: str, plan: EksClusterPlan, own: pulumi.ResourceOptions) -> _EksPlace:
+        adopted = plan.adopts or plan.name
+        known = self.elsewhere.text(adopted, "the cluster's name in AWS")
         asked = eks.get_cluster_output(
-            name=plan.name, opts=pulumi.InvokeOutputOptions(parent=self, provider=own.provider)
+            name=known, opts=pulumi.InvokeOutputOptions(parent=self, provider=own.provider)
         )
         found = readable(
             asked,
             name,
-            known_as=f"EKS cluster {plan.name} in region {plan.region}",
+            known_as=f"EKS cluster {adopted} in region {plan.region}",
             listing=f"aws eks list-clusters --region {plan.region}",
             permission="the permission eks:DescribeCluster",
         )
-        nodes = role(logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, plan.node_role, own)
+        nodes = role(
+            logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, self._role(plan.node_role), own
+        )
         # Its node groups wait for the answer: none is asked for in a cluster that is not there.
-        there = found.apply(lambda _: plan.name)
+        there = found.apply(lambda _: known)
         return _EksPlace(
             name=there,
             sizes=GroupSizes(cluster=there, made=None, parent=self, provider=own.provider),
-            subnets=plan.subnets,
+            subnets=self.elsewhere.texts(plan.subnets, _SUBNET),
             node_role=nodes.arn,
             vpc=found.vpc_config.vpc_id,
             security_group=found.vpc_config.cluster_security_group_id,
@@ -159,18 +165,27 @@ class EksCluster(Platform):
             after=nodes.attached,
         )
 
+    def _role(self, given: TextOrOutput | None) -> pulumi.Input[str] | None:
+        return None if given is None else self.elsewhere.text(given, "the ARN of an IAM role")
+
     def _created(
         self, name: str, plan: EksClusterPlan, creation: EksCreation, own: pulumi.ResourceOptions
     ) -> _EksPlace:
         network = (
-            Network(subnets=plan.subnets, ready=[])
+            Network(subnets=self.elsewhere.texts(plan.subnets, _SUBNET), ready=[])
             if creation.network is None
             else small_network(name, creation.network, own)
         )
         control = role(
-            logical(name, "cluster"), "eks.amazonaws.com", CLUSTER_POLICIES, creation.cluster_role, own
+            logical(name, "cluster"),
+            "eks.amazonaws.com",
+            CLUSTER_POLICIES,
+            self._role(creation.cluster_role),
+            own,
         )
-        nodes = role(logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, plan.node_role, own)
+        nodes = role(
+            logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, self._role(plan.node_role), own
+        )
         subnets = [network.subnets[zone] for zone in sorted(network.subnets)]
         cluster = eks.Cluster(
             name,

@@ -35,7 +35,7 @@ def role(
     name: str,
     service: str,
     policies: Sequence[str],
-    given: str | None,
+    given: pulumi.Input[str] | None,
     opts: pulumi.ResourceOptions,
 ) -> IamRole:
     """The role that is given, or a new one.

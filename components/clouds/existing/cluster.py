@@ -8,15 +8,15 @@ secret.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pulumi
 
-from dra_fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret, KubeconfigStack
+from dra_fleet.settings.kubeconfig import KubeconfigFile, KubeconfigSecret
+from dra_fleet.settings.outputs import StackOutput
+from dra_fleet.yaml_text import Unreadable, read_documents
 
-from ...core.naming import logical
 from ..platform import Platform
 
 if TYPE_CHECKING:
@@ -34,16 +34,14 @@ Left unset, the SDK would write this machine's $KUBECONFIG into the state.
 
 @dataclass(frozen=True, kw_only=True)
 class ExistingClusterArgs:
-    """How to reach the cluster: by `content`, `stack` and `output`, `file`, or else by the usual places.
+    """How to reach the cluster: by `content`, `source`, `file`, or else by the usual places.
 
     Attributes:
         kubernetes: the minor it is declared to run, such as "1.36".
         context: the kubeconfig's context; None takes its current one.
         file: path of a kubeconfig, read by the provider; `~/` is understood.
         content: a whole kubeconfig.
-        stack: `organization/project/stack` of a stack that exports a kubeconfig.
-        output: the name of that export.
-        key: the key in that export, where it is a mapping.
+        source: the output of another stack that holds one.
         logins: those of the whole program, where there is one.
     """
 
@@ -51,9 +49,7 @@ class ExistingClusterArgs:
     context: str | None = None
     file: str | None = None
     content: pulumi.Input[str] | None = None
-    stack: str | None = None
-    output: str | None = None
-    key: str | None = None
+    source: StackOutput | None = None
     logins: Logins | None = None
 
 
@@ -84,10 +80,8 @@ class ExistingCluster(Platform):
                 )
             case KubeconfigSecret() as source:
                 args = ExistingClusterArgs(kubernetes=plan.kubernetes, content=secret(source.secret))
-            case KubeconfigStack() as source:
-                args = ExistingClusterArgs(
-                    kubernetes=plan.kubernetes, stack=source.stack, output=source.output, key=source.key
-                )
+            case StackOutput() as source:
+                args = ExistingClusterArgs(kubernetes=plan.kubernetes, source=source)
             case None:
                 raise TypeError(f"cluster {plan.name} is planned without a kubeconfig")
         return lambda opts: cls(plan.name, replace(args, logins=logins), opts)
@@ -95,35 +89,32 @@ class ExistingCluster(Platform):
     def _content(self, name: str, args: ExistingClusterArgs) -> pulumi.Output[str] | None:
         if args.content is not None:
             return pulumi.Output.secret(args.content)
-        if args.stack is None or args.output is None:
+        source = args.source
+        if source is None:
             return None
-        stack, output = args.stack, args.output
-        reference = pulumi.StackReference(
-            logical(name, "reference"), stack_name=stack, opts=pulumi.ResourceOptions(parent=self)
-        )
-
-        exported = reference.get_output(output).apply(
-            lambda value: kubeconfig_text(value, name, stack, output, args.key)
-        )
-        return pulumi.Output.secret(exported)
+        exported = pulumi.Output.from_input(self.elsewhere.text(source, "a kubeconfig"))
+        return pulumi.Output.secret(exported.apply(lambda text: usable(text, name, source)))
 
 
-def kubeconfig_text(value: object, cluster: str, stack: str, output: str, key: str | None = None) -> str:
-    """Another stack's output, or what that has under a key, which must be text.
+def usable(text: str, cluster: str, source: StackOutput) -> str:
+    """Another stack's kubeconfig, which must be one.
 
     Raises:
-        pulumi.RunError: it is not there, or it is something else.
+        pulumi.RunError: it is another text, which is not shown: it may be a secret.
     """
-    if key is not None:
-        value = cast("Mapping[str, object]", value).get(key) if isinstance(value, Mapping) else None
-    if isinstance(value, str):
-        return value
-    named = output if key is None else f"{output} with the key {key}"
-    raise pulumi.RunError(
-        f"cluster {cluster}: stack {stack} exports no text named {named}; "
-        "allowed: the name of an output that holds a kubeconfig; "
-        f"fix: look with `pulumi stack output --stack {stack}`"
-    )
+    try:
+        documents = [document.value for document in read_documents("kubeconfig", text.encode())]
+    except Unreadable:
+        documents = []
+    match documents:
+        case [{"clusters": [_, *_], "contexts": [_, *_]}]:
+            return text
+        case _:
+            raise pulumi.RunError(
+                f"cluster {cluster}: {source} holds no kubeconfig; "
+                "allowed: a kubeconfig as text, with clusters and contexts; "
+                f"fix: name the output that holds it, see `pulumi stack output --stack {source.stack}`"
+            )
 
 
 COMPONENT = ExistingCluster

@@ -30,8 +30,20 @@ _SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
 """What a node may do is decided by IAM, not by scopes: https://cloud.google.com/compute/docs/access/service-accounts"""
 
 
-def cluster_arguments(plan: GkeClusterPlan, creation: GkeCreation) -> container.ClusterArgs:
-    """The arguments of a Cluster."""
+def cluster_arguments(
+    plan: GkeClusterPlan,
+    creation: GkeCreation,
+    network: pulumi.Input[str],
+    subnetwork: pulumi.Input[str] | None,
+) -> container.ClusterArgs:
+    """The arguments of a Cluster.
+
+    Args:
+        plan: of the cluster.
+        creation: of the cluster, whose networks may be outputs of another stack.
+        network: the one that is meant.
+        subnetwork: the one that is meant.
+    """
     return container.ClusterArgs(
         name=plan.name,
         project=plan.project,
@@ -44,8 +56,8 @@ def cluster_arguments(plan: GkeClusterPlan, creation: GkeCreation) -> container.
         initial_node_count=1,
         # Production clusters are protected by the engine; a second lock would have to be opened by hand.
         deletion_protection=False,
-        network=creation.network,
-        subnetwork=creation.subnetwork,
+        network=network,
+        subnetwork=subnetwork,
         networking_mode="VPC_NATIVE",
         ip_allocation_policy=container.ClusterIpAllocationPolicyArgs(),
         datapath_provider=creation.datapath,

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from ..platform import Declaration, SecretReader
 
 
+_NETWORK = "the name of a network"
+
+
 @dataclass(frozen=True, kw_only=True)
 class GkeClusterArgs:
     """What a GKE cluster takes.
@@ -124,7 +127,11 @@ class GkeCluster(Platform):
     ) -> _GkePlace:
         # Protected with the component: the options are its own, not those of what lives in the cluster.
         opts = pulumi.ResourceOptions(parent=self, provider=google, depends_on=self._after)
-        cluster = container.Cluster(name, cluster_arguments(plan, creation), opts=opts)
+        network = self.elsewhere.text(creation.network, _NETWORK)
+        subnetwork = (
+            None if creation.subnetwork is None else self.elsewhere.text(creation.subnetwork, _NETWORK)
+        )
+        cluster = container.Cluster(name, cluster_arguments(plan, creation, network, subnetwork), opts=opts)
         system = container.NodePool(
             logical(name, SYSTEM_POOL),
             system_pool_arguments(cluster.name, plan, creation.system),
@@ -135,15 +142,17 @@ class GkeCluster(Platform):
         return _GkePlace(name=cluster.name, found=self._found(cluster.name, plan, google, after), after=after)
 
     def _adopted(self, name: str, plan: GkeClusterPlan, google: pulumi_gcp.Provider) -> _GkePlace:
+        adopted = plan.adopts or plan.name
+        known = self.elsewhere.text(adopted, "the cluster's name in GKE")
         found = readable(
-            self._found(plan.name, plan, google, ()),
+            self._found(known, plan, google, ()),
             name,
-            known_as=f"GKE cluster {plan.name} in {plan.location} of project {plan.project}",
+            known_as=f"GKE cluster {adopted} in {plan.location} of project {plan.project}",
             listing=f"gcloud container clusters list --project {plan.project}",
             permission="the permission container.clusters.get",
         )
         # Its pools wait for the answer: none is asked for in a cluster that is not there.
-        return _GkePlace(name=found.apply(lambda _: plan.name), found=found, after=[])
+        return _GkePlace(name=found.apply(lambda _: known), found=found, after=[])
 
     def _found(
         self,

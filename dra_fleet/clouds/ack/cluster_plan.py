@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.kubernetes.scheduling.taints import Taint
+    from dra_fleet.settings.outputs import TextOrOutput
 
 SYSTEM_POOL = "system"
 
@@ -58,9 +59,10 @@ class AckCreation:
 
 @dataclass(frozen=True, kw_only=True)
 class AckClusterPlan:
-    """A cluster as Alibaba Cloud is asked for it. `name`: in ACK; of one that is adopted, its id.
+    """A cluster as Alibaba Cloud is asked for it. `name`: in ACK, of one that the stack makes.
 
-    `version`: the whole version, such as 1.36.2-aliyun.1. `creates`: None where it is adopted.
+    `version`: the whole version, such as 1.36.2-aliyun.1. `adopts`: the id of one that was
+    there. `creates`: None then.
     `vswitches`: those that are there, by zone.
     """
 
@@ -68,6 +70,7 @@ class AckClusterPlan:
     region: str
     account: str | None
     version: str
+    adopts: TextOrOutput | None
     creates: AckCreation | None
-    vswitches: Mapping[str, str]
+    vswitches: Mapping[str, TextOrOutput]
     pools: tuple[AckPoolPlan, ...]

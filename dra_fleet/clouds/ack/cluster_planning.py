@@ -38,7 +38,8 @@ def plan_ack_cluster(
     create, access, adopt = settings.create, settings.access, settings.adopt
     there = create if adopt is None else adopt
     return AckClusterPlan(
-        name=name if adopt is None else adopt.id,
+        name=name,
+        adopts=None if adopt is None else adopt.id,
         region=settings.region,
         account=settings.account,
         version=settings.version or ack_facts().version_of(minor) or minor,

@@ -13,6 +13,7 @@ from dra_fleet.kubernetes.devices.names import DnsLabel, LabelKey, LabelValue
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.settings.base import SettingsModel
 from dra_fleet.settings.cluster import CommonClusterSettings
+from dra_fleet.settings.outputs import OrOutput
 from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine, NodeRange, machine_form
 
 VswitchId = Annotated[str, Field(pattern=r"^vsw-[0-9a-z]+$", description="Id of a vSwitch, such as vsw-1a2b")]
@@ -37,7 +38,7 @@ class CreateAck(SettingsModel):
     """The stack creates the cluster, which is named after its entry in the stack."""
 
     vswitches: Annotated[
-        Mapping[ZoneId, VswitchId],
+        Mapping[ZoneId, OrOutput[VswitchId]],
         Field(description="A vSwitch per zone, from which the Internet is reached"),
     ] = Field(default_factory=dict)
     network: AckNetwork | None = None
@@ -57,9 +58,12 @@ class AdoptAck(SettingsModel):
     """The cluster exists; the stack adds node pools and what runs in it, and never deletes the cluster."""
 
     id: Annotated[
-        str, Field(pattern=r"^c[0-9a-f]{32}$", description="Id of the cluster: c and 32 hexadecimal digits")
+        OrOutput[Annotated[str, Field(pattern=r"^c[0-9a-f]{32}$")]],
+        Field(description="Id of the cluster: c and 32 hexadecimal digits"),
     ]
-    vswitches: Annotated[Mapping[ZoneId, VswitchId], Field(min_length=1, description="A vSwitch per zone")]
+    vswitches: Annotated[
+        Mapping[ZoneId, OrOutput[VswitchId]], Field(min_length=1, description="A vSwitch per zone")
+    ]
 
 
 class AckAccess(SettingsModel):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.kubernetes.scheduling.taints import Taint
+    from dra_fleet.settings.outputs import TextOrOutput
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,18 +95,21 @@ class AksPoolPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class AksClusterPlan:
-    """A cluster as Azure is asked for it. `name`: in Azure. `creates`: None where it is adopted.
+    """A cluster as Azure is asked for it. `name`: in Azure, of one that the stack makes.
+
+    `adopts`: the name of one that was there. `creates`: None then.
 
     `kubernetes`: the minor of the control plane and of all pools. `login`: how
     kubelogin gets its token. `priorities`: the names in Azure of the pools of each priority.
     """
 
     name: str
-    resource_group: str
+    resource_group: TextOrOutput
     region: str
     kubernetes: str
     subscription: str | None
     login: str
+    adopts: TextOrOutput | None
     creates: AksCreation | None
     pools: tuple[AksPoolPlan, ...]
     priorities: Mapping[int, tuple[str, ...]]

@@ -51,7 +51,8 @@ def plan_aks_cluster(
         if priority is not None:
             priorities[priority] = (*priorities.get(priority, ()), pool.name)
     return AksClusterPlan(
-        name=name if settings.adopt is None else settings.adopt.name,
+        name=name,
+        adopts=None if settings.adopt is None else settings.adopt.name,
         resource_group=_whereabouts(name, settings).resource_group,
         region=settings.region,
         kubernetes=minor,

@@ -25,6 +25,7 @@ from dra_fleet.clouds.answers import (
 )
 from dra_fleet.clouds.questions import CloudQuestion, allowed
 from dra_fleet.findings.preflight import PreflightFinding
+from dra_fleet.settings.outputs import StackOutput
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -143,7 +144,6 @@ def _of_subscription(
     chosen = ("--subscription", login.id, *_JSON)
     pools = {pool.name: (pool, settings.pools[pool.name]) for pool in cluster.pools}
     region = settings.region
-    group = settings.create or settings.adopt
     asked = [
         CloudQuestion(
             subject="quota",
@@ -169,7 +169,7 @@ def _of_subscription(
             for name, (pool, told) in pools.items()
             if (reservation := told.capacity_reservation_group) is not None
         ),
-        _permitted(settings, login, group.resource_group if group is not None else ""),
+        _permitted(settings, login),
     ]  # fmt: skip
     if settings.create is not None:
         asked.append(
@@ -245,10 +245,11 @@ def _reserved(name: str, pool: PoolPlan, group: str) -> CloudQuestion:
     )
 
 
-def _permitted(settings: AksClusterSettings, login: Account, group: str) -> CloudQuestion:
+def _permitted(settings: AksClusterSettings, login: Account) -> CloudQuestion:
     scope = f"/subscriptions/{login.id}"
     wanted = _WRITES if settings.create is None else (_MAKES_GROUP, *_WRITES)
-    if settings.create is None:
+    group = None if settings.adopt is None else settings.adopt.resource_group
+    if isinstance(group, str):
         scope = f"{scope}/resourceGroups/{group}"
 
     def judge(told: Permissions) -> Iterator[PreflightFinding]:
@@ -257,6 +258,11 @@ def _permitted(settings: AksClusterSettings, login: Account, group: str) -> Clou
             return f'az role assignment create --assignee {login.user.name} --role "{role}" --scope {scope}'
 
         missing = {action: ask(action) for action in wanted if not allowed(action, told.value)}
+        if isinstance(group, StackOutput):
+            # Who may not in the whole subscription may in that group.
+            why = f"its resource group is {group}, which only the engine reads"
+            yield from judge_permissions({}, dict.fromkeys(missing, why), scope)
+            return
         yield from judge_permissions(missing, {}, scope)
 
     return CloudQuestion(

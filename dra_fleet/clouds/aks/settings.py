@@ -15,6 +15,7 @@ from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.settings.base import SettingsModel
 from dra_fleet.settings.cluster import CommonClusterSettings
 from dra_fleet.settings.operators import GpuOperatorSettings
+from dra_fleet.settings.outputs import OrOutput
 from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine, NodeRange, machine_form
 
 
@@ -93,13 +94,12 @@ class CreateCluster(SettingsModel):
 class AdoptCluster(SettingsModel):
     """The cluster exists; the stack adds node pools and what runs in it, and never deletes the cluster."""
 
-    resource_group: ResourceGroupName
+    resource_group: Annotated[
+        OrOutput[ResourceGroupName], Field(description="Name of the cluster's resource group")
+    ]
     name: Annotated[
-        str,
-        Field(
-            pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_]{0,61}[A-Za-z0-9])?$",
-            description="Name of the cluster in Azure: at most 63 letters, digits and - _",
-        ),
+        OrOutput[Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_]{0,61}[A-Za-z0-9])?$")]],
+        Field(description="Name of the cluster in Azure: at most 63 letters, digits and - _"),
     ]
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.kubernetes.scheduling.taints import Taint
+    from dra_fleet.settings.outputs import TextOrOutput
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,7 @@ class EksCreation:
     """
 
     network: EksNetworkPlan | None
-    cluster_role: str | None
+    cluster_role: TextOrOutput | None
     support: str
     auto_mode: bool
     public_ranges: tuple[str, ...]
@@ -94,7 +95,9 @@ class EksGroupPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class EksClusterPlan:
-    """A cluster as AWS is asked for it. `name`: in AWS. `creates`: None where it is adopted.
+    """A cluster as AWS is asked for it. `name`: in AWS, of one that the stack makes.
+
+    `adopts`: the name of one that was there. `creates`: None then.
 
     `kubernetes`: the minor of the control plane and of all node groups. `subnets`: those that are there, by
     zone. `node_role`: None where the stack makes one.
@@ -104,7 +107,8 @@ class EksClusterPlan:
     region: str
     account: str | None
     kubernetes: str
+    adopts: TextOrOutput | None
     creates: EksCreation | None
-    subnets: Mapping[str, str]
-    node_role: str | None
+    subnets: Mapping[str, TextOrOutput]
+    node_role: TextOrOutput | None
     groups: tuple[EksGroupPlan, ...]

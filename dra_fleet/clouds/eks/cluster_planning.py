@@ -46,7 +46,8 @@ def plan_eks_cluster(
     create, access, adopt = settings.create, settings.access, settings.adopt
     whereabouts = _whereabouts(name, settings)
     return EksClusterPlan(
-        name=name if adopt is None else adopt.name,
+        name=name,
+        adopts=None if adopt is None else adopt.name,
         region=settings.region,
         account=settings.account,
         kubernetes=minor,

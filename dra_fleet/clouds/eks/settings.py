@@ -14,6 +14,7 @@ from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.settings.base import SettingsModel
 from dra_fleet.settings.cluster import CommonClusterSettings
 from dra_fleet.settings.operators import GpuOperatorSettings
+from dra_fleet.settings.outputs import OrOutput
 from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine, NodeRange, machine_form
 
 RoleArn = Annotated[
@@ -49,11 +50,14 @@ class CreateEks(SettingsModel):
     """The stack creates the cluster, which is named after its entry in the stack."""
 
     subnets: Annotated[
-        Mapping[ZoneName, SubnetId], Field(description="A subnet per zone, at least two; or network")
+        Mapping[ZoneName, OrOutput[SubnetId]],
+        Field(description="A subnet per zone, at least two; or network"),
     ] = Field(default_factory=dict)
     network: SmallNetwork | None = None
-    cluster_role: RoleArn | None = None
-    node_role: RoleArn | None = None
+    cluster_role: Annotated[OrOutput[RoleArn] | None, Field(description="ARN of the cluster's IAM role")] = (
+        None
+    )
+    node_role: Annotated[OrOutput[RoleArn] | None, Field(description="ARN of the nodes' IAM role")] = None
 
     @model_validator(mode="after")
     def _one_network(self) -> Self:
@@ -72,14 +76,13 @@ class AdoptEks(SettingsModel):
     """The cluster exists; the stack adds node groups and what runs in it, and never deletes the cluster."""
 
     name: Annotated[
-        str,
-        Field(
-            description="Name of the cluster in AWS: at most 100 letters, digits and - _",
-            pattern=r"^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$",
-        ),
+        OrOutput[Annotated[str, Field(pattern=r"^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$")]],
+        Field(description="Name of the cluster in AWS: at most 100 letters, digits and - _"),
     ]
-    subnets: Annotated[Mapping[ZoneName, SubnetId], Field(min_length=1, description="A subnet per zone")]
-    node_role: RoleArn | None = None
+    subnets: Annotated[
+        Mapping[ZoneName, OrOutput[SubnetId]], Field(min_length=1, description="A subnet per zone")
+    ]
+    node_role: Annotated[OrOutput[RoleArn] | None, Field(description="ARN of the nodes' IAM role")] = None
 
 
 class EksAccess(SettingsModel):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dra_fleet.kubernetes.scheduling.taints import Taint
+    from dra_fleet.settings.outputs import TextOrOutput
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +54,8 @@ class GkeCreation:
     version: str
     channel: str
     maintenance: GkeMaintenance | None
-    network: str
-    subnetwork: str | None
+    network: TextOrOutput
+    subnetwork: TextOrOutput | None
     private_nodes: bool
     datapath: str
     multi_networked: bool
@@ -138,7 +139,9 @@ class GkePoolPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class GkeClusterPlan:
-    """A cluster as Google is asked for it. `name`: in GKE. `creates`: None where it is adopted.
+    """A cluster as Google is asked for it. `name`: in GKE, of one that the stack makes.
+
+    `adopts`: the name of one that was there. `creates`: None then.
 
     `kubernetes`: the minor of the control plane.
     `installers`: the pools (by their names in the stack file) that each driver installer is for.
@@ -151,6 +154,7 @@ class GkeClusterPlan:
     region: str
     zone: str | None
     kubernetes: str
+    adopts: TextOrOutput | None
     creates: GkeCreation | None
     pools: tuple[GkePoolPlan, ...]
     installers: Mapping[str, tuple[str, ...]]

@@ -51,7 +51,8 @@ def plan_gke_cluster(
         if installer is not None:
             installers[installer] = (*installers.get(installer, ()), plan.name)
     return GkeClusterPlan(
-        name=name if adopt is None else adopt.name,
+        name=name,
+        adopts=None if adopt is None else adopt.name,
         project=settings.project,
         location=settings.location,
         region=region_of(settings.location),

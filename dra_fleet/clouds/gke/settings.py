@@ -15,6 +15,7 @@ from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.settings.base import SettingsModel
 from dra_fleet.settings.cluster import CommonClusterSettings
+from dra_fleet.settings.outputs import OrOutput
 from dra_fleet.settings.pools import NodeRange
 
 Project = Annotated[
@@ -32,8 +33,8 @@ _HOURS = 48
 class CreateGkeCluster(SettingsModel):
     """The stack creates the cluster, named after its entry in the stack, in a network that exists."""
 
-    network: Network = "default"
-    subnetwork: Network | None = None
+    network: Annotated[OrOutput[Network], Field(description="Name or path of a network")] = "default"
+    subnetwork: Annotated[OrOutput[Network] | None, Field(description="Name or path of a subnetwork")] = None
     private_nodes: Annotated[
         bool, Field(description="Nodes without public addresses; images from elsewhere then need Cloud NAT")
     ] = False
@@ -43,11 +44,8 @@ class AdoptGkeCluster(SettingsModel):
     """The cluster exists; the stack adds node pools and what runs in it, and never deletes the cluster."""
 
     name: Annotated[
-        str,
-        Field(
-            description="Name of the cluster: at most 40 lower-case letters, digits and -",
-            pattern=r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$",
-        ),
+        OrOutput[Annotated[str, Field(pattern=r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$")]],
+        Field(description="Name of the cluster: at most 40 lower-case letters, digits and -"),
     ]
 
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import pulumi
 import pytest
 
-from components.clouds.existing.cluster import ExistingCluster, ExistingClusterArgs, kubeconfig_text
+from components.clouds.existing.cluster import ExistingCluster, ExistingClusterArgs, usable
+from dra_fleet.settings.outputs import StackOutput
 from tests.pulumi_recorder import Secret
 
 if TYPE_CHECKING:
     from tests.pulumi_recorder import Recorder, Registration
 
-KUBECONFIG = "apiVersion: v1\nkind: Config\n"
+KUBECONFIG = "apiVersion: v1\nkind: Config\nclusters: [{name: lab}]\ncontexts: [{name: lab}]\n"
 
 
 def declare(recorder: Recorder, args: ExistingClusterArgs) -> tuple[ExistingCluster, Registration]:
@@ -46,7 +47,8 @@ def test_a_kubeconfig_given_as_content_is_secret_everywhere(recorder: Recorder) 
 
 def test_another_stacks_output_is_secret_even_if_it_was_exported_plain(recorder: Recorder) -> None:
     recorder.outputs["pulumi:pulumi:StackReference"] = {"outputs": {"kubeconfig": KUBECONFIG}}
-    args = ExistingClusterArgs(kubernetes="1.36", stack="org/infra/prod", output="kubeconfig")
+    source = StackOutput(stack="org/infra/prod", output="kubeconfig")
+    args = ExistingClusterArgs(kubernetes="1.36", source=source)
     _, provider = declare(recorder, args)
     assert provider.inputs["kubeconfig"] == Secret(KUBECONFIG)
     reference = recorder.only("pulumi:pulumi:StackReference")
@@ -54,28 +56,18 @@ def test_another_stacks_output_is_secret_even_if_it_was_exported_plain(recorder:
     assert reference.inputs["name"] == "org/infra/prod"
 
 
-@pytest.mark.parametrize("value", [None, {"apiVersion": "v1"}])
-def test_a_stack_without_that_output_is_refused_by_name(value: object) -> None:
+@pytest.mark.parametrize(
+    "text",
+    ["", "kubeconfig of the lab", "kind: Config\nclusters: []\ncontexts: []\n", "a: [", "- clusters\n"],
+)
+def test_an_output_that_is_no_kubeconfig_is_refused_by_name_and_not_shown(text: str) -> None:
     with pytest.raises(pulumi.RunError) as refused:
-        kubeconfig_text(value, "lab", "org/infra/prod", "kubeconfig")
+        usable(text, "lab", StackOutput(stack="org/infra/prod", output="network"))
     assert str(refused.value) == (
-        "cluster lab: stack org/infra/prod exports no text named kubeconfig; "
-        "allowed: the name of an output that holds a kubeconfig; "
-        "fix: look with `pulumi stack output --stack org/infra/prod`"
+        "cluster lab: (output network of stack org/infra/prod) holds no kubeconfig; "
+        "allowed: a kubeconfig as text, with clusters and contexts; "
+        "fix: name the output that holds it, see `pulumi stack output --stack org/infra/prod`"
     )
-
-
-def test_a_kubeconfig_among_those_that_another_stack_exports_is_taken_by_its_key() -> None:
-    exported = {"blue": "apiVersion: v1", "green": 1}
-    assert kubeconfig_text(exported, "lab", "org/infra/prod", "kubeconfigs", "blue") == "apiVersion: v1"
-    for value, key in ((exported, "green"), (exported, "red"), ("apiVersion: v1", "blue"), (None, "blue")):
-        with pytest.raises(pulumi.RunError) as refused:
-            kubeconfig_text(value, "lab", "org/infra/prod", "kubeconfigs", key)
-        assert str(refused.value) == (
-            f"cluster lab: stack org/infra/prod exports no text named kubeconfigs with the key {key}; "
-            "allowed: the name of an output that holds a kubeconfig; "
-            "fix: look with `pulumi stack output --stack org/infra/prod`"
-        )
 
 
 def test_the_provider_is_replaced_only_for_another_cluster_or_context(recorder: Recorder) -> None:

@@ -1,0 +1,67 @@
+"""Reads what other stacks export, in place of values that a stack file would name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+import pulumi
+
+from ..core.naming import logical
+
+if TYPE_CHECKING:
+    from dra_fleet.settings.outputs import StackOutput, TextOrOutput
+
+
+class StackOutputs:
+    """The outputs of other stacks that one cluster is declared with; each stack is referenced once."""
+
+    def __init__(self, cluster: str, parent: pulumi.Resource) -> None:
+        self._cluster, self._parent = cluster, parent
+        self._references: dict[str, pulumi.StackReference] = {}
+
+    def text(self, value: TextOrOutput, holds: str) -> pulumi.Input[str]:
+        """A value as it is written, or as the other stack exports it.
+
+        Args:
+            value: of the plan.
+            holds: what it is, such as "a kubeconfig", for the error where the output is something else.
+        """
+        if isinstance(value, str):
+            return value
+        cluster = self._cluster
+        exported = self._reference(value.stack).get_output(value.output)
+        return exported.apply(lambda found: exported_text(found, cluster, value, holds))
+
+    def texts(self, values: Mapping[str, TextOrOutput], holds: str) -> dict[str, pulumi.Input[str]]:
+        """Several such values by their keys."""
+        return {key: self.text(value, holds) for key, value in values.items()}
+
+    def _reference(self, stack: str) -> pulumi.StackReference:
+        if stack not in self._references:
+            number = len(self._references)
+            self._references[stack] = pulumi.StackReference(
+                logical(self._cluster, f"reference-{number + 1}" if number else "reference"),
+                stack_name=stack,
+                opts=pulumi.ResourceOptions(parent=self._parent),
+            )
+        return self._references[stack]
+
+
+def exported_text(found: object, cluster: str, wanted: StackOutput, holds: str) -> str:
+    """Another stack's output, or what that has under a key, which must be text.
+
+    Raises:
+        pulumi.RunError: it is not there, or it is something else.
+    """
+    value = found
+    if wanted.key is not None:
+        value = cast("Mapping[str, object]", found).get(wanted.key) if isinstance(found, Mapping) else None
+    if isinstance(value, str):
+        return value
+    named = wanted.output if wanted.key is None else f"{wanted.output} with the key {wanted.key}"
+    raise pulumi.RunError(
+        f"cluster {cluster}: stack {wanted.stack} exports no text named {named}; "
+        f"allowed: the name of an output that holds {holds}; "
+        f"fix: look with `pulumi stack output --stack {wanted.stack}`"
+    )
