@@ -1,4 +1,4 @@
-"""Two stacks on one engine: an infrastructure team's cluster and network, and a fleet that reads its outputs."""
+"""Two stacks on one engine: an infrastructure team's cluster and network, and a fleet that reads them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,18 @@ pytestmark = [pytest.mark.engine, pytest.mark.full]
 EXAMPLE = PROJECT / "examples" / "infrastructure"
 STACK = "organization/infrastructure/prod"
 NOT_THERE = (
-    "cluster train adopts (output clusterName of stack acme/infrastructure/prod), and that stack is not in this "
-    "rehearsal; run its program here first: "
+    "cluster train adopts (output clusterName of stack acme/infrastructure/prod), and that stack is not in "
+    "this rehearsal; run its program here first: "
+)
+NO_STACK = 'unknown stack "organization/infrastructure/staging"'
+NO_OUTPUT = (
+    f"cluster shared: stack {STACK} exports no text named kubeconfigs; allowed: the name of an output that "
+    f"holds a kubeconfig; fix: look with `pulumi stack output --stack {STACK}`"
+)
+NO_KUBECONFIG = (
+    f"cluster shared: (output clusterName of stack {STACK}) holds no kubeconfig; allowed: a kubeconfig as "
+    "text, with clusters and contexts; fix: name the output that holds it, see "
+    f"`pulumi stack output --stack {STACK}`"
 )
 
 
@@ -80,7 +90,7 @@ def test_our_pool_runs_in_the_cluster_and_the_network_that_the_other_stack_expor
 
 
 def by_kubeconfig(rehearsed: Rehearsed, source: dict[str, str]) -> Path:
-    """A stack of ours that enters the cluster by another stack's output, as it stands beside the rehearsed."""
+    """A stack of ours that enters the cluster by another stack's output, beside the rehearsed one."""
     folder = rehearsed.home / "projects" / "dra-fleet" / "gpus"
     fleet = {
         "owner": "ml-platform",
@@ -131,21 +141,9 @@ def test_our_classes_come_into_the_cluster_by_the_kubeconfig_that_the_other_stac
 @pytest.mark.parametrize(
     ("source", "told"),
     [
-        (
-            {"stack": "organization/infrastructure/staging", "output": "kubeconfig"},
-            'unknown stack "organization/infrastructure/staging"',
-        ),
-        (
-            {"stack": STACK, "output": "kubeconfigs"},
-            f"cluster shared: stack {STACK} exports no text named kubeconfigs; allowed: the name of an output "
-            f"that holds a kubeconfig; fix: look with `pulumi stack output --stack {STACK}`",
-        ),
-        (
-            {"stack": STACK, "output": "clusterName"},
-            f"cluster shared: (output clusterName of stack {STACK}) holds no kubeconfig; allowed: a kubeconfig "
-            "as text, with clusters and contexts; fix: name the output that holds it, see "
-            f"`pulumi stack output --stack {STACK}`",
-        ),
+        ({"stack": "organization/infrastructure/staging", "output": "kubeconfig"}, NO_STACK),
+        ({"stack": STACK, "output": "kubeconfigs"}, NO_OUTPUT),
+        ({"stack": STACK, "output": "clusterName"}, NO_KUBECONFIG),
     ],
     ids=["no such stack", "no such output", "no kubeconfig"],
 )

@@ -1,20 +1,23 @@
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 from dra_fleet.plan import make_plan
+from dra_fleet.rehearsal.access import simulated_name
 from dra_fleet.rehearsal.errors import RehearsalError
 from dra_fleet.rehearsal.home import Home
 from dra_fleet.rehearsal.kubeconfig_sources import one_context, provide_kubeconfigs
 from dra_fleet.settings import parse
+from tests.clouds.gke.gke_fleets import l4
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dra_fleet.model.plan import FleetPlan
+    from dra_fleet.model.plan import ClusterPlan, FleetPlan
 
 POOL = {"machine": "cpu-16", "nodes": {"min": 1, "max": 1}, "nodeSelector": {"a": "b"}}
 STACK = {"stack": "acme/infra/prod", "output": "kubeconfig"}
@@ -103,4 +106,70 @@ def test_two_clusters_of_one_kubeconfig_are_refused(
     assert str(refused.value) == (
         f"clusters one and two take their kubeconfig from the same {place}; "
         "name one for each: a rehearsal simulates them as two clusters"
+    )
+
+
+def test_a_stack_that_another_program_made_is_never_replaced_by_a_stand_in(
+    home: Home, tmp_path: Path
+) -> None:
+    record = home.backend / ".pulumi" / "stacks" / "infra" / "prod.json"
+    record.parent.mkdir(parents=True)
+    record.write_text("{}")
+
+    with pytest.raises(RehearsalError) as refused:
+        provide(home, plan(one=STACK), tmp_path, "exit 1")
+
+    assert str(refused.value) == (
+        "stack infra/prod is another program's in this rehearsal, which would stand in for it; adopt the "
+        "cluster that it makes (`adopt: {name: {stack, output}}`), or rehearse in another home: "
+        "DRA_FLEET_HOME=DIRECTORY"
+    )
+
+
+def adopting(key: str | None = None) -> ClusterPlan:
+    """A cluster whose name another stack exports."""
+    fleet = l4()
+    [cluster] = fleet["clusters"].values()
+    del cluster["create"], cluster["access"]
+    cluster["adopt"] = {
+        "name": {"stack": "acme/infra/prod", "output": "names", **({"key": key} if key else {})}
+    }
+    [planned] = make_plan(parse(fleet)).clusters
+    return planned
+
+
+def exporting(home: Home, outputs: dict[str, Any]) -> None:
+    """Let the other stack stand in the rehearsal's backend with these outputs."""
+    record = home.backend / ".pulumi" / "stacks" / "infra" / "prod.json"
+    record.parent.mkdir(parents=True)
+    stack = {"type": "pulumi:pulumi:Stack", "outputs": outputs}
+    record.write_text(json.dumps({"checkpoint": {"latest": {"resources": [stack]}}}))
+
+
+@pytest.mark.parametrize(("key", "outputs"), [(None, "Shared"), ("gpus", {"gpus": "Shared"})])
+def test_a_cluster_is_found_by_the_name_that_another_stack_exports(
+    key: str | None, outputs: object, home: Home
+) -> None:
+    exporting(home, {"names": outputs})
+    assert simulated_name(adopting(key), home) == "shared"
+
+
+@pytest.mark.parametrize("outputs", [{}, {"names": {"other": "Shared"}}, {"names": ["Shared"]}])
+def test_a_name_that_the_other_stack_does_not_export_is_told(outputs: dict[str, Any], home: Home) -> None:
+    exporting(home, outputs)
+    with pytest.raises(RehearsalError) as refused:
+        simulated_name(adopting("gpus"), home)
+    assert str(refused.value) == (
+        "cluster render adopts (output names, key gpus of stack acme/infra/prod), which is no plain text "
+        "there; fix: look with `pulumi stack output --stack acme/infra/prod`"
+    )
+
+
+def test_a_stack_that_is_not_rehearsed_is_named_with_what_to_run(home: Home) -> None:
+    with pytest.raises(RehearsalError) as refused:
+        simulated_name(adopting(), home)
+    assert str(refused.value) == (
+        "cluster render adopts (output names of stack acme/infra/prod), and that stack is not in this "
+        'rehearsal; run its program here first: `eval "$(dra-fleet rehearse env)"`, then in its folder '
+        "`pulumi -C . stack init prod` and `pulumi -C . up --stack prod`"
     )

@@ -58,6 +58,26 @@ def test_every_kubeconfig_is_taken_from_the_rehearsal(
     assert rehearsed_source(written) == rehearsed
 
 
+def test_names_that_other_stacks_export_are_read_of_the_rehearsals_own_backend() -> None:
+    document = stack({"context": "lab"})
+    cluster = document["config"]["dra-fleet:fleet"]["clusters"]["lab"]
+    cluster["adopt"] = {
+        "name": {"stack": "acme/infra/prod", "output": "clusterName"},
+        "subnets": {"us-east-1a": {"stack": "prod", "output": "subnets", "key": "us-east-1a"}},
+        "nodeRole": "arn:aws:iam::000000000000:role/nodes",
+    }
+
+    changed = stack_copy.rehearsed(document)
+
+    assert changed["config"]["dra-fleet:fleet"]["clusters"]["lab"]["adopt"] == {
+        "name": {"stack": "organization/infra/prod", "output": "clusterName"},
+        "subnets": {
+            "us-east-1a": {"stack": "organization/dra-fleet/prod", "output": "subnets", "key": "us-east-1a"}
+        },
+        "nodeRole": "arn:aws:iam::000000000000:role/nodes",
+    }
+
+
 @pytest.mark.parametrize("salt", [OTHER_SALT, None])
 def test_the_copy_has_the_rehearsals_own_salt(salt: str | None) -> None:
     document = stack({"context": "lab"})
