@@ -110,6 +110,25 @@ def test_a_right_that_is_missing_is_told_with_the_role_that_has_it(aks: Subscrip
     assert found.fix.startswith("az role assignment create --assignee rehearsal --role ")
 
 
+def test_a_right_in_a_resource_group_that_another_stack_exports_is_unknown(aks: Subscription) -> None:
+    action = "Microsoft.ContainerService/managedClusters/agentPools/write"
+    aks.cloud.configure({"limits": {"denied": [action]}})
+    stack = fleet()
+    [cluster] = stack["clusters"].values()
+    for key in ("create", "access"):
+        cluster.pop(key, None)
+    exported = {"stack": "acme/infra/prod", "output": "group"}
+    cluster["adopt"] = {"resourceGroup": exported, "name": "shared"}
+
+    found = about(findings(aks.cloud, stack), "permissions")
+
+    assert (found.level, found.message) == (
+        "warning",
+        f"whether this login may {action} is unknown: its resource group is "
+        "(output group of stack acme/infra/prod), which only the engine reads",
+    )
+
+
 def test_a_minor_that_is_not_offered_is_told(aks: Subscription) -> None:
     aks.cloud.configure({"limits": {}})
     found = about(findings(aks.cloud, {**fleet(), "kubernetes": "1.37"}), "versions")
