@@ -122,10 +122,10 @@ def test_a_right_in_a_resource_group_that_another_stack_exports_is_unknown(aks: 
 
     found = about(findings(aks.cloud, stack), "permissions")
 
-    assert (found.level, found.message) == (
-        "warning",
+    assert found.level == "warning"
+    assert found.message == (
         f"whether this login may {action} is unknown: its resource group is "
-        "(output group of stack acme/infra/prod), which only the engine reads",
+        "(output group of stack acme/infra/prod), which only the engine reads"
     )
 
 
