@@ -33,6 +33,10 @@ class StackOutputs:
         exported = self._reference(value.stack).get_output(value.output)
         return exported.apply(lambda found: exported_text(found, cluster, value, holds))
 
+    def given(self, value: TextOrOutput | None, holds: str) -> pulumi.Input[str] | None:
+        """Such a value, None where there is none."""
+        return None if value is None else self.text(value, holds)
+
     def texts(self, values: Mapping[str, TextOrOutput], holds: str) -> dict[str, pulumi.Input[str]]:
         """Several such values by their keys."""
         return {key: self.text(value, holds) for key, value in values.items()}

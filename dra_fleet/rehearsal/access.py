@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
@@ -50,15 +50,12 @@ def _exported(home: Home, cluster: str, wanted: StackOutput) -> str:
             'here first: `eval "$(dra-fleet rehearse env)"`, then in its folder '
             f"`pulumi -C . stack init {stack}` and `pulumi -C . up --stack {stack}`"
         )
-    latest = json.loads(record.read_text(encoding="utf-8"))["checkpoint"]["latest"] or {}
-    outputs: dict[str, object] = next(
-        (
-            item.get("outputs", {})
-            for item in latest.get("resources", [])
-            if item["type"] == "pulumi:pulumi:Stack"
-        ),
-        {},
-    )
+    latest: Any = json.loads(record.read_text(encoding="utf-8"))["checkpoint"]["latest"]
+    resources: list[dict[str, Any]] = latest.get("resources", []) if latest else []
+    outputs: dict[str, object] = {}
+    for item in resources:
+        if item["type"] == "pulumi:pulumi:Stack":
+            outputs = item.get("outputs", {})
     found = outputs.get(wanted.output)
     if wanted.key is not None and isinstance(found, dict):
         found = cast("dict[str, object]", found).get(wanted.key)

@@ -140,7 +140,9 @@ class AckCluster(Platform):
     def _adopted(self, name: str, plan: AckClusterPlan, own: pulumi.ResourceOptions) -> _AckPlace:
         adopted = plan.adopts or plan.name
         asked = cs.get_managed_kubernetes_clusters_output(
-            ids=[self.elsewhere.text(adopted, "the cluster's id")],
+            ids=pulumi.Output.from_input(self.elsewhere.text(adopted, "the cluster's id")).apply(
+                lambda known: [known]
+            ),
             enable_details=True,
             opts=pulumi.InvokeOutputOptions(parent=self, provider=own.provider),
         )

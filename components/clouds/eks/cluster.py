@@ -36,13 +36,12 @@ if TYPE_CHECKING:
 
     from dra_fleet.clouds.eks.cluster_plan import EksClusterPlan, EksCreation, EksGroupPlan
     from dra_fleet.model.plan import ClusterPlan
-    from dra_fleet.settings.outputs import TextOrOutput
 
     from ..logins import Logins
     from ..platform import Declaration, SecretReader
 
 _BEFORE_NODES = ("kube-proxy", "vpc-cni")
-_SUBNET = "the id of a subnet"
+_SUBNET, _ROLE = "the id of a subnet", "the ARN of an IAM role"
 _AFTER_NODES = ("coredns", "eks-node-monitoring-agent")
 
 
@@ -147,9 +146,8 @@ class EksCluster(Platform):
             listing=f"aws eks list-clusters --region {plan.region}",
             permission="the permission eks:DescribeCluster",
         )
-        nodes = role(
-            logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, self._role(plan.node_role), own
-        )
+        given = self.elsewhere.given(plan.node_role, _ROLE)
+        nodes = role(logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, given, own)
         # Its node groups wait for the answer: none is asked for in a cluster that is not there.
         there = found.apply(lambda _: known)
         return _EksPlace(
@@ -165,9 +163,6 @@ class EksCluster(Platform):
             after=nodes.attached,
         )
 
-    def _role(self, given: TextOrOutput | None) -> pulumi.Input[str] | None:
-        return None if given is None else self.elsewhere.text(given, "the ARN of an IAM role")
-
     def _created(
         self, name: str, plan: EksClusterPlan, creation: EksCreation, own: pulumi.ResourceOptions
     ) -> _EksPlace:
@@ -176,16 +171,10 @@ class EksCluster(Platform):
             if creation.network is None
             else small_network(name, creation.network, own)
         )
-        control = role(
-            logical(name, "cluster"),
-            "eks.amazonaws.com",
-            CLUSTER_POLICIES,
-            self._role(creation.cluster_role),
-            own,
-        )
-        nodes = role(
-            logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, self._role(plan.node_role), own
-        )
+        own_role = self.elsewhere.given(creation.cluster_role, _ROLE)
+        control = role(logical(name, "cluster"), "eks.amazonaws.com", CLUSTER_POLICIES, own_role, own)
+        given = self.elsewhere.given(plan.node_role, _ROLE)
+        nodes = role(logical(name, "node"), "ec2.amazonaws.com", NODE_POLICIES, given, own)
         subnets = [network.subnets[zone] for zone in sorted(network.subnets)]
         cluster = eks.Cluster(
             name,

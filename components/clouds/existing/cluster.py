@@ -8,8 +8,9 @@ secret.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pulumi
 
@@ -106,15 +107,19 @@ def usable(text: str, cluster: str, source: StackOutput) -> str:
         documents = [document.value for document in read_documents("kubeconfig", text.encode())]
     except Unreadable:
         documents = []
-    match documents:
-        case [{"clusters": [_, *_], "contexts": [_, *_]}]:
-            return text
-        case _:
-            raise pulumi.RunError(
-                f"cluster {cluster}: {source} holds no kubeconfig; "
-                "allowed: a kubeconfig as text, with clusters and contexts; "
-                f"fix: name the output that holds it, see `pulumi stack output --stack {source.stack}`"
-            )
+    if len(documents) == 1 and all(_entries(documents[0], section) for section in ("clusters", "contexts")):
+        return text
+    raise pulumi.RunError(
+        f"cluster {cluster}: {source} holds no kubeconfig; "
+        "allowed: a kubeconfig as text, with clusters and contexts; "
+        f"fix: name the output that holds it, see `pulumi stack output --stack {source.stack}`"
+    )
+
+
+def _entries(config: object, section: str) -> bool:
+    """Whether a section of a kubeconfig names something."""
+    found = cast("Mapping[str, object]", config).get(section) if isinstance(config, Mapping) else None
+    return isinstance(found, list) and bool(cast("list[object]", found))
 
 
 COMPONENT = ExistingCluster

@@ -128,9 +128,7 @@ class GkeCluster(Platform):
         # Protected with the component: the options are its own, not those of what lives in the cluster.
         opts = pulumi.ResourceOptions(parent=self, provider=google, depends_on=self._after)
         network = self.elsewhere.text(creation.network, _NETWORK)
-        subnetwork = (
-            None if creation.subnetwork is None else self.elsewhere.text(creation.subnetwork, _NETWORK)
-        )
+        subnetwork = self.elsewhere.given(creation.subnetwork, _NETWORK)
         cluster = container.Cluster(name, cluster_arguments(plan, creation, network, subnetwork), opts=opts)
         system = container.NodePool(
             logical(name, SYSTEM_POOL),

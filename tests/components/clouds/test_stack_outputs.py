@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 STACK = "acme/infra/prod"
 REFERENCE = "pulumi:pulumi:StackReference"
-EXPORTED = {
+EXPORTED: dict[str, Any] = {
     "clusterName": "shared",
     "clusterId": ack_fleets.CLUSTER_ID,
     "group": "theirs",
@@ -32,7 +32,7 @@ EXPORTED = {
     "subnets": {"us-east-1a": "subnet-0000000a", "us-east-1b": "subnet-0000000b"},
     "vswitches": ack_fleets.GIVEN,
 }
-TOLD = {
+TOLD: dict[str, dict[str, Any]] = {
     "aws:eks/getCluster:getCluster": {
         "endpoint": "https://shared.example.com",
         "certificateAuthorities": [{"data": "Q0E="}],
