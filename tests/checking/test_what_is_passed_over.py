@@ -34,6 +34,23 @@ def test_steps_of_one_container_are_pods_that_are_not_known() -> None:
     assert checked.passed == {"kind Workflow not known": 1}
 
 
+@pytest.mark.parametrize(
+    ("api_version", "kind", "why"),
+    [
+        ("trainer.kubeflow.org/v1alpha1", "TrainJob", "kind TrainJob not known"),
+        ("agents.x-k8s.io/v1alpha1", "Sandbox", "kind Sandbox not known"),
+        ("apps/v1", "ControllerRevision", "ask for no devices"),
+        ("rbac.authorization.k8s.io/v1", "ClusterRole", "ask for no devices"),
+    ],
+)
+def test_kinds_of_others_may_start_pods_and_kubernetes_own_do_not(
+    api_version: str, kind: str, why: str
+) -> None:
+    data = f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: a}}\nspec: {{nodes: 2}}\n"
+    checked = checking.check(plan_of(), [ManifestFile(name="f.yaml", data=data.encode(), is_named=True)])
+    assert checked.passed == {why: 1}
+
+
 def test_a_file_of_a_folder_may_hold_no_objects() -> None:
     values = ManifestFile(name="values.yaml", data=b"replicas: 1\n", is_named=False)
     checked = checking.check(plan_of(), [values])
