@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pulumi
 
 from ..core.naming import logical
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dra_fleet.settings.outputs import StackOutput, TextOrOutput
 
 
@@ -58,11 +59,8 @@ def exported_text(found: object, cluster: str, wanted: StackOutput, holds: str) 
     Raises:
         pulumi.RunError: it is not there, or it is something else.
     """
-    value = found
-    if wanted.key is not None:
-        value = cast("Mapping[str, object]", found).get(wanted.key) if isinstance(found, Mapping) else None
-    if isinstance(value, str):
-        return value
+    if (text := wanted.text_in(found)) is not None:
+        return text
     named = wanted.output if wanted.key is None else f"{wanted.output} with the key {wanted.key}"
     raise pulumi.RunError(
         f"cluster {cluster}: stack {wanted.stack} exports no text named {named}; "

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from dra_fleet.clusters.client import KubeApi
 from dra_fleet.clusters.credentials import read_kubeconfig
 from dra_fleet.rehearsal.clouds.cluster_names import world_name
 from dra_fleet.rehearsal.errors import RehearsalError
-from dra_fleet.rehearsal.project import recorded
+from dra_fleet.rehearsal.project import recorded, recorded_state
 from dra_fleet.rehearsal.stack_copy import named_stack
 from dra_fleet.settings.outputs import StackOutput
 
@@ -50,16 +49,12 @@ def _exported(home: Home, cluster: str, wanted: StackOutput) -> str:
             'here first: `eval "$(dra-fleet rehearse env)"`, then in its folder '
             f"`pulumi -C . stack init {stack}` and `pulumi -C . up --stack {stack}`"
         )
-    latest: Any = json.loads(record.read_text(encoding="utf-8"))["checkpoint"]["latest"]
-    resources: list[dict[str, Any]] = latest.get("resources", []) if latest else []
     outputs: dict[str, object] = {}
-    for item in resources:
+    for item in recorded_state(record).get("resources", []):
         if item["type"] == "pulumi:pulumi:Stack":
             outputs = item.get("outputs", {})
-    found = outputs.get(wanted.output)
-    if wanted.key is not None and isinstance(found, dict):
-        found = cast("dict[str, object]", found).get(wanted.key)
-    if not isinstance(found, str):
+    found = wanted.text_in(outputs.get(wanted.output))
+    if found is None:
         raise RehearsalError(
             f"cluster {cluster} adopts {wanted}, which is no plain text there; "
             f"fix: look with `pulumi stack output --stack {wanted.stack}`"

@@ -19,7 +19,7 @@ from dra_fleet.clusters.api_errors import UnknownKindError
 from dra_fleet.clusters.releases import interrupted_releases
 from dra_fleet.rehearsal.access import connect, simulated_name
 from dra_fleet.rehearsal.errors import RehearsalError
-from dra_fleet.rehearsal.project import recorded
+from dra_fleet.rehearsal.project import recorded, recorded_state
 from dra_fleet.rehearsal.world.client import WorldClient
 
 if TYPE_CHECKING:
@@ -127,8 +127,7 @@ def _has_pending(backend: Path, stack: str) -> bool:
     file = recorded(backend, stack)
     if not file.exists():
         return False
-    latest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))["checkpoint"].get("latest") or {}
-    return bool(latest.get("pending_operations"))
+    return bool(recorded_state(file).get("pending_operations"))
 
 
 def clear_stale_lock(backend: Path, stack: str) -> bool:

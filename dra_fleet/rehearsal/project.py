@@ -7,10 +7,11 @@ the rehearsal's home whose `main` is the project's program, so that the engine w
 
 from __future__ import annotations
 
+import json
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml12
 
@@ -159,6 +160,11 @@ def _own_file(stack: str) -> Path:
 def recorded(backend: Path, stack: str, project_name: str | None = None) -> Path:
     """The engine's own record of a stack of this project or another, there once the stack has been made."""
     return backend / ".pulumi" / "stacks" / (project_name or stack_copy.project_name()) / f"{stack}.json"
+
+
+def recorded_state(record: Path) -> dict[str, Any]:
+    """The state in such a record; empty before the first update."""
+    return json.loads(record.read_text(encoding="utf-8"))["checkpoint"].get("latest") or {}
 
 
 def ensure_stack(

@@ -1,7 +1,7 @@
 """What another stack exports, named where a value would stand. Only the engine knows the value."""
 
 from collections.abc import Mapping
-from typing import Annotated, TypeVar
+from typing import Annotated, TypeVar, cast
 
 from pydantic import Discriminator, Field, Tag
 
@@ -25,6 +25,13 @@ class StackOutput(SettingsModel):
         ]
         | None
     ) = None
+
+    def text_in(self, output: object) -> str | None:
+        """The text that the output holds, under the key where one is named; None where it holds none."""
+        held = output
+        if self.key is not None:
+            held = cast("Mapping[str, object]", output).get(self.key) if isinstance(output, Mapping) else None
+        return held if isinstance(held, str) else None
 
     def __str__(self) -> str:
         """The output as messages name it."""
