@@ -28,6 +28,8 @@ LOG = ENVIRONMENT / "setup.log"
 REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "requirements-docs.txt")
 LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-docs.lock")
 INPUTS = (*REQUIREMENTS, *LOCKS, "pyproject.toml", "scripts/setup.py")
+OLDEST = (3, 11)
+"""The oldest Python that the project runs on (`requires-python` of pyproject.toml)."""
 LAST_LINES = 15
 LINE_WIDTH = 78
 
@@ -38,6 +40,10 @@ class SetupError(Exception):
 
 def main() -> int:
     """Make the environment unless it is there already; return the exit code."""
+    if sys.version_info[:2] < OLDEST:
+        found, needed = (".".join(map(str, version)) for version in (sys.version_info[:3], OLDEST))
+        _say(f"Python {needed} or newer is needed (found: {found}); fix: run `make setup`, which finds one")
+        return 1
     try:
         with _alone():
             wanted = fingerprint()
