@@ -7,7 +7,6 @@ or kubelet takes part. The recordings lie in tests/data/recorded-slices, one fil
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import subprocess
 import sys
@@ -24,7 +23,7 @@ from dra_fleet.rehearsal.drivers.nvidia import binaries
 from dra_fleet.rehearsal.drivers.nvidia.outfit import outfit
 from dra_fleet.rehearsal.passed_on import passed_on
 from scripts.recorded_cases import Case, cases, host_of, write_recording
-from scripts.recorded_slices import FOLDER, GPUS
+from scripts.recorded_slices import FOLDER, GPUS, recorded
 from scripts.slices_api import SlicesApi, slices_api
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ def _by_name(field: str, slices: list[Object]) -> list[Object]:
 
 
 def record(version: str, machines: Sequence[str]) -> None:
-    """Record a version: all of it, or some machines alone, which are not stored but printed."""
+    """Record a version: all of it, or some machines alone, beside what is recorded of the others."""
     with tempfile.TemporaryDirectory() as folder, slices_api() as api:
         recorder = Recorder(
             plugin=binaries.gpu_plugin(version),
@@ -141,8 +140,11 @@ def record(version: str, machines: Sequence[str]) -> None:
         calls = sorted(set(recorder.calls.read_text(encoding="utf-8").split()))
     told = {"module": f"{binaries.DRIVER} {binaries.recipe(version).version}", "nvml": calls, "slices": found}
     if machines:
-        sys.stdout.write(json.dumps(told, indent=1) + "\n")
-        return
+        earlier = recorded(version)
+        told |= {
+            "nvml": sorted({*earlier["nvml"], *calls}),
+            "slices": {**earlier["slices"], **found},
+        }
     FOLDER.mkdir(parents=True, exist_ok=True)
     write_recording(FOLDER / f"nvidia-{version}.json.gz", told)
     sys.stdout.write(f"{version}: {len(found)} starts of the driver recorded\n")
@@ -152,7 +154,7 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--version", action="append", choices=binaries.versions())
-    parser.add_argument("machine", nargs="*", help="print what these machines publish; nothing is stored")
+    parser.add_argument("machine", nargs="*", help="record these alone; what is recorded of others stays")
     arguments = parser.parse_args()
     for version in arguments.version or binaries.versions():
         record(version, arguments.machine)

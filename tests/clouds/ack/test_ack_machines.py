@@ -14,6 +14,9 @@ from tests.plan.plan_helpers import planned
     [
         ("ecs.vgn7i-vws-m4.xlarge", 1, "1/6"),
         ("ecs.sgn7i-vws-m8.4xlarge", 1, "1/3"),
+        ("ecs.sgn7i-vws-m2s.xlarge", 1, "1/12"),
+        ("ecs.vgn6i-m4-vws.xlarge", 1, "1/4"),
+        ("ecs.vgn6i-m8-vws.2xlarge", 1, "1/2"),
         ("ecs.vgn7i-vws-m24.7xlarge", 1, None),
         ("ecs.gn8v-tee-8x.48xlarge", 8, None),
         ("ecs.ebmgn7ex.32xlarge", 8, None),

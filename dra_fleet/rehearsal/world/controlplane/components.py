@@ -8,12 +8,14 @@ https://kubernetes.io/docs/concepts/cluster-administration/compatibility-version
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dra_fleet.rehearsal.world.controlplane.pki import Pki
 from dra_fleet.rehearsal.world.controlplane.ports import LOOPBACK
+from dra_fleet.rehearsal.world.files import write_private
 from dra_fleet.rehearsal.world.toolpaths import SCHEDULER
 
 if TYPE_CHECKING:
@@ -88,7 +90,7 @@ class Layout:
         return self.directory / "logs" / f"{component}.log"
 
 
-EGRESS = {
+_EGRESS: Final = {
     "apiVersion": "apiserver.k8s.io/v1beta1",
     "kind": "EgressSelectorConfiguration",
     "egressSelections": [
@@ -129,7 +131,8 @@ class Components:
         )
 
     def api_server(self, port: int) -> Command:
-        """The API server on the loopback, with RBAC."""
+        """The API server on the loopback, with RBAC; the file that it ends without is written."""
+        write_private(self.layout.egress, json.dumps(_EGRESS))
         pki = self.layout.pki
         tokens = self.layout.tokens
         return self._command(

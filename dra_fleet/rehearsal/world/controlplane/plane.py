@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import signal
 from typing import TYPE_CHECKING
@@ -18,7 +17,6 @@ from dra_fleet.rehearsal.world.controlplane.bootstrap import bootstrap, controll
 from dra_fleet.rehearsal.world.controlplane.components import (
     API_SERVER,
     CONTROLLERS,
-    EGRESS,
     ETCD,
     KWOK,
     SCHEDULER,
@@ -177,7 +175,6 @@ class ControlPlane:
                 logger.warning("%s: port %d is taken; moving to %d", self.name, recorded, port)
                 self._restart_clients()
             self._moved()
-        write_private(self.layout.egress, json.dumps(EGRESS))
         return self._components().api_server(port)
 
     def _restart_clients(self) -> None:
