@@ -130,6 +130,14 @@ class CommonPoolSettings(SettingsModel):
     )
 
 
+class CreatedPoolSettings(CommonPoolSettings):
+    """What the pools have in common that this program creates."""
+
+    labels: Annotated[
+        Mapping[LabelKey, LabelValue], Field(description="Labels of the nodes, besides those of this program")
+    ] = Field(default_factory=dict)
+
+
 class PoolSettings(CommonPoolSettings):
     """Nodes of one machine type in a cluster that exists: selected by label, never created."""
 

@@ -44,15 +44,7 @@ def plan_ack_pool(
         )
     check_devices(at, machine, pool, findings)
     ours = {POOL: name, **labels_of(machine, pool)}
-    check_labels(
-        at,
-        pool.labels,
-        ours,
-        findings,
-        machine=machine,
-        advertise=pool.advertise,
-        reserved=_RESERVED,
-    )
+    check_labels(at, pool, ours, findings, machine=machine, reserved=_RESERVED)
     if machine.gpus:
         ours[SCHEDULING] = LEFT_ALONE if pool.advertise in {None, "dra"} else ADVERTISED
         if pool.driver_version is not None:

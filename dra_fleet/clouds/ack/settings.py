@@ -9,12 +9,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from dra_fleet.kubernetes.devices.names import DnsLabel, LabelKey, LabelValue
+from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.settings.base import SettingsModel
 from dra_fleet.settings.cluster import CommonClusterSettings
 from dra_fleet.settings.outputs import OrOutput
-from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine, NodeRange, machine_form
+from dra_fleet.settings.pools import CreatedPoolSettings, InlineMachine, NodeRange, machine_form
 
 VswitchId = Annotated[str, Field(pattern=r"^vsw-[0-9a-z]+$", description="Id of a vSwitch, such as vsw-1a2b")]
 ZoneId = Annotated[
@@ -87,7 +87,7 @@ class AckMachine(InlineMachine):
     instance_type: InstanceType
 
 
-class AckPoolSettings(CommonPoolSettings):
+class AckPoolSettings(CreatedPoolSettings):
     """A node pool of one instance type. Its nodes have the labels and taints from their first moment."""
 
     machine: Annotated[
@@ -105,9 +105,6 @@ class AckPoolSettings(CommonPoolSettings):
             description="NVIDIA driver that ACK installs, such as 550.144.03; without it, ACK's default",
         ),
     ] = None
-    labels: Annotated[
-        Mapping[LabelKey, LabelValue], Field(description="Labels of the nodes, besides those of this program")
-    ] = Field(default_factory=dict)
     zones: Annotated[
         tuple[ZoneId, ...], Field(description="Zones of the cluster's vSwitches; all if none")
     ] = ()

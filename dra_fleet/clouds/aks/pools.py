@@ -43,16 +43,7 @@ def plan_aks_pool(
     ours = {POOL: name, **labels_of(machine, pool, by_operator=by_operator, operated=operated)}
     if pool.spot:
         ours[SPOT] = "spot"
-    check_labels(
-        at,
-        pool.labels,
-        ours,
-        findings,
-        machine=machine,
-        advertise=pool.advertise,
-        reserved=_RESERVED,
-        operated=operated,
-    )
+    check_labels(at, pool, ours, findings, machine=machine, reserved=_RESERVED, operated=operated)
     taints = [Taint(key=SPOT, value="spot", effect="NoSchedule")] if pool.spot else []
     driver = "host" if pool.gpu_driver == "aks" else "operator"
     return planned(name, pool, machine, {**pool.labels, **ours}, taints=taints, gpu_driver=driver)

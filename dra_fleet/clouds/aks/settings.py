@@ -10,13 +10,13 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from dra_fleet.kubernetes.devices.names import DnsLabel, LabelKey, LabelValue
+from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.settings.base import SettingsModel
 from dra_fleet.settings.cluster import CommonClusterSettings
 from dra_fleet.settings.operators import GpuOperatorSettings
 from dra_fleet.settings.outputs import OrOutput
-from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine, NodeRange, machine_form
+from dra_fleet.settings.pools import CreatedPoolSettings, InlineMachine, NodeRange, machine_form
 
 
 def _text(value: object) -> object:
@@ -202,7 +202,7 @@ class PoolUpgrade(SettingsModel):
         return self
 
 
-class AksPoolSettings(CommonPoolSettings):
+class AksPoolSettings(CreatedPoolSettings):
     """A node pool of one VM size. Its nodes have the labels and taints from their first moment."""
 
     machine: Annotated[
@@ -213,9 +213,6 @@ class AksPoolSettings(CommonPoolSettings):
     gpu_driver: Annotated[
         Literal["aks", "operator"], Field(description="Who installs the GPU driver on the nodes")
     ] = "aks"
-    labels: Annotated[
-        Mapping[LabelKey, LabelValue], Field(description="Labels of the nodes, besides those of this program")
-    ] = Field(default_factory=dict)
     zones: Annotated[tuple[Zone, ...], Field(description="Availability zones")] = ()
     spot: Annotated[bool, Field(description="Spot machines: cheaper, taken away at any time")] = False
     capacity_reservation_group: ResourceId | None = None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from dra_fleet.findings.refusals import Findings
     from dra_fleet.hardware.models import Machine
-    from dra_fleet.settings.pools import Advertiser
+    from dra_fleet.settings.pools import Advertiser, CreatedPoolSettings
 
     Place = tuple[str, ...]
 
@@ -40,12 +40,11 @@ class ReservedLabels:
 
 def check_labels(
     at: Place,
-    given: Mapping[str, str],
+    pool: CreatedPoolSettings,
     ours: Mapping[str, str],
     findings: Findings,
     *,
     machine: Machine,
-    advertise: Advertiser | None,
     reserved: ReservedLabels,
     operated: bool = False,
 ) -> None:
@@ -53,15 +52,14 @@ def check_labels(
 
     Args:
         at: where the pool stands in the stack file.
-        given: its labels there.
+        pool: its settings.
         ours: the labels that the program sets.
         findings: collects the problems.
         machine: its machine.
-        advertise: who makes its devices known, where it says so.
         reserved: those that the cloud keeps to itself.
         operated: whether an operator readies the cluster's nodes.
     """
-    for key, value in sorted(given.items()):
+    for key, value in sorted(pool.labels.items()):
         if key in reserved.judged or ours.get(key) == value:
             continue
         told: Place = (*at, "labels", key)
@@ -77,7 +75,7 @@ def check_labels(
                 f"has a prefix that belongs to {reserved.owner} or Kubernetes; {reserved.refuser} refuses it"
             )
             findings.error(*told, what=what, got=key, fix="choose a prefix of your own")
-        elif what := _misleads(key, value, machine, advertise, operated=operated):
+        elif what := _misleads(key, value, machine, pool.advertise, operated=operated):
             findings.error(*told, what=what, got=value, fix=fix)
 
 

@@ -54,16 +54,7 @@ def plan_eks_pool(
     cards = drivers.traits(machine).network_cards
     operated = settings.gpu_operator is not None
     ours = {POOL: name, **labels_of(machine, pool, operated=operated, is_found=labels_gpus(machine, pool))}
-    check_labels(
-        at,
-        pool.labels,
-        ours,
-        findings,
-        machine=machine,
-        advertise=pool.advertise,
-        reserved=_RESERVED,
-        operated=operated,
-    )
+    check_labels(at, pool, ours, findings, machine=machine, reserved=_RESERVED, operated=operated)
     plan = planned(name, pool, machine, {**pool.labels, **ours})
     return replace(plan, network_cards=cards.count if pool.efa and cards else 0)
 

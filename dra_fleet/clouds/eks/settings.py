@@ -9,13 +9,13 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from dra_fleet.kubernetes.devices.names import DnsLabel, LabelKey, LabelValue
+from dra_fleet.kubernetes.devices.names import DnsLabel
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.settings.base import SettingsModel
 from dra_fleet.settings.cluster import CommonClusterSettings
 from dra_fleet.settings.operators import GpuOperatorSettings
 from dra_fleet.settings.outputs import OrOutput
-from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine, NodeRange, machine_form
+from dra_fleet.settings.pools import CreatedPoolSettings, InlineMachine, NodeRange, machine_form
 
 RoleArn = Annotated[
     str, Field(pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/.+$", description="ARN of an IAM role")
@@ -159,7 +159,7 @@ class EksUpgrade(SettingsModel):
     ] = "MINIMAL"
 
 
-class EksPoolSettings(CommonPoolSettings):
+class EksPoolSettings(CreatedPoolSettings):
     """A managed node group of one instance type. Its nodes have the labels and taints from the beginning."""
 
     machine: Annotated[
@@ -184,9 +184,6 @@ class EksPoolSettings(CommonPoolSettings):
     device_plugin: Annotated[
         bool, Field(description="Leave the device plugin of the image on; never together with DRA")
     ] = False
-    labels: Annotated[
-        Mapping[LabelKey, LabelValue], Field(description="Labels of the nodes, besides those of this program")
-    ] = Field(default_factory=dict)
     zones: Annotated[
         tuple[ZoneName, ...], Field(description="Zones of the cluster's subnets; all if none")
     ] = ()

@@ -1,14 +1,12 @@
 """Node pools of Google Kubernetes Engine: machine, node image, capacity, driver, sharing, upgrades."""
 
-from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from dra_fleet.kubernetes.devices.names import LabelKey, LabelValue
 from dra_fleet.kubernetes.devices.problem import refuse
 from dra_fleet.settings.base import SettingsModel
-from dra_fleet.settings.pools import CommonPoolSettings, InlineMachine, machine_form
+from dra_fleet.settings.pools import CreatedPoolSettings, InlineMachine, machine_form
 
 Zone = Annotated[
     str, Field(pattern=r"^[a-z]+-[a-z]+[0-9]+-[a-z]$", description="Zone, such as us-central1-a")
@@ -92,7 +90,7 @@ class GkePoolUpgrade(SettingsModel):
         return self
 
 
-class GkePoolSettings(CommonPoolSettings):
+class GkePoolSettings(CreatedPoolSettings):
     """A node pool of one machine type. `nodes` count over all zones."""
 
     machine: Annotated[
@@ -114,9 +112,6 @@ class GkePoolSettings(CommonPoolSettings):
     image: Annotated[Literal["COS_CONTAINERD", "UBUNTU_CONTAINERD"], Field(description="Node image")] = (
         "COS_CONTAINERD"
     )
-    labels: Annotated[
-        Mapping[LabelKey, LabelValue], Field(description="Labels of the nodes, besides those of this program")
-    ] = Field(default_factory=dict)
     zones: Annotated[tuple[Zone, ...], Field(description="Zones of the nodes")] = ()
     spot: Annotated[bool, Field(description="Spot machines: cheaper, taken away at any time")] = False
     flex_start: Annotated[bool, Field(description="Dynamic Workload Scheduler: start when there is room")] = (

@@ -88,15 +88,7 @@ def plan_gke_pool(
     check_devices(at, machine, pool, findings)
     classes = compute_classes_of(name, settings)
     ours = _labels(name, pool, machine, settings, classes)
-    check_labels(
-        at,
-        pool.labels,
-        ours,
-        findings,
-        machine=machine,
-        advertise=pool.advertise,
-        reserved=_RESERVED,
-    )
+    check_labels(at, pool, ours, findings, machine=machine, reserved=_RESERVED)
     plan = planned(name, pool, machine, {**pool.labels, **ours}, taints=_taints(machine, classes))
     return replace(
         plan,
