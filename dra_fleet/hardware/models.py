@@ -67,6 +67,11 @@ class Machine(Entry):
     nics: tuple[Nic, ...] = ()
     vendors: Mapping[str, Mapping[str, Any]] = {}
 
+    @property
+    def cloud_type(self) -> str:
+        """What the cloud calls the machine."""
+        return self.instance_type or self.name
+
     def of_vendor(self, driver: str, model: type[FactT]) -> FactT | None:
         """What a driver's folder reads of the machine; None where nothing is written for it.
 

@@ -136,12 +136,12 @@ def _quota(told: AccountAttributes, *, region: str, pools: Pools) -> Iterator[Pr
 
 def _offers(settings: AckClusterSettings, pools: Pools) -> Iterator[CloudQuestion]:
     region = settings.region
-    wanted = {(_type_of(pool), own.spot) for pool, own in pools.values()}
+    wanted = {(pool.machine.cloud_type, own.spot) for pool, own in pools.values()}
     for machine, spot in sorted(wanted):
         zones = {
             name: own.zones or settings.zones()
             for name, (pool, own) in pools.items()
-            if (_type_of(pool), own.spot) == (machine, spot)
+            if (pool.machine.cloud_type, own.spot) == (machine, spot)
         }
         yield CloudQuestion(
             subject="machines",
@@ -154,10 +154,6 @@ def _offers(settings: AckClusterSettings, pools: Pools) -> Iterator[CloudQuestio
             answer=AvailableResources,
             judge=partial(_offered, region=region, machine=machine, zones=zones),
         )  # fmt: skip
-
-
-def _type_of(pool: PoolPlan) -> str:
-    return pool.machine.instance_type or pool.machine.name
 
 
 def _offered(
@@ -177,7 +173,7 @@ def _offered(
 
 
 def _reserved(pool: PoolPlan, reservation: str, settings: AckClusterSettings) -> CloudQuestion:
-    region, machine, most = settings.region, _type_of(pool), pool.max_nodes
+    region, machine, most = settings.region, pool.machine.cloud_type, pool.max_nodes
     zones = settings.pools[pool.name].zones or settings.zones()
     what = "ElasticityAssurance" if reservation.startswith("eap-") else "CapacityReservation"
     ask = (

@@ -75,7 +75,7 @@ def _of_account(
     region = settings.region
     where = ("--region", region, *_JSON)
     pools = {pool.name: (pool, settings.pools[pool.name]) for pool in cluster.pools}
-    machines = sorted({_type_of(pool) for pool, _ in pools.values()})
+    machines = sorted({pool.machine.cloud_type for pool, _ in pools.values()})
     asked = [
         CloudQuestion(
             subject="quota",
@@ -116,10 +116,6 @@ def _of_account(
     return asked
 
 
-def _type_of(pool: PoolPlan) -> str:
-    return pool.machine.instance_type or pool.machine.name
-
-
 def _quota(told: ServiceQuotas, *, region: str, pools: Pools) -> Iterator[PreflightFinding]:
     wanted: Counter[str] = Counter()
     quotas: dict[str, VcpuQuota] = {}
@@ -128,10 +124,10 @@ def _quota(told: ServiceQuotas, *, region: str, pools: Pools) -> Iterator[Prefli
         # https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html
         if own.capacity == "CAPACITY_BLOCK":
             continue
-        quota = eks_facts().quota(_type_of(pool), spot=own.capacity == "SPOT")
+        quota = eks_facts().quota(pool.machine.cloud_type, spot=own.capacity == "SPOT")
         if quota is None:
             market = "on spot" if own.capacity == "SPOT" else "on demand"
-            message = f"pool {name}: against which quota {_type_of(pool)} counts {market} is unknown"
+            message = f"pool {name}: against which quota {pool.machine.cloud_type} counts {market} is unknown"
             fix = f"aws service-quotas list-service-quotas --service-code ec2 --region {region}"
             yield PreflightFinding(level="warning", subject="quota", message=message, fix=fix)
             continue
@@ -155,7 +151,7 @@ def _offered(
         wanted = {
             name: own.zones or settings.zones()
             for name, (pool, own) in pools.items()
-            if _type_of(pool) == machine
+            if pool.machine.cloud_type == machine
         }
         elsewhere = (
             "aws ec2 describe-instance-type-offerings --location-type region "
@@ -167,7 +163,7 @@ def _offered(
 def _reserved(
     pool: PoolPlan, reservation: str, settings: EksClusterSettings, where: tuple[str, ...]
 ) -> CloudQuestion:
-    machine, most = _type_of(pool), pool.max_nodes
+    machine, most = pool.machine.cloud_type, pool.max_nodes
     zones = settings.pools[pool.name].zones or settings.zones()
     larger = (
         f"describe-capacity-block-offerings --instance-type {machine} --capacity-duration-hours 24"

@@ -110,7 +110,7 @@ def _pool(plan: PoolPlan, settings: GkeClusterSettings, name: str) -> GkePoolPla
     return GkePoolPlan(
         key=plan.name,
         name=name,
-        machine_type=plan.machine.instance_type or plan.machine.name,
+        machine_type=plan.machine.cloud_type,
         image=pool.image,
         disk_gib=pool.disk_gib,
         zones=pool.zones,

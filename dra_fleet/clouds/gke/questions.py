@@ -94,7 +94,7 @@ def _of_project(cluster: ClusterPlan, settings: GkeClusterSettings, login: str) 
 
 def _offers(settings: GkeClusterSettings, region: str, pools: Pools) -> Iterator[CloudQuestion]:
     """Machine types, and the GPUs that are attached to some of them."""
-    machines = {name: pool.machine.instance_type or pool.machine.name for name, (pool, _) in pools.items()}
+    machines = {name: pool.machine.cloud_type for name, (pool, _) in pools.items()}
     attached = {
         name: str(pool.machine.accelerator)
         for name, (pool, _) in pools.items()
@@ -139,7 +139,7 @@ def _reserved(pool: PoolPlan, names: Sequence[str], settings: GkeClusterSettings
     project = place.get("projects", settings.project)
     # projects/P/reservations/R/reservationBlocks/B names a part of R.
     own = sorted({name.split("/")[3] if "/" in name else name for name in names})
-    machine, most = pool.machine.instance_type or pool.machine.name, pool.max_nodes
+    machine, most = pool.machine.cloud_type, pool.max_nodes
     zones = settings.pools[pool.name].zones
     ask = f"gcloud compute reservations update {own[0]} --project={project} --zone=ZONE --vm-count={most}"
 

@@ -39,7 +39,7 @@ def find_machine_type(name: str, accelerator: str | None, count: int) -> Machine
         count: how many per node.
     """
     for machine in CLOUD.machines.values():
-        if (machine.instance_type or machine.name) != name:
+        if machine.cloud_type != name:
             continue
         if chips_of(machine) or (machine.accelerator == accelerator and machine.gpus == count):
             return MachineType(
@@ -61,10 +61,10 @@ def known_with(name: str) -> list[str]:
     return [
         f"{machine.gpus} x {machine.accelerator}"
         for machine in CLOUD.machines.values()
-        if machine.gpus and (machine.instance_type or machine.name) == name
+        if machine.gpus and machine.cloud_type == name
     ]
 
 
 def known_names() -> set[str]:
     """The known machine types."""
-    return {item.instance_type or item.name for item in CLOUD.machines.values()}
+    return {item.cloud_type for item in CLOUD.machines.values()}
