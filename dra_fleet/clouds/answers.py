@@ -20,6 +20,12 @@ class Answered(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
+class Login(Answered):
+    """Whose login a cloud's command line holds."""
+
+    account: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Quota:
     """How much an account may have at once. `used`: how much it has; None where the cloud does not tell."""
@@ -145,21 +151,3 @@ def judge_version(wanted: str, place: str, offered: Iterable[str]) -> PreflightF
     message = f"Kubernetes {wanted} is not offered in {place}"
     fix = f"one of {', '.join(known)}" if known else ""
     return PreflightFinding(level="problem", subject="versions", message=message, fix=fix)
-
-
-def judge_account(cloud: str, wanted: str | None, found: str, key: str) -> Iterator[PreflightFinding]:
-    """Whether the login is in the account that the stack names.
-
-    Args:
-        cloud: what people call the cloud.
-        wanted: the account of the stack; None where it names none.
-        found: the login's account.
-        key: what the stack file calls it.
-    """
-    if wanted not in (None, found):
-        yield PreflightFinding(
-            level="problem",
-            subject="account",
-            message=f"the stack's {key} is {wanted}, the login is in {found}; {cloud} was asked no further",
-            fix=f"log in to {wanted}, or change {key}",
-        )

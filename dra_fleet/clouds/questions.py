@@ -6,14 +6,18 @@ The cloud's own command line holds the login at hand, and refuses what that may 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dra_fleet.clouds.answers import Login, judge_version
+from dra_fleet.findings.preflight import PreflightFinding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pydantic import BaseModel
 
-    from dra_fleet.findings.preflight import PreflightFinding
+LoginT = TypeVar("LoginT", bound=Login)
+AnswerT = TypeVar("AnswerT", bound="BaseModel")
 
 
 def nothing_more(_: Any) -> Sequence[CloudQuestion]:  # noqa: ANN401 - an answer of any question
@@ -40,6 +44,71 @@ class CloudQuestion:
     answer: type[BaseModel]
     judge: Callable[[Any], Iterable[PreflightFinding]]
     then: Callable[[Any], Sequence[CloudQuestion]] = nothing_more
+
+
+def account_question(
+    cloud: str,
+    wanted: str | None,
+    command: tuple[str, ...],
+    login: type[LoginT],
+    then: Callable[[LoginT], Sequence[CloudQuestion]],
+) -> CloudQuestion:
+    """Whose login this is; that of another account than the stack's is asked no further.
+
+    Args:
+        cloud: what people call the cloud.
+        wanted: the account that the stack names, if any.
+        command: prints the login.
+        login: how it is read.
+        then: what the login's account is asked.
+    """
+
+    def judge(told: LoginT) -> Iterator[PreflightFinding]:
+        if wanted not in (None, told.account):
+            yield PreflightFinding(
+                level="problem",
+                subject="account",
+                message=f"the stack's account is {wanted}, the login is in {told.account}; "
+                f"{cloud} was asked no further",
+                fix=f"log in to {wanted}, or change account",
+            )
+
+    return CloudQuestion(
+        subject="account",
+        about="whose login this is",
+        command=command,
+        answer=login,
+        judge=judge,
+        then=lambda told: then(told) if wanted in (None, told.account) else (),
+    )
+
+
+def version_question(
+    wanted: str,
+    place: str,
+    command: tuple[str, ...],
+    versions: type[AnswerT],
+    offered: Callable[[AnswerT], Iterable[str]],
+    *,
+    among: str = "",
+) -> CloudQuestion:
+    """Whether a cluster can be made with a Kubernetes version.
+
+    Args:
+        wanted: a minor, or a version exactly.
+        place: where the cluster is to be.
+        command: prints what is offered there.
+        versions: how that is read.
+        offered: the minors or versions in it.
+        among: which part of what is offered counts, to end the place with.
+    """
+    return CloudQuestion(
+        subject="versions",
+        about=f"which versions are offered in {place}",
+        command=command,
+        answer=versions,
+        judge=lambda told: [judge_version(wanted, place + among, offered(told))],
+    )
 
 
 def judged_together(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field, RootModel
 
-from dra_fleet.clouds.answers import Answered, Quota
+from dra_fleet.clouds.answers import Answered, Login, Quota
 
 
-class RamCaller(Answered):
+class RamCaller(Login):
     """The answer of `aliyun sts GetCallerIdentity`."""
 
     account: str = Field(alias="AccountId")
@@ -192,3 +192,7 @@ class _AckVersion(Answered):
 
 class AckVersions(RootModel[tuple[_AckVersion, ...]]):
     """The answer of `aliyun cs DescribeKubernetesVersionMetadata`."""
+
+    def offered(self) -> list[str]:
+        """The versions."""
+        return [item.version for item in self.root]

@@ -21,14 +21,13 @@ from dra_fleet.clouds.ack.answers import (
     RamCaller,
 )
 from dra_fleet.clouds.ack.permission_questions import permission_questions
+from dra_fleet.clouds.ack.pools import zones_of
 from dra_fleet.clouds.answers import (
-    judge_account,
     judge_offer,
     judge_quota,
     judge_reservation,
-    judge_version,
 )
-from dra_fleet.clouds.questions import CloudQuestion
+from dra_fleet.clouds.questions import CloudQuestion, account_question, version_question
 from dra_fleet.findings.preflight import PreflightFinding
 
 if TYPE_CHECKING:
@@ -48,21 +47,9 @@ _MARKETS: Final = {"postpaid": "pay-as-you-go instances", "spot": "spot instance
 def questions(cluster: ClusterPlan) -> Sequence[CloudQuestion]:
     """What is asked for a cluster: first whose login this is, then the account."""
     settings = cast("AckClusterSettings", cluster.settings)
-
-    def then(caller: RamCaller) -> Sequence[CloudQuestion]:
-        wrong = settings.account not in {None, caller.account}
-        return () if wrong else _of_account(cluster, settings, caller)
-
-    return [
-        CloudQuestion(
-            subject="account",
-            about="whose login this is",
-            command=("aliyun", "sts", "GetCallerIdentity", "--region", settings.region),
-            answer=RamCaller,
-            judge=lambda caller: judge_account("Alibaba Cloud", settings.account, caller.account, "account"),
-            then=then,
-        )
-    ]
+    command = ("aliyun", "sts", "GetCallerIdentity", "--region", settings.region)
+    then = partial(_of_account, cluster, settings)
+    return [account_question("Alibaba Cloud", settings.account, command, RamCaller, then)]
 
 
 def _of_account(
@@ -98,22 +85,12 @@ def _of_account(
         *permission_questions(caller, wanted),
     ]
     if settings.create is not None:
-        asked.append(
-            CloudQuestion(
-                subject="versions",
-                about=f"which versions are offered in {region}",
-                command=(
-                    "aliyun", "cs", "DescribeKubernetesVersionMetadata", "--Region", region,
-                    "--ClusterType", "ManagedKubernetes", "--Mode", "creatable",
-                ),
-                answer=AckVersions,
-                judge=lambda told: [
-                    judge_version(
-                        settings.version or cluster.kubernetes, region, (item.version for item in told.root)
-                    )
-                ],
-            )
+        wanted_version = settings.version or cluster.kubernetes
+        command = (
+            "aliyun", "cs", "DescribeKubernetesVersionMetadata", "--Region", region,
+            "--ClusterType", "ManagedKubernetes", "--Mode", "creatable",
         )  # fmt: skip
+        asked.append(version_question(wanted_version, region, command, AckVersions, AckVersions.offered))
     return asked
 
 
@@ -139,7 +116,7 @@ def _offers(settings: AckClusterSettings, pools: Pools) -> Iterator[CloudQuestio
     wanted = {(pool.machine.cloud_type, own.spot) for pool, own in pools.values()}
     for machine, spot in sorted(wanted):
         zones = {
-            name: own.zones or settings.zones()
+            name: zones_of(own, settings)
             for name, (pool, own) in pools.items()
             if (pool.machine.cloud_type, own.spot) == (machine, spot)
         }
@@ -174,7 +151,7 @@ def _offered(
 
 def _reserved(pool: PoolPlan, reservation: str, settings: AckClusterSettings) -> CloudQuestion:
     region, machine, most = settings.region, pool.machine.cloud_type, pool.max_nodes
-    zones = settings.pools[pool.name].zones or settings.zones()
+    zones = zones_of(settings.pools[pool.name], settings)
     what = "ElasticityAssurance" if reservation.startswith("eap-") else "CapacityReservation"
     ask = (
         f"aliyun ecs Modify{what} --RegionId {region} --PrivatePoolOptions.Id {reservation} "

@@ -16,14 +16,14 @@ from pydantic import Field, RootModel
 from dra_fleet.clouds.aks.names import quota_family
 from dra_fleet.clouds.answers import (
     Answered,
+    Login,
     Quota,
     judge_offer,
     judge_permissions,
     judge_quota,
     judge_reservation,
-    judge_version,
 )
-from dra_fleet.clouds.questions import CloudQuestion, allowed
+from dra_fleet.clouds.questions import CloudQuestion, account_question, allowed, version_question
 from dra_fleet.findings.preflight import PreflightFinding
 from dra_fleet.settings.outputs import StackOutput
 
@@ -50,10 +50,10 @@ class _User(Answered):
     name: str
 
 
-class Account(Answered):
+class Account(Login):
     """The answer of `az account show`."""
 
-    id: str
+    account: str = Field(alias="id")
     user: _User
 
 
@@ -121,27 +121,23 @@ class Versions(Answered):
 
     values: tuple[_Version, ...]
 
+    def offered(self) -> list[str]:
+        """The versions."""
+        return [item.version for item in self.values]
+
 
 def questions(cluster: ClusterPlan) -> Sequence[CloudQuestion]:
     """What is asked for a cluster: first whose login this is, then the subscription."""
     settings = cast("AksClusterSettings", cluster.settings)
     chosen = ("--subscription", settings.subscription) if settings.subscription else ()
-    return [
-        CloudQuestion(
-            subject="account",
-            about="whose login this is",
-            command=("az", "account", "show", *chosen, *_JSON),
-            answer=Account,
-            judge=lambda _: (),
-            then=partial(_of_subscription, cluster, settings),
-        )
-    ]
+    command = ("az", "account", "show", *chosen, *_JSON)
+    return [account_question("Azure", None, command, Account, partial(_of_subscription, cluster, settings))]
 
 
 def _of_subscription(
     cluster: ClusterPlan, settings: AksClusterSettings, login: Account
 ) -> list[CloudQuestion]:
-    chosen = ("--subscription", login.id, *_JSON)
+    chosen = ("--subscription", login.account, *_JSON)
     pools = {pool.name: (pool, settings.pools[pool.name]) for pool in cluster.pools}
     region = settings.region
     asked = [
@@ -150,7 +146,7 @@ def _of_subscription(
             about=f"the vCPU quotas in {region}",
             command=("az", "vm", "list-usage", "--location", region, *chosen),
             answer=Usages,
-            judge=partial(_quota, region=region, subscription=login.id, pools=pools),
+            judge=partial(_quota, region=region, subscription=login.account, pools=pools),
         ),
         *(
             CloudQuestion(
@@ -172,17 +168,8 @@ def _of_subscription(
         _permitted(settings, login),
     ]  # fmt: skip
     if settings.create is not None:
-        asked.append(
-            CloudQuestion(
-                subject="versions",
-                about=f"which versions are offered in {region}",
-                command=("az", "aks", "get-versions", "--location", region, *chosen),
-                answer=Versions,
-                judge=lambda told: [
-                    judge_version(cluster.kubernetes, region, (item.version for item in told.values))
-                ],
-            )
-        )
+        command = ("az", "aks", "get-versions", "--location", region, *chosen)
+        asked.append(version_question(cluster.kubernetes, region, command, Versions, Versions.offered))
     return asked
 
 
@@ -246,7 +233,7 @@ def _reserved(name: str, pool: PoolPlan, group: str) -> CloudQuestion:
 
 
 def _permitted(settings: AksClusterSettings, login: Account) -> CloudQuestion:
-    scope = f"/subscriptions/{login.id}"
+    scope = f"/subscriptions/{login.account}"
     wanted = _WRITES if settings.create is None else (_MAKES_GROUP, *_WRITES)
     group = None if settings.adopt is None else settings.adopt.resource_group
     if isinstance(group, str):

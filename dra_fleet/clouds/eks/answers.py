@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from dra_fleet.clouds.answers import Answered
+from dra_fleet.clouds.answers import Answered, Login
 
 
-class CallerIdentity(Answered):
+class CallerIdentity(Login):
     """The answer of `aws sts get-caller-identity`."""
 
     account: str = Field(alias="Account")
@@ -82,3 +82,7 @@ class EksVersions(Answered):
     """The answer of `aws eks describe-cluster-versions`."""
 
     versions: tuple[_EksVersion, ...] = Field(alias="clusterVersions")
+
+    def offered(self) -> list[str]:
+        """The minors."""
+        return [item.version for item in self.versions]

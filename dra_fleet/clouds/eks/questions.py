@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 from dra_fleet.clouds.answers import (
     Quota,
-    judge_account,
     judge_offer,
     judge_permissions,
     judge_quota,
     judge_reservation,
-    judge_version,
 )
 from dra_fleet.clouds.eks.answers import (
     CallerIdentity,
@@ -30,7 +28,8 @@ from dra_fleet.clouds.eks.answers import (
     Simulation,
 )
 from dra_fleet.clouds.eks.facts import eks_facts
-from dra_fleet.clouds.questions import CloudQuestion
+from dra_fleet.clouds.eks.pools import zones_of
+from dra_fleet.clouds.questions import CloudQuestion, account_question, version_question
 from dra_fleet.findings.preflight import PreflightFinding
 
 if TYPE_CHECKING:
@@ -52,21 +51,9 @@ _USABLE: Final = ("active", "scheduled")
 def questions(cluster: ClusterPlan) -> Sequence[CloudQuestion]:
     """What is asked for a cluster: first whose login this is, then the account."""
     settings = cast("EksClusterSettings", cluster.settings)
-
-    def then(caller: CallerIdentity) -> Sequence[CloudQuestion]:
-        wrong = settings.account not in {None, caller.account}
-        return () if wrong else _of_account(cluster, settings, caller)
-
-    return [
-        CloudQuestion(
-            subject="account",
-            about="whose login this is",
-            command=("aws", "sts", "get-caller-identity", "--region", settings.region, *_JSON),
-            answer=CallerIdentity,
-            judge=lambda caller: judge_account("AWS", settings.account, caller.account, "account"),
-            then=then,
-        )
-    ]
+    command = ("aws", "sts", "get-caller-identity", "--region", settings.region, *_JSON)
+    then = partial(_of_account, cluster, settings)
+    return [account_question("AWS", settings.account, command, CallerIdentity, then)]
 
 
 def _of_account(
@@ -102,17 +89,8 @@ def _of_account(
         *_permitted(settings, caller),
     ]  # fmt: skip
     if settings.create is not None:
-        asked.append(
-            CloudQuestion(
-                subject="versions",
-                about=f"which versions are offered in {region}",
-                command=("aws", "eks", "describe-cluster-versions", *where),
-                answer=EksVersions,
-                judge=lambda told: [
-                    judge_version(cluster.kubernetes, region, (item.version for item in told.versions))
-                ],
-            )
-        )
+        command = ("aws", "eks", "describe-cluster-versions", *where)
+        asked.append(version_question(cluster.kubernetes, region, command, EksVersions, EksVersions.offered))
     return asked
 
 
@@ -149,7 +127,7 @@ def _offered(
     for machine in machines:
         zones = [item.zone for item in told.offerings if item.machine == machine]
         wanted = {
-            name: own.zones or settings.zones()
+            name: zones_of(own, settings)
             for name, (pool, own) in pools.items()
             if pool.machine.cloud_type == machine
         }
@@ -164,7 +142,7 @@ def _reserved(
     pool: PoolPlan, reservation: str, settings: EksClusterSettings, where: tuple[str, ...]
 ) -> CloudQuestion:
     machine, most = pool.machine.cloud_type, pool.max_nodes
-    zones = settings.pools[pool.name].zones or settings.zones()
+    zones = zones_of(settings.pools[pool.name], settings)
     larger = (
         f"describe-capacity-block-offerings --instance-type {machine} --capacity-duration-hours 24"
         if settings.pools[pool.name].capacity == "CAPACITY_BLOCK"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
-from dra_fleet.clouds.answers import judge_offer, judge_permissions, judge_reservation, judge_version
+from dra_fleet.clouds.answers import judge_offer, judge_permissions, judge_reservation
 from dra_fleet.clouds.gke.answers import (
     AccessState,
     ComputeOffers,
@@ -19,7 +19,7 @@ from dra_fleet.clouds.gke.answers import (
     ServerConfig,
 )
 from dra_fleet.clouds.gke.quota_questions import quota_questions
-from dra_fleet.clouds.questions import CloudQuestion, judged_together
+from dra_fleet.clouds.questions import CloudQuestion, judged_together, version_question
 from dra_fleet.findings.preflight import PreflightFinding
 
 if TYPE_CHECKING:
@@ -202,16 +202,14 @@ def _permitted(settings: GkeClusterSettings, login: str) -> Sequence[CloudQuesti
 
 def _versions(minor: str, settings: GkeClusterSettings) -> CloudQuestion:
     location, channel = settings.location, settings.upgrades.channel
-    wanted = settings.version or minor
-    return CloudQuestion(
-        subject="versions",
-        about=f"which versions are offered in {location}",
-        command=(
+    return version_question(
+        settings.version or minor,
+        location,
+        (
             "gcloud", "container", "get-server-config", f"--location={location}",
             f"--project={settings.project}", _JSON,
         ),
-        answer=ServerConfig,
-        judge=lambda told: [
-            judge_version(wanted, f"{location}, channel {channel}", told.of_channel(channel))
-        ],
+        ServerConfig,
+        lambda told: told.of_channel(channel),
+        among=f", channel {channel}",
     )  # fmt: skip
