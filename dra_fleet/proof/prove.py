@@ -12,7 +12,7 @@ from dra_fleet.proof.answer.admission import admissions
 from dra_fleet.proof.answer.classes import prove_classes, tell_unmatched
 from dra_fleet.proof.answer.growth import must_grow
 from dra_fleet.proof.answer.messages import ACCEPT, STRICT, ProofFindings, refuse_broken, tell
-from dra_fleet.proof.answer.misses import fix_of, reasons_of, why_too_few
+from dra_fleet.proof.answer.misses import fix_of, reasons_of, why_unmatched
 from dra_fleet.proof.answer.parameters import refuse_parameters
 from dra_fleet.proof.answer.pools import pool_fits
 from dra_fleet.proof.answer.together import judge_together, running_together
@@ -186,7 +186,7 @@ def _error(question: Question, pod_set: int) -> tuple[Answer, str] | None:
         found = question.suitability[pod_set, index].error
         if found is not None and group.most:
             ask, miss = found
-            reason, fix = why_too_few(ask, [miss], 0, 1, f"of pool {group.pool}")
+            reason, fix = why_unmatched(ask, [miss], 1, f"of pool {group.pool}")
             return Answer(word="error", reason=reason), fix
     return None
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dra_fleet.model.nodes import ONE_POD
-from dra_fleet.proof.answer.misses import why_too_few
+from dra_fleet.proof.answer.misses import why_unmatched
 from dra_fleet.proof.answer.verdicts import ClassFit, ClassProof
 from dra_fleet.proof.demand.asks import ask_of, compile_problem
 from dra_fleet.proof.demand.pod_sets import PodSet
@@ -41,7 +41,7 @@ class Missed:
         )
         if not self.misses:
             return f"the nodes of {pools} publish no devices", "install a driver for them"
-        return why_too_few(self.ask, self.misses, 0, self.devices, f"of a node of {pools}")
+        return why_unmatched(self.ask, self.misses, self.devices, f"of a node of {pools}")
 
 
 def prove_classes(
@@ -150,6 +150,6 @@ def _fit(pod_set: PodSet, group: NodeGroup, placements: Placements) -> tuple[Cla
         return ClassFit(pool=group.pool, matches=len(matched.certain), devices=devices), ask, ()
     reason, fix = "its nodes publish no devices", "install a driver for them"
     if devices:
-        reason, fix = why_too_few(ask, matched.misses, 0, devices, "of a node")
+        reason, fix = why_unmatched(ask, matched.misses, devices, "of a node")
     fit = ClassFit(pool=group.pool, matches=0, devices=devices, reason=reason, fix=fix)
     return fit, ask, matched.misses

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dra_fleet import clouds
-from dra_fleet.proof.answer.misses import MOST_POOLS, why_too_few
+from dra_fleet.proof.answer.misses import MOST_POOLS, why_unmatched
 from dra_fleet.proof.search.held import Held
 from dra_fleet.proof.search.packing import Undecidable
 
@@ -76,7 +76,7 @@ def _misses(shape: NodeShape, pod_set: PodSet, question: Question) -> str:
             if not any(one.certain for _, one in found):
                 ask, one = found[0]
                 where = "that its autoscaler imagines"
-                return why_too_few(ask, one.misses, 0, len(shape.devices), where)[0]
+                return why_unmatched(ask, one.misses, len(shape.devices), where)[0]
     except Undecidable as problem:
         return str(problem)
     return "no node that its autoscaler imagines has all it asks for together"

@@ -48,13 +48,12 @@ def nearest(misses: Sequence[Miss]) -> tuple[Miss, str]:
     return best[1], f"the {which} device has {bound.identity} {best[0].text}"
 
 
-def why_too_few(ask: Ask, misses: Sequence[Miss], matched: int, total: int, where: str) -> tuple[str, str]:
-    """Why a request matches too few devices of a pool, and the fix.
+def why_unmatched(ask: Ask, misses: Sequence[Miss], total: int, where: str) -> tuple[str, str]:
+    """Why a request matches no device of a pool, and the fix.
 
     Args:
         ask: The request.
-        misses: Of the devices that do not match; at least one.
-        matched: How many do.
+        misses: Of the devices; at least one.
         total: Devices that were looked at.
         where: For example "on each node of pool mig".
     """
@@ -67,7 +66,7 @@ def why_too_few(ask: Ask, misses: Sequence[Miss], matched: int, total: int, wher
         return text, "guard it with device.driver, has() or orValue()"
     told = f"; {value}" if value else ""
     text = (
-        f"{ask.what} matches {matched} of {total} devices {where}: clause `{miss.clause}` of {miss.place} is "
+        f"{ask.what} matches 0 of {total} devices {where}: clause `{miss.clause}` of {miss.place} is "
         f"{miss.outcome} on the nearest one, {miss.device.name}{told}"
     )
     return text, _fix(miss, value)

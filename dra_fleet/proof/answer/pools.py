@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from dra_fleet.model.nodes import NOTHING
 from dra_fleet.proof.answer.costs import CopyCost, Shares, cost
-from dra_fleet.proof.answer.misses import why_too_few
+from dra_fleet.proof.answer.misses import why_unmatched
 from dra_fleet.proof.answer.verdicts import PoolFit
 from dra_fleet.proof.search import counting
 from dra_fleet.proof.search.packing import Packing, Undecidable
@@ -110,7 +110,7 @@ def _kind_fit(question: Question, pod_set: int, number: int) -> _KindFit:
         reason = found.doubt
     elif found.error is not None:
         ask, miss = found.error
-        reason, fix = why_too_few(ask, [miss], 0, 1, "of a node")
+        reason, fix = why_unmatched(ask, [miss], 1, "of a node")
         count = 0
     else:
         count, price, reason = _filled(question, pod_set, group, found)
@@ -201,7 +201,7 @@ def _too_few(ask: Ask, one: Match, shape: NodeShape) -> tuple[str, str]:
         return "", ""
     total, matched = len(shape.devices), len(one.certain)
     if not matched:
-        return why_too_few(ask, one.misses, 0, total, "of a node")
+        return why_unmatched(ask, one.misses, total, "of a node")
     return (
         f"{ask.what} wants {ask.count} devices of one node, and {matched} of its {total} match",
         f"ask for {matched} at most, or choose a machine with more of them",
