@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import TYPE_CHECKING
 
 from dra_fleet import drivers
 from dra_fleet.checking import rewriting
 from dra_fleet.checking.device_objects import class_name
 from dra_fleet.checking.matching import counted, verdict
-from dra_fleet.drivers.divided_devices import whole_taken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dra_fleet.cel import CelDevice
-    from dra_fleet.cel.program import Program
     from dra_fleet.checking.device_objects import ClassRequest
     from dra_fleet.checking.inventory import ClusterInventory, FleetDevice
     from dra_fleet.checking.matching import Programs
     from dra_fleet.checking.resources import FileObject
-    from dra_fleet.drivers.divided_devices import Verdict
     from dra_fleet.yaml_text import Path
 
 _MIG_NAME = re.compile(r"(^|[-._])(mig|[1-7]g)($|[-._0-9])")
@@ -57,20 +52,17 @@ def check_claim_width(
 
 
 def _whole_gpus(clusters: Sequence[ClusterInventory], found: Programs, name: str) -> list[FleetDevice]:
-    """The whole GPUs that selectors of a name choose, also those there are before partitions are made."""
-    taken: list[FleetDevice] = []
-    for cluster in clusters:
-        programs = found.get(cluster.plan.name)
-        if programs is not None:
-            devices = (device for pool in cluster.pools for device in (*pool.devices, *pool.unpartitioned))
-            whole = ((device, device.cel) for device in devices if device.type == _GPU)
-            is_named = _MIG_NAME.search(name) is not None
-            taken += whole_taken(partial(_selects, programs), whole, (), named=is_named)
-    return taken
-
-
-def _selects(programs: Sequence[Program], device: CelDevice) -> Verdict:
-    return "yes" if verdict(programs, device)[0] else "no"
+    """The whole GPUs that selectors choose whose name says partitions, also those there are before these."""
+    if not _MIG_NAME.search(name):
+        return []
+    return [
+        device
+        for cluster in clusters
+        if (programs := found.get(cluster.plan.name)) is not None
+        for pool in cluster.pools
+        for device in (*pool.devices, *pool.unpartitioned)
+        if device.type == _GPU and verdict(programs, device.cel)[0]
+    ]
 
 
 def _too_wide(whole: Sequence[FleetDevice]) -> str:

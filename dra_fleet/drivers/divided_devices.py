@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from dra_fleet import drivers
 from dra_fleet.cel import CelInvalid, environment, judgeable_clauses
@@ -15,11 +15,10 @@ from dra_fleet.cel.clauses import split
 from dra_fleet.kubernetes.minors import kubernetes_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Sequence
 
     from dra_fleet.cel import CelDevice
     from dra_fleet.cel.program import Program
-    from dra_fleet.drivers.common.known_devices import KnownDevice
     from dra_fleet.drivers.resources import Dividable
 
 MINOR: Final = kubernetes_facts().newest
@@ -29,46 +28,14 @@ Verdict = Literal["yes", "no", "maybe", "error"]
 Taken = Literal["none", "too", "meant"]
 
 
-DeviceT = TypeVar("DeviceT")
-
-
-def whole_taken(
-    selects: Callable[[CelDevice], Verdict],
-    whole: Iterable[tuple[DeviceT, CelDevice]],
-    parts: Iterable[KnownDevice],
-    *,
-    named: bool = False,
-    divided: bool = False,
-) -> list[DeviceT]:
-    """The whole devices that selectors may take, where they are meant for partitions.
-
-    They are meant for them if their name says so, or if they select a partition for being one: said to be
-    whole, it would not be selected. Where devices are divided, whoever takes partitions is meant for them.
-
-    Args:
-        selects: what the selectors say of a device.
-        whole: the whole devices there are, each with what a selector sees of it.
-        parts: the partitions there may be.
-        named: whether a name says that they are meant for partitions.
-        divided: whether devices are divided where they hold.
-    """
-    is_meant = named or any(_takes(selects, part, divided=divided) for part in parts)
-    return [device for device, seen in whole if selects(seen) in ("yes", "maybe")] if is_meant else []
-
-
-def _takes(selects: Callable[[CelDevice], Verdict], part: KnownDevice, *, divided: bool) -> bool:
-    """Whether selectors take a partition; where devices may be whole, because it is one."""
-    taken = selects(part.cel)
-    if divided:
-        return taken in ("yes", "maybe")
-    return taken == "yes" and selects(part.as_whole) in ("no", "error")
-
-
 @lru_cache(maxsize=4096)
 def known_whole_taken(
     expressions: tuple[str, ...], dividing: tuple[Dividable, ...], *, divided: bool
 ) -> tuple[str, ...]:
     """The known whole devices that selectors may take, where they are meant for partitions.
+
+    They are if they select a partition for being one: said to be whole, it would not be selected. Where
+    devices are divided, whoever takes partitions is meant for them.
 
     Args:
         expressions: CEL; all must be true of a device.
@@ -86,13 +53,13 @@ def known_whole_taken(
         return ()
     if divided:  # the first partition decides
         parts = (part for each in dividing for part in each.partitions())
-        is_meant = any(_takes(selection.selects, part, divided=True) for part in parts)
+        is_meant = any(selection.may_select(part.cel) for part in parts)
     else:
         is_meant = partitions_taken(expressions, dividing) == "meant"
     if not is_meant:
         return ()
-    whole = ((device.title, device.cel) for each in dividing for device in each.whole())
-    return tuple(whole_taken(selection.selects, whole, (), named=True))
+    whole = (device for each in dividing for device in each.whole())
+    return tuple(device.title for device in whole if selection.may_select(device.cel))
 
 
 @lru_cache(maxsize=4096)
@@ -105,9 +72,9 @@ def partitions_taken(expressions: tuple[str, ...], dividing: tuple[Dividable, ..
     selection = DeviceSelection.of(expressions)
     if selection is None:
         return "none"
-    selects = selection.selects
-    taken = [part for each in dividing for part in each.partitions() if _takes(selects, part, divided=True)]
-    if any(_takes(selects, part, divided=False) for part in taken):
+    taken = [part for each in dividing for part in each.partitions() if selection.may_select(part.cel)]
+    told = selection.selects
+    if any(told(part.cel) == "yes" and told(part.as_whole) in ("no", "error") for part in taken):
         return "meant"
     return "too" if taken else "none"
 
@@ -150,6 +117,10 @@ class DeviceSelection:
                     return "no"
                 verdict = "maybe"
         return verdict
+
+    def may_select(self, device: CelDevice) -> bool:
+        """Whether a device is selected, or may be."""
+        return self.selects(device) in ("yes", "maybe")
 
 
 def _outcome(program: Program, device: CelDevice) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dra_fleet.drivers.divided_devices import DeviceSelection, dividable, known_whole_taken, whole_taken
+from dra_fleet.drivers.divided_devices import DeviceSelection, dividable, known_whole_taken
 
 TYPE = "device.attributes['gpu.nvidia.com'].type"
-PARTS = [part for each in dividable() for part in each.partitions()]
 WHOLE = [(device.title, device.cel) for each in dividable() for device in each.whole()]
 EVERY = [title for title, _ in WHOLE]
 
@@ -38,10 +37,3 @@ def test_selectors_that_name_partitions_are_meant_for_them_wherever_they_hold(*,
     asked = [title for title, device in WHOLE if selection.selects(device) in ("yes", "maybe")]
     assert "NVIDIA A100-SXM4-40GB" in asked
     assert taken(f"{TYPE} == 'mig' || {named}", divided=divided) == tuple(asked)
-
-
-def test_a_name_that_says_so_is_enough() -> None:
-    selection = DeviceSelection.of([f"{TYPE} == 'gpu'"])
-    assert selection is not None
-    assert whole_taken(selection.selects, WHOLE, PARTS, named=True) == EVERY
-    assert whole_taken(selection.selects, WHOLE, PARTS, named=False) == []
