@@ -6,7 +6,7 @@ from functools import cache
 from typing import Literal
 
 from dra_fleet.facts.entry import Entry
-from dra_fleet.facts.loading import read
+from dra_fleet.facts.loading import by_name, read
 
 Stage = Literal["absent", "alpha", "beta-off", "beta", "stable"]
 _ON: frozenset[str] = frozenset({"beta", "stable"})
@@ -65,10 +65,7 @@ class KubernetesFacts(Entry):
         Raises:
             KeyError: No such gate is known.
         """
-        for entry in self.gates:
-            if entry.name == name:
-                return entry
-        raise KeyError(name)
+        return by_name(self.gates)[name]
 
 
 @cache

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Literal
 
 from dra_fleet.facts.entry import Entry, Fact
-from dra_fleet.facts.loading import read
+from dra_fleet.facts.loading import by_name, read
 
 Installer = Literal["cos", "cos-a4x", "cos-vgpu", "ubuntu"]
 
@@ -110,10 +110,7 @@ class GkeFacts(Entry):
         Raises:
             KeyError: no such image is known.
         """
-        for entry in self.images:
-            if entry.name == name:
-                return entry
-        raise KeyError(name)
+        return by_name(self.images)[name]
 
     def installer(self, name: str) -> GkeInstaller:
         """The entry of an installer.
@@ -121,10 +118,7 @@ class GkeFacts(Entry):
         Raises:
             KeyError: no such installer is known.
         """
-        for entry in self.installers:
-            if entry.name == name:
-                return entry
-        raise KeyError(name)
+        return by_name(self.installers)[name]
 
     def floor(self, feature: str) -> GkeFloor:
         """The version from which a feature works.
@@ -132,10 +126,7 @@ class GkeFacts(Entry):
         Raises:
             KeyError: no such feature is known.
         """
-        for entry in self.floors:
-            if entry.feature == feature:
-                return entry
-        raise KeyError(feature)
+        return {entry.feature: entry for entry in self.floors}[feature]
 
     def numbers(self, version: str) -> tuple[int, ...] | None:
         """A version such as 1.35.8-gke.1036000 as numbers that compare; None where it is none."""
