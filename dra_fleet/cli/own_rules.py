@@ -73,9 +73,7 @@ def _resource(urn: str, item: FileObject) -> Resource:
     group = item.api_version if "/" in item.api_version else f"core/{item.api_version}"
     hidden = _HIDDEN if (group, item.kind) == ("core/v1", "Secret") else ()
     shown = {name: Secret(value) if name in hidden else value for name, value in item.value.items()}
-    return Resource(
-        type=f"kubernetes:{group}:{item.kind}", name=item.name, urn=urn, read=lambda: shown, partial=True
-    )
+    return Resource(type=f"kubernetes:{group}:{item.kind}", name=item.name, urn=urn, read=lambda: shown)
 
 
 def _told(rule: Rule, finding: Finding, item: FileObject, policies: Policies) -> FileFinding:

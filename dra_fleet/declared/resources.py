@@ -41,7 +41,6 @@ class Resource:
         dependencies: URNs of what it depends on; known for a whole stack only.
         read: gives the inputs; called when a rule first looks.
         read_outputs: gives the outputs; known for a whole stack only.
-        partial: it was read from saved events, which tell neither dependencies nor options but `protect`.
     """
 
     type: str
@@ -55,7 +54,6 @@ class Resource:
     provider: Provider | None = None
     read: Callable[[], Mapping[str, object]]
     read_outputs: Callable[[], Mapping[str, object]] | None = None
-    partial: bool = False
     unknowns: dict[str, None] = field(default_factory=dict[str, None])
 
     @cached_property

@@ -15,12 +15,6 @@ class OwnScheduling(Entry):
     values: tuple[str, ...]
 
 
-class DefaultDriver(Entry):
-    """The NVIDIA driver of nodes whose pool names none."""
-
-    version: str
-
-
 class AvoidedDrivers(Entry):
     """Branches of the NVIDIA driver that machines, by the start of their names, must not have."""
 
@@ -39,7 +33,6 @@ class AckFacts(Entry):
 
     versions: tuple[str, ...]
     own_scheduling: OwnScheduling
-    default_driver: DefaultDriver
     avoided_drivers: AvoidedDrivers
     abroad: Abroad
 

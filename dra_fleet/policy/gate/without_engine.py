@@ -102,7 +102,6 @@ def _resource(record: Record, urn: str) -> Resource:
         provider=_provider(record, told.get("provider") or ""),
         read=lambda: _properties(told.get("inputs")),
         read_outputs=lambda: _properties(outputs),
-        partial=True,
     )
 
 
