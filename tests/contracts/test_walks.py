@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 
 import pytest
 
@@ -24,6 +25,19 @@ def paths(title: str, word: str, name: str) -> list[str]:
     """The paths of a walk, for one name."""
     found = re.findall(r"`([\w./<>-]+/[\w./<>-]*)`", walk(title))
     return [path.replace(f"<{word}>", name) for path in found]
+
+
+def test_every_room_is_named_in_the_order_in_which_they_import_one_another() -> None:
+    _, _, rooms = walk("The rooms").partition("dra_fleet/\n")
+    leading = re.findall(r"^ +((?:\w+/\s+)+)", rooms.partition("```")[0], re.MULTILINE)
+    named = [room.rstrip("/") for line in leading for room in line.split()]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    layers = [layer.split(" | ") for layer in contracts["contracts"][0]["layers"]]
+    level = {room: at for at, layer in enumerate(layers) for room in layer}
+    assert sorted(named) == sorted(
+        folder.parent.name for folder in (ROOT / "dra_fleet").glob("*/__init__.py")
+    )
+    assert named == sorted(named, key=lambda room: level[f"dra_fleet.{room}"])
 
 
 @pytest.mark.parametrize("cloud", clouds.BUILT_IN)
