@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from dra_fleet.clouds.ack import CLOUD
 from dra_fleet.clouds.ack.facts import ack_facts, is_mainland
 from dra_fleet.rehearsal.clouds.ack.refusing import refuse
-from dra_fleet.rehearsal.clouds.machine_names import cpus_of, near
+from dra_fleet.rehearsal.clouds.machine_types import InstanceType, cpus_of, near
 
 _TYPE: Final = re.compile(r"ecs\.(?P<family>[a-z])(?P<generation>\d+)(?P<traits>[a-z]*)\.(?P<size>[a-z0-9]+)")
 _GIB_PER_CPU: Final = {"g": 4, "c": 2, "r": 8}
@@ -18,17 +17,8 @@ _ARM: Final = re.compile(r"\d+y")
 """Families such as g8y are Yitian's, which is arm64."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class EcsInstanceType:
-    """One instance type. `machine` is its name in the catalogue, None for a general one; memory in GiB."""
-
-    name: str
-    cpus: int
-    memory_gib: int
-    arch: Literal["amd64", "arm64"]
-    machine: str | None = None
-    gpu: str | None = None
-    gpus: int = 0
+class EcsInstanceType(InstanceType):
+    """One instance type of ECS."""
 
     @property
     def family(self) -> str:
@@ -40,15 +30,7 @@ def find_type(name: str) -> EcsInstanceType | None:
     """The instance type of that name; None where it is not known."""
     known = CLOUD.machines.get(name)
     if known is not None:
-        return EcsInstanceType(
-            name=name,
-            cpus=known.cpus,
-            memory_gib=known.memory_gib or 4 * known.cpus,
-            arch=known.arch or "amd64",
-            machine=name,
-            gpu=known.gpu,
-            gpus=known.gpus,
-        )
+        return EcsInstanceType.of(known)
     match = _TYPE.fullmatch(name)
     cpus = cpus_of(match["size"]) if match else None
     if match is None or cpus is None or match["family"] not in _GIB_PER_CPU:

@@ -13,12 +13,12 @@ from dra_fleet.rehearsal.clouds.aks.names import digits_of, group_id
 from dra_fleet.rehearsal.clouds.aks.refusing import refuse
 from dra_fleet.rehearsal.clouds.aks.sizes import find_size, mig_layout
 from dra_fleet.rehearsal.clouds.aks.versions import full_version
-from dra_fleet.rehearsal.clouds.machine_names import near
+from dra_fleet.rehearsal.clouds.machine_types import near
 from dra_fleet.rehearsal.world.hardware import node
 from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 
 if TYPE_CHECKING:
-    from dra_fleet.rehearsal.clouds.aks.sizes import VmSize
+    from dra_fleet.rehearsal.clouds.machine_types import InstanceType
     from dra_fleet.rehearsal.clouds.values import Properties
 
 CUDA_DRIVER: Final = "580.95.05"
@@ -39,7 +39,7 @@ EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 RESERVED: Final = "kubernetes.azure.com/"
 
 
-def size_of(pool: Properties) -> VmSize:
+def size_of(pool: Properties) -> InstanceType:
     """The pool's VM size.
 
     Raises:
@@ -93,7 +93,7 @@ def machines(pool: Properties, name: str, cluster: Properties, cluster_id: str) 
     ]
 
 
-def allocatable(size: VmSize, pods: int) -> dict[str, str]:
+def allocatable(size: InstanceType, pods: int) -> dict[str, str]:
     """What AKS leaves of a machine to pods.
 
     https://learn.microsoft.com/azure/aks/node-resource-reservations
@@ -123,7 +123,9 @@ def _base36(number: int) -> str:
     return "".join(DIGITS36[number // 36**place % 36] for place in reversed(range(6)))
 
 
-def _labels(pool: Properties, name: str, cluster: Properties, size: VmSize, index: int) -> dict[str, str]:
+def _labels(
+    pool: Properties, name: str, cluster: Properties, size: InstanceType, index: int
+) -> dict[str, str]:
     region = str(cluster["location"])
     zones = cast("list[str]", pool.get("availabilityZones") or [])
     labels = {
@@ -176,7 +178,7 @@ def parse_taint(text: str) -> NodeTaint:
     return NodeTaint(key=key, value=value, effect=cast("Any", effect))
 
 
-def _driver(pool: Properties, size: VmSize) -> dict[str, object] | None:
+def _driver(pool: Properties, size: InstanceType) -> dict[str, object] | None:
     """What AKS installs on a GPU machine, unless the pool says None."""
     if size.gpu is None or driver_choice(pool) == "none":
         return None

@@ -2,49 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from dra_fleet import drivers
 from dra_fleet.clouds.aks import CLOUD
 from dra_fleet.rehearsal.clouds.aks.limits import SIZE
+from dra_fleet.rehearsal.clouds.machine_types import InstanceType
 
 _GIB_PER_CPU: Final = {"D": 4, "E": 8, "F": 2}
 """https://learn.microsoft.com/azure/virtual-machines/sizes/overview: general purpose, memory, compute."""
 _MIG_PROFILE: Final = {"MIG1g": "1g.", "MIG2g": "2g.", "MIG3g": "3g.", "MIG4g": "4g.", "MIG7g": "7g."}
 
 
-@dataclass(frozen=True, kw_only=True)
-class VmSize:
-    """One VM size; memory in GiB. `machine` is its name in the catalogue, None for a general size."""
-
-    name: str
-    cpus: int
-    memory_gib: int
-    machine: str | None
-    gpu: str | None
-
-
-def find_size(name: str) -> VmSize | None:
+def find_size(name: str) -> InstanceType | None:
     """The size of that name in any case, as Azure takes it; None where it is not known."""
     known = next((item for item in CLOUD.machines.values() if item.name.lower() == name.lower()), None)
     if known is not None:
-        return VmSize(
-            name=known.name,
-            cpus=known.cpus,
-            memory_gib=known.memory_gib or 4 * known.cpus,
-            machine=known.name,
-            gpu=known.gpu,
-        )
+        return InstanceType.of(known)
     match = SIZE.fullmatch(name)
     if match and match["series"] in _GIB_PER_CPU:
         cpus = int(match["cpus"])
         memory = cpus * _GIB_PER_CPU[match["series"]]
-        return VmSize(name=name, cpus=cpus, memory_gib=memory, machine=None, gpu=None)
+        return InstanceType(name=name, cpus=cpus, memory_gib=memory)
     return None
 
 
-def mig_layout(size: VmSize, profile: str) -> dict[str, int] | None:
+def mig_layout(size: InstanceType, profile: str) -> dict[str, int] | None:
     """The partitions `gpuInstanceProfile` makes on each GPU; None where its GPU cannot be partitioned so.
 
     https://learn.microsoft.com/azure/aks/gpu-multi-instance

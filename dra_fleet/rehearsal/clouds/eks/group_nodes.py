@@ -20,14 +20,14 @@ from dra_fleet.rehearsal.clouds.eks.refusing import refuse
 from dra_fleet.rehearsal.clouds.eks.small_types import TEMPLATE
 from dra_fleet.rehearsal.clouds.eks.versions import full_version
 from dra_fleet.rehearsal.clouds.eks.zones import zone_of
-from dra_fleet.rehearsal.clouds.machine_names import near
+from dra_fleet.rehearsal.clouds.machine_types import near
 from dra_fleet.rehearsal.world.hardware import node
 from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.eks.account import EksAccount
-    from dra_fleet.rehearsal.clouds.eks.instance_types import InstanceType
+    from dra_fleet.rehearsal.clouds.eks.instance_types import Ec2InstanceType
     from dra_fleet.rehearsal.clouds.values import Properties
 
 DRIVER: Final = "580.126.09"
@@ -64,7 +64,7 @@ def template_of(account: EksAccount, group: Properties) -> Properties | None:
     return cast("Properties", found["inputs"])
 
 
-def type_of(account: EksAccount, group: Properties) -> InstanceType:
+def type_of(account: EksAccount, group: Properties) -> Ec2InstanceType:
     """The instance type of a node group, its own or its launch template's.
 
     Raises:
@@ -125,7 +125,7 @@ def group_machines(account: EksAccount, record: Record, minor: str) -> list[Node
     ]
 
 
-def _clique(template: Properties, kind: InstanceType, index: int) -> str | None:
+def _clique(template: Properties, kind: Ec2InstanceType, index: int) -> str | None:
     """The NVLink fabric of an UltraServer: a Capacity Block holds the machines of one after the other."""
     facts = eks_facts().ultra_server
     if not kind.name.startswith(facts.machines):
@@ -142,7 +142,7 @@ def _host_name(urn: str, index: int, region: str) -> str:
     return f"ip-10-{digest[0]}-{digest[1]}-{digest[2]}.{suffix}"
 
 
-def _labels(record: Record, kind: InstanceType, zone: str, ami: str) -> dict[str, str]:
+def _labels(record: Record, kind: Ec2InstanceType, zone: str, ami: str) -> dict[str, str]:
     group = record["inputs"]
     labels = {
         "eks.amazonaws.com/capacityType": str(group.get("capacityType") or "ON_DEMAND"),
@@ -172,7 +172,7 @@ def _taint(item: Properties) -> NodeTaint:
 
 
 def _driver(
-    account: EksAccount, template: Properties, kind: InstanceType, ami: str
+    account: EksAccount, template: Properties, kind: Ec2InstanceType, ami: str
 ) -> dict[str, object] | None:
     """NVIDIA's driver, where the image has one: always at the root of the host."""
     if kind.gpu is None:

@@ -18,7 +18,7 @@ from dra_fleet.rehearsal.clouds.values import at
 if TYPE_CHECKING:
     from dra_fleet.rehearsal.clouds.account import Record
     from dra_fleet.rehearsal.clouds.eks.account import EksAccount
-    from dra_fleet.rehearsal.clouds.eks.instance_types import InstanceType
+    from dra_fleet.rehearsal.clouds.eks.instance_types import Ec2InstanceType
     from dra_fleet.rehearsal.clouds.values import Properties
 
 _RESERVED: Final = ("eks.amazonaws.com/", "kubernetes.io/", "k8s.io/")
@@ -61,7 +61,7 @@ def _refuse_scaling(group: Properties) -> None:
         )
 
 
-def _refuse_image(group: Properties, kind: InstanceType, minor: str) -> None:
+def _refuse_image(group: Properties, kind: Ec2InstanceType, minor: str) -> None:
     ami = str(group.get("amiType") or DEFAULT_AMI)
     image = eks_facts().image(ami)
     if image is None:
@@ -77,7 +77,7 @@ def _refuse_image(group: Properties, kind: InstanceType, minor: str) -> None:
         raise refuse(_INVALID, f"{ami} requires GPU instance types; [{kind.name}] has none")
 
 
-def _refuse_template(group: Properties, template: Properties, kind: InstanceType) -> None:
+def _refuse_template(group: Properties, template: Properties, kind: Ec2InstanceType) -> None:
     if template.get("instanceType") and group.get("instanceTypes"):
         raise refuse(
             "InvalidRequestException",
@@ -157,7 +157,7 @@ def refuse_beyond_limits(account: EksAccount, record: Record, *, had: int) -> No
         )
 
 
-def _refuse_quota(account: EksAccount, record: Record, kind: InstanceType, more: int, *, had: int) -> None:
+def _refuse_quota(account: EksAccount, record: Record, kind: Ec2InstanceType, more: int, *, had: int) -> None:
     spot = record["inputs"].get("capacityType") == "SPOT"
     name = bucket(kind.name, spot=spot)
     quota = account.limits.quotas.get(name)

@@ -17,7 +17,7 @@ from dra_fleet.rehearsal.clouds.gke.machine_types import (
 )
 from dra_fleet.rehearsal.clouds.gke.names import digits_of, letters_of, region_of, zones_of
 from dra_fleet.rehearsal.clouds.gke.refusing import refuse
-from dra_fleet.rehearsal.clouds.machine_names import near
+from dra_fleet.rehearsal.clouds.machine_types import near
 from dra_fleet.rehearsal.world.hardware import node
 from dra_fleet.rehearsal.world.node import NodeHardware, NodeTaint
 
